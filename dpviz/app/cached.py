@@ -71,7 +71,7 @@ def count_points_file(digest: str, name: str, _content: bytes, domain: Domain, o
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner=False)
-def marks(digest: str, given: tuple[object, ...], _data: PrivateData, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
+def fingerprints(digest: str, given: tuple[object, ...], _data: PrivateData, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
     """Return the ledger's fingerprints of data; in the cache's key `digest` identifies the content, `given` the frame and the columns."""
     return fingerprints_of(_data, _content)
 
@@ -138,7 +138,7 @@ def find_id_columns(digest: str, but: tuple[str, ...], _found: FoundFiles) -> tu
 PER_SESSION = (
     inspect_points_file,
     count_points_file,
-    marks,
+    fingerprints,
     inspect_regions_file,
     read_regions_file,
     inspect_flows_file,

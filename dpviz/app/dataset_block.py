@@ -35,7 +35,7 @@ def dataset_block(data: LoadedData, draws: Draws, *, title: str = "##### 4 Datas
     """
     st.markdown(title)
     try:
-        account = Ledger().find_by_fingerprints(data.marks)
+        account = Ledger().find_by_fingerprints(data.fingerprints)
         purse = _new(data, draws) if account is None else _known(account, data, draws)
     except DpvizError as error:  # from the ledger, or for a person column whose name no ledger takes
         show_error(str(error))
@@ -66,7 +66,7 @@ def _new(data: LoadedData, draws: Draws) -> Funding:
         return Funding(name=name, cap=None, account=None, problem=missing)
     terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data.person or "")
     nothing = dict.fromkeys(terms.limit, Fraction(0))
-    account = Account(name=name, terms=terms, spent=nothing, draws=0, created="", truth_seen=Ledger().seen(data.marks))
+    account = Account(name=name, terms=terms, spent=nothing, draws=0, created="", truth_seen=Ledger().seen(data.fingerprints))
     return Funding(name=name, cap=cap, account=account, problem=_problem(account, data, draws))
 
 

@@ -20,7 +20,7 @@ from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Run, Study
 from dpviz.evaluation.tables import tidy
 from dpviz.mechanisms.base import AnyMechanism
-from dpviz.publishing.dry_run import MOST_LOOKS, WantedError, wanted_epsilon
+from dpviz.publishing.dry_run import MOST_ATTEMPTS, WantedError, wanted_epsilon
 from dpviz.publishing.private_data import OpenedData
 
 RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
@@ -262,7 +262,7 @@ class InverseJob:
     def share(self) -> float:
         """The part of the search that is done, 0 to 1; the search may end earlier."""
         total = max(len(self._mechanisms), 1)
-        return min((len(self.rows) + min(self._looks / MOST_LOOKS, 1.0)) / total, 1.0)
+        return min((len(self.rows) + min(self._looks / MOST_ATTEMPTS, 1.0)) / total, 1.0)
 
     @property
     def at(self) -> str:
@@ -279,7 +279,7 @@ class InverseJob:
 
     def _answer(self, label: str) -> dict[str, Any]:
         try:
-            found = wanted_epsilon(self._mechanisms[label], self._data, self._wanted, look=self._look)
+            found = wanted_epsilon(self._mechanisms[label], self._data, self._wanted, before_attempt=self._look)
         except DpvizError as refused:
             return {"Configuration": label, "ε": None, "error": np.nan, "note": str(refused)}
         return {"Configuration": label, "ε": found.epsilon, "error": found.error, "note": found.note}

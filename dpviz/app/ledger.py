@@ -55,7 +55,7 @@ class IdentifiedData(Protocol):
         ...
 
     @property
-    def marks(self) -> tuple[str, ...]:
+    def fingerprints(self) -> tuple[str, ...]:
         """The fingerprints by which the ledger recognises the data."""
         ...
 
@@ -167,7 +167,7 @@ def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, purse:
         mechanism=mechanism,
         budget=in_currency(mechanism, budget, cap),
         dataset=purse.name,
-        marks=data.marks,
+        fingerprints=data.fingerprints,
         cap=purse.cap,
         person=data.source.data.person or "",
     )
@@ -209,7 +209,7 @@ def record_public_look(data: IdentifiedData) -> bool:
     if data.digest in seen_digests():
         return True
     try:
-        Ledger().note_truth_seen(data.marks)
+        Ledger().note_truth_seen(data.fingerprints)
     except RefusedError as error:
         if data.bundled:
             return True

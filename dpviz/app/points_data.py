@@ -109,7 +109,7 @@ def _sample() -> Data:
     return Data(
         points=points,
         digest=key,
-        marks=cached.marks(key, (how.order,), points, f"sample {key}".encode()),
+        fingerprints=cached.fingerprints(key, (how.order,), points, f"sample {key}".encode()),
         title=about.title,
         unit=about.unit,
         source=Source(data=DataPart(sample=how.sample, size=made_up), domain=_part(points.domain)),
@@ -156,7 +156,7 @@ def _of_upload(name: str, body: bytes) -> Given:
     def count(domain: Domain, options: cached.Options) -> OpenedData:
         points = cached.count_points_file(digest, name, body, domain, options)
         refuse_empty_data(points)
-        return OpenedData(data=points, marks=cached.marks(digest, (domain, options), points, body), engine=NUMPY)
+        return OpenedData(data=points, fingerprints=cached.fingerprints(digest, (domain, options), points, body), engine=NUMPY)
 
     about = cached.inspect_points_file(digest, name, body)
     return Given(
@@ -239,7 +239,7 @@ def _loaded(given: Given, opened: OpenedData, domain: Domain, options: dict[str,
     return Data(
         points=opened.data,  # type: ignore[arg-type]
         digest=given.content(opened),
-        marks=opened.marks,
+        fingerprints=opened.fingerprints,
         title="Uploaded points",
         unit=RECORDS,
         source=Source(data=DataPart(**given.part, **options), domain=_part(domain)),

@@ -27,8 +27,8 @@ from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.receipt import Receipt
-from dpviz.release.at_once import count_of_numbers, point_intervals
 from dpviz.release.point_release import Release
+from dpviz.release.simultaneous_intervals import count_of_numbers, point_intervals
 from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.view import charts
 from dpviz.view.deck import MOST_FEATURES

@@ -187,7 +187,7 @@ class Data:
     Attributes:
         points: the private counts.
         digest: identifies the content; never shown.
-        marks: fingerprints by which the ledger recognises the data; never shown.
+        fingerprints: fingerprints by which the ledger recognises the data; never shown.
         title: name of the data on screen.
         unit: what one record is.
         source: where the data come from.
@@ -195,7 +195,7 @@ class Data:
 
     points: PointCounts
     digest: str
-    marks: tuple[str, ...]
+    fingerprints: tuple[str, ...]
     title: str
     unit: str
     source: Source

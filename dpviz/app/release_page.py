@@ -249,7 +249,7 @@ def dry_run_block(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> 
 
 def _expected(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> ExpectedErrors:
     """Return the dry run of these settings. It holds nothing of the data, and is kept until the settings change."""
-    key = (data.digest, data.marks, repr(mechanism), str(budget))
+    key = (data.digest, data.fingerprints, repr(mechanism), str(budget))
     known, found = st.session_state.get("dry run", (None, None))
     if known != key:
         with st.spinner("Dry run ..."):

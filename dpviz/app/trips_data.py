@@ -66,7 +66,7 @@ def _sample() -> TripsData:
     return TripsData(
         flows=flows,
         digest=key,
-        marks=cached.marks(key, (), flows, f"sample {key}".encode()),
+        fingerprints=cached.fingerprints(key, (), flows, f"sample {key}".encode()),
         title=about.title,
         unit=about.unit,
         source=Source(data=DataPart(sample=how.sample)),
@@ -198,7 +198,7 @@ def _loaded(
     return TripsData(
         flows=flows,
         digest=given.content(opened),
-        marks=opened.marks,
+        fingerprints=opened.fingerprints,
         title="Uploaded trips",
         unit=nouns.TRIPS,
         source=Source(
@@ -220,7 +220,7 @@ def _uploaded() -> Given | None:
         flows = cached.count_flows_file(digest, name, body, frames, options)
         refuse_empty_data(flows)
         keys = tuple(frame.key for frame in frames)
-        return OpenedData(data=flows, marks=cached.marks(digest, (keys, options), flows, body), engine=NUMPY)
+        return OpenedData(data=flows, fingerprints=cached.fingerprints(digest, (keys, options), flows, body), engine=NUMPY)
 
     about = cached.inspect_flows_file(digest, name, body)
     return Given(

@@ -21,8 +21,8 @@ from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print, verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
-from dpviz.release.at_once import count_of_numbers, pair_intervals
 from dpviz.release.flow_release import FlowRelease, interval
+from dpviz.release.simultaneous_intervals import count_of_numbers, pair_intervals
 from dpviz.space.regions import Regions
 from dpviz.view import trips_charts as charts
 from dpviz.view.escape import html, markdown

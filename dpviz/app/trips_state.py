@@ -126,7 +126,7 @@ class TripsData:
     Attributes:
         flows: the private trips.
         digest: identifies the content; never shown.
-        marks: fingerprints by which the ledger recognises the data; never shown.
+        fingerprints: fingerprints by which the ledger recognises the data; never shown.
         title: name of the data on screen.
         unit: what is counted, for example "commuters".
         source: where the data come from.
@@ -134,7 +134,7 @@ class TripsData:
 
     flows: Flows
     digest: str
-    marks: tuple[str, ...]
+    fingerprints: tuple[str, ...]
     title: str
     unit: str
     source: Source

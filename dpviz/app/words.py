@@ -61,7 +61,7 @@ def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None],
         st.caption(f":orange[**NOT PRIVATE**: no budget bounds what this release reveals. {what}]")
     if not receipt.steps:
         return
-    unit, early, delta = receipt.currency, any(step.instead for step in receipt.steps), any(step.delta for step in receipt.steps)
+    unit, early, delta = receipt.currency, any(step.replaces_later for step in receipt.steps), any(step.delta for step in receipt.steps)
     rows = [
         {
             "for": step.purpose,
@@ -69,7 +69,7 @@ def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None],
             unit: float(step.amount),
             f"{unit} exactly": str(step.amount),
             **({"δ": f"{float(step.delta):.3g}" if step.delta else ""} if delta else {}),
-            **({"in the sum": not step.instead} if early else {}),
+            **({"in the sum": not step.replaces_later} if early else {}),
             "sensitivity": float(step.sensitivity),
             "noise": step.noise,
             "scale": float(step.scale),

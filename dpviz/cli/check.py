@@ -1,4 +1,4 @@
-"""Check a file: what it contains, what it can be used for, and what is missing. The file is read, but none of its cells is shown."""
+"""Check a file: what it contains, what it can be used for, and which settings are missing. No cell of the file is shown."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Facts = dict[str, Any]
 def check(path: Path) -> Facts:
     """Find out what a file or a release contains, and what it can be used for.
 
-    All rows of a single file are read if the columns are unambiguous, so that damage and bad rows are found here and not in a release.
+    If the columns are unambiguous, all rows of a single file are read, so that damage and bad rows are found before a release.
 
     Args:
         path: a file of points, trips or regions, a pattern or folder of such tables, or a release as a folder or zip.
@@ -66,20 +66,20 @@ def check(path: Path) -> Facts:
     """
     folder = os.path.isdir(path)  # noqa: PTH112  (gives False without permission, where Path.is_dir raises)
     if (folder and os.path.isfile(path / MANIFEST)) or (not folder and _holds_manifest(path)):  # noqa: PTH113
-        return _release(path)
-    found = _several_or_large(path, folder=folder)
-    tabular = found is not None or FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
-    tables = found if found is not None or not tabular else attempt(lambda: find_files(path))
+        return _release_facts(path)
+    large = _find_several_or_large(path, folder=folder)
+    tabular = large is not None or FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
+    tables = large if large is not None or not tabular else attempt(lambda: find_files(path))
     if tables is not None and all(tables.rowless):
         raise InputError("No row follows the header: nothing could be counted or released.")
-    if found is None:
+    if large is None:
         _refuse_bad_lines(path)
-        looks = [*([lambda: _as_trips(inspect_flows(path, through=True))] if tabular else [])]
-        looks += [lambda: _as_points(inspect_points(path, through=True), lambda: _shapes(path)), lambda: _as_regions(path)]
-        return _data(looks)
-    refuse_copies(found)
-    looks = [lambda: _as_trips(describe_flows(found)), lambda: _as_points(describe_points(found), lambda: {"point"})]
-    return {**_data(looks), "files": len(found.sources), "engine": choose_engine(found, AUTO, None, _LIMITS)}
+        attempts = [*([lambda: _as_trips(inspect_flows(path, through=True))] if tabular else [])]
+        attempts += [lambda: _as_points(inspect_points(path, through=True), lambda: _shapes(path)), lambda: _as_regions(path)]
+        return _data_facts(attempts)
+    refuse_copies(large)
+    attempts = [lambda: _as_trips(describe_flows(large)), lambda: _as_points(describe_points(large), lambda: {"point"})]
+    return {**_data_facts(attempts), "files": len(large.sources), "engine": choose_engine(large, AUTO, None, _LIMITS)}
 
 
 def _refuse_bad_lines(path: Path) -> None:
@@ -89,7 +89,7 @@ def _refuse_bad_lines(path: Path) -> None:
         open_table(kind, data, _LIMITS).take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
 
 
-def _several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
+def _find_several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
     """Find the tables of a pattern or a folder, or one large table; they are not read into memory. None for a single ordinary file."""
     if folder:
         if os.path.isfile(path / SCHEMA):  # noqa: PTH113
@@ -105,19 +105,19 @@ def _several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
     return find_files(path) if large else None
 
 
-def _data(looks: Sequence[Callable[[], Facts]]) -> Facts:
-    """Collect the uses that fit the data: each function of `looks` tries one use, and raises an error if it cannot."""
+def _data_facts(attempts: Sequence[Callable[[], Facts]]) -> Facts:
+    """Collect the uses that fit the data: each function of `attempts` tries one use, and raises an error if it cannot."""
     uses, refusals = [], []
-    for look in looks:
+    for try_use in attempts:
         try:
-            uses.append(look())
+            uses.append(try_use())
         except DpvizError as error:
             refusals.append(str(error))
     fitting = sorted((use for use in uses if use.pop("fits")), key=lambda use: ("matrix" in use["found"], len(use["missing"])))
     if not fitting:
         raise InputError(" ".join(dict.fromkeys(refusals)) or NOTHING)
-    about = [use.pop("about") for use in fitting]
-    return {"kind": "data", **about[0], "uses": fitting}
+    file_facts = [use.pop("about") for use in fitting]
+    return {"kind": "data", **file_facts[0], "uses": fitting}
 
 
 def _holds_manifest(path: Path) -> bool:
@@ -130,66 +130,66 @@ def _holds_manifest(path: Path) -> bool:
         return False
 
 
-def _as_trips(about: FlowsFile) -> Facts:
-    pairs = None if about.matrix else coordinate_columns(about.columns)
-    found = {"origin": about.origin, "destination": about.destination, "count": about.count, "person": about.person}
-    named = {role: name for role, name in found.items() if name is not None}
-    ends = [role for role in ("origin", "destination") if role not in named and not about.matrix]
-    if pairs is not None and ends:
-        return _between_coordinates(about, pairs, named)
+def _as_trips(file: FlowsFile) -> Facts:
+    pairs = None if file.matrix else coordinate_columns(file.columns)
+    columns = {"origin": file.origin, "destination": file.destination, "count": file.count, "person": file.person}
+    found = {role: name for role, name in columns.items() if name is not None}
+    missing_roles = [role for role in ("origin", "destination") if role not in found and not file.matrix]
+    if pairs is not None and missing_roles:
+        return _between_coordinates(file, pairs, found)
     return {
         "as": "trips",
-        "fits": about.matrix or bool({"origin", "destination"} & set(named)),
-        "found": {"matrix": True} if about.matrix else named,
-        "missing": [*(f"[data] {role}: the column" for role in ends), "[regions] file: the public regions that its ids name"],
-        "about": _about(about.format, () if about.matrix else about.columns),
+        "fits": file.matrix or bool({"origin", "destination"} & set(found)),
+        "found": {"matrix": True} if file.matrix else found,
+        "missing": [*(f"[data] {role}: the column" for role in missing_roles), "[regions] file: the public regions that its ids name"],
+        "about": _file_facts(file.format, () if file.matrix else file.columns),
     }
 
 
-def _between_coordinates(about: FlowsFile, pairs: tuple[Pair, Pair], named: Facts) -> Facts:
-    rest = {role: name for role, name in named.items() if role in ("count", "person")}
+def _between_coordinates(file: FlowsFile, pairs: tuple[Pair, Pair], found: Facts) -> Facts:
+    others = {role: name for role, name in found.items() if role in ("count", "person")}
     return {
         "as": "trips",
         "fits": True,
-        "found": {"origin": list(pairs[0]), "destination": list(pairs[1]), **rest},
+        "found": {"origin": list(pairs[0]), "destination": list(pairs[1]), **others},
         "missing": [
             "[data] origin and destination: the pairs of columns, if they are meant",
             "[data] crs: which CRS the coordinates are in; it is never guessed",
             "[regions] file: the public regions, with polygons",
         ],
-        "about": _about(about.format, about.columns),
+        "about": _file_facts(file.format, file.columns),
     }
 
 
-def _as_points(about: PointsFile, shapes: Callable[[], set[str]]) -> Facts:
-    kinds = shapes() if about.has_geometry else set()
-    found = {"x": about.x, "y": about.y, "count": about.count, "person": about.person}
-    named = {role: name for role, name in found.items() if name is not None}
-    missing = [f"[data] {role}: the column" for role in ("x", "y") if role not in named and not about.has_geometry]
-    missing += ["[data] crs: which CRS the coordinates are in; it is never guessed"] if about.needs_crs else []
+def _as_points(file: PointsFile, shapes: Callable[[], set[str]]) -> Facts:
+    kinds = shapes() if file.has_geometry else set()
+    columns = {"x": file.x, "y": file.y, "count": file.count, "person": file.person}
+    found = {role: name for role, name in columns.items() if name is not None}
+    missing = [f"[data] {role}: the column" for role in ("x", "y") if role not in found and not file.has_geometry]
+    missing += ["[data] crs: which CRS the coordinates are in; it is never guessed"] if file.needs_crs else []
     return {
         "as": "points",
-        "fits": "point" in kinds or {"x", "y"} <= set(named),
-        "found": {"geometry": True, **named} if about.has_geometry else named,
+        "fits": "point" in kinds or {"x", "y"} <= set(found),
+        "found": {"geometry": True, **found} if file.has_geometry else found,
         "missing": [*missing, "[domain] bounds and crs: declared in public, never taken from the file"],
-        "about": _about(about.format, about.columns),
+        "about": _file_facts(file.format, file.columns),
     }
 
 
 def _as_regions(path: Path) -> Facts:
-    about = inspect_regions(path, through=True)
-    polygons = about.has_geometry and "polygon" in _shapes(path)
-    found = {"nested": about.nested, "levels": list(about.levels), "geometry": about.has_geometry}
+    file = inspect_regions(path, through=True)
+    polygons = file.has_geometry and "polygon" in _shapes(path)
+    properties = {"nested": file.nested, "levels": list(file.levels), "geometry": file.has_geometry}
     return {
         "as": "regions",
-        "fits": about.nested or bool(about.levels) or polygons,
-        "found": {name: value for name, value in found.items() if value},
-        "missing": [] if about.nested else ["[regions] levels: the columns of ids, coarsest first (one is enough)"],
-        "about": _about(about.format, about.columns),
+        "fits": file.nested or bool(file.levels) or polygons,
+        "found": {name: value for name, value in properties.items() if value},
+        "missing": [] if file.nested else ["[regions] levels: the columns of ids, coarsest first (one is enough)"],
+        "about": _file_facts(file.format, file.columns),
     }
 
 
-def _about(kind: str, columns: tuple[str, ...]) -> Facts:
+def _file_facts(kind: str, columns: tuple[str, ...]) -> Facts:
     return {"format": kind, "columns": list(columns[:MOST_NAMED]), "further_columns": max(len(columns) - MOST_NAMED, 0)}
 
 
@@ -198,10 +198,10 @@ def _shapes(path: Path) -> set[str]:
     shapes = attempt(lambda: open_shapes(*read_checked(path, _LIMITS), _LIMITS).take([])[1])
     kinds = set() if shapes is None else {int(kind) for kind in np.unique(shapely.get_type_id(shapes))}
     names = {"point": {shapely.GeometryType.POINT}, "polygon": {shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON}}
-    return {name for name, those in names.items() if kinds & those}
+    return {name for name, types in names.items() if kinds & types}
 
 
-def _release(path: Path) -> Facts:
+def _release_facts(path: Path) -> Facts:
     release = read_release(path)
     receipt = release.receipt
     trips = isinstance(release, FlowRelease)
@@ -224,16 +224,18 @@ def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
 
     Args:
         path: path of the file.
-        facts: what `check` found out about the file.
+        facts: the result of `check` for the file.
 
     Returns:
-        The columns; None if no content was looked at: for releases, regions, and several or large files.
+        The columns; None for releases, regions, and several or large files, whose content is not searched.
     """
     use = next(iter(facts["uses"]), None)
     if use is None or "files" in facts or use["as"] == "regions" or "matrix" in use["found"]:
         return None
     used = [use["found"][role] for role in ("x", "y", "origin", "destination", "count") if role in use["found"]]
-    return find_repeated_columns(find_files(path), but=[name for each in used for name in ((each,) if isinstance(each, str) else each)])
+    return find_repeated_columns(
+        find_files(path), but=[name for columns in used for name in ((columns,) if isinstance(columns, str) else columns)]
+    )
 
 
 def add_repeated_columns(facts: Facts, columns: Sequence[RepeatedColumn]) -> Facts:
@@ -245,33 +247,35 @@ def add_repeated_columns(facts: Facts, columns: Sequence[RepeatedColumn]) -> Fac
 
 
 def _questions(columns: Sequence[Facts]) -> list[str]:
-    """Ask the curator about the columns whose values repeat, as lines of text."""
-    known = [RepeatedColumn(name=each["column"], values=each["values"], rows=each["rows"], once=each["once"]) for each in columns]
+    """Write the question to the curator about columns with repeated values, as lines of text."""
+    repeated_columns = [
+        RepeatedColumn(name=column["column"], values=column["values"], rows=column["rows"], once=column["once"]) for column in columns
+    ]
     question = "Is one of these columns a person, a household or a vehicle? Then name it under [data] person:"
-    return [question, *(f"  {each.name}: {each.consequence}" for each in known)] if known else []
+    return [question, *(f"  {column.name}: {column.consequence}" for column in repeated_columns)] if repeated_columns else []
 
 
-def _protects(facts: Facts) -> str:
+def _protection_line(facts: Facts) -> str:
     most, counted = facts["contributions"], "trips" if facts["of"] == "trips" else "records"
     bound = f", with at most {most:,} {counted if most > 1 else counted.removesuffix('s')}" if facts["unit"] == "person" else ""
     return f"Protects one {facts['unit']}{bound} ({facts['neighbours']})."
 
 
 def lines(facts: Facts) -> list[str]:
-    """Show the facts of `check` as lines of text."""
+    """Write the facts of `check` as lines of text."""
     if facts["kind"] == "release":
         number = f"{facts['numbers']:,} {'pairs' if facts['of'] == 'trips' else 'partitions'}"
         return [
             f"A release of {facts['of']}: {facts['mechanism']}, {facts['budget']}, {number}.",
-            _protects(facts),
+            _protection_line(facts),
             f"Verified: {facts['verified']}.",
         ]
     more = f" and {facts['further_columns']:,} more" if facts["further_columns"] else ""
-    shown = [f"{facts['format']}; columns: {', '.join(facts['columns']) or 'none'}{more}."]
+    texts = [f"{facts['format']}; columns: {', '.join(facts['columns']) or 'none'}{more}."]
     if "files" in facts:
-        shown.append(f"{facts['files']:,} files, which engine {facts['engine']} would count; no row was read now.")
+        texts.append(f"{facts['files']:,} files, which engine {facts['engine']} would count; no row was read now.")
     for use in facts["uses"]:
         found = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
-        shown.append(f"As {use['as']}: {found}.")
-        shown += [f"  missing: {each}" for each in use["missing"]] or ["  nothing is missing"]
-    return shown + _questions(facts.get("may_be_persons", ()))
+        texts.append(f"As {use['as']}: {found}.")
+        texts += [f"  missing: {missing}" for missing in use["missing"]] or ["  nothing is missing"]
+    return texts + _questions(facts.get("may_be_persons", ()))

@@ -33,7 +33,7 @@ Facts = dict[str, Any]
 
 
 def account_facts(account: Account) -> Facts:
-    """Show an account as JSON; amounts are exact fractions as text."""
+    """Convert an account to JSON values; amounts are exact fractions as text."""
     terms = account.terms
     return {
         "name": account.name,
@@ -41,21 +41,21 @@ def account_facts(account: Account) -> Facts:
         "person": terms.person if terms.unit == "person" else None,
         "neighbours": terms.neighbours,
         "currency": terms.currency,
-        "cap": _exact(terms.limit),
-        "spent": _exact(account.spent),
-        "left": _exact(account.left),
+        "cap": _exact_texts(terms.limit),
+        "spent": _exact_texts(account.spent),
+        "left": _exact_texts(account.left),
         "draws": account.draws,
         "created": account.created,
         "truth_seen": account.truth_seen,
     }
 
 
-def _exact(amount: Amount) -> dict[str, str]:
+def _exact_texts(amount: Amount) -> dict[str, str]:
     return {name: str(value) for name, value in amount.items()}
 
 
 def account_line(account: Account) -> str:
-    """Show an account as one line of text."""
+    """Format an account as one line of text."""
     seen = "; the truth was looked at" if account.truth_seen else ""
     spent, left = format_budget(account.spent), format_budget(account.left)
     terms = account.terms
@@ -64,7 +64,7 @@ def account_line(account: Account) -> str:
 
 
 def entry_facts(entry: Entry) -> Facts:
-    """Show an entry of the ledger as JSON."""
+    """Convert an entry of the ledger to JSON values."""
     return {
         "id": entry.id,
         "time": entry.time,
@@ -77,18 +77,18 @@ def entry_facts(entry: Entry) -> Facts:
 
 
 def entry_line(entry: Entry) -> str:
-    """Show an entry of the ledger as one line of text."""
+    """Format an entry of the ledger as one line of text."""
     published = f", published as {entry.published}" if entry.published else ""
     return f"  {entry.id}  {entry.time}  {entry.mechanism}  {format_budget(amount_of(entry.budget))}  {entry.purpose}{published}"
 
 
 def kept_line(name: str, entry: int) -> str:
-    """Show, as one line of text, an entry whose release is kept until it is published."""
+    """Format, as one line of text, an entry whose release is kept until it is published."""
     return f"Draw {entry} of {name!r} is paid for and kept until it is published: dpviz release CONFIG --paid {entry} publishes it."
 
 
 def draws(account: Account) -> str:
-    """Return the number of draws in words: "1 draw", "2 draws"."""
+    """Format the number of draws: "1 draw", "2 draws"."""
     return f"{account.draws:,} draw{'' if account.draws == 1 else 's'}"
 
 
@@ -119,8 +119,8 @@ def run_release(arguments: Namespace) -> None:
     for line in dropped_notes(order.data):
         say(f"Curator only: {line}")
     if arguments.dry_run:
-        found = expected(order.mechanism, order.data, order.budget)
-        give({**_dry_facts(order, found), "engine": engine}, _dry_lines(order, found), as_json=arguments.json)
+        errors = expected(order.mechanism, order.data, order.budget)
+        give({**_dry_run_facts(order, errors), "engine": engine}, _dry_run_lines(order, errors), as_json=arguments.json)
         return
     _print_published(publish(order, words, Ledger(), say=say), engine, as_json=arguments.json)
 
@@ -132,41 +132,41 @@ def _write_kept(entry: int, config: ReleaseConfig, words: PublicationTexts) -> P
         SettingError: no release of that entry is kept, or the configuration describes another release.
     """
     paid = recover(entry, Ledger())
-    other = differences(paid, config)
-    if other:
-        raise SettingError(f"Draw {entry} was made with another {', '.join(other)}: give the configuration that it was drawn with.")
+    different = differences(paid, config)
+    if different:
+        raise SettingError(f"Draw {entry} was made with another {', '.join(different)}: give the configuration that it was drawn with.")
     say(f"Publishing draw {entry} of {paid.account.name!r} as it was drawn; nothing is spent.")
     return write(paid, words, Ledger(), say=say)
 
 
-def _print_published(done: Published, engine: str | None, *, as_json: bool) -> None:
-    """Print what was published, and where."""
+def _print_published(published: Published, engine: str | None, *, as_json: bool) -> None:
+    """Print folder, files and account of a published release."""
     facts = {
-        "folder": str(done.folder),
-        "release_id": done.manifest["identity"]["release_id"],
-        "files": sorted(path.name for path in done.folder.iterdir()),
-        "dataset": account_facts(done.account),
+        "folder": str(published.folder),
+        "release_id": published.manifest["identity"]["release_id"],
+        "files": sorted(path.name for path in published.folder.iterdir()),
+        "dataset": account_facts(published.account),
         "engine": engine,
     }
-    left = format_budget(done.account.left)
-    published = f"Published in {done.folder}."
+    left = format_budget(published.account.left)
+    message = f"Published in {published.folder}."
     try:
-        give(facts, [published, f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=as_json)
+        give(facts, [message, f"{published.account.name}: {draws(published.account)}, left {left}."], as_json=as_json)
     except OSError:
-        say(f"{published} The details could not be printed, as the output is closed.")
+        say(f"{message} The details could not be printed, as the output is closed.")
         raise
 
 
 def publication_texts(config: ReleaseConfig) -> PublicationTexts:
-    """Take the curator's texts and the folder from a configuration."""
-    said, output = config.publication, config.output
+    """Return the curator's texts and the folder of a configuration."""
+    texts, output = config.publication, config.output
     return PublicationTexts(
-        name=said.name,
-        curator=said.curator,
+        name=texts.name,
+        curator=texts.curator,
         folder=placed(config.base, output.folder),
-        description=said.description,
-        region=said.region,
-        intended_use=said.intended_use,
+        description=texts.description,
+        region=texts.region,
+        intended_use=texts.intended_use,
         formats=output.formats,
     )
 
@@ -190,7 +190,7 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
         mechanism=mechanism,
         budget=budget,
         dataset=config.dataset.name,
-        marks=opened.marks,
+        fingerprints=opened.fingerprints,
         cap=config.dataset.cap(),
         person=config.data.person or "",
     )
@@ -202,22 +202,22 @@ def dropped_notes(data: PrivateData) -> list[str]:
     return [*getattr(data, "notes", ()), *filter(None, [left_out(data)])]
 
 
-def _dry_facts(order: Order, found: ExpectedErrors) -> Facts:
-    levels = [{name: _finite(value) for name, value in row.items()} for row in found.by_level.to_dict("records")]
-    receipt = found.receipt
-    return {"budget": str(order.budget), "unit": receipt.unit, "neighbours": receipt.neighbours, "levels": levels, "note": found.note}
+def _dry_run_facts(order: Order, errors: ExpectedErrors) -> Facts:
+    levels = [{name: _finite(value) for name, value in row.items()} for row in errors.by_level.to_dict("records")]
+    receipt = errors.receipt
+    return {"budget": str(order.budget), "unit": receipt.unit, "neighbours": receipt.neighbours, "levels": levels, "note": errors.note}
 
 
 def _finite(value: Any) -> Any:
     return None if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
 
 
-def _dry_lines(order: Order, found: ExpectedErrors) -> list[str]:
+def _dry_run_lines(order: Order, errors: ExpectedErrors) -> list[str]:
     budget = format_budget(amount_of(order.budget))
-    spent = f"Would spend {budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
-    table = found.by_level.dropna(axis=1, how="all")
-    shown = table.to_string(index=False, na_rep="-", float_format=lambda number: format_decimal(number, 3))
-    return [spent, *shown.splitlines(), found.note]
+    spent = f"Would spend {budget}, protecting one {errors.receipt.unit} ({errors.receipt.neighbours}). Nothing was spent."
+    table = errors.by_level.dropna(axis=1, how="all")
+    table_text = table.to_string(index=False, na_rep="-", float_format=lambda number: format_decimal(number, 3))
+    return [spent, *table_text.splitlines(), errors.note]
 
 
 def run_check(arguments: Namespace) -> None:
@@ -243,22 +243,22 @@ def _note_look(path: Path) -> None:
 def run_audit(arguments: Namespace) -> int:
     """Audit one mechanism or all; return 1 if the audit contradicts a declared budget."""
     plan = AuditPlan(runs=arguments.runs, confidence=arguments.confidence, seed=arguments.seed)
-    known = audit_targets()
-    if arguments.mechanism not in (ALL, *known):
-        raise SettingError(f"There is no such mechanism; choose {ALL}, or one of: {'; '.join(known)}.")
-    chosen = known if arguments.mechanism == ALL else {arguments.mechanism: known[arguments.mechanism]}
-    with step_bar(len(chosen), "audit") as step:
+    targets = audit_targets()
+    if arguments.mechanism not in (ALL, *targets):
+        raise SettingError(f"There is no such mechanism; choose {ALL}, or one of: {'; '.join(targets)}.")
+    mechanisms = targets if arguments.mechanism == ALL else {arguments.mechanism: targets[arguments.mechanism]}
+    with step_bar(len(mechanisms), "audit") as step:
 
         def progress(done: int, total: int, name: str) -> None:  # noqa: ARG001
             step()
 
-        table = audit_all(chosen, plan=plan, progress=progress, processes=min(os.cpu_count() or 1, len(chosen)))
-    shown = table[["mechanism", "epsilon", "delta", "lower_bound", "passed"]].to_string(index=False)
+        table = audit_all(mechanisms, plan=plan, progress=progress, processes=min(os.cpu_count() or 1, len(mechanisms)))
+    table_text = table[["mechanism", "epsilon", "delta", "lower_bound", "passed"]].to_string(index=False)
     meaning = (
         f"With confidence {format_decimal(arguments.confidence)} for all rows together, epsilon is at least lower_bound. An audit can find"
         " faults; it cannot prove privacy."
     )
-    give(json.loads(table.to_json(orient="records")), [*shown.splitlines(), meaning], as_json=arguments.json)
+    give(json.loads(table.to_json(orient="records")), [*table_text.splitlines(), meaning], as_json=arguments.json)
     return DONE if table["passed"].all() else REFUSED
 
 
@@ -269,17 +269,17 @@ def run_ledger(arguments: Namespace) -> None:
         accounts = ledger.accounts()
         listed = [account_facts(account) for account in accounts]
         kept = [(account.name, entry.id) for account, entry in kept_draws(ledger)]
-        shown = [account_line(account) for account in accounts] or ["The ledger is empty."]
-        shown += [kept_line(name, entry) for name, entry in kept]
+        lines = [account_line(account) for account in accounts] or ["The ledger is empty."]
+        lines += [kept_line(name, entry) for name, entry in kept]
         facts: Facts = {"ledger": str(ledger.path), "datasets": listed, "kept": [{"dataset": name, "entry": entry} for name, entry in kept]}
-        give(facts, shown, as_json=arguments.json)
+        give(facts, lines, as_json=arguments.json)
         return
-    if arguments.name not in (known := [account.name for account in ledger.accounts()]):
-        raise SettingError(f"The ledger has no dataset of that name; it has: {'; '.join(known) or 'none yet'}.")
+    if arguments.name not in (names := [account.name for account in ledger.accounts()]):
+        raise SettingError(f"The ledger has no dataset of that name; it has: {'; '.join(names) or 'none yet'}.")
     account, entries = ledger.account(arguments.name), ledger.entries(arguments.name)
-    own = [entry.id for owner, entry in kept_draws(ledger) if owner.name == account.name]
-    facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries], "kept": own}
-    lines = [account_line(account), *map(entry_line, entries), *(kept_line(account.name, entry) for entry in own)]
+    kept_entries = [entry.id for owner, entry in kept_draws(ledger) if owner.name == account.name]
+    facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries], "kept": kept_entries}
+    lines = [account_line(account), *map(entry_line, entries), *(kept_line(account.name, entry) for entry in kept_entries)]
     give(facts, lines, as_json=arguments.json)
 
 

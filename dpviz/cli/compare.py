@@ -57,42 +57,42 @@ def write_table(path: Path, text: str) -> None:
     Raises:
         DpvizError: the file cannot be written; nothing is left behind.
     """
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
-    failed = False
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
+    is_failed = False
     try:
-        with fresh.open("x", encoding="utf-8", newline="") as file:
+        with temporary.open("x", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+        temporary.replace(path)
     except OSError:
-        failed = True
+        is_failed = True
     finally:
-        fresh.unlink(missing_ok=True)
-    if failed:
+        temporary.unlink(missing_ok=True)
+    if is_failed:
         raise DpvizError("The table could not be written: is there room, and may you write there?")
 
 
 FEW_RUNS = 20  # below this number of runs, starting workers takes longer than the runs
-PAUSE = 10.0  # least seconds between two writes of the table
-LEAST_REST = 20  # the pause between two writes is at least 20 times as long as the last write took
+SECONDS_BETWEEN_WRITES = 10.0  # the shortest pause between two writes of the table
+PAUSE_PER_WRITE = 20  # the pause is also at least this many times as long as the last write took
 
 
 def run_compare(arguments: Namespace) -> None:
     """Run a study and write its table."""
-    output = _target(arguments)
+    output = _output_path(arguments)
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
     config = read_study(Path(arguments.config))
     config = replace(config, data=config.data.with_engine(arguments.engine, scheduler))
     opened = run_with_bar("counting", lambda watch: config.opened(watch, scheduler))
-    _note_look(config, opened.marks)
+    _note_look(config, opened.fingerprints)
     study = config.build_study(opened.data)
-    before = read_rows(output) if arguments.resume and output is not None and output.exists() else None
-    there = len(finished_runs(study, before))
-    say(f"Making {len(study) - there:,} runs." + (f" {there:,} are there already." if there else ""))
-    table = _Table(study, output, before, as_json=arguments.json)
+    earlier_rows = read_rows(output) if arguments.resume and output is not None and output.exists() else None
+    finished = len(finished_runs(study, earlier_rows))
+    say(f"Making {len(study) - finished:,} runs." + (f" {finished:,} are there already." if finished else ""))
+    table = _Table(study, output, earlier_rows, as_json=arguments.json)
     with _saved_on_failure(table):
-        _make(table, before, _workers(arguments.workers, len(study) - there))
+        _make_runs(table, earlier_rows, _choose_workers(arguments.workers, len(study) - finished))
         if output is not None:
             table.write()
     if output is None:
@@ -101,24 +101,24 @@ def run_compare(arguments: Namespace) -> None:
         give({"table": str(output), "runs": len(study)}, [f"{len(study):,} runs in {output}."], as_json=arguments.json)
 
 
-def _note_look(config: StudyConfig, marks: tuple[str, ...]) -> None:
+def _note_look(config: StudyConfig, fingerprints: tuple[str, ...]) -> None:
     """Record in the ledger, before anything is compared, that the true data are looked at.
 
     Raises:
         RefusedError: the look cannot be recorded. For a sample, which is public, this is no error.
     """
     try:
-        Ledger().note_truth_seen(marks)
+        Ledger().note_truth_seen(fingerprints)
     except RefusedError as error:
         if config.data.sample is not None:
             return
-        refused = RefusedError(f"Nothing is compared, since the ledger cannot record that the true data are looked at. {error}")
+        refusal = RefusedError(f"Nothing is compared, since the ledger cannot record that the true data are looked at. {error}")
     else:
         return
-    raise refused
+    raise refusal
 
 
-def _target(arguments: Namespace) -> Path | None:
+def _output_path(arguments: Namespace) -> Path | None:
     """Return the path of the table's file; None for stdout.
 
     Raises:
@@ -144,11 +144,11 @@ class _Table:
         as_json: whether rows on stdout are JSON; else they are CSV.
     """
 
-    def __init__(self, study: Study, output: Path | None, before: pd.DataFrame | None, *, as_json: bool) -> None:
+    def __init__(self, study: Study, output: Path | None, earlier_rows: pd.DataFrame | None, *, as_json: bool) -> None:
         self.study, self.output = study, output
-        self._rows: list[dict[str, Any]] = [] if before is None else before.to_dict("records")  # type: ignore[assignment]
+        self._rows: list[dict[str, Any]] = [] if earlier_rows is None else earlier_rows.to_dict("records")  # type: ignore[assignment]
         self._form = output or Path("table.json" if as_json else "table.csv")
-        self._written, self._next = len(self._rows), time.monotonic() + PAUSE
+        self._written, self._next = len(self._rows), time.monotonic() + SECONDS_BETWEEN_WRITES
 
     def add(self, row: dict[str, Any]) -> None:
         """Add a row; write the file from time to time, so that little is lost if the process is killed."""
@@ -159,11 +159,11 @@ class _Table:
         with suppress(DpvizError):  # the write at the end reports errors
             self.write()
         end = time.monotonic()
-        self._next = end + max(PAUSE, LEAST_REST * (end - start))
+        self._next = end + max(SECONDS_BETWEEN_WRITES, PAUSE_PER_WRITE * (end - start))
 
     def write(self) -> None:
         """Write all rows so far to the file or to stdout."""
-        text = _text(tidy(self.study, self._rows), self._form)
+        text = _format_table(tidy(self.study, self._rows), self._form)
         if self.output is None:
             sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # a name must not control a terminal
             sys.stdout.flush()
@@ -172,7 +172,7 @@ class _Table:
         self._written = len(self._rows)
 
     def keep(self) -> str:
-        """Write the rows since the last write, and say in words where they are."""
+        """Write the rows added since the last write, and return a sentence that says where they are."""
         if not self._rows:
             return "No run was made."
         if self.output is None:
@@ -185,7 +185,7 @@ class _Table:
 
 @contextmanager
 def _saved_on_failure(table: _Table) -> Iterator[None]:
-    """Write the finished rows and say how to resume, if the study stops early."""
+    """If the study stops early, write the finished rows and print how to resume."""
     try:
         yield
     except BaseException as error:
@@ -199,30 +199,30 @@ def _saved_on_failure(table: _Table) -> Iterator[None]:
         raise
 
 
-def _make(table: _Table, before: pd.DataFrame | None, workers: int) -> None:
-    """Make the runs of the study that are not in `before`, and add their rows to the table."""
+def _make_runs(table: _Table, earlier_rows: pd.DataFrame | None, workers: int) -> None:
+    """Make the runs of the study that are not in `earlier_rows`, and add their rows to the table."""
     with step_bar(len(table.study), "compare") as step:
-        last = 0
+        reported = 0
 
-        def progress(made: int, total: int) -> None:  # noqa: ARG001
-            nonlocal last
-            step(made - last)
-            last = made
+        def progress(finished: int, total: int) -> None:  # noqa: ARG001
+            nonlocal reported
+            step(finished - reported)
+            reported = finished
 
-        found = compare(table.study, workers=workers, done=before, progress=progress)
-        with closing(found), redirect_stdout(sys.stderr):  # a mechanism that prints must not write into the table
-            for row in found:
+        rows = compare(table.study, workers=workers, done=earlier_rows, progress=progress)
+        with closing(rows), redirect_stdout(sys.stderr):  # a mechanism that prints must not write into the table
+            for row in rows:
                 table.add(row)
 
 
-def _workers(wanted: int | None, runs: int) -> int:
+def _choose_workers(wanted: int | None, runs: int) -> int:
     """Choose the number of worker processes: `wanted` if given, else one per processor (at most `MOST_WORKERS`), or 1 for few runs."""
     if wanted is not None:
         return wanted
     return 1 if runs < FEW_RUNS else max(1, min(os.cpu_count() or 1, MOST_WORKERS))
 
 
-def _text(table: pd.DataFrame, path: Path) -> str:
+def _format_table(table: pd.DataFrame, path: Path) -> str:
     if path.suffix.lower() == ".json":
         return table.to_json(orient="records", indent=2, double_precision=15) + "\n"
     return csv_text(table)

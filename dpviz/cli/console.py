@@ -19,15 +19,16 @@ from dpviz.view.escape import clean, line
 T = TypeVar("T")
 
 DONE, REFUSED, FAILED, INTERRUPTED = 0, 1, 2, 130
-PATIENCE = 30.0  # seconds to wait until interrupted work has removed its temporary files
+SECONDS_TO_CLEAN_UP = 30.0
+"""Longest wait until interrupted work has removed its temporary files."""
 
 
 def say(text: str) -> None:
     """Print one line on stderr. If stderr is closed, the line is lost and the work continues."""
-    _tell(line(text))
+    _print_error(line(text))
 
 
-def _tell(line: str) -> None:
+def _print_error(line: str) -> None:
     try:
         print(line, file=sys.stderr, flush=True)
     except OSError:
@@ -47,16 +48,16 @@ def escape_unencodable(*streams: TextIO) -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def give(found: Any, lines: Iterable[str], *, as_json: bool) -> None:
-    """Print a result on stdout: `found` as JSON, or `lines` as text. Line breaks and control characters in lines are removed.
+def give(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print a result on stdout: `result` as JSON, or `lines` as text. Line breaks and control characters in lines are removed.
 
     Args:
-        found: the result, as JSON values.
+        result: the result, as JSON values.
         lines: the result, as lines of text.
         as_json: whether to print JSON; else the lines.
     """
-    shown = [clean(" ".join(text.splitlines())) for text in lines]
-    text = json.dumps(found, indent=2) if as_json else "\n".join(shown)
+    clean_lines = [clean(" ".join(text.splitlines())) for text in lines]
+    text = json.dumps(result, indent=2) if as_json else "\n".join(clean_lines)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -64,7 +65,7 @@ def give(found: Any, lines: Iterable[str], *, as_json: bool) -> None:
 def report_error(error: BaseException, *, as_json: bool) -> int:
     """Print an error on stderr, as one line or as one JSON object, and return the exit code.
 
-    The texts of dpviz's own errors are printed. Of other exceptions only the type is named, since their texts could hold private values.
+    For errors of dpviz the text is printed; for other exceptions only the type, since their texts could hold private values.
     """
     code, kind = code_of(error), type(error).__name__
     if isinstance(error, KeyboardInterrupt):
@@ -79,7 +80,7 @@ def report_error(error: BaseException, *, as_json: bool) -> int:
             "Error",
         )
     if as_json:
-        _tell(json.dumps({"error": line(text), "kind": kind, "exit": code}))
+        _print_error(json.dumps({"error": line(text), "kind": kind, "exit": code}))
     else:
         say(f"dpviz: {text}")
     return code
@@ -99,40 +100,40 @@ def signals_as_interruptions() -> Iterator[None]:
     Signals that are ignored stay ignored, as nohup needs.
     """
     names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
-    ends = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    ends = [each for each in ends if signal.getsignal(each) == signal.SIG_DFL]
-    for each in ends:
-        signal.signal(each, signal.default_int_handler)
+    signals = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    signals = [number for number in signals if signal.getsignal(number) == signal.SIG_DFL]
+    for number in signals:
+        signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
-        for each in ends:
-            signal.signal(each, signal.SIG_DFL)
+        for number in signals:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
-def step_bar(total: int, what: str) -> Iterator[Callable[..., object]]:
+def step_bar(total: int, label: str) -> Iterator[Callable[..., object]]:
     """Show a progress bar on stderr for a number of steps; not shown if stderr is not a terminal.
 
     Args:
         total: number of steps.
-        what: label of the bar.
+        label: label of the bar.
 
     Yields:
         A function to call after each step.
     """
     from tqdm import tqdm  # noqa: PLC0415  (slow to import, and needed for long work only)
 
-    with tqdm(total=total, desc=what, unit="run", file=sys.stderr, disable=None, leave=False) as bar:
+    with tqdm(total=total, desc=label, unit="run", file=sys.stderr, disable=None, leave=False) as bar:
         yield bar.update
 
 
 @contextmanager
-def share_bar(what: str) -> Iterator[Callable[[float], object]]:
+def share_bar(label: str) -> Iterator[Callable[[float], object]]:
     """Show a progress bar on stderr for work that reports its progress as a share.
 
     Args:
-        what: label of the bar.
+        label: label of the bar.
 
     Yields:
         A function to call with the share that is done, 0 to 1.
@@ -140,44 +141,44 @@ def share_bar(what: str) -> Iterator[Callable[[float], object]]:
     from tqdm import tqdm  # noqa: PLC0415
 
     shape = "{l_bar}{bar}| {elapsed}<{remaining}"
-    with tqdm(total=100, desc=what, bar_format=shape, file=sys.stderr, disable=None, leave=False) as bar:
-        yield lambda done: bar.update(max(100 * done - bar.n, 0))
+    with tqdm(total=100, desc=label, bar_format=shape, file=sys.stderr, disable=None, leave=False) as bar:
+        yield lambda share: bar.update(max(100 * share - bar.n, 0))
 
 
-def run_with_bar(what: str, work: Callable[[Progress], T]) -> T:
+def run_with_bar(label: str, work: Callable[[Progress], T]) -> T:
     """Run `work` in a thread with a progress bar, and return its result.
 
     An interruption cancels the work and waits until it has removed its temporary files; a second interruption does not wait.
 
     Args:
-        what: label of the bar.
+        label: label of the bar.
         work: called with a `Progress`, through which it reports progress and learns of a cancellation.
 
     Raises:
         KeyboardInterrupt: the work was interrupted.
         BaseException: any exception of `work`.
     """
-    found: list[T] = []
-    failed: list[BaseException] = []
+    results: list[T] = []
+    errors: list[BaseException] = []
     cancel, ended = threading.Event(), threading.Event()  # after an interrupted Thread.join, a running thread counts as ended
 
     def run(progress: Callable[[float], object]) -> None:
         try:
-            found.append(work(Progress(progress=progress, cancel=cancel)))
+            results.append(work(Progress(progress=progress, cancel=cancel)))
         except BaseException as error:  # noqa: BLE001  (raised again in the calling thread)
-            failed.append(error)
+            errors.append(error)
         finally:
             ended.set()
 
-    with share_bar(what) as progress:
+    with share_bar(label) as progress:
         try:
-            threading.Thread(target=run, args=(progress,), name=what, daemon=True).start()
+            threading.Thread(target=run, args=(progress,), name=label, daemon=True).start()
             ended.wait()
         except KeyboardInterrupt:
             cancel.set()
-            ended.wait(PATIENCE)
-            failed.clear()
+            ended.wait(SECONDS_TO_CLEAN_UP)
+            errors.clear()
             raise
-    if failed:
-        raise failed.pop()
-    return found[0]
+    if errors:
+        raise errors.pop()
+    return results[0]

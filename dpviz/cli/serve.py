@@ -1,4 +1,4 @@
-"""Start the app with its own settings, whatever Streamlit settings the user, folder or environment has."""
+"""Start the app with its own Streamlit settings, which override those of the user, the folder and the environment."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def serve(*, port: int = PORT, headless: bool = False, token: bool = True) -> in
     scheduler_of_app()
     if importlib.util.find_spec("streamlit") is None or importlib.util.find_spec("pydeck") is None:
         raise DpvizError("The app is not installed. Install it with: pip install 'dpviz[app]'")
-    words, environment = command(port=port, headless=headless, token=token), without_streamlit_variables(os.environ)
+    arguments, environment = command(port=port, headless=headless, token=token), without_streamlit_variables(os.environ)
     if os.name == "posix":
-        os.execve(words[0], words, environment)  # noqa: S606  (no shell; signals reach the app itself)
-    return subprocess.run(words, env=environment, check=False).returncode  # noqa: S603
+        os.execve(arguments[0], arguments, environment)  # noqa: S606  (no shell; signals reach the app itself)
+    return subprocess.run(arguments, env=environment, check=False).returncode  # noqa: S603
 
 
 def check_port(port: int) -> None:
@@ -56,10 +56,10 @@ def check_port(port: int) -> None:
     """
     if not 1 <= port <= 65_535:
         raise SettingError("The port must be a whole number from 1 to 65535.")
-    refused = _bind_error(port)
-    if refused is not None:
-        why = "is taken, perhaps by another dpviz" if refused == errno.EADDRINUSE else "may not be used on this computer"
-        raise DpvizError(f"Port {port} {why}. Choose another one: dpviz app --port {port + 1 if port < 65_535 else PORT}")
+    error_number = _bind_error(port)
+    if error_number is not None:
+        reason = "is taken, perhaps by another dpviz" if error_number == errno.EADDRINUSE else "may not be used on this computer"
+        raise DpvizError(f"Port {port} {reason}. Choose another one: dpviz app --port {port + 1 if port < 65_535 else PORT}")
 
 
 def _bind_error(port: int) -> int | None:

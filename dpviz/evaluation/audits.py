@@ -61,7 +61,7 @@ VARIANTS: dict[str, AnyMechanism] = {
     "flat_gaussian, add or remove": FlatGaussian(neighbours=ADD_REMOVE),
     "stability_histogram, add or remove": StabilityHistogram(neighbours=ADD_REMOVE),
 }
-"""Mechanisms with other settings than the defaults, under which they release other things, by name. Defaults are audited by their keys."""
+"""Mechanisms by name, with settings under which they release other quantities than by default. Defaults are audited by their keys."""
 
 
 def audit_targets() -> dict[str, AnyMechanism]:
@@ -70,7 +70,7 @@ def audit_targets() -> dict[str, AnyMechanism]:
 
 
 def audit_budget(mechanism: AnyMechanism, epsilon: Number = EPSILON) -> Budget:
-    """Return the budget for a mechanism's audit; a delta, where needed, is 0.03, at which few runs can show most of epsilon."""
+    """Return the budget for a mechanism's audit. Where a delta is needed it is 0.03, so that few runs suffice to show most of epsilon."""
     return ApproxBudget(epsilon, DELTA) if mechanism.needs_delta else PureBudget(epsilon)
 
 
@@ -90,17 +90,17 @@ def audit_mechanism(
         budget: the budget of each release; `audit_budget` if None.
         runs: number of releases of each input of each pair of neighbours.
         confidence: confidence of the bounds of all `tests` audits together, 0 to 1.
-        tests: number of audits whose bounds are to hold together.
+        tests: number of audits whose bounds must hold together.
         seed: seed of the noise.
 
     Raises:
         SettingError: an unknown key, or a number out of its range.
         BudgetError: a budget of the wrong kind.
     """
-    name, made = _named(mechanism)
+    name, target = _find_target(mechanism)
     plan = AuditPlan(runs=runs, confidence=confidence, tests=tests, seed=seed)
-    budget = audit_budget(made, EPSILON) if budget is None else budget
-    return audit(name, made.audit_pairs(budget), budget, plan)
+    budget = audit_budget(target, EPSILON) if budget is None else budget
+    return audit(name, target.audit_pairs(budget), budget, plan)
 
 
 def audit_all(
@@ -110,7 +110,7 @@ def audit_all(
     progress: Progress | None = None,
     processes: int = 1,
 ) -> pd.DataFrame:
-    """Audit several mechanisms; their bounds hold all together with the plan's confidence.
+    """Audit several mechanisms; with the plan's confidence, all bounds hold together.
 
     Args:
         mechanisms: mechanisms by name; all of `audit_targets()` if None.
@@ -122,37 +122,37 @@ def audit_all(
     Returns:
         DataFrame with one row per mechanism: the fields of `AuditResult` and `passed`.
     """
-    chosen = audit_targets() if mechanisms is None else dict(mechanisms)
+    targets = audit_targets() if mechanisms is None else dict(mechanisms)
     plan = plan or AuditPlan(runs=RUNS)
-    jobs = [(name, made, plan.runs, plan.confidence, len(chosen), plan.seed) for name, made in chosen.items()]
+    jobs = [(name, mechanism, plan.runs, plan.confidence, len(targets), plan.seed) for name, mechanism in targets.items()]
     rows = []
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) if processes > 1 else _Here() as pool:
-        for done, row in enumerate(pool.map(_row, jobs), 1):
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) if processes > 1 else _SerialPool() as pool:
+        for finished, row in enumerate(pool.map(_audit_job, jobs), 1):
             rows.append(row)
             if progress is not None:
-                progress(done, len(jobs), row["mechanism"])
+                progress(finished, len(jobs), row["mechanism"])
     return pd.DataFrame(rows)
 
 
-class _Here:
+class _SerialPool:
     """A stand-in for a pool of processes that maps in this process."""
 
     map = staticmethod(map)
 
-    def __enter__(self) -> _Here:
+    def __enter__(self) -> _SerialPool:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
 
 
-def _row(job: tuple[str, AnyMechanism, int, float, int, int]) -> dict[str, Any]:
-    name, made, runs, confidence, tests, seed = job
-    result = audit_mechanism(made, runs=runs, confidence=confidence, tests=tests, seed=seed)
+def _audit_job(job: tuple[str, AnyMechanism, int, float, int, int]) -> dict[str, Any]:
+    name, mechanism, runs, confidence, tests, seed = job
+    result = audit_mechanism(mechanism, runs=runs, confidence=confidence, tests=tests, seed=seed)
     return {**result.to_dict(), "mechanism": name}
 
 
-def _named(mechanism: str | AnyMechanism) -> tuple[str, AnyMechanism]:
+def _find_target(mechanism: str | AnyMechanism) -> tuple[str, AnyMechanism]:
     """Return the name and the mechanism, for a name or a mechanism."""
     if not isinstance(mechanism, str):
         return mechanism.key, mechanism

@@ -1,4 +1,4 @@
-"""Run a study in this process or in workers, and stream its rows; a study that is stopped and resumed gives the same table.
+"""Run a study in this process or in workers, and yield its rows; a study that is stopped and resumed gives the same table.
 
 A study takes time for three things: making the releases; answering the study's questions and measuring the errors; and everything else,
 such as rows, order and progress, which costs about 0 to 3 % of the other two. The `seconds` of a row are those of making the release
@@ -23,9 +23,10 @@ from dpviz.evaluation.tables import finished_runs
 from dpviz.evaluation.workers import MOST_WORKERS, NO_RUN, Crew, Result
 
 Progress = Callable[[int, int], Any]
-Found = Generator[tuple[int, Result] | None, None, None]
+Results = Generator[tuple[int, Result] | None, None, None]
 
-PATIENCE = 0.05  # seconds between looks at `stop`
+SECONDS_PER_LOOK = 0.05
+"""Seconds between two checks of `stop`."""
 MOST_LISTED = 20
 
 
@@ -34,16 +35,16 @@ class _Work:
     """The runs of a study that are still to be made, and those that failed.
 
     Attributes:
-        study: what is compared.
+        study: the study.
         runs: all runs of the study.
-        left: numbers of the runs that have not begun; workers take from this queue, too.
+        waiting: numbers of the runs that have not begun; workers take from this queue, too.
         skipped: numbers of the runs whose configuration and epsilon have failed already.
         failures: the first failure of each configuration and epsilon, as a text.
     """
 
     study: Study
     runs: list[Run]
-    left: deque[int]
+    waiting: deque[int]
     skipped: set[int] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
 
@@ -59,13 +60,13 @@ class _Work:
         """Raise one error that lists the failures, if there are any."""
         if not self.failures:
             return
-        listed, more = self.failures[:MOST_LISTED], len(self.failures) - MOST_LISTED
-        what = "One configuration" if len(self.failures) == 1 else f"{len(self.failures):,} configurations"
-        others = f"; and {more:,} more" if more > 0 else ""
+        listed, unlisted_number = self.failures[:MOST_LISTED], len(self.failures) - MOST_LISTED
+        failed_ones = "One configuration" if len(self.failures) == 1 else f"{len(self.failures):,} configurations"
+        unlisted = f"; and {unlisted_number:,} more" if unlisted_number > 0 else ""
         raise DpvizError(
-            f"{what} of the study failed; the rows of the others are there, and a study that is resumed tries again. "
+            f"{failed_ones} of the study failed; the rows of all others are complete, and a resumed study tries these again. "
             + "; ".join(listed)
-            + others
+            + unlisted
         )
 
 
@@ -87,7 +88,7 @@ def compare(
     worker is ready, mostly for a second or two; a stop waits for a run that this process has begun, however long the run takes.
 
     Args:
-        study: what is compared.
+        study: the study.
         workers: 1 makes the runs in this process; a larger number makes them in this many processes, which get the data once. While
             the processes start, this process makes runs itself, so that the first rows come at once.
         done: rows of finished runs, from `read_rows` or from an earlier call; these runs are not made again.
@@ -95,7 +96,7 @@ def compare(
         progress: called with the number of finished runs and the number of all runs, at the beginning and after each run.
 
     Yields:
-        Rows as `make_rows` gives them, one per run and workload.
+        Rows of `make_rows`, one per run and workload.
 
     Raises:
         SettingError: no study, a number of workers out of range, rows of another study, or a mechanism that workers cannot import.
@@ -106,70 +107,70 @@ def compare(
         raise SettingError("compare takes a Study: see dpviz.Study.")
     if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= MOST_WORKERS:
         raise SettingError(f"workers must be a whole number from 1 to {MOST_WORKERS}.")
-    runs, there = study.runs(), finished_runs(study, done)
-    work = _Work(study=study, runs=runs, left=deque(number for number, run in enumerate(runs) if run.id not in there))
+    runs, finished = study.runs(), finished_runs(study, done)
+    work = _Work(study=study, runs=runs, waiting=deque(number for number, run in enumerate(runs) if run.id not in finished))
     yield from _stream_rows(work, workers, stop or Event(), progress or _no_progress)
 
 
 def _stream_rows(work: _Work, workers: int, stop: Event, progress: Progress) -> Generator[Row, None, None]:
-    made, total = len(work.runs) - len(work.left), len(work.runs)
-    progress(made, total)
-    source = _run_here(work) if workers == 1 or len(work.left) < 2 else _run_with_workers(work, workers, stop)
-    with closing(source):
-        for found in source:
+    finished, total = len(work.runs) - len(work.waiting), len(work.runs)
+    progress(finished, total)
+    results = _run_here(work) if workers == 1 or len(work.waiting) < 2 else _run_with_workers(work, workers, stop)
+    with closing(results):
+        for item in results:
             if stop.is_set():
                 return
-            if found is None:
+            if item is None:
                 continue
-            number, rows = found
+            number, rows = item
             if isinstance(rows, Failure):
                 if number == NO_RUN:
                     raise DpvizError(rows.text)
                 work.fail(number, rows)
                 continue
-            made += 1
+            finished += 1
             yield from rows
-            progress(made, total)
+            progress(finished, total)
             if stop.is_set():
                 return
     work.raise_failures()
 
 
-def _run_here(work: _Work) -> Found:
+def _run_here(work: _Work) -> Results:
     """Make one run after the other in this process; yield None before each run, so that the caller can react to a stop."""
-    while work.left:
+    while work.waiting:
         yield None
-        number = work.left.popleft()
+        number = work.waiting.popleft()
         if number not in work.skipped:
             yield number, attempt(work.study, work.runs[number])
 
 
-def _run_with_workers(work: _Work, workers: int, stop: Event) -> Found:
+def _run_with_workers(work: _Work, workers: int, stop: Event) -> Results:
     """Make runs in workers, and in this process until the first worker is ready; yield None between results to allow for a stop."""
-    awaited = len(work.left)
-    with Crew(work.study, work.left, workers, work.skipped) as crew:
-        while awaited and not stop.is_set():
+    unfinished = len(work.waiting)
+    with Crew(work.study, work.waiting, workers, work.skipped) as crew:
+        while unfinished and not stop.is_set():
             yield None
-            own = None if crew.ready.is_set() else _take_next(work.left)
-            if own is not None:
-                awaited -= 1
-                if own not in work.skipped:
-                    yield own, attempt(work.study, work.runs[own])
-            found = crew.next(PATIENCE if own is None else 0)
-            if found is None:
+            number_here = None if crew.ready.is_set() else _take_next(work.waiting)
+            if number_here is not None:
+                unfinished -= 1
+                if number_here not in work.skipped:
+                    yield number_here, attempt(work.study, work.runs[number_here])
+            result = crew.next(SECONDS_PER_LOOK if number_here is None else 0)
+            if result is None:
                 continue
-            number, rows = found
-            awaited -= 1
+            number, rows = result
+            unfinished -= 1
             if rows is not None:
                 yield number, rows
 
 
-def _take_next(left: deque[int]) -> int | None:
+def _take_next(waiting: deque[int]) -> int | None:
     try:
-        return left.popleft()
-    except IndexError:  # workers have taken the last one meanwhile
+        return waiting.popleft()
+    except IndexError:  # a worker has taken the last run
         return None
 
 
-def _no_progress(made: int, total: int) -> None:
+def _no_progress(finished: int, total: int) -> None:
     """Ignore the progress, for callers that do not follow it."""

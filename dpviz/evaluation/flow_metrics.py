@@ -234,7 +234,7 @@ class FlowEvaluation:
             (released on pairs without true trips) and coverage (percent of released pairs whose true count lies in the stated 95 %
             interval). Percentages of nothing are 0; a coverage of nothing is NaN.
         """
-        table = pd.DataFrame([self._at_stage(stage) for stage in range(self.release.tree.height + 1)])
+        table = pd.DataFrame([self._stage_errors(stage) for stage in range(self.release.tree.height + 1)])
         return table.astype({"level": "Int64"})
 
     def true_sums(self, origin_level: int, destination_level: int) -> PairSums:
@@ -266,9 +266,9 @@ class FlowEvaluation:
             DomainError: no such level.
         """
         truth, released = self.true_level(level), self.release.sums(level, level)
-        missed, shown = released.at(truth.origin, truth.destination) <= 0, released.count > 0
-        origin = np.concatenate([released.origin[shown], truth.origin[missed]])
-        destination = np.concatenate([released.destination[shown], truth.destination[missed]])
+        missed, positive = released.at(truth.origin, truth.destination) <= 0, released.count > 0
+        origin = np.concatenate([released.origin[positive], truth.origin[missed]])
+        destination = np.concatenate([released.destination[positive], truth.destination[missed]])
         order = np.lexsort((destination, origin))
         origin, destination = origin[order], destination[order]
         count, true = released.at(origin, destination), truth.at(origin, destination)
@@ -288,33 +288,33 @@ class FlowEvaluation:
     def _sums(self) -> dict[tuple[int, int], PairSums]:
         return {}
 
-    def _at_stage(self, stage: int) -> dict[str, Any]:
-        tree, at = self.release.tree, self.release.stages[stage]
+    def _stage_errors(self, stage: int) -> dict[str, Any]:
+        tree, counts = self.release.tree, self.release.stages[stage]
         truth = self.true_sums(*tree.levels(stage))
-        true = truth.at(at.origin, at.destination)
-        error, shown = np.abs(at.count - true) * (at.count != 0), at.count > 0
-        given = self.release.sums(*tree.levels(stage)).at(truth.origin, truth.destination)
-        hidden, absent = given <= 0, truth.count[given == 0]
-        false = shown & (true == 0)
-        low, high = interval(at.noisy[shown], self.release.stddev(stage)[shown])
-        inside = (low <= true[shown]) & (true[shown] <= high)
-        present = int(shown.sum() + hidden.sum())
-        present_error = int(error[shown].sum() + (truth.count - given)[hidden].sum())
+        true = truth.at(counts.origin, counts.destination)
+        error, positive = np.abs(counts.count - true) * (counts.count != 0), counts.count > 0
+        released = self.release.sums(*tree.levels(stage)).at(truth.origin, truth.destination)
+        missing, absent = released <= 0, truth.count[released == 0]
+        wrong = positive & (true == 0)
+        low, high = interval(counts.noisy[positive], self.release.stddev(stage)[positive])
+        inside = (low <= true[positive]) & (true[positive] <= high)
+        present = int(positive.sum() + missing.sum())
+        present_error = int(error[positive].sum() + (truth.count - released)[missing].sum())
         return {
             "stage": stage,
             "between": tree.title(stage),
             "level": None if stage % 2 else stage // 2,
             "pairs": tree.size(stage),
             "true_pairs": len(truth.count),
-            "released_pairs": int(shown.sum()),
+            "released_pairs": int(positive.sum()),
             "max_error": int(max(error.max(initial=0), absent.max(initial=0))),
             "mean_error": float(error.sum() + absent.sum()) / tree.size(stage),
             "mean_error_present": present_error / max(present, 1),
-            "false_discovery": 100.0 * int(false.sum()) / max(int(shown.sum()), 1),
-            "false_negative": 100.0 * int(hidden.sum()) / max(len(hidden), 1),
-            "false_positives": int(false.sum()),
-            "false_negatives": int(hidden.sum()),
-            "false_positive_trips": int(at.count[false].sum()),
+            "false_discovery": 100.0 * int(wrong.sum()) / max(int(positive.sum()), 1),
+            "false_negative": 100.0 * int(missing.sum()) / max(len(missing), 1),
+            "false_positives": int(wrong.sum()),
+            "false_negatives": int(missing.sum()),
+            "false_positive_trips": int(counts.count[wrong].sum()),
             "coverage": float(100 * inside.mean()) if len(inside) else np.nan,
         }
 

@@ -94,8 +94,8 @@ def block(release: Release, holders: Holders, *, threshold: float = 0.0, margin:
         release: of the first holder's records, by any point mechanism; its counts should have their budget on the leaves.
         holders: both holders' records, on the release's domain.
         threshold: in records. Leaves with a smaller released count are dropped.
-        margin: in units of the domain's CRS, at least 0: the distance that the two records of a person may have. A record of the
-            second holder lies at the centre of its lattice cell.
+        margin: in units of the domain's CRS, at least 0: the largest distance, along each axis, between the two records of a person.
+            A record of the second holder counts as if it were at the centre of its lattice cell.
 
     Raises:
         InputError: the holders' domain is not the release's.
@@ -117,32 +117,32 @@ def block(release: Release, holders: Holders, *, threshold: float = 0.0, margin:
     if math.isnan(threshold) or not 0 <= margin < math.inf:
         raise SettingError("The threshold must be a number, and the margin a finite number of at least 0.")
     tree, first = release.tree, holders.first
-    inside = np.bincount(tree.leaf_of(first.column, first.row), first.count, len(tree)).astype(np.int64)
+    records_in_leaf = np.bincount(tree.leaf_of(first.column, first.row), first.count, len(tree)).astype(np.int64)
     kept = tree.leaves[release.count[tree.leaves] >= threshold]
-    near = true_answers(holders.second, _widened(release, kept, margin))
-    filled = np.maximum(inside[kept], np.ceil(release.count[kept]).astype(np.int64))
+    nearby = true_answers(holders.second, _widen_rectangles(release, kept, margin))
+    padded_records = np.maximum(records_in_leaf[kept], np.ceil(release.count[kept]).astype(np.int64))
     return Blocking(
         leaves=len(tree.leaves),
         kept=len(kept),
         pairs=int(first.count.sum()) * int(holders.second.count.sum()),
-        survivors=int((inside[kept] * near).sum()),
-        padded=int((filled * near).sum()),
+        survivors=int((records_in_leaf[kept] * nearby).sum()),
+        padded=int((padded_records * nearby).sum()),
         matches=len(holders.known),
-        found=_found(release, holders.known, threshold, margin),
+        found=_count_found(release, holders.known, threshold, margin),
     )
 
 
-def _widened(release: Release, nodes: Integers, margin: float) -> Floats:
+def _widen_rectangles(release: Release, nodes: Integers, margin: float) -> Floats:
     """Return (k, 4) rectangles of nodes in the domain's CRS, widened by the margin and cut to the domain."""
     wide = release.domain.coordinates(release.tree.rectangles(nodes)) + np.array([-margin, -margin, margin, margin])
     bounds = np.array(release.domain.bounds)
     return np.asarray(np.clip(wide, np.tile(bounds[:2], 2), np.tile(bounds[2:], 2)))
 
 
-def _found(release: Release, known: NDArray[np.int32], threshold: float, margin: float) -> int:
+def _count_found(release: Release, known: NDArray[np.int32], threshold: float, margin: float) -> int:
     """Count the people known to both holders whose pair of records is compared."""
     leaf = release.tree.leaf_of(known[:, 0], known[:, 1])
-    box = release.domain.lattice(_widened(release, leaf, margin))
+    box = release.domain.lattice(_widen_rectangles(release, leaf, margin))
     x, y = known[:, 2] + 0.5, known[:, 3] + 0.5
     near = (box[:, 0] < x) & (x <= box[:, 2]) & (box[:, 1] < y) & (y <= box[:, 3])
     return int((near & (release.count[leaf] >= threshold)).sum())
@@ -174,21 +174,25 @@ def made_up_holders(
     if not 0 <= common <= 1 or not 0 <= disagreement < math.inf:
         raise InputError("The common share must be from 0 to 1, and the disagreement finite and at least 0.")
     rng = np.random.default_rng(seed)
-    place = np.column_stack([np.asarray(x, np.float64), np.asarray(y, np.float64)])
+    coordinates = np.column_stack([np.asarray(x, np.float64), np.asarray(y, np.float64)])
     low, high = np.array(domain.bounds[:2]), np.array(domain.bounds[2:])
-    if not ((place >= low) & (place <= high)).all():
+    if not ((coordinates >= low) & (coordinates <= high)).all():
         raise InputError("All coordinates must lie inside the domain.")
-    place = rng.permutation(place)
-    both = round(common * len(place))
-    half = both + (len(place) - both) // 2
-    moved = place[:both] + disagreement * rng.standard_normal((both, 2))
-    other = np.clip(np.concatenate([moved, place[half:]]), low, high)
-    first, second = (PointCounts.from_xy(*part.T, domain=domain) for part in (place[:half], other))
-    return Holders(first=first, second=second, known=np.column_stack([_cells(place[:both], domain), _cells(other[:both], domain)]))
+    coordinates = rng.permutation(coordinates)
+    common_number = round(common * len(coordinates))
+    half = common_number + (len(coordinates) - common_number) // 2
+    shifted = coordinates[:common_number] + disagreement * rng.standard_normal((common_number, 2))
+    second_coordinates = np.clip(np.concatenate([shifted, coordinates[half:]]), low, high)
+    first, second = (PointCounts.from_xy(*part.T, domain=domain) for part in (coordinates[:half], second_coordinates))
+    return Holders(
+        first=first,
+        second=second,
+        known=np.column_stack([_cells_of(coordinates[:common_number], domain), _cells_of(second_coordinates[:common_number], domain)]),
+    )
 
 
-def _cells(place: Floats, domain: Domain) -> NDArray[np.int32]:
+def _cells_of(coordinates: Floats, domain: Domain) -> NDArray[np.int32]:
     """Return (n, 2) columns and rows of (n, 2) coordinates; the domain's upper edges belong to the last cells."""
     low, high = np.array(domain.bounds[:2]), np.array(domain.bounds[2:])
-    cell = np.floor((place - low) * (domain.side / (high - low)))
+    cell = np.floor((coordinates - low) * (domain.side / (high - low)))
     return np.asarray(np.minimum(cell, domain.side - 1), np.int32)

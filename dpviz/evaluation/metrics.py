@@ -21,7 +21,7 @@ SMALL_SHARE = 0.001
 PRESENT = 0.5
 _SAMPLED_BLOCKS = 1024
 _LAPLACE_KURTOSIS = 6.0
-_QUERIES_AT_ONCE = 1000
+_QUERIES_PER_BATCH = 1000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -98,7 +98,7 @@ def evaluate(release: Release, points: PointCounts) -> Evaluation:
         raise DomainError("The release and the points must have the same domain.")
     truth = release.tree.sums(points.column, points.row, points.count)
     zooms = range(min(release.domain.order, FINEST_ZOOM) + 1)
-    return Evaluation(truth=truth, by_zoom=pd.DataFrame([_at_zoom(release, points, zoom) for zoom in zooms]))
+    return Evaluation(truth=truth, by_zoom=pd.DataFrame([_zoom_errors(release, points, zoom) for zoom in zooms]))
 
 
 def workload_errors(release: Release, points: PointCounts, boxes: ArrayLike) -> Errors:
@@ -171,8 +171,8 @@ def true_answers(points: PointCounts, boxes: ArrayLike) -> Integers:
     """
     check_coverage(points.domain, boxes)
     lattice = points.domain.lattice(boxes)
-    parts = range(0, len(lattice), _QUERIES_AT_ONCE)
-    return np.concatenate([np.zeros(0, np.int64), *(_true_answers(points, lattice[start : start + _QUERIES_AT_ONCE]) for start in parts)])
+    parts = range(0, len(lattice), _QUERIES_PER_BATCH)
+    return np.concatenate([np.zeros(0, np.int64), *(_true_answers(points, lattice[start : start + _QUERIES_PER_BATCH]) for start in parts)])
 
 
 def _true_answers(points: PointCounts, boxes: Floats) -> Integers:
@@ -188,8 +188,8 @@ def _true_answers(points: PointCounts, boxes: Floats) -> Integers:
     sums = cells.cumsum(0).cumsum(1)
     west, east = np.searchsorted(columns, boxes[:, 0]), np.searchsorted(columns, boxes[:, 2])
     south, north = np.searchsorted(rows, boxes[:, 1]), np.searchsorted(rows, boxes[:, 3])
-    found = sums[north, east] - sums[south, east] - sums[north, west] + sums[south, west]
-    return np.asarray(found, np.int64)
+    counts = sums[north, east] - sums[south, east] - sums[north, west] + sums[south, west]
+    return np.asarray(counts, np.int64)
 
 
 def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:
@@ -224,7 +224,7 @@ def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:
     )
 
 
-def _at_zoom(release: Release, points: PointCounts, zoom: int) -> dict[str, float]:
+def _zoom_errors(release: Release, points: PointCounts, zoom: int) -> dict[str, float]:
     truth, estimate = points.blocks(zoom), release.blocks(zoom)
     error = estimate - truth
     empty, present = truth == 0, estimate >= PRESENT
@@ -267,8 +267,8 @@ def expected_error(release: Release, zoom: int) -> float:
     True
     """
     side, width = 1 << zoom, release.domain.side >> zoom
-    chosen = np.unique(np.linspace(0, side**2 - 1, min(side**2, _SAMPLED_BLOCKS)).astype(np.int64))
-    row, column = np.divmod(chosen, side)
+    blocks = np.unique(np.linspace(0, side**2 - 1, min(side**2, _SAMPLED_BLOCKS)).astype(np.int64))
+    row, column = np.divmod(blocks, side)
     column = (column + row) % side
     corners = np.stack([column, row, column + 1, row + 1], axis=1) * width
     _, stddev = release.answer(release.domain.coordinates(corners), spread=True)

@@ -27,17 +27,17 @@ def make_rows(study: Study, run: Run) -> list[Row]:
     """Make one row per workload of a run. The rows depend on the study and the run alone, except for the seconds and the versions.
 
     Returns:
-        Rows of study (a fingerprint: rows with equal ones belong in one table), label, mechanism (key), private (whether the mechanism is),
-        status (of the release: a simulation, or not even that), settings (those that differ from the defaults, as JSON), epsilon,
+        Rows of study (a fingerprint: rows with equal ones belong in one table), label, mechanism (key), private (whether the mechanism is
+        private), status (of the release: a simulation, or not private), settings (those that differ from the defaults, as JSON), epsilon,
         delta, repeat, run (its id), workload, questions (how many), n3, mae, mean20, median20, further figures (see
-        `dpviz.evaluation.study`), seconds (of drawing the release), and the versions: package (that the mechanism comes from), dpviz,
+        `dpviz.evaluation.study`), seconds (that the release took), and the versions: package (that has the mechanism), dpviz,
         numpy and python.
     """
     start = time.perf_counter()
     release = study.release(run)
     seconds = time.perf_counter() - start
-    known = {
-        "study": study.mark,
+    settings = {
+        "study": study.fingerprint,
         "label": run.label,
         "mechanism": run.mechanism.key,
         "private": run.mechanism.private,
@@ -48,21 +48,21 @@ def make_rows(study: Study, run: Run) -> list[Row]:
         "repeat": run.repeat,
         "run": run.id,
     }
-    end = {"seconds": seconds, "package": package_of(type(run.mechanism).__module__), **_versions()}
-    return [{**known, **figures, **end} for figures in study.questions.rows(release, parts=study.parts)]
+    circumstances = {"seconds": seconds, "package": package_of(type(run.mechanism).__module__), **_versions()}
+    return [{**settings, **figures, **circumstances} for figures in study.questions.rows(release, parts=study.parts)]
 
 
 def attempt(study: Study, run: Run) -> list[Row] | Failure:
     """Make the rows of a run, or return the reason why it failed."""
-    where = run_name(run)
+    name = run_name(run)
     try:
         return make_rows(study, run)
     except DpvizError as error:
-        return Failure(text=f"{where}: {error}")
+        return Failure(text=f"{name}: {error}")
     except MemoryError:
-        return Failure(text=f"{where}: there is not enough memory.")
+        return Failure(text=f"{name}: there is not enough memory.")
     except Exception as error:  # noqa: BLE001  (a mechanism of another package may raise anything)
-        return Failure(text=f"{where}: failed with {type(error).__name__}: {str(error)[:300]}")
+        return Failure(text=f"{name}: failed with {type(error).__name__}: {str(error)[:300]}")
 
 
 def run_name(run: Run) -> str:
@@ -72,15 +72,15 @@ def run_name(run: Run) -> str:
 
 @cache
 def package_of(module: str) -> str:
-    """Return name and version of the package that a module comes from; for an unknown package, the first part of the module's name."""
-    top = module.partition(".")[0]
-    if top == "dpviz":
+    """Return name and version of the package that contains a module; for an unknown package, the first part of the module's name."""
+    top_package = module.partition(".")[0]
+    if top_package == "dpviz":
         return f"dpviz {version_of('dpviz')}"
     for family in FAMILIES.values():
         for entry in entry_points(group=family.group):
-            if entry.module.partition(".")[0] == top and entry.dist is not None:
+            if entry.module.partition(".")[0] == top_package and entry.dist is not None:
                 return f"{entry.dist.name} {entry.dist.version}"
-    return top
+    return top_package
 
 
 @cache

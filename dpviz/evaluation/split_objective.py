@@ -1,4 +1,4 @@
-"""The split objective of HTF at all lines of the domain, and the noise that hides it from a private search. CURATOR ONLY."""
+"""The split objective of HTF at all lines of the domain, and the noise with which a private search compares lines. CURATOR ONLY."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpviz.privacy.noise import laplace_variance
 from dpviz.space.domain import Domain
 
 MOST_LINES = 256
-FORM = Htf()
+DEFAULTS = Htf()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +68,7 @@ class ObjectiveCurve:
         return self.domain.coordinates(np.repeat(lines[:, None], 4, axis=1))[:, 0 if self.across else 1]
 
 
-def objective_curve(points: PointCounts, budget: PureBudget, *, across: bool = True, rounds: int = FORM.rounds) -> ObjectiveCurve:
+def objective_curve(points: PointCounts, budget: PureBudget, *, across: bool = True, rounds: int = DEFAULTS.rounds) -> ObjectiveCurve:
     """Compute the split objective of the whole domain along one axis. CURATOR ONLY: for teaching on public data, never for export.
 
     Args:
@@ -84,9 +84,9 @@ def objective_curve(points: PointCounts, budget: PureBudget, *, across: bool = T
     value = split_objectives(points, across=across)
     best = 1 + int(value[1:side].argmin())
     scale = Fraction(SENSITIVITY * points.contributions, UNITS) / budget.epsilon
-    visited, last = run_without_noise(value, rounds)
+    visited, returned = run_without_noise(value, rounds)
     low, high = np.zeros(1, np.int64), np.full(1, side)
-    tried, valid = candidates(low, high, FORM.lines, FORM.inner)
+    tried, valid = candidates(low, high, DEFAULTS.lines, DEFAULTS.inner)
     lines = np.unique(np.linspace(1, side - 1, min(side - 1, MOST_LINES)).round().astype(np.int64))
     return ObjectiveCurve(
         domain=points.domain,
@@ -98,7 +98,7 @@ def objective_curve(points: PointCounts, budget: PureBudget, *, across: bool = T
         least=float(value[best]),
         visited=visited,
         visited_objective=value[visited],
-        last_visited=last,
+        last_visited=returned,
         tried=tried[valid],
         tried_objective=value[tried[valid]],
         noise=math.sqrt(laplace_variance(scale * (2 * rounds + 1))),
@@ -121,34 +121,34 @@ def split_objectives(points: PointCounts, *, across: bool = True) -> Floats:
         (side + 1,) objectives in records; the first and the last value are those of the domain without a split.
     """
     side = points.domain.side
-    place, count, number = _group_cells(points.column if across else points.row, points.count)
-    below = _part_objective(place, count, number, side)
-    above = _part_objective(side - 1 - place, count, number, side)[::-1]
+    position, count, number = _group_cells(points.column if across else points.row, points.count)
+    below = _part_objective(position, count, number, side)
+    above = _part_objective(side - 1 - position, count, number, side)[::-1]
     return below + above
 
 
-def _part_objective(place: Integers, count: Integers, number: Integers, side: int) -> Floats:
+def _part_objective(position: Integers, count: Integers, number: Integers, side: int) -> Floats:
     """Compute (side + 1,) objectives of the parts that have the columns (or rows) below 0, 1, ... side."""
     area = np.maximum(np.arange(side + 1) * side, 1)
-    records = np.concatenate([[0], np.bincount(place, count * number, side).astype(np.int64).cumsum()])
+    records = np.concatenate([[0], np.bincount(position, count * number, side).astype(np.int64).cumsum()])
     whole, result = records // area, np.zeros(side + 1)
     for q in np.unique(whole):
         lines, large = np.flatnonzero(whole == q), count > q
-        cells = np.bincount(place[large], number[large], side).cumsum()
-        excess = np.bincount(place[large], (count - q)[large] * number[large], side).cumsum()
-        rest = (records[lines] - q * area[lines]) / area[lines]
-        result[lines] = 2 * (excess[lines - 1] - cells[lines - 1] * rest)
+        cells = np.bincount(position[large], number[large], side).cumsum()
+        excess = np.bincount(position[large], (count - q)[large] * number[large], side).cumsum()
+        fraction = (records[lines] - q * area[lines]) / area[lines]
+        result[lines] = 2 * (excess[lines - 1] - cells[lines - 1] * fraction)
     result[0] = 0.0
     return result
 
 
-def _group_cells(place: NDArray[np.int32], count: Integers) -> tuple[Integers, Integers, Integers]:
+def _group_cells(position: NDArray[np.int32], count: Integers) -> tuple[Integers, Integers, Integers]:
     """Return the distinct pairs of column (or row) and count, and the number of cells with each pair."""
-    pairs, number = np.unique(np.stack([place.astype(np.int64), count]), axis=1, return_counts=True)
+    pairs, number = np.unique(np.stack([position.astype(np.int64), count]), axis=1, return_counts=True)
     return pairs[0], pairs[1], number
 
 
-def run_without_noise(objective: Floats, rounds: int = FORM.rounds) -> tuple[Integers, int]:
+def run_without_noise(objective: Floats, rounds: int = DEFAULTS.rounds) -> tuple[Integers, int]:
     """Run Algorithm 1 without noise on a whole domain.
 
     Args:
@@ -166,12 +166,12 @@ def run_without_noise(objective: Floats, rounds: int = FORM.rounds) -> tuple[Int
     visited = [best]
     for _ in range(rounds if right > 2 else 0):
         lower, upper = left + (best - left) // 2, best + (right - best) // 2
-        around = [line for line, end in ((lower, left), (upper, best)) if line > end]
-        visited += around
-        nearest = min([best, *around], key=lambda line: objective[line])
-        if nearest == best:
+        neighbours = [line for line, end in ((lower, left), (upper, best)) if line > end]
+        visited += neighbours
+        best_of_three = min([best, *neighbours], key=lambda line: objective[line])
+        if best_of_three == best:
             left, right = lower, upper
-        elif nearest == lower:
+        elif best_of_three == lower:
             right, best = best, lower
         else:
             left, best = best, upper

@@ -59,7 +59,7 @@ class Questions(ABC):
     """The questions that every release of a study answers, with the true answers. Each family has its own class, see `QUESTIONS`."""
 
     arrays: ClassVar[tuple[str, ...]]
-    """Names of the attributes of the data that hold the counts and where they lie."""
+    """Names of the attributes of the data that hold the counts and their positions."""
 
     @staticmethod
     @abstractmethod
@@ -113,7 +113,7 @@ class PointQuestions(Questions):
     @staticmethod
     def check_workloads(points: PointCounts, workloads: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG004
         """Return the workloads, or "random" if there are none; raises `SettingError` for unknown or repeated names."""
-        return _known(workloads or POINT_WORKLOADS[:1], POINT_WORKLOADS)
+        return _check_known(workloads or POINT_WORKLOADS[:1], POINT_WORKLOADS)
 
     @staticmethod
     def frame_facts(points: PointCounts) -> tuple[object, ...]:
@@ -123,9 +123,9 @@ class PointQuestions(Questions):
     @classmethod
     def of(cls, points: PointCounts, workloads: tuple[str, ...], queries: int, seed: int) -> PointQuestions:
         """Make the questions of some workloads, with `queries` boxes for each workload of random boxes."""
-        made = {name: _boxes(points, name, queries, seed) for name in workloads if name in ("random", *SHARES)}
-        boxes = np.concatenate([np.zeros((0, 4)), *made.values()])
-        lists = {name: slice(number * queries, (number + 1) * queries) for number, name in enumerate(made)}
+        boxes_by_name = {name: _boxes(points, name, queries, seed) for name in workloads if name in ("random", *SHARES)}
+        boxes = np.concatenate([np.zeros((0, 4)), *boxes_by_name.values()])
+        lists = {name: slice(number * queries, (number + 1) * queries) for number, name in enumerate(boxes_by_name)}
         true = true_answers(points, boxes)
         blocks: dict[str, tuple[int, Mask | None]] = {}
         order = points.domain.order
@@ -133,9 +133,9 @@ class PointQuestions(Questions):
             blocks = {f"zoom {zoom}": (zoom, None) for zoom in range(min(order, FINEST_ZOOM) + 1)}
         if SIZES in workloads:
             zoom = min(order, SIZES_ZOOM)
-            blocks |= {name: (zoom, chosen) for name, chosen in group_by_size(points.blocks(zoom).ravel())}
+            blocks |= {name: (zoom, mask) for name, mask in group_by_size(points.blocks(zoom).ravel())}
         truth = {name: true[part] for name, part in lists.items()}
-        truth |= {name: _blocks(points.blocks, zoom, chosen) for name, (zoom, chosen) in blocks.items()}
+        truth |= {name: _blocks(points.blocks, zoom, mask) for name, (zoom, mask) in blocks.items()}
         return cls(points=points, boxes=boxes, lists=lists, blocks=blocks, truth=truth)
 
     def names(self) -> list[str]:
@@ -161,9 +161,9 @@ class PointQuestions(Questions):
 
     def _answers(self, release: Release) -> dict[str, Floats]:
         boxes = release.answer(self.boxes) if len(self.boxes) else np.zeros(0)
-        found = {zoom: release.blocks(zoom) for zoom in {zoom for zoom, _ in self.blocks.values()}}
+        blocks_by_zoom = {zoom: release.blocks(zoom) for zoom in {zoom for zoom, _ in self.blocks.values()}}
         answers = {name: boxes[part] for name, part in self.lists.items()}
-        return answers | {name: _blocks(found.__getitem__, zoom, chosen) for name, (zoom, chosen) in self.blocks.items()}
+        return answers | {name: _blocks(blocks_by_zoom.__getitem__, zoom, mask) for name, (zoom, mask) in self.blocks.items()}
 
 
 def with_true_counts(release: Release, points: PointCounts) -> Release:
@@ -191,7 +191,7 @@ class TripQuestions(Questions):
     def check_workloads(flows: Flows, workloads: tuple[str, ...]) -> tuple[str, ...]:
         """Return the workloads, or the finest level if there are none; raises `SettingError` for unknown or repeated names."""
         levels = flows.regions.levels
-        return _known(workloads or levels[-1:], (*levels, LEVELS, SIZES))
+        return _check_known(workloads or levels[-1:], (*levels, LEVELS, SIZES))
 
     @staticmethod
     def frame_facts(flows: Flows) -> tuple[object, ...]:
@@ -212,14 +212,14 @@ class TripQuestions(Questions):
         return [*self.levels, *self.sizes]
 
     def rows(self, release: FlowRelease, *, parts: bool) -> list[Row]:  # noqa: ARG002
-        """Compute the metrics of every workload (see `trip_figures`); the two parts of the error are there with or without `parts`."""
+        """Compute the metrics of every workload (see `trip_figures`); `parts` has no effect, since both parts of the error are included."""
         evaluation, finest = evaluate_flows(release, self.flows), self.flows.regions.depth
         tables = {level: evaluation.compare(level) for level in {*self.levels.values(), *([finest] if self.sizes else ())}}
         rows = [{"workload": name} | trip_figures(tables[level], self.flows) for name, level in self.levels.items()]
         if self.sizes:
             group = dict(group_by_size(tables[finest]["true"].to_numpy()))
-            nothing = np.zeros(len(tables[finest]), bool)
-            groups = {name: tables[finest][group.get(name, nothing)] for name in self.sizes}
+            no_pair = np.zeros(len(tables[finest]), bool)
+            groups = {name: tables[finest][group.get(name, no_pair)] for name in self.sizes}
             rows += [{"workload": name} | trip_figures(pairs, self.flows) for name, pairs in groups.items()]
         return rows
 
@@ -241,12 +241,12 @@ def trip_figures(pairs: pd.DataFrame, flows: Flows) -> Row:
     kind = pairs["kind"].cat.codes.to_numpy()
     missed, false, released = kind == 2, int((kind == 1).sum()), int((kind < 2).sum())
     present = int((kind != 1).sum())
-    of = max(len(pairs), 1)
+    number = max(len(pairs), 1)
     return {
         "questions": len(pairs),
         **error_figures(pairs["released"].to_numpy(), true, int(flows.count.sum())),
-        "noise": float(error[~missed].sum()) / of,
-        "suppression": float(error[missed].sum()) / of,
+        "noise": float(error[~missed].sum()) / number,
+        "suppression": float(error[missed].sum()) / number,
         "max_error": int(error.max(initial=0)),
         "false_discovery": 100.0 * false / max(released, 1),
         "false_negative": 100.0 * int(missed.sum()) / max(present, 1),
@@ -266,12 +266,12 @@ def group_by_size(truth: Integers) -> Iterator[tuple[str, Mask]]:
         yield ("size 0" if power == 0 else f"size {edges[power]}-{10 * edges[power] - 1}"), group == power
 
 
-def _known(workloads: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+def _check_known(workloads: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
     for name in workloads:
         if name not in known:
             raise SettingError(f"There is no workload {str(name)[:40]!r} for these data; there are {', '.join(known)}.")
     if len(set(workloads)) < len(workloads):
-        raise SettingError("The same workload stands there twice.")
+        raise SettingError("The same workload is listed twice; remove one.")
     return workloads
 
 
@@ -280,9 +280,9 @@ def _boxes(points: PointCounts, name: str, queries: int, seed: int) -> Floats:
     return make(points.domain, count=queries, seed=seed)
 
 
-def _blocks(counts: Callable[[int], Any], zoom: int, chosen: Mask | None) -> Any:
-    found = counts(zoom).ravel()
-    return found if chosen is None else found[chosen]
+def _blocks(counts: Callable[[int], Any], zoom: int, mask: Mask | None) -> Any:
+    blocks = counts(zoom).ravel()
+    return blocks if mask is None else blocks[mask]
 
 
 QUESTIONS: dict[str, type[Questions]] = {"points": PointQuestions, "trips": TripQuestions}
@@ -298,7 +298,7 @@ _NO_DATA = (
     "data must be counted points, as from read_points or load_sample, or trips, as from read_flows or load_flow_sample; not {kind}. A"
     " release is no data: it is what a study makes."
 )
-_BUILT = '{"tree": dpviz.Quadtree()}'
+_EXAMPLE = '{"tree": dpviz.Quadtree()}'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -379,7 +379,7 @@ class Study:
         family = family_of(self.data)
         if family is None:
             raise InputError(_NO_DATA.format(kind=type(self.data).__name__[:40]))
-        _check_built(self.mechanisms, family)
+        _check_mechanism_dict(self.mechanisms, family)
         for name, low, high in (("repeats", 1, MOST_RUNS), ("queries", 1, 10**6), ("seed", 0, LARGEST_SEED)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -402,7 +402,7 @@ class Study:
     def _check_mechanisms(self) -> None:
         plans = [run.id for run in self.runs() if run.repeat == 1]
         if len(set(plans)) < len(plans):
-            raise SettingError("The same mechanism with the same settings, or the same epsilon, stands there twice.")
+            raise SettingError("The same mechanism with the same settings, or the same epsilon, is listed twice; remove one.")
         for mechanism in self.mechanisms.values():
             mechanism.check_data(self.data)
 
@@ -410,7 +410,7 @@ class Study:
         return len(self.mechanisms) * len(self.epsilons) * self.repeats
 
     def runs(self) -> list[Run]:
-        """List all runs, the first repeat of every mechanism and epsilon first, so that a study that is stopped early has some of each."""
+        """List all runs: first repeats of all mechanisms and epsilons, then second ones, so that a study stopped early has some of each."""
         return [
             Run(label=label, mechanism=mechanism, budget=self._budget(mechanism, epsilon), repeat=repeat)
             for repeat in range(1, self.repeats + 1)
@@ -435,8 +435,8 @@ class Study:
         return self._kind.of(self.data, self.workloads, self.queries, self.seed)
 
     @cached_property
-    def mark(self) -> str:
-        """Digest of all that the rows of one table share: data, seed, queries and the version of dpviz, but not the mechanisms."""
+    def fingerprint(self) -> str:
+        """Digest of what all rows of one table have in common: data, seed, queries and the version of dpviz, but not the mechanisms."""
         facts = (self._kind.frame_facts(self.data), self.seed, self.queries, self.parts, version_of("dpviz"))
         digest = hashlib.blake2b(repr(facts).encode(), digest_size=8)
         for name in self._kind.arrays:
@@ -455,18 +455,18 @@ def _as_tuple(values: Any, name: str, example: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _check_built(mechanisms: object, family: AnyFamily) -> None:
+def _check_mechanism_dict(mechanisms: object, family: AnyFamily) -> None:
     """Raise an error unless `mechanisms` is a dict of mechanisms of the family by label."""
     if not isinstance(mechanisms, Mapping) or not all(isinstance(label, str) for label in mechanisms):
-        raise SettingError(f"mechanisms must be a dict of built mechanisms by label, such as {_BUILT}.")
+        raise SettingError(f"mechanisms must be a dict of built mechanisms by label, such as {_EXAMPLE}.")
     for label, mechanism in mechanisms.items():
-        where = f"mechanisms, {label[:80]!r}"
+        place = f"mechanisms, {label[:80]!r}"
         if isinstance(mechanism, type):
-            raise SettingError(f"{where}: give a built mechanism, {mechanism.__name__[:40]}(), not its class.")
+            raise SettingError(f"{place}: give a built mechanism, {mechanism.__name__[:40]}(), not its class.")
         if not isinstance(mechanism, Mechanism):
-            raise SettingError(f"{where}: give a built mechanism, such as {_BUILT}, not {type(mechanism).__name__[:40]}.")
+            raise SettingError(f"{place}: give a built mechanism, such as {_EXAMPLE}, not {type(mechanism).__name__[:40]}.")
         if mechanism.family != family.name:
-            raise SettingError(f"{where}: {mechanism.title} is a mechanism for {mechanism.family}, and the data are {family.name}.")
+            raise SettingError(f"{place}: {mechanism.title} is a mechanism for {mechanism.family}, and the data are {family.name}.")
 
 
 def version_of(package: str) -> str:

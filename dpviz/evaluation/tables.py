@@ -28,7 +28,7 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
     """Make a table of a study's rows, in the study's order and with its labels.
 
     Args:
-        study: that the rows belong to.
+        study: the study of the rows.
         rows: from one or several calls of `compare`, or a table of such rows; repeated rows and rows of other studies are left out.
 
     Returns:
@@ -45,13 +45,13 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
     table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
     if not len(table):
         return pd.DataFrame(columns=[*KEYS, "repeat", "run", *METRICS, "seconds"])
-    runs = {run.id: (place, run.label) for place, run in enumerate(study.runs())}
-    names = {name: place for place, name in enumerate(study.questions.names())}
+    runs = {run.id: (position, run.label) for position, run in enumerate(study.runs())}
+    names = {name: position for position, name in enumerate(study.questions.names())}
     table = _with_status(table)
     table = table[table["run"].isin(runs.keys()) & table["workload"].isin(names)].drop_duplicates(["run", "workload"])
     table = table.assign(
         label=table["run"].map({run: label for run, (_, label) in runs.items()}),
-        _run=table["run"].map({run: place for run, (place, _) in runs.items()}),
+        _run=table["run"].map({run: position for run, (position, _) in runs.items()}),
         _name=table["workload"].map(names),
     )
     return table.sort_values(["_run", "_name"]).drop(columns=["_run", "_name"]).reset_index(drop=True)
@@ -70,7 +70,7 @@ def read_rows(path: Path) -> pd.DataFrame:
         InputError: another kind of file, or a file that cannot be read.
     """
     readers: dict[str, Callable[[], pd.DataFrame]] = {
-        ".csv": lambda: csv.read_csv(path, convert_options=_TEXTS).to_pandas(),  # exact, whatever the version of pandas
+        ".csv": lambda: csv.read_csv(path, convert_options=_TEXTS).to_pandas(),  # numbers are read exactly, in every version of pandas
         ".json": lambda: pd.read_json(path, precise_float=True, dtype={"run": str, "study": str}),
         ".parquet": lambda: pd.read_parquet(path),
     }
@@ -88,7 +88,7 @@ def finished_runs(study: Study, rows: pd.DataFrame | None) -> set[str]:
 
     Args:
         study: the study to resume.
-        rows: the table of rows made before; None if there are none.
+        rows: the table of an earlier run of the study; None if there is none.
 
     Raises:
         SettingError: `rows` is not a table, or has rows of another study.
@@ -96,19 +96,19 @@ def finished_runs(study: Study, rows: pd.DataFrame | None) -> set[str]:
     if rows is None:
         return set()
     if not isinstance(rows, pd.DataFrame):
-        raise SettingError("The rows to resume from (done) must be a table: give pd.DataFrame(rows), or what read_rows gives.")
+        raise SettingError("The rows to resume from (done) must be a table: give pd.DataFrame(rows), or the result of read_rows.")
     if not len(rows):
         return set()
     if not {"study", "run", "workload"} <= set(rows.columns) or not set(METRICS) <= set(rows.columns):
         raise SettingError("The rows to resume from are not those of a study: columns study, run, workload and the metrics are needed.")
-    if set(rows["study"].astype(str)) != {study.mark}:
+    if set(rows["study"].astype(str)) != {study.fingerprint}:
         raise SettingError(
             "The rows to resume from belong to another study: other data, another seed, other queries, or another version of dpviz."
-            " Leave them out, or give this study the same."
+            " Leave them out, or make this study equal to that one."
         )
     names = set(study.questions.names())
-    known = rows[rows["workload"].isin(names)].groupby("run")["workload"].nunique()
-    return {str(run) for run in known.index[known == len(names)]}
+    workloads_per_run = rows[rows["workload"].isin(names)].groupby("run")["workload"].nunique()
+    return {str(run) for run in workloads_per_run.index[workloads_per_run == len(names)]}
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -134,13 +134,13 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     if not len(long):
         return pd.DataFrame(columns=[*KEYS, "figure", "runs", "mean", "stddev", "low", "high", "p10", "p90"])
     grouped = long.groupby([*KEYS, "figure"], sort=False, observed=True)["value"]
-    found = grouped.agg(runs="size", mean="mean", stddev="std").reset_index()
+    table_of_means = grouped.agg(runs="size", mean="mean", stddev="std").reset_index()
     for name, share in zip(("p10", "p90"), BAND, strict=True):
-        found[name] = grouped.quantile(share).to_numpy()
-    runs = found["runs"].to_numpy()
-    width = scipy.special.stdtrit(np.maximum(runs - 1, 1), (1 + CONFIDENCE) / 2) * found["stddev"] / np.sqrt(runs)
+        table_of_means[name] = grouped.quantile(share).to_numpy()
+    runs = table_of_means["runs"].to_numpy()
+    width = scipy.special.stdtrit(np.maximum(runs - 1, 1), (1 + CONFIDENCE) / 2) * table_of_means["stddev"] / np.sqrt(runs)
     ordered = ["figure", "runs", "mean", "stddev", "low", "high", "p10", "p90"]
-    return found.assign(low=found["mean"] - width, high=found["mean"] + width)[[*KEYS, *ordered]]
+    return table_of_means.assign(low=table_of_means["mean"] - width, high=table_of_means["mean"] + width)[[*KEYS, *ordered]]
 
 
 def frontier(points: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Worker processes for studies: they get the data once, make runs one after the other, and end when the process that started them ends.
+"""Worker processes for studies: each gets the data once, makes runs one after the other, and ends when the process that started it ends.
 
 Each worker is a fresh interpreter that imports dpviz and the modules of the mechanisms, but never the program that started it. The pools
 of the standard library import that program again, which in an app is the page itself. With these workers no program needs an
@@ -21,15 +21,17 @@ from dpviz.evaluation.rows import Failure, Row, attempt, run_name
 from dpviz.evaluation.study import Study
 
 MOST_WORKERS = 64
-AHEAD = 2  # runs that a worker holds, so that it never waits for the next one
+RUNS_PER_WORKER = 2
+"""Runs that a worker has at the same time: the current one, and the next one, so that it does not wait between them."""
 _START = (
     "import pickle, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = pickle.load(sys.stdin.buffer);"
     " from dpviz.evaluation.workers import serve; serve()"
 )
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-_AGAIN = "perhaps there is not enough memory: resume with fewer workers."
-_UNSTARTED = f"A worker of the study ended unexpectedly before its first run; {_AGAIN}"
-NO_RUN = -1  # stands for a run's number in a failure outside of any run
+_ADVICE = "perhaps there is not enough memory: resume with fewer workers."
+_NOT_STARTED = f"A worker of the study ended unexpectedly before its first run; {_ADVICE}"
+NO_RUN = -1
+"""The number of a failure outside of any run."""
 
 Result = list[Row] | Failure
 
@@ -41,7 +43,7 @@ class Crew:
 
     Args:
         study: pickled once and sent to each worker.
-        left: numbers of the runs in `study.runs()` that are still to be made. Workers take from the left end; other threads may, too.
+        waiting: numbers of the runs in `study.runs()` that are still to be made. Workers take from the left end; other threads may, too.
         workers: number of workers.
         skipped: numbers of runs that are not made when their turn comes; other threads may add numbers.
 
@@ -49,16 +51,16 @@ class Crew:
         SettingError: a mechanism that no other process can import.
     """
 
-    def __init__(self, study: Study, left: deque[int], workers: int, skipped: set[int]) -> None:
+    def __init__(self, study: Study, waiting: deque[int], workers: int, skipped: set[int]) -> None:
         self.ready = Event()
-        self._left, self._skipped, self._found = left, skipped, SimpleQueue[tuple[int, Result | None]]()
-        _refuse_local(study)
+        self._waiting, self._skipped, self._results = waiting, skipped, SimpleQueue[tuple[int, Result | None]]()
+        _refuse_unimportable(study)
         self._names = [run_name(run) for run in study.runs()]
         self._lock, self._closed = Lock(), False
         self._processes: list[subprocess.Popen[bytes]] = []
-        sent = pickle.dumps(study, pickle.HIGHEST_PROTOCOL)
-        many = min(workers, MOST_WORKERS, max(len(left), 1))
-        self._threads = [Thread(target=self._serve_one, args=(self._started(), sent), daemon=True) for _ in range(many)]
+        pickled_study = pickle.dumps(study, pickle.HIGHEST_PROTOCOL)
+        number = min(workers, MOST_WORKERS, max(len(waiting), 1))
+        self._threads = [Thread(target=self._serve_one, args=(self._start_worker(), pickled_study), daemon=True) for _ in range(number)]
         for thread in self._threads:
             thread.start()
 
@@ -68,7 +70,7 @@ class Crew:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._closed = True
-        self._left.clear()
+        self._waiting.clear()
         for process in self._processes:
             process.kill()
         for thread in self._threads:
@@ -85,69 +87,69 @@ class Crew:
     def next(self, seconds: float) -> tuple[int, Result | None] | None:
         """Return the next finished run's number and result (None for a skipped run); None if no run finishes within some seconds."""
         try:
-            return self._found.get(timeout=seconds)
+            return self._results.get(timeout=seconds)
         except Empty:
             return None
 
-    def _started(self) -> subprocess.Popen[bytes] | None:
+    def _start_worker(self) -> subprocess.Popen[bytes] | None:
         """Start a worker; returns None if the crew has ended, or if the system cannot start a process."""
         with self._lock:
             if self._closed:
                 return None
             try:
-                self._processes.append(_started())
+                self._processes.append(_start_process())
             except OSError:
-                self._found.put((NO_RUN, Failure(text=_UNSTARTED)))
+                self._results.put((NO_RUN, Failure(text=_NOT_STARTED)))
                 return None
             return self._processes[-1]
 
-    def _serve_one(self, process: subprocess.Popen[bytes] | None, sent: bytes) -> None:
+    def _serve_one(self, process: subprocess.Popen[bytes] | None, pickled_study: bytes) -> None:
         """Keep one worker busy, and replace it if it ends unexpectedly, until no run is left."""
         while process is not None:
-            held: deque[int] = deque()
+            assigned: deque[int] = deque()
             try:
-                self._feed_worker(process, sent, held)
+                self._feed_worker(process, pickled_study, assigned)
                 process = None
-            except (OSError, EOFError, pickle.UnpicklingError, ValueError):  # it was killed, by us or by the system
-                process = self._started() if self._give_back(held) else None
+            except (OSError, EOFError, pickle.UnpicklingError, ValueError):  # the worker was killed by `__exit__` or by the system
+                process = self._start_worker() if self._give_back(assigned) else None
 
-    def _give_back(self, held: deque[int]) -> bool:
-        """Count the first run that an ended worker held as failed, and put its other runs back.
+    def _give_back(self, assigned: deque[int]) -> bool:
+        """Count the first run assigned to an ended worker as failed, and put its other runs back.
 
         Returns:
             Whether to start another worker: False if the worker ended before its first run.
         """
-        if not held:
-            self._found.put((NO_RUN, Failure(text=_UNSTARTED)))
+        if not assigned:
+            self._results.put((NO_RUN, Failure(text=_NOT_STARTED)))
             return False
-        number = held.popleft()
-        self._found.put((number, Failure(text=f"{self._names[number]}: its worker ended unexpectedly; {_AGAIN}")))
-        self._left.extendleft(reversed(held))
+        number = assigned.popleft()
+        self._results.put((number, Failure(text=f"{self._names[number]}: its worker ended unexpectedly; {_ADVICE}")))
+        self._waiting.extendleft(reversed(assigned))
         return True
 
-    def _feed_worker(self, process: subprocess.Popen[bytes], sent: bytes, held: deque[int]) -> None:
+    def _feed_worker(self, process: subprocess.Popen[bytes], pickled_study: bytes, assigned: deque[int]) -> None:
         """Send one worker the study, then numbers of runs, and collect the results."""
-        _send(process, sys.path)
-        process.stdin.write(sent)  # type: ignore[union-attr]
-        _receive(process)
+        _send_message(process, sys.path)
+        process.stdin.write(pickled_study)  # type: ignore[union-attr]
+        _read_message(process)
         self.ready.set()
-        while self._take(process, held):
-            found = _receive(process)
-            self._found.put((held.popleft(), found))
+        while self._assign_runs(process, assigned):
+            result = _read_message(process)
+            self._results.put((assigned.popleft(), result))
 
-    def _take(self, process: subprocess.Popen[bytes], held: deque[int]) -> bool:
-        """Send runs until the worker holds `AHEAD` runs; return whether it holds any."""
-        while len(held) < AHEAD:
+    def _assign_runs(self, process: subprocess.Popen[bytes], assigned: deque[int]) -> bool:
+        """Send runs until the worker holds `RUNS_PER_WORKER` runs; return whether it holds any."""
+        while len(assigned) < RUNS_PER_WORKER:
             try:
-                number = self._left.popleft()
+                number = self._waiting.popleft()
             except IndexError:
                 break
             if number in self._skipped:
-                self._found.put((number, None))
+                self._results.put((number, None))
                 continue
-            held.append(number)
-            _send(process, number)
-        return bool(held)
+            assigned.append(number)
+            _send_message(process, number)
+        return bool(assigned)
 
 
 def serve() -> None:
@@ -157,24 +159,24 @@ def serve() -> None:
     """
     if hasattr(os, "nice"):
         os.nice(10)
-    out = os.fdopen(os.dup(1), "wb")
+    stream = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a mechanism that prints must not write between the rows
     try:
         study: Study = pickle.load(sys.stdin.buffer)  # noqa: S301  (from the process that started this one)
         runs = study.runs()
-        _answer(out, "ready")
+        _write_message(stream, "ready")
         while True:
-            _answer(out, attempt(study, runs[pickle.load(sys.stdin.buffer)]))  # noqa: S301
-    except (EOFError, BrokenPipeError):  # the owner is gone
+            _write_message(stream, attempt(study, runs[pickle.load(sys.stdin.buffer)]))  # noqa: S301
+    except (EOFError, BrokenPipeError):  # the process that started this one has ended
         os._exit(0)
 
 
-def _answer(out: Any, what: object) -> None:
-    pickle.dump(what, out, pickle.HIGHEST_PROTOCOL)
-    out.flush()
+def _write_message(stream: Any, message: object) -> None:
+    pickle.dump(message, stream, pickle.HIGHEST_PROTOCOL)
+    stream.flush()
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start_process() -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", _START],
         stdin=subprocess.PIPE,
@@ -184,11 +186,11 @@ def _started() -> subprocess.Popen[bytes]:
     )
 
 
-def _send(process: subprocess.Popen[bytes], what: object) -> None:
-    _answer(process.stdin, what)
+def _send_message(process: subprocess.Popen[bytes], message: object) -> None:
+    _write_message(process.stdin, message)
 
 
-def _receive(process: subprocess.Popen[bytes]) -> Any:
+def _read_message(process: subprocess.Popen[bytes]) -> Any:
     return pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301
 
 
@@ -196,11 +198,11 @@ def _close_pipes(process: subprocess.Popen[bytes]) -> None:
     for stream in (process.stdin, process.stdout):
         try:
             stream.close()  # type: ignore[union-attr]
-        except OSError:  # what was still to be sent has no reader any more
+        except OSError:  # the reader of unsent data has ended
             continue
 
 
-def _refuse_local(study: Study) -> None:
+def _refuse_unimportable(study: Study) -> None:
     for label, mechanism in study.mechanisms.items():
         kind = type(mechanism)
         if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:

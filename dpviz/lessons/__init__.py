@@ -1,7 +1,7 @@
-"""The lessons of the Learn page, one file each: its calculation, its figure and its words. Streamlit stays out.
+"""The lessons of the Learn page, one file each with calculation, figure and texts. This room does not import Streamlit.
 
-`LESSONS` is the order of the walk; the page numbers them by it. A chart that several lessons draw belongs in `charts` or `maps`, made-up
-people in `town`, errors of sums in `errors`; all else of a lesson is in its own file.
+The page shows and numbers the lessons in the order of `LESSONS`. Charts that several lessons draw are in `charts` and `maps`, made-up
+people in `town`, errors of sums in `errors`.
 """
 
 from __future__ import annotations

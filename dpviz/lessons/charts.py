@@ -23,7 +23,7 @@ _PHONE, _LETTER, _SYMBOL = 290, 6.3, 40
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """How a chart of curves looks.
+    """Titles, series and scales of a chart of curves.
 
     Attributes:
         title: title of the chart.
@@ -36,7 +36,7 @@ class Look:
         top: upper end of the vertical axis; None fits it to the data.
         step: draw lines as steps, for whole numbers.
         height: height of the whole chart, in pixels.
-        description: text that begins the alternative text; the series follow in words.
+        description: beginning of the alternative text; the values of the series follow.
     """
 
     title: str
@@ -58,7 +58,7 @@ def curve_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = 
     Args:
         table: columns x, y, series.
         look: titles, series and scales.
-        dots: columns x, y, series of what was measured.
+        dots: columns x, y, series of measured values.
         under: layers below the lines, with fields x and y of their own.
     """
     names = {"series": "line", "x": look.x, "y": look.y}
@@ -76,21 +76,23 @@ def curve_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = 
     return finish(alt.layer(*layers), look.title, f"{look.description} {series_text(table)}".strip(), look.height)
 
 
-def style_channel(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any], symbol: str = "stroke") -> Any:
-    """Return a channel that gives each of a few names a look of its own; its legend shows dashes and has room on a phone.
+def style_channel(channel: Any, field: str, order: Sequence[str], looks: Sequence[Any], symbol: str = "stroke") -> Any:
+    """Return a channel that gives each of a few names a look of its own, with a legend that fits a phone.
 
     Args:
         channel: class of the Altair channel.
         field: field that holds the names.
         order: the names.
-        ways: a colour, dash or shape per name.
+        looks: a colour, dash or shape per name.
         symbol: symbol in the legend: "stroke" for lines, else a shape.
     """
-    shown = legend(symbol)
-    shown["columns"] = columns_for(order)
+    legend_of_channel = legend(symbol)
+    legend_of_channel["columns"] = columns_for(order)
     if symbol == "stroke":
-        shown["symbolSize"] = 550
-    return channel(field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(ways[: len(order)])), legend=shown)
+        legend_of_channel["symbolSize"] = 550
+    return channel(
+        field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(looks[: len(order)])), legend=legend_of_channel
+    )
 
 
 def columns_for(names: Sequence[str]) -> int:
@@ -100,7 +102,7 @@ def columns_for(names: Sequence[str]) -> int:
     (2, 2)
     """
     widths = [_SYMBOL + _LETTER * len(name) for name in names]
-    fitting = [n for n in range(1, len(names) + 1) if sum(max(widths[place::n]) for place in range(n)) <= _PHONE]
+    fitting = [n for n in range(1, len(names) + 1) if sum(max(widths[column::n]) for column in range(n)) <= _PHONE]
     lines = -(-len(names) // max(fitting, default=1))
     return -(-len(names) // lines)
 
@@ -127,11 +129,11 @@ def y_axis(look: Look, field: str = "y", table: pd.DataFrame | None = None) -> A
 
 
 def series_text(table: pd.DataFrame, most: int = 12) -> str:
-    """Describe the series of a table in words; a series of more than `most` points is thinned out."""
+    """Write the series of a table as a text; of a series with more than `most` points, only some evenly spaced ones."""
     parts = []
     for name, rows in table.groupby("series", sort=False):
-        some = rows if len(rows) <= most else rows.iloc[:: -(-len(rows) // most)]
-        parts.append(f"{name}: {describe_values(some, 'x', 'y')}")
+        shown_rows = rows if len(rows) <= most else rows.iloc[:: -(-len(rows) // most)]
+        parts.append(f"{name}: {describe_values(shown_rows, 'x', 'y')}")
     return "; ".join(parts) + "."
 
 
@@ -158,12 +160,12 @@ def band(table: pd.DataFrame, color: str = GREY) -> Any:
 
 
 def step_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None, spread: bool = False) -> alt.LayerChart:
-    """Draw a line per series over a few named steps, with dots for what was measured or bars for the spread of runs.
+    """Draw a line per series over a few named steps, with dots for measured values or bars for the spread of runs.
 
     Args:
         table: columns x (names in order), y, series; with `spread` also low and high.
         look: titles and series.
-        dots: columns x, y, series of what was measured.
+        dots: columns x, y, series of measured values.
         spread: draw a bar from low to high.
     """
     names = {"series": "line", "x": look.x, "y": look.y}
@@ -180,6 +182,6 @@ def step_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = N
     dash = style_channel(alt.StrokeDash, "series", look.order, DASHES)
     layers.append(base.mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=40, filled=True)).encode(y=y, strokeDash=dash))
     if dots is not None:
-        drawn = alt.Chart(with_texts(dots, list(names))).mark_point(size=90, opacity=0.9, strokeWidth=2)
-        layers.append(drawn.encode(**channels, y=y, tooltip=tooltip(names)))
+        marks = alt.Chart(with_texts(dots, list(names))).mark_point(size=90, opacity=0.9, strokeWidth=2)
+        layers.append(marks.encode(**channels, y=y, tooltip=tooltip(names)))
     return finish(alt.layer(*layers), look.title, f"{look.description} {series_text(table)}".strip(), look.height)

@@ -45,8 +45,7 @@ class Consistency(Lesson):
     text: ClassVar[str] = (
         "A whole and its parts are measured with separate noise and so contradict each other; weighted least squares finds the counts that"
         " agree and are nearest to all measurements, the precise ones weighing more. It uses released numbers only and so costs no"
-        " privacy, and"
-        " it makes every level more accurate."
+        " privacy, and it makes every level more accurate."
     )
     task: ClassVar[str] = "press *Run again* and find a part where the measurement was far off: which of its neighbours pulled it back?"
 
@@ -57,7 +56,7 @@ class Consistency(Lesson):
     def show(self) -> Shown:
         """Compute the figures for these settings."""
         table = street_counts(self.split, self.epsilon, self.draw)
-        theory, drawn = errors_by_level(self.split, self.epsilon, self.draw)
+        theory, measured = errors_by_level(self.split, self.epsilon, self.draw)
         names = {"level": "x", "error": "y"}
         look = Look(
             title="Error by level",
@@ -71,16 +70,16 @@ class Consistency(Lesson):
         before, after = (theory.loc[theory["series"] == name, "error"].to_numpy() for name in (BEFORE, AFTER))
         gain = 100 * (1 - after / before)
         return Shown(
-            rows=(streets, (step_chart(theory.rename(columns=names), look, dots=drawn.rename(columns=names)),)),
+            rows=(streets, (step_chart(theory.rename(columns=names), look, dots=measured.rename(columns=names)),)),
             figures=(
                 Figure(
                     label="Contradictions before",
-                    value=f"{_wrong(table, BEFORE)} of 7",
+                    value=f"{_count_contradictions(table, BEFORE)} of 7",
                     help="Parts whose count is not the sum of their own two parts'.",
                 ),
                 Figure(
                     label="After",
-                    value=f"{_wrong(table, AFTER)} of 7",
+                    value=f"{_count_contradictions(table, AFTER)} of 7",
                     help="Least squares makes every count the sum of its parts; rounding is only on screen.",
                 ),
                 Figure(
@@ -93,18 +92,17 @@ class Consistency(Lesson):
             note="Orange: a count that its own parts contradict; in small print what they add up to. A street of eight areas is halved"
             " three"
             f" times and counted on every level. Lines: theory. Rings: {REPEATS} seeded runs. No other unbiased linear combination of the"
-            " same"
-            " measurements has a smaller variance, for any count or sum.",
+            " same measurements has a smaller variance, for any count or sum.",
         )
 
 
-def _wrong(table: pd.DataFrame, name: str) -> int:
+def _count_contradictions(table: pd.DataFrame, name: str) -> int:
     """Count the parts whose count differs from the sum of their own parts."""
     return int((table.loc[table["series"] == name, "gap"].abs() > LARGEST_GAP).sum())
 
 
 def street_chart(table: pd.DataFrame, levels: Sequence[str], title: str, *, height: int = 260) -> alt.LayerChart:
-    """Draw the nested parts of a street, one row per level, with their counts and what their own parts add up to.
+    """Draw the nested parts of a street, one row per level, with their counts and the sums of their own parts' counts.
 
     Args:
         table: columns level, west, east, count, gap, true.
@@ -138,18 +136,20 @@ def street_chart(table: pd.DataFrame, levels: Sequence[str], title: str, *, heig
 
 def _with_positions(table: pd.DataFrame, levels: Sequence[str]) -> pd.DataFrame:
     """Return the parts with the positions and texts of their boxes."""
-    rows = table.assign(label=[_whole(count) for count in table["count"]], off=table["gap"].abs() > LARGEST_GAP)
+    rows = table.assign(label=[_format_count(count) for count in table["count"]], off=table["gap"].abs() > LARGEST_GAP)
     inner = rows["level"] != levels[-1]
-    rows["parts"] = [f"parts {_whole(total)}" if has else "" for total, has in zip(rows["count"] - rows["gap"], inner, strict=True)]
+    rows["parts"] = [
+        f"parts {_format_count(total)}" if has_parts else "" for total, has_parts in zip(rows["count"] - rows["gap"], inner, strict=True)
+    ]
     rows["y"] = [levels.index(level) for level in rows["level"]]
     rows = rows.assign(y2=rows["y"] + 0.92, middle=(rows["west"] + rows["east"]) / 2)
     return rows.assign(**{"label y": rows["y"] + 0.36, "parts y": rows["y"] + 0.72})
 
 
-def _whole(count: float) -> str:
-    """Round a count, and write it with a real minus sign.
+def _format_count(count: float) -> str:
+    """Round a count, and write it with a minus sign (U+2212) instead of a hyphen.
 
-    >>> _whole(-3.4), _whole(1200.0), _whole(-0.2)
+    >>> _format_count(-3.4), _format_count(1200.0), _format_count(-0.2)
     ('−3', '1,200', '0')
     """
     return f"{round(count):,}".replace("-", "−")
@@ -215,13 +215,13 @@ def gaps(tree: Tree, count: Floats) -> Floats:
 def errors_by_level(split: str, epsilon: float, draw: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the typical error of a part by level, in theory and over `REPEATS` runs: two tables with columns level, series, error."""
     tree, true = street_tree(), true_counts()
-    draws = [measure_street(split, epsilon, stream) for stream in Entropy.seeded(draw).spawn(REPEATS)]
-    variance = draws[0][1]
-    _, spread = least_squares(tree, *draws[0])
+    runs = [measure_street(split, epsilon, stream) for stream in Entropy.seeded(draw).spawn(REPEATS)]
+    variance = runs[0][1]
+    _, spread = least_squares(tree, *runs[0])
     theory = {BEFORE: variance, AFTER: spread.variances(tree)}
     squared = {
-        BEFORE: np.mean([(noisy - true) ** 2 for noisy, _ in draws], axis=0),
-        AFTER: np.mean([(least_squares(tree, *each)[0] - true) ** 2 for each in draws], axis=0),
+        BEFORE: np.mean([(noisy - true) ** 2 for noisy, _ in runs], axis=0),
+        AFTER: np.mean([(least_squares(tree, *run)[0] - true) ** 2 for run in runs], axis=0),
     }
     return _by_level(tree, theory), _by_level(tree, squared)
 

@@ -1,4 +1,4 @@
-"""Errors of sums over squares of all sizes, as mechanisms state them and as measured: flat noise, and trees by their split."""
+"""Errors of sums over squares of all sizes, by theory and measured: for flat noise, and for trees with different splits of the budget."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def empty_town(order: int) -> PointCounts:
 
 def squares(order: int, placement: str) -> dict[int, Floats]:
     """Return (q, 4) squares with sides 1, 2, 4 ..., by number of cells: aligned to blocks of a quadtree (`ALIGNED`) or `ANYWHERE`."""
-    found = {}
+    boxes_by_size = {}
     for side in (1 << step for step in range(order + 1)):
         if placement == ANYWHERE:
-            found[side * side] = fixed_size(town_domain(order), side, side, _SQUARES, _SEED)
+            boxes_by_size[side * side] = fixed_size(town_domain(order), side, side, _SQUARES, _SEED)
         else:
             west, south = (part.ravel().astype(float) for part in np.meshgrid(*[np.arange(0, 1 << order, side)] * 2))
-            found[side * side] = np.stack([west, south, west + side, south + side], axis=1)[:: max(1, len(west) // _SQUARES)]
-    return found
+            boxes_by_size[side * side] = np.stack([west, south, west + side, south + side], axis=1)[:: max(1, len(west) // _SQUARES)]
+    return boxes_by_size
 
 
 def stated_errors(release: Release, order: int, placement: str) -> pd.DataFrame:
@@ -62,7 +62,7 @@ def stated_errors(release: Release, order: int, placement: str) -> pd.DataFrame:
 def measured_errors(releases: Sequence[Release], order: int, placement: str) -> pd.DataFrame:
     """Return the typical error measured on releases of `empty_town`, whose answers are their errors: columns cells, error (people)."""
     rows = [
-        (cells, math.sqrt(np.mean([(each.answer(boxes) ** 2).mean() for each in releases])))
+        (cells, math.sqrt(np.mean([(release.answer(boxes) ** 2).mean() for release in releases])))
         for cells, boxes in squares(order, placement).items()
     ]
     return pd.DataFrame(rows, columns=["cells", "error"])
@@ -83,23 +83,31 @@ def running_errors(releases: dict[str, Release], order: int, epsilon: float) -> 
         Columns cells (n), error, series, and low and high: the range of 95 % of sums of flat noise, by the normal limit of sums of n.
     """
     row, column = (part.ravel() for part in np.indices((1 << order, 1 << order)))
-    walk = np.argsort(hilbert(column, row, order))
-    n = np.unique(np.linspace(1, walk.size, min(walk.size, _MOST_STEPS)).round().astype(np.int64))
+    order_of_cells = np.argsort(hilbert(column, row, order))
+    n = np.unique(np.linspace(1, order_of_cells.size, min(order_of_cells.size, _MOST_STEPS)).round().astype(np.int64))
     reach = 1.96 * np.sqrt(n * laplace_variance(1 / epsilon))
     parts = [
-        pd.DataFrame({"cells": n, "error": each.blocks(order).ravel()[walk].cumsum()[n - 1], "series": name, "low": -reach, "high": reach})
-        for name, each in releases.items()
+        pd.DataFrame(
+            {
+                "cells": n,
+                "error": release.blocks(order).ravel()[order_of_cells].cumsum()[n - 1],
+                "series": name,
+                "low": -reach,
+                "high": reach,
+            }
+        )
+        for name, release in releases.items()
     ]
     return pd.concat(parts, ignore_index=True)
 
 
 def with_leaf_share(shares: Sequence[float]) -> tuple[float, ...]:
-    """Scale shares to a total of 1, with at least 1 % for the last level: a tree knows nothing below the deepest level it measures."""
+    """Scale shares to a total of 1, with at least 1 % for the last level, since a tree has no counts below its deepest measured level."""
     total, last = sum(shares), shares[-1] / sum(shares)
     if last >= SMALLEST_LEAF_SHARE:
         return tuple(share / total for share in shares)
-    rest = (1 - SMALLEST_LEAF_SHARE) / (1 - last)
-    return (*(share / total * rest for share in shares[:-1]), SMALLEST_LEAF_SHARE)
+    factor = (1 - SMALLEST_LEAF_SHARE) / (1 - last)
+    return (*(share / total * factor for share in shares[:-1]), SMALLEST_LEAF_SHARE)
 
 
 def split_tree(shares: Sequence[float], *, least_squares: bool) -> Quadtree:
@@ -111,15 +119,15 @@ def split_tree(shares: Sequence[float], *, least_squares: bool) -> Quadtree:
 
 @lru_cache(maxsize=64)
 def split_theory(shares: tuple[float, ...], epsilon: float, least_squares: bool, placement: str) -> pd.DataFrame:
-    """Return `stated_errors` of a tree with these shares; the spread does not depend on the noise that is drawn."""
+    """Return `stated_errors` of a tree with these shares; they are the same for every seed."""
     order = len(shares) - 1
     release = split_tree(shares, least_squares=least_squares).release(empty_town(order), PureBudget(epsilon), Entropy.seeded(0))
     return stated_errors(release, order, placement)
 
 
-def split_draws(shares: tuple[float, ...], epsilon: float, how: dict[str, Any], draw: int, repeats: int) -> pd.DataFrame:
-    """Return `measured_errors` of `repeats` releases; `how` has the keys least_squares and placement."""
-    order, tree = len(shares) - 1, split_tree(shares, least_squares=how["least_squares"])
+def split_draws(shares: tuple[float, ...], epsilon: float, options: dict[str, Any], draw: int, repeats: int) -> pd.DataFrame:
+    """Return `measured_errors` of `repeats` releases; `options` has the keys least_squares and placement."""
+    order, tree = len(shares) - 1, split_tree(shares, least_squares=options["least_squares"])
     streams = Entropy.seeded(draw).spawn(repeats)
     releases = [tree.release(empty_town(order), PureBudget(epsilon), stream) for stream in streams]
-    return measured_errors(releases, order, how["placement"])
+    return measured_errors(releases, order, options["placement"])

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.data.points import PointCounts
-from dpviz.evaluation.split_objective import FORM, ObjectiveCurve, objective_curve, split_objectives
+from dpviz.evaluation.split_objective import DEFAULTS, ObjectiveCurve, objective_curve, split_objectives
 from dpviz.lessons.charts import AMBER, GREEN, band, level, style_channel
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting
 from dpviz.lessons.maps import Cells, cell_map
@@ -53,10 +53,10 @@ class Homogeneity(Lesson):
         """Compute the figures for these settings."""
         points, across = town(ORDER, PEOPLE, self.town), self.parts == COLUMNS
         curve = objective_curve(points, PureBudget(self.epsilon), across=across)
-        picked = chosen_lines(points, self.epsilon, self.draw, across=across)
+        choices = chosen_lines(points, self.epsilon, self.draw, across=across)
         gain = 100 * (1 - curve.least / curve.unsplit)
         return Shown(
-            rows=((_map(self, curve), unevenness_chart(curve, curve_axis(across))), (chosen(picked, curve_axis(across)),)),
+            rows=((_map(self, curve), unevenness_chart(curve, curve_axis(across))), (chosen(choices, curve_axis(across)),)),
             figures=(
                 Figure(label="Best line", value=f"{curve.best} of {points.domain.side}", help="Where unevenness is least, without noise."),
                 Figure(label="The best line removes", value=f"{gain:.1f} %", help="Of the unevenness without a split."),
@@ -67,7 +67,7 @@ class Homogeneity(Lesson):
                 ),
                 Figure(
                     label="Good choices",
-                    value=f"{near_best(curve, picked):.0f} %",
+                    value=f"{percent_near_best(curve, choices):.0f} %",
                     help="Runs at least half as good as the best tried line.",
                 ),
             ),
@@ -103,30 +103,30 @@ def _map(lesson: Homogeneity, curve: ObjectiveCurve) -> object:
     return cell_map(look, outlines=parts, strong=True)
 
 
-def unevenness_chart(curve: ObjectiveCurve, where: str, *, height: int = 380) -> alt.LayerChart:
-    """Draw how unevenly both parts are filled, by the position of the line, with a band of one standard deviation of the choice's noise.
+def unevenness_chart(curve: ObjectiveCurve, axis_title: str, *, height: int = 380) -> alt.LayerChart:
+    """Draw the unevenness of both parts by the position of the line, with a band of one standard deviation of the choice's noise.
 
     Args:
         curve: split objective of a made-up town.
-        where: title of the horizontal axis.
+        axis_title: title of the horizontal axis.
         height: height of the whole chart, in pixels.
     """
-    names = {"kind": "mark", "x": where, "y": "unevenness (people)"}
+    names = {"kind": "mark", "x": axis_title, "y": "unevenness (people)"}
     rows = pd.DataFrame({"x": curve.lines, "y": curve.objective, "kind": "any line"})
     rows = rows.assign(low=rows["y"] - curve.choice_noise, high=rows["y"] + curve.choice_noise)
-    marked = pd.DataFrame({"x": [*curve.tried, curve.best], "y": [*curve.tried_objective, curve.least]})
-    marked["kind"] = [TRIED] * len(curve.tried) + [BEST]
-    x = alt.X(field="x", type="quantitative", title=where, scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=6))
+    points = pd.DataFrame({"x": [*curve.tried, curve.best], "y": [*curve.tried_objective, curve.least]})
+    points["kind"] = [TRIED] * len(curve.tried) + [BEST]
+    x = alt.X(field="x", type="quantitative", title=axis_title, scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=6))
     y = alt.Y(field="y", type="quantitative", title=names["y"], scale=alt.Scale(zero=False), axis=alt.Axis(format=FORMAT, tickCount=5))
     line = alt.Chart(with_texts(rows, list(names))).mark_line(color=ACCENT, strokeWidth=2.5).encode(x=x, y=y, tooltip=tooltip(names))
-    marks = alt.Chart(with_texts(marked, list(names))).mark_point(filled=True, size=110, opacity=1)
+    marks = alt.Chart(with_texts(points, list(names))).mark_point(filled=True, size=110, opacity=1)
     marks = marks.encode(x=x, y=y, tooltip=tooltip(names), **_kinds())
     description = (
-        f"Unevenness without a split: {readable(curve.unsplit)}. At the lines that are tried: {describe_values(marked[:-1], 'x', 'y')}."
+        f"Unevenness without a split: {readable(curve.unsplit)}. At the lines that are tried: {describe_values(points[:-1], 'x', 'y')}."
     )
     description += f" Best of all: {readable(curve.best)}, with {readable(curve.least)}. Noise: {readable(curve.choice_noise)} up and down."
-    whole = level(curve.unsplit, "without a split")
-    return finish(alt.layer(band(rows), whole, line, marks), "How uneven are both parts?", description, height)
+    unsplit_line = level(curve.unsplit, "without a split")
+    return finish(alt.layer(band(rows), unsplit_line, line, marks), "How uneven are both parts?", description, height)
 
 
 def _kinds() -> dict[str, Any]:
@@ -137,18 +137,18 @@ def _kinds() -> dict[str, Any]:
     }
 
 
-def chosen(table: pd.DataFrame, where: str, *, height: int = 220) -> alt.LayerChart:
+def chosen(table: pd.DataFrame, axis_title: str, *, height: int = 220) -> alt.LayerChart:
     """Draw how often each line was chosen.
 
     Args:
         table: columns place (coordinate of the line), times (percent of the runs).
-        where: title of the horizontal axis.
+        axis_title: title of the horizontal axis.
         height: height of the whole chart, in pixels.
     """
-    names = {"place": where, "times": "chosen (%)"}
+    names = {"place": axis_title, "times": "chosen (%)"}
     rows = table.assign(place=table["place"].astype(int).astype(str))
     base = alt.Chart(with_texts(rows, list(names))).encode(
-        x=alt.X(field="place", type="ordinal", sort=None, title=where, axis=alt.Axis(labelAngle=0)),
+        x=alt.X(field="place", type="ordinal", sort=None, title=axis_title, axis=alt.Axis(labelAngle=0)),
         y=alt.Y(field="times", type="quantitative", title="chosen (%)", scale=alt.Scale(domain=[0, 110]), axis=AXIS),
         tooltip=tooltip(names),
     )
@@ -164,18 +164,18 @@ def chosen_lines(points: PointCounts, epsilon: float, draw: int, *, across: bool
         Columns place (coordinate of the line), times (percent of the runs).
     """
     side = points.domain.side
-    tried, valid = candidates(np.zeros(1, np.int64), np.full(1, side), FORM.lines, FORM.inner)
+    tried, valid = candidates(np.zeros(1, np.int64), np.full(1, side), DEFAULTS.lines, DEFAULTS.inner)
     value = np.floor(UNITS * split_objectives(points, across=across)[tried]).astype(np.int64)
-    many = np.broadcast_to(-value, (REPEATS, value.shape[1])).copy()
-    allowed = np.broadcast_to(valid, many.shape).copy()
+    repeated_values = np.broadcast_to(-value, (REPEATS, value.shape[1])).copy()
+    allowed = np.broadcast_to(valid, repeated_values.shape).copy()
     sensitivity = SENSITIVITY * points.contributions
-    chosen = permute_and_flip(many, allowed, PureBudget(Fraction(str(epsilon))), Entropy.seeded(draw), sensitivity)
-    times = np.bincount(chosen, minlength=tried.shape[1])[valid[0]]
+    indices = permute_and_flip(repeated_values, allowed, PureBudget(Fraction(str(epsilon))), Entropy.seeded(draw), sensitivity)
+    times = np.bincount(indices, minlength=tried.shape[1])[valid[0]]
     return pd.DataFrame({"place": tried[0][valid[0]], "times": 100 * times / REPEATS})
 
 
-def near_best(curve: ObjectiveCurve, chosen: pd.DataFrame) -> float:
+def percent_near_best(curve: ObjectiveCurve, chosen: pd.DataFrame) -> float:
     """Return the percentage of runs whose line gains, over no split, at least half of what the best tried line gains."""
     gain = curve.unsplit - curve.tried_objective
-    places = curve.tried[gain >= gain.max() / 2]
-    return float(chosen.loc[chosen["place"].isin(places.tolist()), "times"].sum())
+    good_lines = curve.tried[gain >= gain.max() / 2]
+    return float(chosen.loc[chosen["place"].isin(good_lines.tolist()), "times"].sum())

@@ -57,24 +57,24 @@ class Interval(Lesson):
 
     def show(self) -> Shown:
         """Compute the figures for these settings."""
-        found = intervals(self.area, self.epsilon, self.height, self.draw)
+        result = intervals(self.area, self.epsilon, self.height, self.draw)
         low, high = expected_range()
         width = (1 << ORDER) >> self.height
         return Shown(
-            rows=((interval_chart(found.table, found.truth, (CONTAINS, MISSES)),),),
+            rows=((interval_chart(result.table, result.truth, (CONTAINS, MISSES)),),),
             figures=(
                 Figure(
                     label="Contain the true count",
-                    value=f"{found.containing} of {REPEATS}",
+                    value=f"{result.containing} of {REPEATS}",
                     help=f"At exactly 95 %, {low} to {high} would be usual.",
                 ),
-                Figure(label="Noise, as stated", value=f"± {found.stddev:.3g}", help="Standard deviation, known without the truth."),
+                Figure(label="Noise, as stated", value=f"± {result.stddev:.3g}", help="Standard deviation, known without the truth."),
                 Figure(
                     label="Bias",
-                    value=signed(round(found.bias, 1)) if round(found.bias, 1) else "0",
+                    value=signed(round(result.bias, 1)) if round(result.bias, 1) else "0",
                     help="Of assuming that partitions are evenly filled; in no interval.",
                 ),
-                Figure(label="True count", value=f"{found.truth:,.0f}", help="Shown here because the town is made up."),
+                Figure(label="True count", value=f"{result.truth:,.0f}", help="Shown here because the town is made up."),
             ),
             note=f"Partitions are {width} × {width} cells. Intervals reach 2.12 standard deviations to both sides and are rounded outwards:"
             " exact for one Laplace count, cautious for sums of many.",
@@ -123,7 +123,7 @@ class Intervals:
     Attributes:
         table: columns release (1 ...), estimate, low, high, and series: `CONTAINS` or `MISSES`.
         truth: people in the area.
-        bias: what the assumption of even partitions adds to every estimate.
+        bias: error of every estimate from the assumption that people are spread evenly inside partitions.
         stddev: standard deviation of the noise, as the release states it.
     """
 
@@ -140,7 +140,7 @@ class Intervals:
 
 @lru_cache(maxsize=32)
 def intervals(area: str, epsilon: float, height: int, draw: int) -> Intervals:
-    """Draw `REPEATS` releases of the town and read the interval of one area from each.
+    """Make `REPEATS` releases of the town and read the interval of one area from each.
 
     Args:
         area: one of `AREAS`.

@@ -35,7 +35,7 @@ _KNOWN_PEOPLE = {1: (0, 0), 2: (0, 1), 3: (8, 30), 4: (22, 34)}
 
 @dataclass(frozen=True, kw_only=True)
 class Leak(Lesson):
-    """What an attacker believes after seeing the lines of an exact tree, and of a private one."""
+    """An attacker's belief after seeing the lines of an exact tree, and of a private one."""
 
     key: ClassVar[str] = "leak"
     title: ClassVar[str] = "Why exact medians leak"
@@ -57,25 +57,29 @@ class Leak(Lesson):
         """Compute the figures for these settings."""
         person = self.person - 1
         exact, private = exact_release(self.height), private_release(self.height, self.epsilon, self.draw)
-        open_belief, closed_belief = attack(exact, person, None), attack(private, person, self.epsilon)
+        exact_belief, private_belief = attack(exact, person, None), attack(private, person, self.epsilon)
         maps = (
-            _map(open_belief, exact, person, "Exact medians (NOT PRIVATE)"),
-            _map(closed_belief, private, person, f"Private medians, ε = {self.epsilon:g}"),
+            _map(exact_belief, exact, person, "Exact medians (NOT PRIVATE)"),
+            _map(private_belief, private, person, f"Private medians, ε = {self.epsilon:g}"),
         )
-        found, hidden = summarize_attack(open_belief, person), summarize_attack(closed_belief, person)
-        alone, few = known_people(self.height)
+        exact_result, private_result = summarize_attack(exact_belief, person), summarize_attack(private_belief, person)
+        one_cell, few = known_people(self.height)
         return Shown(
             rows=(maps,),
             figures=(
-                Figure(label="Cells left: exact", value=f"{found['possible']:,.0f} of {SIDE**2:,}", help="That fit the published lines."),
+                Figure(
+                    label="Cells left: exact", value=f"{exact_result['possible']:,.0f} of {SIDE**2:,}", help="That fit the published lines."
+                ),
                 Figure(
                     label="True cell: exact",
-                    value=f"{100 * found['true']:.3g} %",
+                    value=f"{100 * exact_result['true']:.3g} %",
                     help="What the attacker believes; a blind guess is 0.024 %.",
                 ),
-                Figure(label="True cell: private", value=f"{100 * hidden['true']:.3g} %", help="The same after the private lines."),
+                Figure(label="True cell: private", value=f"{100 * private_result['true']:.3g} %", help="The same after the private lines."),
                 Figure(
-                    label="Given away: exact", value=f"{alone} of {PEOPLE}", help=f"People pinned down to one cell; {few} to at most four."
+                    label="Given away: exact",
+                    value=f"{one_cell} of {PEOPLE}",
+                    help=f"People pinned down to one cell; {few} to at most four.",
                 ),
             ),
             note="Ring: where the person lives. Dots: everybody else, known to the attacker. Only the published lines are used, no count."
@@ -127,7 +131,7 @@ def private_release(height: int, epsilon: float, draw: int) -> Release:
 
 
 def published_cuts(tree: Tree) -> Iterator[Cut]:
-    """Yield the lines of a tree of fan-out 4 whose nodes are halved twice. Nodes with fewer parts are left out, which helps no attacker."""
+    """Yield the lines of a tree of fan-out 4, whose nodes are halved twice. Nodes with fewer parts are left out."""
     for node in np.flatnonzero(tree.children == 4):
         rectangle = tuple(tree.rectangles(np.array([node]))[0].tolist())
         first = int(tree.first_child[node])
@@ -149,28 +153,28 @@ def _cut(rectangle: tuple[int, ...], halves: Sequence[tuple[int, ...]], level: i
 
 
 def attack(release: Release, person: int, epsilon: float | None) -> Floats:
-    """Compute what the attacker believes about one person's cell.
+    """Compute the attacker's belief in each cell as the cell of one person.
 
     Beforehand, every cell is as likely as any other. For each cell that the person may be in, the attacker knows the probability of each
-    published line; the belief in a cell is in proportion to the product over all lines. Nothing but the lines is used.
+    published line; the belief in a cell is proportional to the product over all lines. Only the lines are used.
 
     Args:
         release: release of all people; only its tree is used.
         person: index of the person whom the attacker does not know; all others are known.
-        epsilon: what all splits together spent; None for exact medians.
+        epsilon: epsilon of all splits together; None for exact medians.
 
     Returns:
         (SIDE, SIDE) probabilities [row, column] that add up to 1.
     """
-    column, row = (np.delete(part, person) for part in people())
+    column, row = (np.delete(before, person) for before in people())
     log = np.zeros((SIDE, SIDE))
     rate = None if epsilon is None else epsilon / (2 * release.height)
     for cut in published_cuts(release.tree):
         inside, outside = line_probabilities(cut, column, row, rate)
         west, south, east, north = cut.rectangle
-        part = log[south:north, west:east].copy()
+        before = log[south:north, west:east].copy()
         log += outside
-        log[south:north, west:east] = part + (inside[None, :] if cut.across else inside[:, None])
+        log[south:north, west:east] = before + (inside[None, :] if cut.across else inside[:, None])
     return np.asarray(np.exp(log - logsumexp(log)))
 
 
@@ -184,9 +188,9 @@ def line_probabilities(cut: Cut, column: Integers, row: Integers, rate: float | 
         rate: epsilon of this level of splits; None for exact medians.
     """
     west, south, east, north = cut.rectangle
-    here = (west <= column) & (column < east) & (south <= row) & (row < north)
+    in_node = (west <= column) & (column < east) & (south <= row) & (row < north)
     low, high = (west, east) if cut.across else (south, north)
-    known = np.bincount((column if cut.across else row)[here] - low, minlength=high - low)
+    known = np.bincount((column if cut.across else row)[in_node] - low, minlength=high - low)
     counts = np.vstack([known + np.eye(high - low, dtype=np.int64), known])
     if rate is None:
         value = np.where(_exact_lines(counts) == cut.line - low, 0.0, -np.inf)

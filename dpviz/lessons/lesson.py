@@ -16,7 +16,7 @@ SAME_SHARE = 1e-4
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A number worth reading, with what it means."""
+    """A number with its label and a sentence that explains it."""
 
     label: str
     value: str
@@ -25,13 +25,13 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shown:
-    """What a lesson shows for some settings.
+    """The charts and texts of a lesson for some settings.
 
     Attributes:
-        rows: rows of Altair charts; on a narrow screen all stand one above the other.
+        rows: rows of Altair charts; on a narrow screen all charts are in one column.
         figures: at most four numbers.
-        note: what to notice, in a line or two.
-        source: source of what is quoted; empty if nothing is quoted.
+        note: one or two sentences on what the charts show.
+        source: source of quoted results; empty if there are none.
     """
 
     rows: tuple[tuple[Any, ...], ...]
@@ -47,11 +47,11 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class ShareBar:
-    """How a setting with several shares is chosen: by a preset, by dragging a bar, or by typing each share.
+    """The widget of a setting with several shares: a preset, a bar to drag, or a field for each share.
 
     Attributes:
         setting: name of the setting.
-        caption: text above the bar, which says what is shared.
+        caption: text above the bar, which names the total that is divided.
         parts: a name per share.
         presets: shares by name of the preset.
         presets_help: a sentence on the presets.
@@ -74,7 +74,7 @@ def _same_split(first: Sequence[float], second: Sequence[float]) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Lesson(Settings):
-    """Base of every lesson: its fields are its settings, declared as those of mechanisms are, and checked on creation.
+    """Base of every lesson. Its fields are its settings, which are declared like settings of mechanisms and checked on creation.
 
     The range check, the widgets and the link all read the declaration. A setting named `draw` is the seed of the noise; it gets the
     button *Run again*.
@@ -84,7 +84,7 @@ class Lesson(Settings):
         title: a question or a statement.
         text: two sentences, as Markdown.
         task: one thing to try.
-        share_bar: how the page shows a setting with several shares, if there is one.
+        share_bar: the widget of a setting with several shares; None if there is no such setting.
 
     Example:
         >>> @dataclass(frozen=True, kw_only=True)

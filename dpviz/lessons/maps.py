@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from dpviz.view.charts import FORMAT, GREY, finish, tooltip, with_texts
-
-if TYPE_CHECKING:
-    pass
 
 FILL = "#2b8fb3"
 _MARK = "#d55e00"
@@ -20,7 +17,7 @@ _FAINTEST = 0.04
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """The filled cells of a map, and how they are shown.
+    """The filled cells of a map, and the scale of their colour.
 
     Attributes:
         table: columns x, y, x2, y2 (edges) and value.
@@ -44,7 +41,7 @@ class Cells:
 def cell_map(
     cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, strong: bool = False
 ) -> alt.LayerChart:
-    """Draw cells whose strength of colour is their value, with outlines of partitions and marks.
+    """Draw cells that are the stronger in colour the larger their value is, with outlines of partitions and marks.
 
     Args:
         cells: the filled cells.
@@ -55,17 +52,17 @@ def cell_map(
     names = {"value": cells.value}
     logarithmic = cells.low > 0
     scale = alt.Scale(type="log" if logarithmic else "sqrt", domain=[cells.low, cells.high], range=[_FAINTEST, 1.0], clamp=True, nice=False)
-    shown = alt.Legend(title=cells.value, orient="bottom", format=FORMAT, symbolType="square", symbolFillColor=FILL, symbolStrokeWidth=0)
+    legend = alt.Legend(title=cells.value, orient="bottom", format=FORMAT, symbolType="square", symbolFillColor=FILL, symbolStrokeWidth=0)
     fill = alt.Chart(with_texts(cells.table, list(names))).mark_rect(color=FILL, strokeWidth=0)
     fill = fill.encode(
-        **_edges(), opacity=alt.Opacity(field="value", type="quantitative", scale=scale, legend=shown), tooltip=tooltip(names)
+        **_edges(), opacity=alt.Opacity(field="value", type="quantitative", scale=scale, legend=legend), tooltip=tooltip(names)
     )
     layers = [fill]
     if outlines is not None:
-        frame = alt.Chart(outlines).mark_rect(
+        outline_marks = alt.Chart(outlines).mark_rect(
             filled=False, stroke=_MARK if strong else GREY, strokeWidth=2.2 if strong else 0.8, aria=False
         )
-        layers.append(frame.encode(**_edges()))
+        layers.append(outline_marks.encode(**_edges()))
     if marks is not None:
         layers += _marks(marks)
     return finish(alt.layer(*layers), cells.title, cells.description, cells.height)
@@ -83,13 +80,13 @@ def _edges() -> dict[str, Any]:
 
 def _marks(marks: pd.DataFrame) -> list[Any]:
     """Return layers of small dots, and of named marks that stand out."""
-    place = {key: channel for key, channel in _edges().items() if key in ("x", "y")}
-    named = [alt.Tooltip(field="what", type="nominal", title="mark")]
+    position = {key: channel for key, channel in _edges().items() if key in ("x", "y")}
+    tooltip_of_mark = [alt.Tooltip(field="what", type="nominal", title="mark")]
     small, large = marks[marks["shape"] == "dot"], marks[marks["shape"] != "dot"]
     layers = []
     if len(small):
-        layers.append(alt.Chart(small).mark_point(size=9, filled=True, color=GREY, opacity=0.9).encode(**place, tooltip=named))
+        layers.append(alt.Chart(small).mark_point(size=9, filled=True, color=GREY, opacity=0.9).encode(**position, tooltip=tooltip_of_mark))
     for shape, rows in large.groupby("shape", sort=False):
         mark = alt.Chart(rows).mark_point(shape=str(shape), size=260, filled=False, stroke=_MARK, strokeWidth=2.5, opacity=1)
-        layers.append(mark.encode(**place, tooltip=named))
+        layers.append(mark.encode(**position, tooltip=tooltip_of_mark))
     return layers

@@ -29,7 +29,7 @@ OUT, IN = "without the person", "with the person"
 
 @dataclass(frozen=True, kw_only=True)
 class OnePerson(Lesson):
-    """A count with noise, with and without one person, and what an attacker believes after seeing it."""
+    """The distributions of a noisy count with and without one person, and an attacker's belief after seeing the count."""
 
     key: ClassVar[str] = "one_person"
     title: ClassVar[str] = "One person more or less"
@@ -52,8 +52,8 @@ class OnePerson(Lesson):
         counts = shown_counts(noise, self.seen)
         distributions = pd.concat(
             [
-                pd.DataFrame({"x": counts, "y": 100 * noise.probabilities(counts - at), "series": name})
-                for at, name in ((OTHERS, OUT), (OTHERS + 1, IN))
+                pd.DataFrame({"x": counts, "y": 100 * noise.probabilities(counts - true_count), "series": name})
+                for true_count, name in ((OTHERS, OUT), (OTHERS + 1, IN))
             ]
         )
         prior = self.prior / 100
@@ -66,8 +66,8 @@ class OnePerson(Lesson):
         return Shown(rows=(charts,), figures=_figures(self, (gain, after, low, high)), note=_note(noise, self))
 
 
-def _figures(lesson: OnePerson, found: tuple[float, float, float, float]) -> tuple[Figure, ...]:
-    gain, after, low, high = found
+def _figures(lesson: OnePerson, beliefs: tuple[float, float, float, float]) -> tuple[Figure, ...]:
+    gain, after, low, high = beliefs
     bound = math.exp(lesson.epsilon)
     return (
         Figure(label="Odds change at most", value=f"× {bound:.3g}", help="$e^{ε}$, up or down; with Gaussian noise except for δ."),
@@ -110,7 +110,7 @@ def distribution_chart(table: pd.DataFrame, seen: int, *, height: int = 330) -> 
 
 
 def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int, *, height: int = 330) -> alt.LayerChart:
-    """Draw what the attacker believes after each output, within the bounds of differential privacy.
+    """Draw the attacker's belief after each output, within the bounds of differential privacy.
 
     Args:
         table: columns x (released count), y (percent), low, high (the bounds in percent) and series, one name.
@@ -171,16 +171,16 @@ class Noise:
         """
         if self.kind == LAPLACE:
             return np.asarray(math.tanh(self.epsilon / 2) * np.exp(-self.epsilon * np.abs(k)))
-        far = math.ceil(_TAIL * math.sqrt(self.variance)) + 1
-        every = np.exp(-(np.arange(-far, far + 1.0) ** 2) / (2 * self.variance))
-        return np.asarray(np.exp(-(k.astype(np.float64) ** 2) / (2 * self.variance)) / every.sum())
+        reach = math.ceil(_TAIL * math.sqrt(self.variance)) + 1
+        weights = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * self.variance))
+        return np.asarray(np.exp(-(k.astype(np.float64) ** 2) / (2 * self.variance)) / weights.sum())
 
     def log_odds(self, seen: Integers, others: int = OTHERS) -> Floats:
-        """Return (n,) natural logarithms of P(seen | person in) / P(seen | person out): what a seen count adds to the log-odds."""
-        away = seen.astype(np.float64) - others
+        """Return (n,) natural logarithms of P(seen | person in) / P(seen | person out), which are added to the prior log-odds."""
+        excess = seen.astype(np.float64) - others
         if self.kind == LAPLACE:
-            return np.asarray(self.epsilon * (np.abs(away) - np.abs(away - 1)))
-        return np.asarray((2 * away - 1) / (2 * self.variance))
+            return np.asarray(self.epsilon * (np.abs(excess) - np.abs(excess - 1)))
+        return np.asarray((2 * excess - 1) / (2 * self.variance))
 
 
 @lru_cache(maxsize=32)

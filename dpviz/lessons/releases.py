@@ -1,4 +1,4 @@
-"""Lesson: one person's home and work in many releases; what the releases together allow, and what an attacker finds."""
+"""Lesson: one person's home and work in many releases; the guarantee of all releases together, and an attacker's beliefs."""
 
 from __future__ import annotations
 
@@ -30,15 +30,14 @@ EACH, TOGETHER = "for every table", "for all together"
 
 @dataclass(frozen=True, kw_only=True)
 class Releases(Lesson):
-    """What an attacker has found after some days, and what all releases together allow."""
+    """An attacker's beliefs after some days, and the total epsilon of all releases."""
 
     key: ClassVar[str] = "releases"
     title: ClassVar[str] = "What is not protected: many releases"
     text: ClassVar[str] = (
         "An ε is the promise of one release: for a person whose home and work stand in two tables on each of d days the promises add up to"
         " 2 d ε, and fresh noise every day averages out. One budget shared by all tables keeps the promise, with more noise in each; zCDP"
-        " adds"
-        " up ρ = ε²/2 instead and gives a smaller total for many releases, at the price of a δ."
+        " adds up ρ = ε²/2 instead and gives a smaller total for many releases, at the price of a δ."
     )
     task: ClassVar[str] = "find the day from which home and work are no secret any more; then let ε be for all tables together."
 
@@ -50,10 +49,10 @@ class Releases(Lesson):
     def show(self) -> Shown:
         """Compute the figures for these settings."""
         epsilon = self.epsilon if self.budget == EACH else self.epsilon / (TABLES * MOST_DAYS)
-        found = attack(round(epsilon, 9), self.draw)
-        home, work = found.after(self.days)
+        result = attack(round(epsilon, 9), self.draw)
+        home, work = result.after(self.days)
         basic, converted = composed_at(epsilon, self.days)
-        sure = found.first_sure()
+        first_sure_day = result.first_sure()
         look = Look(
             title="What is promised, after so many days",
             x="days",
@@ -64,8 +63,8 @@ class Releases(Lesson):
         totals = composed_epsilons(round(epsilon, 9)).rename(columns={"days": "x", "epsilon": "y"})
         return Shown(
             rows=(
-                (_map(found.home[self.days], HOME, "Where is home?"), _map(found.work[self.days], WORK, "Where is work?")),
-                (_beliefs(found.home, found.work, self.days), curve_chart(totals, look, under=(_day(self.days),))),
+                (_map(result.home[self.days], HOME, "Where is home?"), _map(result.work[self.days], WORK, "Where is work?")),
+                (_beliefs(result.home, result.work, self.days), curve_chart(totals, look, under=(_day_line(self.days),))),
             ),
             figures=(
                 Figure(
@@ -75,7 +74,7 @@ class Releases(Lesson):
                 ),
                 Figure(
                     label="Sure of both from day",
-                    value="–" if sure is None else f"{sure}",
+                    value="–" if first_sure_day is None else f"{first_sure_day}",
                     help=f"At least 95 %, to the end of {MOST_DAYS} days.",
                 ),
                 Figure(label="Sum of ε", value=f"{basic:.3g}", help=f"{TABLES} tables a day."),
@@ -86,7 +85,7 @@ class Releases(Lesson):
         )
 
 
-def _day(days: int) -> object:
+def _day_line(days: int) -> object:
     return vertical_line(days, f"day {days}", left=2 * days > MOST_DAYS)
 
 
@@ -106,12 +105,12 @@ def _beliefs(home: NDArray[np.float64], work: NDArray[np.float64], days: int) ->
         pd.DataFrame({"x": np.arange(len(belief)), "y": 100 * belief[:, cell[1], cell[0]], "series": name})
         for name, belief, cell in (("home", home, HOME), ("work", work, WORK))
     ]
-    return curve_chart(pd.concat(parts, ignore_index=True), look, under=(_day(days),))
+    return curve_chart(pd.concat(parts, ignore_index=True), look, under=(_day_line(days),))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attack:
-    """What an attacker who knows everybody else believes after each day.
+    """The beliefs, after each day, of an attacker who knows everybody else.
 
     Attributes:
         home: (days + 1, SIDE, SIDE) probabilities of the home's cell [row, column], the prior first.
@@ -135,7 +134,7 @@ class Attack:
 
 @lru_cache(maxsize=16)
 def attack(epsilon: float, draw: int) -> Attack:
-    """Release a table of the nights and one of the noons on each of `MOST_DAYS` days, and compute what the attacker believes.
+    """Release a table of the nights and one of the noons on each of `MOST_DAYS` days, and compute the attacker's beliefs.
 
     Each table has fresh noise. The other people stay where they are, and the attacker knows their cells. Beforehand, every cell is equally
     likely.
@@ -145,10 +144,10 @@ def attack(epsilon: float, draw: int) -> Attack:
         draw: seed of the noise.
     """
     nights, noons = Entropy.seeded(draw).spawn(2)
-    return Attack(home=_follow(HOME, epsilon, nights, _SEED), work=_follow(WORK, epsilon, noons, _SEED + 1))
+    return Attack(home=_update_beliefs(HOME, epsilon, nights, _SEED), work=_update_beliefs(WORK, epsilon, noons, _SEED + 1))
 
 
-def _follow(cell: tuple[int, int], epsilon: float, entropy: Entropy, seed: int) -> Floats:
+def _update_beliefs(cell: tuple[int, int], epsilon: float, entropy: Entropy, seed: int) -> Floats:
     others = np.random.default_rng(seed).poisson(30, SIDE * SIDE).astype(np.int64)
     true = others.copy()
     true[cell[1] * SIDE + cell[0]] += 1
@@ -159,7 +158,7 @@ def _follow(cell: tuple[int, int], epsilon: float, entropy: Entropy, seed: int) 
 
 
 def log_odds(excess: Integers, epsilon: float) -> Floats:
-    """Return what a count adds to the log-odds that the person is in a cell: epsilon if it exceeds the others' number, else -epsilon.
+    """Return the change of the log-odds that the person is in a cell: epsilon if the count exceeds the others' number, else -epsilon.
 
     Args:
         excess: released counts minus the others' true numbers.
@@ -179,8 +178,8 @@ def composed_epsilons(epsilon: float) -> pd.DataFrame:
     days = np.unique(np.round(np.geomspace(1, MOST_DAYS, 12)).astype(int))
     basic = pd.DataFrame({"days": days, "series": BASIC, "epsilon": TABLES * epsilon * days})
     rho = PureBudget(epsilon).to_zcdp().rho * TABLES
-    found = [float(ZcdpBudget(rho * int(day)).to_approx(DELTA).epsilon) for day in days]
-    return pd.concat([basic, pd.DataFrame({"days": days, "series": ZCDP, "epsilon": found})], ignore_index=True)
+    converted = [float(ZcdpBudget(rho * int(day)).to_approx(DELTA).epsilon) for day in days]
+    return pd.concat([basic, pd.DataFrame({"days": days, "series": ZCDP, "epsilon": converted})], ignore_index=True)
 
 
 def composed_at(epsilon: float, days: int) -> tuple[float, float]:

@@ -24,19 +24,19 @@ def _preset(weights: list[float]) -> tuple[float, ...]:
 
 
 PRESETS = {name: _preset(level_weights(name, HEIGHT)) for name in SIMPLE} | {
-    each.title: _preset(each.weights(HEIGHT)) for each in PUBLISHED
+    published.title: _preset(published.weights(HEIGHT)) for published in PUBLISHED
 }
-_WHERE = {
+_PLACE_OF_SOURCE = {
     "Google mobility reports": "arXiv:2004.04145",
     "US Census 2020 (persons)": "The document is 2021-06-08-privacy-loss_budgetallocation.pdf on www2.census.gov, to which the Bureau's"
     " published code (DAS_2020_Redistricting_Production_Code) refers; its block groups are made for the algorithm",
 }
-SOURCES = {each.title: f"{each.source}. {_WHERE[each.title]}." for each in PUBLISHED}
+SOURCES = {published.title: f"{published.source}. {_PLACE_OF_SOURCE[published.title]}." for published in PUBLISHED}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Split(Lesson):
-    """Expected errors of the simple splits and of a chosen one, and runs of that one."""
+    """Expected errors of the simple splits and of the reader's split, and runs of the reader's split."""
 
     key: ClassVar[str] = "split"
     title: ClassVar[str] = "Where the budget goes in a tree"
@@ -72,9 +72,9 @@ class Split(Lesson):
 
     def show(self) -> Shown:
         """Compute the figures for these settings."""
-        shares, how = with_leaf_share(self.levels), {"least_squares": self.least_squares, "placement": self.squares}
+        shares, options = with_leaf_share(self.levels), {"least_squares": self.least_squares, "placement": self.squares}
         lines = {name: _theory(PRESETS[name], self) for name in SIMPLE} | {YOURS: _theory(shares, self)}
-        dots = split_draws(shares, self.epsilon, how, self.draw, REPEATS).assign(series=YOURS)
+        dots = split_draws(shares, self.epsilon, options, self.draw, REPEATS).assign(series=YOURS)
         look = Look(
             title="Expected error by size of the question",
             x="cells in the square",
@@ -87,13 +87,12 @@ class Split(Lesson):
             description=f"Lines are theory, dots {REPEATS} runs of your split.",
         )
         table = pd.concat([rows.assign(series=name) for name, rows in lines.items()], ignore_index=True)
-        chart = curve_chart(_renamed(table), look, dots=_renamed(dots))
+        chart = curve_chart(_rename_columns(table), look, dots=_rename_columns(dots))
         return Shown(
             rows=((chart,),),
             figures=_figures(lines),
             note=f"Lines: theory. Dots: {REPEATS} seeded runs of your split. The finest level keeps at least 1 %: below what is measured,"
-            " a"
-            " tree knows nothing. Only noise is in these errors. Geometric shares grow by the cube root of 2 from level to level: without"
+            " a tree knows nothing. Only noise is in these errors. Geometric shares grow by the cube root of 2 from level to level: without"
             " least squares the best for the published bound on the error of any range query (Cormode et al. 2012, Lemma 3).",
             source=SOURCES.get(self.share_bar.preset_of(self.levels) or "", ""),
         )
@@ -103,18 +102,18 @@ def _theory(shares: tuple[float, ...], lesson: Split) -> pd.DataFrame:
     return split_theory(shares, lesson.epsilon, lesson.least_squares, lesson.squares)
 
 
-def _renamed(table: pd.DataFrame) -> pd.DataFrame:
+def _rename_columns(table: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns={"cells": "x", "error": "y"})
 
 
 def _figures(lines: dict[str, Any]) -> tuple[Figure, ...]:
-    mine, best = lines[YOURS], lines["geometric"]
-    sizes = (("One cell", 0), (f"{mine['cells'].iloc[3]:,} cells", 3), ("Whole town", -1))
+    yours, best = lines[YOURS], lines["geometric"]
+    sizes = (("One cell", 0), (f"{yours['cells'].iloc[3]:,} cells", 3), ("Whole town", -1))
     return tuple(
         Figure(
             label=name,
-            value=f"± {mine['error'].iloc[place]:.3g}",
-            help=f"Typical error of your split, in people; the geometric split has {best['error'].iloc[place]:.3g}.",
+            value=f"± {yours['error'].iloc[row]:.3g}",
+            help=f"Typical error of your split, in people; the geometric split has {best['error'].iloc[row]:.3g}.",
         )
-        for name, place in sizes
+        for name, row in sizes
     )

@@ -1,4 +1,4 @@
-"""Lesson: what splits cost and what they gain: a kd-tree's error by the share of epsilon that finds its splits."""
+"""Lesson: the cost and the gain of private splits: a kd-tree's error by the share of epsilon that finds its splits."""
 
 from __future__ import annotations
 
@@ -77,10 +77,8 @@ class Structure(Lesson):
                 Figure(label="Quadtree", value=f"± {quad:.3g}", help="Equal quarters need no data, so all of ε counts."),
             ),
             note=f"{QUESTIONS} random rectangles, {REPEATS} seeded runs per share, kd-trees of height {HEIGHT}. Noise and uniformity"
-            " (taking"
-            " people as evenly spread in every partition) are the two parts of the kd-tree's error. Choosing a share by looking at such a"
-            " chart"
-            " of private data would leak.",
+            " (taking people as evenly spread in every partition) are the two parts of the kd-tree's error. Choosing a share by looking at"
+            " such a chart of private data would leak.",
         )
 
 
@@ -91,8 +89,8 @@ def _map(lesson: Structure) -> object:
     area = (boxes["x2"] - boxes["x"]) * (boxes["y2"] - boxes["y"])
     boxes["value"] = (release.count[leaves].clip(min=0) / area).astype(float)
     column, row = town_cells(ORDER, PEOPLE, lesson.town)
-    some = slice(None, None, 8)
-    marks = pd.DataFrame({"x": column[some] + 0.5, "y": row[some] + 0.5, "what": "one person in eight", "shape": "dot"})
+    every_eighth = slice(None, None, 8)
+    marks = pd.DataFrame({"x": column[every_eighth] + 0.5, "y": row[every_eighth] + 0.5, "what": "one person in eight", "shape": "dot"})
     cells = Cells(
         table=boxes,
         title=f"Partitions at {lesson.share} %",
@@ -105,7 +103,7 @@ def _map(lesson: Structure) -> object:
 
 
 @lru_cache(maxsize=4)
-def _questions(kind: str) -> tuple[Floats, Floats]:
+def _make_queries(kind: str) -> tuple[Floats, Floats]:
     """Return (q, 4) random rectangles and (q,) numbers of people who live in each."""
     points = town(ORDER, PEOPLE, kind)
     boxes = random_rectangles(points.domain, QUESTIONS, _SEED)
@@ -119,7 +117,7 @@ def release_town(kind: str, share: float, epsilon: float, entropy: Entropy) -> R
 
 def errors(release: Release, kind: str) -> dict[str, float]:
     """Return the root mean square error of the queries, and its two parts: the noise, and the assumption of even partitions."""
-    boxes, truth = _questions(kind)
+    boxes, truth = _make_queries(kind)
     points = town(ORDER, PEOPLE, kind)
     even = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(np.float64)).answer(boxes)
     answer = release.answer(boxes)

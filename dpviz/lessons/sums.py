@@ -49,13 +49,13 @@ class Sums(Lesson):
         """Compute the figures for these settings."""
         order = SIDES[self.town]
         releases = flat_and_tree(order, self.epsilon, self.draw)
-        walk = running_errors(releases, order, self.epsilon)
-        theory = {name: stated_errors(each, order, self.squares) for name, each in releases.items()}
-        drawn = {name: measured_errors([each], order, self.squares) for name, each in releases.items()}
-        return Shown(rows=((_walk(walk), _by_size(theory, drawn)),), figures=_figures(theory), note=_note(self))
+        errors = running_errors(releases, order, self.epsilon)
+        theory = {name: stated_errors(release, order, self.squares) for name, release in releases.items()}
+        measured = {name: measured_errors([release], order, self.squares) for name, release in releases.items()}
+        return Shown(rows=((_sum_chart(errors), _size_chart(theory, measured)),), figures=_figures(theory), note=_note(self))
 
 
-def _walk(walk: pd.DataFrame) -> object:
+def _sum_chart(errors: pd.DataFrame) -> object:
     look = Look(
         title="Error of a growing sum",
         x="cells added up, along a walk through the town",
@@ -63,11 +63,11 @@ def _walk(walk: pd.DataFrame) -> object:
         order=(FLAT, TREE),
         description="The grey band holds 95 % of the sums of flat noise.",
     )
-    rows = walk.rename(columns={"cells": "x", "error": "y"})
+    rows = errors.rename(columns={"cells": "x", "error": "y"})
     return curve_chart(rows, look, under=(band(rows[rows["series"] == FLAT]),))
 
 
-def _by_size(theory: dict[str, pd.DataFrame], drawn: dict[str, pd.DataFrame]) -> object:
+def _size_chart(theory: dict[str, pd.DataFrame], measured: dict[str, pd.DataFrame]) -> object:
     look = Look(
         title="Error by size of the square",
         x="cells in the square",
@@ -77,10 +77,10 @@ def _by_size(theory: dict[str, pd.DataFrame], drawn: dict[str, pd.DataFrame]) ->
         log_y=True,
         description="Lines are theory, dots this run.",
     )
-    return curve_chart(_tidy(theory), look, dots=_tidy(drawn))
+    return curve_chart(_join_series(theory), look, dots=_join_series(measured))
 
 
-def _tidy(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def _join_series(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     parts = [table.rename(columns={"cells": "x", "error": "y"}).assign(series=name) for name, table in tables.items()]
     return pd.concat(parts, ignore_index=True)
 
@@ -99,8 +99,8 @@ def _figures(theory: dict[str, pd.DataFrame]) -> tuple[Figure, ...]:
 
 
 def _note(lesson: Sums) -> str:
-    where = "placed anywhere" if lesson.squares != ALIGNED else "that are nodes of the tree"
+    placement = "placed anywhere" if lesson.squares != ALIGNED else "that are nodes of the tree"
     return (
-        f"Lines: typical error (root mean square) by theory for squares {where}. Dots: this run. Left: the grey band holds 95 % of the"
+        f"Lines: typical error (root mean square) by theory for squares {placement}. Dots: this run. Left: the grey band holds 95 % of the"
         " sums of flat noise. The tree is a quadtree with a geometric split and least squares."
     )

@@ -73,13 +73,13 @@ class Stages(Lesson):
         """Compute the figures for these settings."""
         release = release_country(self.optimiser, self.epsilon, self.draw)
         pairs = stage_pairs(release, self.stage)
-        false = false_by_stage(self.epsilon, self.draw)
+        false_positives = false_by_stage(self.epsilon, self.draw)
         wrong = int((pairs["kind"] == EXTRA).sum())
         missed = int((pairs["kind"] == MISSED).sum())
         description = f"{len(pairs)} pairs, {wrong} false positives, {missed} false negatives."
         matrix = pair_matrix(pairs, f"Stage {self.stage}: {BETWEEN[self.stage]}", description)
         return Shown(
-            rows=((matrix, _by_stage(false)), (_family(release.stages[-1].variance, self.draw),)),
+            rows=((matrix, _by_stage(false_positives)), (_family(release.stages[-1].variance, self.draw),)),
             figures=(
                 Figure(
                     label="False positives", value=f"{wrong:,}", help="Pairs of this stage released above 0 although they have no trips."
@@ -102,7 +102,7 @@ class Stages(Lesson):
         )
 
 
-def _by_stage(false: pd.DataFrame) -> object:
+def _by_stage(false_positives: pd.DataFrame) -> object:
     look = Look(
         title="False positives by stage",
         x="stage",
@@ -111,7 +111,7 @@ def _by_stage(false: pd.DataFrame) -> object:
         height=430,
         description=f"Mean of {REPEATS} runs.",
     )
-    rows = false.rename(columns={"stage": "x", "mean": "y"})
+    rows = false_positives.rename(columns={"stage": "x", "mean": "y"})
     return step_chart(rows.assign(x=rows["x"].astype(str)), look, spread=True)
 
 
@@ -129,9 +129,9 @@ def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: in
         height: height of the whole chart, in pixels.
     """
     names = {"origin": "from", "destination": "to", "released": "released", "true": "true", "kind": "presence"}
-    looks: dict[str, Any] = {"labelOverlap": False, "labelFontSize": 9, "grid": False, "domain": False, "ticks": False}
-    x = alt.X(field="destination", type="ordinal", sort=None, title="to", scale=_BAND, axis=alt.Axis(labelAngle=-60, **looks))
-    y = alt.Y(field="origin", type="ordinal", sort=None, title="from", scale=_BAND, axis=alt.Axis(**looks))
+    axis_looks: dict[str, Any] = {"labelOverlap": False, "labelFontSize": 9, "grid": False, "domain": False, "ticks": False}
+    x = alt.X(field="destination", type="ordinal", sort=None, title="to", scale=_BAND, axis=alt.Axis(labelAngle=-60, **axis_looks))
+    y = alt.Y(field="origin", type="ordinal", sort=None, title="from", scale=_BAND, axis=alt.Axis(**axis_looks))
     base = alt.Chart(with_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     scale = alt.Scale(type="sqrt", domain=[0, max(float(table["released"].max()), 1.0)], range=[0.05, 1.0])
     cells = base.mark_rect(color=FILL, stroke=GREY, strokeWidth=0.3).encode(
@@ -139,13 +139,13 @@ def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: in
     )
     kinds = {EXTRA: (to_hex(FALSE_POSITIVE), "cross"), MISSED: (to_hex(FALSE_NEGATIVE), "circle")}
     wrong = base.transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=list(kinds))).mark_point(filled=True, size=70, opacity=1)
-    shown = legend("circle")
+    symbols = legend("circle")
     wrong = wrong.encode(
         color=alt.Color(
-            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[c for c, _ in kinds.values()]), legend=shown
+            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[c for c, _ in kinds.values()]), legend=symbols
         ),
         shape=alt.Shape(
-            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[s for _, s in kinds.values()]), legend=shown
+            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[s for _, s in kinds.values()]), legend=symbols
         ),
     )
     return finish(alt.layer(cells, wrong), title, description, height)
@@ -183,19 +183,21 @@ def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, heigh
 
 
 def mark_wrong(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
-    """Return the table with a sum per version, and with false positives and negatives marked in the versions that were made to add up.
+    """Add a sum per version, and mark false positives and negatives in the versions that optimisers made consistent.
 
     Args:
         table: columns child, series (the version), count.
-        order: versions: the truth, the noisy numbers, and those that were made to add up.
+        order: versions: the truth, the noisy numbers, and the consistent ones.
     """
     table = table.reset_index(drop=True)
     sums = table.groupby("series", sort=False, as_index=False)["count"].sum().assign(child=SUM)
     truth = table[table["series"] == order[0]].set_index("child")["count"]
-    known = table["child"].map(truth)
-    wrong = table["series"].isin(list(order)[2:])
+    true_count = table["child"].map(truth)
+    is_judged = table["series"].isin(list(order)[2:])
     kind = pd.Series(PLAIN, index=table.index)
-    kind = kind.mask(wrong & (known == 0) & (table["count"] > 0), EXTRA).mask(wrong & (known > 0) & (table["count"] == 0), MISSED)
+    kind = kind.mask(is_judged & (true_count == 0) & (table["count"] > 0), EXTRA).mask(
+        is_judged & (true_count > 0) & (table["count"] == 0), MISSED
+    )
     rows: pd.DataFrame = pd.concat([table.assign(kind=kind, child=table["child"].astype(str)), sums.assign(kind=PLAIN)], ignore_index=True)
     return rows.assign(label=[f"{count:,}".replace("-", "−") for count in rows["count"]])
 
@@ -223,7 +225,7 @@ def release_country(optimiser: str, epsilon: float, draw: int) -> FlowRelease:
 
 @lru_cache(maxsize=32)
 def _budget(epsilon: float) -> ZcdpBudget:
-    """Convert (epsilon, `DELTA`) to zCDP; kept, since the tight conversion is the slowest part of a release."""
+    """Convert (epsilon, `DELTA`) to zCDP; cached, since the tight conversion is the slowest part of a release."""
     return ApproxBudget(epsilon, DELTA).to_zcdp()
 
 
@@ -234,14 +236,14 @@ def stage_pairs(release: FlowRelease, stage: int) -> pd.DataFrame:
     names = [side.names_of(level) for side, level in zip((tree.origins, tree.destinations), levels, strict=True)]
     origin, destination = (part.ravel().astype(np.int32) for part in np.indices((len(names[0]), len(names[1]))))
     true = evaluation.true_sums(*levels).at(origin, destination)
-    given = release.sums(*levels).at(origin, destination)
-    kind = np.select([(true > 0) & (given > 0), given > 0, true > 0], [0, 1, 2], 3)
+    released = release.sums(*levels).at(origin, destination)
+    kind = np.select([(true > 0) & (released > 0), released > 0, true > 0], [0, 1, 2], 3)
     return pd.DataFrame(
         {
             "origin": names[0][origin],
             "destination": names[1][destination],
             "true": true,
-            "released": given,
+            "released": released,
             "kind": np.array(KINDS)[kind],
         }
     )

@@ -29,7 +29,7 @@ def town_cells(order: int, people: int, kind: str = TWO, seed: int = SEED) -> tu
     Args:
         order: order of the lattice.
         people: number of residents.
-        kind: one of `TOWNS`: crowds around one or two centres over a thin even background, or even alone.
+        kind: one of `TOWNS`: crowds around one or two centres over a thin even background, or only an even distribution.
         seed: seed of the town.
     """
     rng = np.random.default_rng(seed)
@@ -37,8 +37,8 @@ def town_cells(order: int, people: int, kind: str = TWO, seed: int = SEED) -> tu
     group = rng.uniform(0, 1, people)
     begin = 0.0
     for east, north, width, share in _CENTRES[kind]:
-        mine = (begin <= group) & (group < begin + share)
-        x[mine], y[mine] = rng.normal(east, width, mine.sum()), rng.normal(north, width, mine.sum())
+        in_crowd = (begin <= group) & (group < begin + share)
+        x[in_crowd], y[in_crowd] = rng.normal(east, width, in_crowd.sum()), rng.normal(north, width, in_crowd.sum())
         begin += share
     side = 1 << order
     column, row = (np.clip((part * side).astype(np.int64), 0, side - 1) for part in (x, y))
@@ -47,7 +47,7 @@ def town_cells(order: int, people: int, kind: str = TWO, seed: int = SEED) -> tu
 
 @lru_cache(maxsize=16)
 def town(order: int, people: int, kind: str = TWO, seed: int = SEED) -> PointCounts:
-    """Return the residents of `town_cells`, counted."""
+    """Count the residents of `town_cells` by lattice cell."""
     return count_residents(*town_cells(order, people, kind, seed), order)
 
 

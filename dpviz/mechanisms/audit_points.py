@@ -12,7 +12,7 @@ import numpy as np
 
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.sights import largest_chance, manifest_numbers
+from dpviz.mechanisms.audit_numbers import largest_chance, manifest_numbers
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.wavelet import WaveletSpread, coefficients
@@ -28,12 +28,12 @@ class Added(NamedTuple):
 
     Attributes:
         order: order of the lattice.
-        beside: column, row and number of records of each cell that is occupied without the added records.
+        occupied: column, row and number of records of each cell that is occupied without the added records.
         cells: column and row of each added record; several records may lie in the same cell.
     """
 
     order: int
-    beside: tuple[tuple[int, int, int], ...] = ()
+    occupied: tuple[tuple[int, int, int], ...] = ()
     cells: tuple[tuple[int, int], ...] = ((0, 0),)
 
     @property
@@ -44,31 +44,33 @@ class Added(NamedTuple):
             return f"a person's {len(self.cells)} records in {len(cells)} cells of {side} x {side}, beside many others"
         who = "a record" if len(self.cells) == 1 else f"a person's {len(self.cells)} records"
         where = f"cell {self.cells[0]}" if len(cells) == 1 else ", ".join(f"{cell}: {times}" for cell, times in cells.items())
-        others = ", ".join(f"{number} in ({column}, {row})" for column, row, number in self.beside)
+        others = ", ".join(f"{number} in ({column}, {row})" for column, row, number in self.occupied)
         return f"{who} in {where} of {side} x {side}, beside {others or 'none'}"
 
     def inputs(self) -> tuple[PointCounts, PointCounts]:
         """Make two inputs: with the added records, and without them."""
         matrix = np.zeros((1 << self.order, 1 << self.order), np.int64)
-        for column, row, number in self.beside:
+        for column, row, number in self.occupied:
             matrix[row, column] = number
-        more = matrix.copy()
-        np.add.at(more, tuple(np.transpose(self.cells)[::-1]), 1)
-        one, other = (replace(PointCounts.from_matrix(each), contributions=len(self.cells)) for each in (more, matrix))
+        with_added = matrix.copy()
+        np.add.at(with_added, tuple(np.transpose(self.cells)[::-1]), 1)
+        one, other = (
+            replace(PointCounts.from_matrix(cells_of_input), contributions=len(self.cells)) for cells_of_input in (with_added, matrix)
+        )
         return one, other
 
 
-PERSON = Added(order=2, beside=((3, 3, 1),), cells=((3, 3), (3, 3)))
-SPREAD = Added(order=2, beside=((3, 3, 1), (1, 0, 6)), cells=((3, 3), (3, 3), (0, 0), (1, 2)))
+PERSON = Added(order=2, occupied=((3, 3, 1),), cells=((3, 3), (3, 3)))
+SPREAD = Added(order=2, occupied=((3, 3, 1), (1, 0, 6)), cells=((3, 3), (3, 3), (0, 0), (1, 2)))
 """One person's records in several cells and several nodes of each level; some of these nodes are split further than others."""
 USUAL = (Added(order=1), PERSON, SPREAD)
-MEDIANS = (Added(order=1), Added(order=2, beside=((0, 0, 1), (1, 1, 1), (3, 3, 1)), cells=((3, 3),)), SPREAD)
-TUNING = (PERSON, Added(order=3, beside=((0, 0, 20),)), SPREAD)
+MEDIANS = (Added(order=1), Added(order=2, occupied=((0, 0, 1), (1, 1, 1), (3, 3, 1)), cells=((3, 3),)), SPREAD)
+TUNING = (PERSON, Added(order=3, occupied=((0, 0, 20),)), SPREAD)
 
 _NODES = tuple((16 * column, 16 * row) for column in range(4) for row in range(4))
 ACROSS = Added(
     order=6,
-    beside=tuple((west + at, south, 50) for west, south in _NODES for at in (1, 14)),
+    occupied=tuple((west + offset, south, 50) for west, south in _NODES for offset in (1, 14)),
     cells=tuple((west + 14, south) for west, south in _NODES),
 )
 """A person with one record in each of 16 nodes of one level; each moves its node's median from one end to the other."""
@@ -93,23 +95,23 @@ def read_points_release(release: Release, *cells: tuple[int, int]) -> Observatio
     """
     tree, numbers = release.tree, manifest_numbers(release)
     numbers["number of nodes"] = len(tree)
-    paths = [_path(tree, cell, release.domain.order) for cell in cells]
+    paths = [_nodes_on_path(tree, cell, release.domain.order) for cell in cells]
     shown = np.arange(len(tree)) if len(tree) <= MOST_NODES else np.unique(np.concatenate(paths))
     for number, path in enumerate(paths):
-        numbers |= {(*name, *((f"of cell {number}",) if number else ())): value for name, value in _along(release, path).items()}
+        numbers |= {(*name, *((f"of cell {number}",) if number else ())): value for name, value in _read_path(release, path).items()}
     if len(shown) == len(tree):
         boxes = map(tuple, tree.rectangles().tolist())
         for box, noisy, count in zip(boxes, release.noisy.tolist(), release.count.tolist(), strict=True):
             numbers["noisy count in", *box], numbers["count in", *box] = noisy, count
     if isinstance(release.spread, WaveletSpread):
-        found = coefficients(release.blocks(release.spread.order)).ravel()  # type: ignore[arg-type]
-        numbers |= {("coefficient", number): round(value) for number, value in enumerate(found.tolist())}
-    chance = _point_chance(release, shown)
+        values = coefficients(release.blocks(release.spread.order)).ravel()  # type: ignore[arg-type]
+        numbers |= {("coefficient", number): round(value) for number, value in enumerate(values.tolist())}
+    chance = _largest_point_chance(release, shown)
     return Observation(numbers={name: value for name, value in numbers.items() if math.isfinite(value)}, chance=chance)
 
 
-def _along(release: Release, path: Integers) -> dict[tuple[Hashable, ...], float]:
-    """Read the counts, variances and rectangles of the nodes on a path from the root to a cell, by depth."""
+def _read_path(release: Release, path: Integers) -> dict[tuple[Hashable, ...], float]:
+    """Return the counts, variances and rectangles of the nodes on a path from the root to a cell, by quantity and depth."""
     unbiased = release.count if release.unbiased is None else release.unbiased
     again = release.noisy if release.again is None else release.again
     shown = {
@@ -122,12 +124,12 @@ def _along(release: Release, path: Integers) -> dict[tuple[Hashable, ...], float
     }
     numbers: dict[tuple[Hashable, ...], float] = {}
     for depth, (node, box) in enumerate(zip(path.tolist(), release.tree.rectangles(path).tolist(), strict=True)):
-        numbers |= {(f"{what} at depth", depth): values[node] for what, values in shown.items()}
+        numbers |= {(f"{quantity} at depth", depth): values[node] for quantity, values in shown.items()}
         numbers |= {(f"{side} at depth", depth): line for side, line in zip(("west", "south", "east", "north"), box, strict=True)}
     return numbers
 
 
-def _path(tree: Tree, cell: tuple[int, int], order: int) -> Integers:
+def _nodes_on_path(tree: Tree, cell: tuple[int, int], order: int) -> Integers:
     """Find the nodes that contain a cell, root first."""
     column, row = cell
     if tree.curve is not None:
@@ -136,8 +138,8 @@ def _path(tree: Tree, cell: tuple[int, int], order: int) -> Integers:
     return np.flatnonzero((tree.west <= column) & (column < tree.east) & (tree.south <= row) & (row < tree.north))
 
 
-def _point_chance(release: Release, shown: Integers) -> float:
-    """Bound the probability of the likeliest noise on the nodes that are read, or on all coefficients of a wavelet."""
+def _largest_point_chance(release: Release, shown: Integers) -> float:
+    """Bound the probability of the likeliest noise: on the nodes `shown`, or on all coefficients of a wavelet."""
     if isinstance(release.spread, WaveletSpread):
         return largest_chance(np.full(4**release.spread.order, release.spread.variance))
     return largest_chance(release.noise_variance[shown][~np.isnan(release.noisy[shown])])

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpviz.arrays import Integers
 from dpviz.data.flows import Flows
-from dpviz.mechanisms.sights import largest_chance, manifest_numbers
+from dpviz.mechanisms.audit_numbers import largest_chance, manifest_numbers
 from dpviz.privacy.audit import Observation
 from dpviz.release.flow_release import FlowRelease
 from dpviz.space.regions import Regions
@@ -42,7 +42,7 @@ class Moved(NamedTuple):
 
     def inputs(self, *, moved: bool) -> tuple[Flows, Flows]:
         """Make two inputs: with the person's trips on `pairs`, and without them, or if `moved` with these trips on `origins` instead."""
-        regions = _regular(self.fan_outs)
+        regions = _regular_regions(self.fan_outs)
         number = regions.size(regions.depth)
         other = np.full(number**2, self.trips[0], np.int64)
         other[-1] = self.trips[1]
@@ -52,7 +52,7 @@ class Moved(NamedTuple):
             np.add.at(other, np.array(self.origins), 1)
         several = len(self.pairs) > 1
         bound = {"contributions": len(self.pairs), "unit": "person" if several else "trip", "exactly": moved and several}
-        return _flows(regions, one, **bound), _flows(regions, other, **bound)
+        return _make_flows(regions, one, **bound), _make_flows(regions, other, **bound)
 
 
 TRIPS = (Moved((2,), (BUSY, BUSY)), Moved((2, 2), (BUSY, 0)))
@@ -64,20 +64,21 @@ PEOPLE = (
 
 
 def read_flow_release(release: FlowRelease) -> Observation:
-    """Read everything in a release of trips: the pairs of all stages with their measured and released counts, and the manifest's facts."""
+    """Read everything in a release of trips: the pairs of all stages with measured and released counts, and the manifest's facts."""
     numbers, log_chance = manifest_numbers(release), 0.0
-    for stage, at in enumerate(release.stages):
-        numbers["numbers measured in stage", stage] = at.measured
-        pairs = zip(at.origin.tolist(), at.destination.tolist(), at.noisy.tolist(), at.count.tolist(), strict=True)
+    for stage, counts in enumerate(release.stages):
+        numbers["numbers measured in stage", stage] = counts.measured
+        pairs = zip(counts.origin.tolist(), counts.destination.tolist(), counts.noisy.tolist(), counts.count.tolist(), strict=True)
         for origin, destination, noisy, count in pairs:
             numbers["noisy trips", stage, origin, destination] = noisy
             numbers["trips", stage, origin, destination] = count
-        if math.isfinite(at.variance):
-            log_chance += math.log(largest_chance(np.full(len(at.count), at.variance)))
+        if math.isfinite(counts.variance):
+            log_chance += math.log(largest_chance(np.full(len(counts.count), counts.variance)))
     return Observation(numbers=numbers, chance=math.exp(log_chance))
 
 
-def _regular(fan_outs: tuple[int, ...]) -> Regions:
+def _regular_regions(fan_outs: tuple[int, ...]) -> Regions:
+    """Make regions in which all regions of a level have equally many children."""
     sizes = np.cumprod(fan_outs)
     levels = [f"level {depth}" for depth in range(1, len(sizes) + 1)]
     leaf = np.arange(sizes[-1])
@@ -87,6 +88,6 @@ def _regular(fan_outs: tuple[int, ...]) -> Regions:
     return Regions.from_table(table, levels=levels)
 
 
-def _flows(regions: Regions, count: Integers, **bound: Any) -> Flows:
-    width, some = regions.size(regions.depth), np.flatnonzero(count)
-    return Flows(regions, (some // width).astype(np.int32), (some % width).astype(np.int32), count[some], **bound)
+def _make_flows(regions: Regions, count: Integers, **bound: Any) -> Flows:
+    width, occupied = regions.size(regions.depth), np.flatnonzero(count)
+    return Flows(regions, (occupied // width).astype(np.int32), (occupied % width).astype(np.int32), count[occupied], **bound)

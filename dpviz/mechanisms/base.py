@@ -28,7 +28,7 @@ NEIGHBOURS = (BOUNDED, ADD_REMOVE)
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One setting as the range check, the app's widget and the documentation see it.
+    """The declaration of one setting, from which range check, widget and documentation are made.
 
     Attributes:
         name: the argument's name.
@@ -68,7 +68,7 @@ class Share:
     Attributes:
         label: what the part is spent on.
         share: share of the budget, 0 to 1.
-        structure: whether the part decides where partitions lie, rather than counting them.
+        structure: whether the part pays for the choice of partitions; else it pays for counts.
     """
 
     label: str
@@ -112,14 +112,14 @@ class Settings:
         super().__init_subclass__(**options)
         inherited: dict[str, Field[Any]] = getattr(cls, "__dataclass_fields__", {})
         declared = {**inherited, **{name: value for name, value in vars(cls).items() if isinstance(value, Field)}}
-        lines = [_described(name, each) for name, each in declared.items() if "rule" in each.metadata]
+        lines = [_format_setting(name, declared_field) for name, declared_field in declared.items() if "rule" in declared_field.metadata]
         if cls.__doc__ and lines:
             cls.__doc__ = "\n".join([cls.__doc__.rstrip(), "", "    Args:", *lines, "", f"    Raises:\n{_RAISES}"])
 
     def __post_init__(self) -> None:
-        declared = {each.name: each for each in fields(self)}
+        declared = {item.name: item for item in fields(self)}
         for rule in self.rules():
-            object.__setattr__(self, rule.name, _checked(rule, declared[rule.name], getattr(self, rule.name)))
+            object.__setattr__(self, rule.name, _check_value(rule, declared[rule.name], getattr(self, rule.name)))
 
     @classmethod
     def rules(cls) -> Iterator[Rule]:
@@ -140,7 +140,7 @@ class Settings:
 
     def chosen(self) -> dict[str, Any]:
         """Return every setting's value by name."""
-        return {declared.name: getattr(self, declared.name) for declared in fields(self)}
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def non_defaults(self) -> dict[str, Any]:
         """Return the values of the settings that differ from their defaults, by name."""
@@ -153,7 +153,7 @@ class LevelError:
 
     Attributes:
         level: 0 for the whole.
-        of: what is counted on the level, in words.
+        of: name of what is counted on the level, such as "the whole domain" or "state to state".
         numbers: number of counts on the level; None where that depends on the data.
         stddev: root mean square standard deviation of a count, in records or trips; NaN where none can be stated.
         interval: half the width of the 95 % interval, in records or trips.
@@ -276,13 +276,13 @@ class Registry(Mapping[str, type[Kind_co]]):
         self._base, self._own = base, own
 
     def __getitem__(self, key: str) -> type[Kind_co]:
-        return self._all[key]
+        return self._by_key[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all)
+        return iter(self._by_key)
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self._by_key)
 
     def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
         return {**self, **other}
@@ -292,19 +292,19 @@ class Registry(Mapping[str, type[Kind_co]]):
 
     def reload(self) -> None:
         """Forget the loaded entry points; the next access loads them again, for example after a package was installed."""
-        self.__dict__.pop("_all", None)
+        self.__dict__.pop("_by_key", None)
 
     @cached_property
-    def _all(self) -> dict[str, type[Kind_co]]:
-        found = {mechanism.key: mechanism for mechanism in self._own}
+    def _by_key(self) -> dict[str, type[Kind_co]]:
+        mechanisms = {mechanism.key: mechanism for mechanism in self._own}
         for entry in entry_points(group=self.group):
             mechanism = entry.load()
             if not (isinstance(mechanism, type) and issubclass(mechanism, self._base)):
                 raise SettingError(f"The entry point {entry.name!r} of {self.group} is no mechanism based on {self._base.__name__}.")
-            if mechanism.key in found:
+            if mechanism.key in mechanisms:
                 raise SettingError(f"The entry point {entry.name!r} of {self.group} has the key {mechanism.key!r}, which is taken.")
-            found[mechanism.key] = mechanism
-        return found
+            mechanisms[mechanism.key] = mechanism
+        return mechanisms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -357,7 +357,7 @@ def shares_of(shares: Sequence[float]) -> list[float]:
     return [share / total for share in shares]
 
 
-def _checked(rule: Rule, declared: Field[Any], value: Any) -> Any:
+def _check_value(rule: Rule, declared: Field[Any], value: Any) -> Any:
     if value is None and rule.optional:
         return None
     kind = (declared.type.__name__ if isinstance(declared.type, type) else str(declared.type)).split(" ")[0]
@@ -371,61 +371,61 @@ def _checked(rule: Rule, declared: Field[Any], value: Any) -> Any:
     for number in numbers:
         too_low, too_high = rule.low is not None and number < rule.low, rule.high is not None and number > rule.high
         if too_low or too_high:
-            raise SettingError(f"{rule.label} must be {_range(rule)}.")
+            raise SettingError(f"{rule.label} must be {_range_text(rule)}.")
     return value
 
 
-def _described(name: str, declared: Field[Any]) -> str:
+def _format_setting(name: str, declared: Field[Any]) -> str:
     """Format a setting as a line of a docstring's Args."""
     rule = Rule(name=name, default=declared.default, **declared.metadata["rule"])
     if rule.choices:
         allowed = f" One of {', '.join(map(repr, rule.choices))}."
     else:
-        allowed = "" if rule.low is None and rule.high is None else f" {_range(rule).capitalize()}."
+        allowed = "" if rule.low is None and rule.high is None else f" {_range_text(rule).capitalize()}."
     return f"        {name}: {rule.label}. {rule.help}{allowed} Default {rule.default!r}."
 
 
-def _range(rule: Rule) -> str:
+def _range_text(rule: Rule) -> str:
     low, high = (None if bound is None else f"{bound:,.12g}" for bound in (rule.low, rule.high))
     if low is not None and high is not None:
         return f"from {low} to {high}"
     return f"at least {low}" if high is None else f"at most {high}"
 
 
-def _whole(value: Any, label: str) -> int:
+def _to_int(value: Any, label: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer) or not float(value).is_integer():
         raise SettingError(f"{label} must be a whole number.")
     return int(value)
 
 
-def _real(value: Any, label: str) -> float:
+def _to_float(value: Any, label: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
         raise SettingError(f"{label} must be a finite number.")
     return float(value)
 
 
-def _text(value: Any, label: str) -> str:
+def _to_text(value: Any, label: str) -> str:
     if not isinstance(value, str):
         raise SettingError(f"{label} must be a text.")
     return value
 
 
-def _switch(value: Any, label: str) -> bool:
+def _to_bool(value: Any, label: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise SettingError(f"{label} must be on or off (True or False).")
     return bool(value)
 
 
-def _several(value: Any, label: str) -> tuple[float, ...]:
+def _to_floats(value: Any, label: str) -> tuple[float, ...]:
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         raise SettingError(f"{label} must be a list of numbers.")
-    return tuple(_real(part, label) for part in value)
+    return tuple(_to_float(part, label) for part in value)
 
 
 _CONVERT: dict[str, Callable[[Any, str], Any]] = {
-    "int": _whole,
-    "float": _real,
-    "str": _text,
-    "bool": _switch,
-    "tuple[float,": _several,
+    "int": _to_int,
+    "float": _to_float,
+    "str": _to_text,
+    "bool": _to_bool,
+    "tuple[float,": _to_floats,
 }

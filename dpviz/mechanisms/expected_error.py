@@ -1,4 +1,4 @@
-"""The expected error of a noisy grid on given boxes, and how much one record changes it."""
+"""The expected error of a noisy grid on query boxes, and how much one record changes this error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpviz.space.grids import snap_lines
 from dpviz.space.workloads import area_share
 
 
-def deepest(rectangles: Integers, weight: Integers | None = None) -> int:
+def largest_overlap(rectangles: Integers, weight: Integers | None = None) -> int:
     """Find the largest sum of the weights of rectangles that share a point; at least 0.
 
     A line sweeps over the columns. A binary tree divides the rows. For every node of this tree, a list holds the columns at which the
@@ -42,34 +42,36 @@ def deepest(rectangles: Integers, weight: Integers | None = None) -> int:
     lists = np.zeros((3, 0), np.int64)
     for _ in range((len(edges) - 2).bit_length() + 1):
         first, last = (low < high) & (low % 2 == 1), (low < high) & (high % 2 == 1)
-        whole = np.stack([np.concatenate(pair) for pair in ((low[first], high[last] - 1), *((c[first], c[last]) for c in (column, step)))])
-        lists = _level(lists, whole)
+        changes = np.stack(
+            [np.concatenate(pair) for pair in ((low[first], high[last] - 1), *((c[first], c[last]) for c in (column, step)))]
+        )
+        lists = _merge_lists(lists, changes)
         low, high = (low + first) // 2, (high - last) // 2
     return max(int(lists[2].max()), 0)
 
 
-def _level(below: Integers, whole: Integers) -> Integers:
+def _merge_lists(child_lists: Integers, changes: Integers) -> Integers:
     """Make the lists of one level of nodes.
 
     Args:
-        below: (3, k) the lists of the children: node, column, and the largest sum from this column on.
-        whole: (3, l) node, column, and by how much the weight of the rectangles over the whole node changes at this column.
+        child_lists: (3, k) the lists of the children: node, column, and the largest sum from this column on.
+        changes: (3, l) node, column, and by how much the weight of the rectangles over the whole node changes at this column.
 
     Returns:
         (3, m) node, column, and the largest sum from this column on, sorted by node and column.
     """
-    kind = np.concatenate([below[0] % 2, np.full(whole.shape[1], 2)])
-    node, column, value = np.concatenate([np.stack([below[0] // 2, *below[1:]]), whole], axis=1)
+    source = np.concatenate([child_lists[0] % 2, np.full(changes.shape[1], 2)])
+    node, column, value = np.concatenate([np.stack([child_lists[0] // 2, *child_lists[1:]]), changes], axis=1)
     order = np.lexsort((column, node))
-    node, column, value, kind = node[order], column[order], value[order], kind[order]
+    node, column, value, source = node[order], column[order], value[order], source[order]
     index, fresh = np.arange(len(node)), np.diff(node, prepend=-1) > 0
     start = np.maximum.accumulate(np.where(fresh, index, 0))
-    over = np.concatenate([[0], np.cumsum(np.where(kind == 2, value, 0))])
-    latest = (np.maximum.accumulate(np.where(kind == side, index, -1)) for side in (0, 1))
+    over = np.concatenate([[0], np.cumsum(np.where(source == 2, value, 0))])
+    latest = (np.maximum.accumulate(np.where(source == side, index, -1)) for side in (0, 1))
     left, right = (np.where(seen >= start, value[seen], 0) for seen in latest)
-    found = np.stack([node, column, over[1:] - over[start] + np.maximum(left, right)])
+    merged = np.stack([node, column, over[1:] - over[start] + np.maximum(left, right)])
     ends = np.append((node[1:] != node[:-1]) | (column[1:] != column[:-1]), True)
-    return found[:, ends]
+    return merged[:, ends]
 
 
 Sums = Callable[[Integers, Integers], Integers]
@@ -99,14 +101,14 @@ class Boxes:
     @cached_property
     def corners(self) -> tuple[Lines, Lines, Integers, Integers]:
         """Distinct columns and rows of all corners, and their indices for each box: (q, 2) west and east, (q, 2) south and north."""
-        found = [np.unique(self.lattice[:, [axis, axis + 2]], return_inverse=True) for axis in (0, 1)]
-        (columns, i), (rows, j) = found
+        distinct = [np.unique(self.lattice[:, [axis, axis + 2]], return_inverse=True) for axis in (0, 1)]
+        (columns, i), (rows, j) = distinct
         return columns.astype(np.int32), rows.astype(np.int32), i.reshape(-1, 2), j.reshape(-1, 2)
 
     @cached_property
     def most_inside(self) -> int:
         """Largest number of boxes that share a point."""
-        return deepest(self.lattice)
+        return largest_overlap(self.lattice)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -172,8 +174,8 @@ class Cover:
     @classmethod
     def of(cls, boxes: Integers, columns: Lines, rows: Lines) -> Cover:
         """Compute the cover of (q, 4) boxes on lattice lines over the grid with (c + 1,) column lines and (r + 1,) row lines."""
-        parts = [_along(lines.astype(np.int64), boxes[:, axis], boxes[:, axis + 2]) for axis, lines in ((0, columns), (1, rows))]
-        low, high, share = (np.stack(each, axis=1) for each in zip(*parts, strict=True))
+        parts = [_cover_axis(lines.astype(np.int64), boxes[:, axis], boxes[:, axis + 2]) for axis, lines in ((0, columns), (1, rows))]
+        low, high, share = (np.stack(axes, axis=1) for axes in zip(*parts, strict=True))
         edges = np.concatenate([low[:, :, 0], high.max(axis=2)], axis=1)
         return cls(edges=edges, low=low, high=high, share=share)
 
@@ -210,7 +212,7 @@ class Cover:
     @cached_property
     def most_cut(self) -> int:
         """Largest number of boxes that cut the same cell. A box cuts a cell that it touches but does not wholly cover."""
-        return deepest(np.concatenate([self.edges, self.whole()]), np.repeat([1, -1], len(self.edges)))
+        return largest_overlap(np.concatenate([self.edges, self.whole()]), np.repeat([1, -1], len(self.edges)))
 
     @cached_property
     def area(self) -> Floats:
@@ -226,7 +228,7 @@ class Cover:
         return np.asarray(self.share[:, 1, :, None] ** power * self.share[:, 0, None, :] ** power)
 
 
-def _along(lines: Integers, low: Integers, high: Integers) -> tuple[Integers, Integers, Floats]:
+def _cover_axis(lines: Integers, low: Integers, high: Integers) -> tuple[Integers, Integers, Floats]:
     """Return (q, 3) beginnings, ends and shares of the three parts of (q,) ranges along one axis."""
     first, last = np.searchsorted(lines, low, side="right") - 1, np.searchsorted(lines, high, side="left") - 1
     wide = first < last
@@ -242,15 +244,15 @@ BOUNDS = ("tight", "paper")
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Expected:
-    """Expected errors of a candidate on q boxes. PRIVATE, except for `moved`.
+    """Expected errors of a candidate on q boxes. PRIVATE, except for `sensitivity`.
 
     Attributes:
         error: (q,) bounds on the expected absolute error in records, computed without cancellation (see `clipped_scores`).
-        moved: public bound on the change of `error` by one added or removed record, summed over all boxes, in records.
+        sensitivity: public bound on the sum over all boxes of the change of `error` by one added or removed record, in records.
     """
 
     error: Floats
-    moved: float
+    sensitivity: float
 
 
 def expected_grid(queries: BoxQueries, side: int, budget: PureBudget, *, bound: str = "tight") -> Expected:
@@ -283,7 +285,7 @@ def expected_grid(queries: BoxQueries, side: int, budget: PureBudget, *, bound: 
     """
     cover = grid_cover(queries.boxes, side)
     noise = noise_part(cover, budget, queries.points.contributions, bound)
-    return Expected(error=combined(grid_bias(queries, side), noise, bound), moved=cover.most_cut)
+    return Expected(error=combined(grid_bias(queries, side), noise, bound), sensitivity=cover.most_cut)
 
 
 @lru_cache(maxsize=64)
@@ -332,7 +334,7 @@ def response_sensitivity(total: float, sanity: float, noise: Floats) -> Floats:
     Source:
         Fanaeepour, Rubinstein, 2017, Corollary 7.9.
     """
-    return _three_terms(total, sanity, noise.mean(axis=1))
+    return _sum_three_terms(total, sanity, noise.mean(axis=1))
 
 
 def overlap_sensitivity(total: float, sanity: float, noise: Floats) -> float:
@@ -341,7 +343,7 @@ def overlap_sensitivity(total: float, sanity: float, noise: Floats) -> float:
     Source:
         Fanaeepour, Rubinstein, 2017, Equation 7.
     """
-    return float(_three_terms(total, sanity, noise.max(axis=0).mean()))
+    return float(_sum_three_terms(total, sanity, noise.max(axis=0).mean()))
 
 
 def largest_grid_sensitivity(total: float, sanity: float, scale: float, sides: Sequence[int]) -> float:
@@ -356,9 +358,9 @@ def largest_grid_sensitivity(total: float, sanity: float, scale: float, sides: S
     Source:
         Fanaeepour, Rubinstein, 2017, Equation 8.
     """
-    return float(_three_terms(total, sanity, np.float64(scale * max(sides) ** 2)))
+    return float(_sum_three_terms(total, sanity, np.float64(scale * max(sides) ** 2)))
 
 
-def _three_terms(total: float, sanity: float, noise: Floats | np.float64) -> Floats:
+def _sum_three_terms(total: float, sanity: float, noise: Floats | np.float64) -> Floats:
     rho = sanity * total
     return np.asarray(1 / (sanity * (rho + 1)) + noise / (rho * (rho + 1)) + 1 / (rho + sanity))

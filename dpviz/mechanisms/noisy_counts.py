@@ -1,4 +1,4 @@
-"""The base of every mechanism of points, counting with noise, the receipt, and the release of a tree of counts."""
+"""The base of every mechanism of points, and its helper that counts with noise, keeps the receipt and makes the release."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
 
     def level_errors(self, release: Release) -> list[LevelError]:
         """List the root mean square deviation of the partitions of each level, in records."""
-        found = []
+        errors = []
         for level in range(release.height + 1):
             nodes = release.nodes(level)
             stddev = float(np.sqrt(np.mean(release.stddev[nodes] ** 2)))
             of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"
-            found.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=INTERVAL_WIDTH * stddev))
-        return found
+            errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=INTERVAL_WIDTH * stddev))
+        return errors
 
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
         """List a pair of neighbours for each of `audit_inputs`, with runs of the mechanism on both."""
@@ -88,11 +88,11 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
 
 @dataclass(frozen=True, kw_only=True)
 class Finish:
-    """What is done to noisy counts before they are released, and what the release says about itself.
+    """Settings of post-processing, and the public facts that the release and its receipt state.
 
     Attributes:
         mechanism: the mechanism with its settings.
-        budget: the budget that the mechanism was given.
+        budget: the total budget of the release.
         unprotected: facts that the mechanism took as public, beyond the domain and the settings.
         notes: settings that had to be cut, and reasons why less than the budget was spent.
         approximate: why the stated spread is only approximate; None if it is exact for the partitions as they are.
@@ -113,7 +113,7 @@ class Finish:
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyCounts:
-    """One run on private points: adds noise to counts, and keeps the receipt of what was spent.
+    """One run of a mechanism on private points: adds noise to counts, and keeps the receipt.
 
     Attributes:
         points: the private input; its contribution bound scales every sensitivity.
@@ -144,7 +144,7 @@ class NoisyCounts:
         return False
 
     def count(
-        self, purpose: str, true: Integers, epsilon: Fraction, level: int | None = None, *, instead: bool = False
+        self, purpose: str, true: Integers, epsilon: Fraction, level: int | None = None, *, replaces_later: bool = False
     ) -> tuple[Integers, float]:
         """Count disjoint nodes with exact noise.
 
@@ -153,7 +153,7 @@ class NoisyCounts:
             true: (k,) true counts of nodes, no two of which share a record.
             epsilon: epsilon that one unit spends on these counts.
             level: level of the tree, 0 for the whole domain; for the receipt.
-            instead: whether this count replaces later steps, on paths that end at these nodes.
+            replaces_later: whether this count replaces later steps, on paths that end at these nodes.
 
         Returns:
             (k,) noisy counts, and the variance of the noise on each.
@@ -169,7 +169,7 @@ class NoisyCounts:
                 scale=scale,
                 level=level,
                 counts=len(true),
-                instead=instead,
+                replaces_later=replaces_later,
             )
         )
         return discrete_laplace(true, PureBudget(epsilon), self.entropy, bound), laplace_variance(scale)
@@ -198,7 +198,7 @@ class NoisyCounts:
                 ends, here = nodes[tree.children[nodes] == 0], nodes[tree.children[nodes] > 0]
                 if ends.size:
                     remaining = sum(epsilons[depth:], Fraction(0))
-                    noisy[ends], variance[ends] = self.count("counts of early leaves", true[ends], remaining, depth, instead=True)
+                    noisy[ends], variance[ends] = self.count("counts of early leaves", true[ends], remaining, depth, replaces_later=True)
             if epsilon:
                 noisy[here], variance[here] = self.count("counts", true[here], epsilon, depth)
         return noisy, variance
@@ -207,7 +207,7 @@ class NoisyCounts:
         """Make the release of a tree's noisy counts, made consistent by least squares or left as they are.
 
         Args:
-            finish: post-processing, and what the release says about itself.
+            finish: post-processing, and the facts that the release states.
             tree: the tree, public or paid for.
             noisy: (n,) noisy counts of the nodes, NaN where a node is not measured.
             variance: (n,) variances of the noise, infinite where a node is not measured.
@@ -217,9 +217,9 @@ class NoisyCounts:
             count, spread = least_squares(tree, noisy, variance)
         else:
             (count, variance), spread = add_up(tree, noisy, variance), None
-        several, zero, zeroed = np.isfinite(variance).sum() > len(tree.leaves), finish.zero and finish.least_squares, None
+        several, zero, zero_small_cells = np.isfinite(variance).sum() > len(tree.leaves), finish.zero and finish.least_squares, None
         if zero:
-            zeroed, _ = least_squares(tree, *shrink_small_counts(tree, noisy, variance), least=0.0)
+            zero_small_cells, _ = least_squares(tree, *shrink_small_counts(tree, noisy, variance), least=0.0)
         leaning = finish.inside == "interpolated"
         steps = ("small leaves drawn towards 0",) * zero + ("least squares",) * bool(consistent and several and not zero)
         steps += ("least squares, the total at least 0",) * zero + ("answers lean towards fuller neighbours inside leaves",) * leaning
@@ -230,8 +230,8 @@ class NoisyCounts:
             tree=tree,
             noisy=noisy,
             noise_variance=variance,
-            count=count if zeroed is None else zeroed,
-            unbiased=None if zeroed is None else count,
+            count=count if zero_small_cells is None else zero_small_cells,
+            unbiased=None if zero_small_cells is None else count,
             spread=spread,
             receipt=self.receipt(finish),
             steps=steps,

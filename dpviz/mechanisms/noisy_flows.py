@@ -1,4 +1,4 @@
-"""The base of every mechanism of trips, measuring with noise, sums for the stages above, and the receipt."""
+"""The base of every mechanism of trips, and its helpers: measuring with noise, sums for coarser stages, and the receipt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpviz.space.regions import ROOT, Regions
 
 
 def with_sums_above(tree: PairTree, finest: StageCounts, stage: int) -> list[StageCounts]:
-    """List stages 0 to `stage`: the finest stage as it is given, and sums of it for every stage above."""
+    """List stages 0 to `stage`: `finest` unchanged as the last one, and sums of its counts for every coarser stage."""
     stages = [finest]
     for above in range(stage - 1, -1, -1):
         (a, b), finer, below = tree.levels(above), tree.levels(above + 1), stages[0]
@@ -40,15 +40,15 @@ def with_sums_above(tree: PairTree, finest: StageCounts, stage: int) -> list[Sta
 
 
 def measured_stage(origin: Places, destination: Places, noisy: Integers, variance: float, measured: int) -> StageCounts:
-    """Make a stage that is released as it was measured."""
+    """Make a stage whose released counts are the noisy ones."""
     return StageCounts(origin=origin, destination=destination, count=noisy, noisy=noisy, variance=variance, measured=measured)
 
 
 def summed_stage(origin: Places, destination: Places, count: Integers) -> StageCounts:
     """Make a stage that is not measured but summed from a finer one; pairs with a sum of 0 are left out."""
-    some = count != 0
+    nonzero = count != 0
     return StageCounts(
-        origin=origin[some], destination=destination[some], count=count[some], noisy=count[some], variance=np.inf, measured=0
+        origin=origin[nonzero], destination=destination[nonzero], count=count[nonzero], noisy=count[nonzero], variance=np.inf, measured=0
     )
 
 
@@ -93,11 +93,11 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
 
     def level_errors(self, release: FlowRelease) -> list[LevelError]:
         """List the standard deviation of a pair of each level, in trips; NaN where it differs from pair to pair."""
-        found = []
+        errors = []
         for level in range(release.depth + 1):
             stddev, of = _stddev(release, level), release.tree.title(2 * level)
-            found.append(LevelError(level=level, of=of, numbers=None, stddev=stddev, interval=INTERVAL_WIDTH * stddev))
-        return found
+            errors.append(LevelError(level=level, of=of, numbers=None, stddev=stddev, interval=INTERVAL_WIDTH * stddev))
+        return errors
 
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
         """List pairs of neighbours with runs of the mechanism: one trip added or moved, and several trips of one person if allowed."""
@@ -106,9 +106,9 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
             return lambda entropy: read_flow_release(self.release(flows, budget, entropy))
 
         inputs = [(pair.words, pair.inputs(moved=self.neighbours == BOUNDED)) for pair in (*TRIPS, *PEOPLE)]
-        return [Neighbours(words=words, one=run(one), other=run(other)) for words, (one, other) in inputs if self._takes(one)]
+        return [Neighbours(words=words, one=run(one), other=run(other)) for words, (one, other) in inputs if self._accepts(one)]
 
-    def _takes(self, flows: Flows) -> bool:
+    def _accepts(self, flows: Flows) -> bool:
         """Return whether the mechanism accepts the trips, which may have several trips per person."""
         try:
             self.check_data(flows)
@@ -122,7 +122,8 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
 def _stddev(release: FlowRelease, level: int) -> float:
     """Return the standard deviation of a level's counts, in trips.
 
-    It is that of the measurement, or for level 0 that of the sum of all measured pairs; NaN where it depends on the pair.
+    If the level was measured, this is the standard deviation of the noise. For level 0 it is that of the sum of all measured pairs. It is
+    NaN where the standard deviation depends on the pair.
     """
     variance = release.stages[2 * level].variance
     if np.isfinite(variance):
@@ -134,7 +135,7 @@ def _stddev(release: FlowRelease, level: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyFlows:
-    """One run on private trips: adds noise to counts, and keeps the receipt of what was spent.
+    """One run of a mechanism on private trips: adds noise to counts, and keeps the receipt.
 
     Attributes:
         flows: the private input; its contribution bound scales every sensitivity.
@@ -191,22 +192,24 @@ class NoisyFlows:
     def receipt(self, total: Budget, *, converted: ZcdpBudget | None, conversion: str | None, exact_total: bool = False) -> Receipt:
         """Make the receipt of all steps so far; `exact_total` says whether the release publishes the exact number of trips."""
         flows, bounded = self.flows, self.neighbours == BOUNDED
-        vouched = flows.contributions > 1 and not flows.enforced
+        declared_only = flows.contributions > 1 and not flows.enforced
         total_kept = f"the number of trips between the regions ({flows.total:,}), published exactly"
-        same = (total_kept if exact_total else "the number of trips between the regions: the same for all neighbours",) if bounded else ()
-        declared = ("that everybody has exactly this many trips, which the curator declares",) if flows.exactly else ()
+        public_total = (
+            (total_kept if exact_total else "the number of trips between the regions: the same for all neighbours",) if bounded else ()
+        )
+        public_bound = ("that everybody has exactly this many trips, which the curator declares",) if flows.exactly else ()
         return Receipt(
             total=total,
             steps=tuple(self.steps),
             unit=flows.unit,
             neighbours="replace one" if bounded else "add or remove one",
             contributions=flows.contributions,
-            unprotected=("the regions and their levels", "the mechanism and its settings", *same, *declared),
-            notes=("The bound of trips per person is declared, not enforced.",) if vouched else (),
+            unprotected=("the regions and their levels", "the mechanism and its settings", *public_total, *public_bound),
+            notes=("The bound of trips per person is declared, not enforced.",) if declared_only else (),
             converted=converted if converted is not total else None,
             conversion=conversion if converted is not None and converted is not total else None,
         )
 
-    def make_release(self, tree: PairTree, stages: list[StageCounts], receipt: Receipt, **about: Any) -> FlowRelease:
-        """Make the release from all of its stages."""
-        return FlowRelease(tree=tree, stages=tuple(stages), receipt=receipt, simulation=self.entropy.simulation, **about)
+    def make_release(self, tree: PairTree, stages: list[StageCounts], receipt: Receipt, **facts: Any) -> FlowRelease:
+        """Make the release from all of its stages; `facts` are further fields of `FlowRelease`."""
+        return FlowRelease(tree=tree, stages=tuple(stages), receipt=receipt, simulation=self.entropy.simulation, **facts)

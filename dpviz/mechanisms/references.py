@@ -60,7 +60,7 @@ class ExactKdtree(PointMechanism):
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
         self.check(points.domain)
-        grown = grow(points, self._height(points.domain), 2, _exactly)
+        grown = grow(points, self._height(points.domain), 2, _exact_lines)
         if self.counts == "exact":
             noisy, variance = grown.true.astype(np.float64), np.zeros(len(grown.true))
         else:
@@ -84,7 +84,7 @@ class ExactKdtree(PointMechanism):
         return min(self.height, domain.order)
 
 
-def _exactly(_: int, nodes: Halving) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def _exact_lines(_: int, nodes: Halving) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     return exact_medians(nodes.values())
 
 
@@ -96,11 +96,11 @@ class ExactTunedGrid(GridTuning):
 
     Source:
         Fanaeepour, Rubinstein, 2017, Section 8.1: Leaky ("noisy": every size is released with noise, and the one with the least
-        true error kept) and BestNonPriv ("exact": no noise, so that the error is that of assuming uniformity alone).
+        true error is kept) and BestNonPriv ("exact": no noise, so all error comes from assuming uniformity).
 
     Deviations:
-        The error that decides is the mean relative error with the sanity bound, as in tuning; rho is delta times the true number
-        of records unless one is declared. Shares of the budget and clipping mean nothing here.
+        The size is chosen by the mean relative error with the sanity bound, as in tuning; rho is delta times the true number of
+        records unless a number is declared. Shares of the budget and clipping have no effect.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -122,8 +122,8 @@ class ExactTunedGrid(GridTuning):
         self.check(points.domain)
         queries = BoxQueries(points=points, boxes=self.boxes(points.domain))
         floor = np.maximum(queries.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
-        tried = (self._try_size(counter, queries, budget, size.side) for size in self.candidates(points.domain))
-        best, _ = min(tried, key=lambda each: float((each[1] / floor).mean()))
+        sizes = (self._try_size(counter, queries, budget, size.side) for size in self.candidates(points.domain))
+        best, _ = min(sizes, key=lambda result: float((result[1] / floor).mean()))
         return best
 
     def _try_size(self, counter: NoisyCounts, queries: BoxQueries, budget: PureBudget, side: int) -> tuple[Release, Floats]:

@@ -54,23 +54,23 @@ class TreeNoise:
 
     @classmethod
     def of(cls, mechanism: Quadtree, domain: Domain, budget: PureBudget, contributions: int) -> TreeNoise:
-        """Compute the variances that a mechanism has with a budget; an unmeasured node has the sum of its children's variances."""
+        """Compute the variances of a quadtree's counts for a budget; an unmeasured node has the sum of its children's variances."""
         weights, _ = mechanism.level_weights(domain)
-        own = [laplace_variance(contributions / epsilon) if epsilon else math.inf for epsilon in budget.split(weights)]
-        sides, consistent = tree_sides(mechanism, domain), mechanism.least_squares or math.isinf(own[-1])
-        variance = own[-1:]
-        for each, parts in zip(own[-2::-1], list(_fans(sides))[::-1], strict=True):
+        measured = [laplace_variance(contributions / epsilon) if epsilon else math.inf for epsilon in budget.split(weights)]
+        sides, consistent = tree_sides(mechanism, domain), mechanism.least_squares or math.isinf(measured[-1])
+        variance = measured[-1:]
+        for own, parts in zip(measured[-2::-1], list(_children_per_node(sides))[::-1], strict=True):
             below = parts * variance[0]
-            variance.insert(0, 1 / (1 / each + 1 / below) if consistent or math.isinf(each) else each)
+            variance.insert(0, 1 / (1 / own + 1 / below) if consistent or math.isinf(own) else own)
         return cls(sides=sides, variance=tuple(variance), consistent=consistent)
 
     @property
     def added(self) -> float:
         """Largest variance that the descendants of one node add, if one set of siblings per depth is added."""
-        return sum(parts * each for parts, each in zip(_fans(self.sides), self.variance[1:], strict=True))
+        return sum(parts * variance for parts, variance in zip(_children_per_node(self.sides), self.variance[1:], strict=True))
 
 
-def _fans(sides: tuple[int, ...]) -> Iterable[int]:
+def _children_per_node(sides: tuple[int, ...]) -> Iterable[int]:
     """Return the number of children of a node at each depth."""
     return ((below // side) ** 2 for side, below in pairwise(sides))
 
@@ -86,14 +86,14 @@ def answer_variance(boxes: Boxes, noise: TreeNoise) -> Floats:
     the nodes of depth d.
     """
     if not noise.consistent:
-        ends = [_none] * (len(noise.sides) - 1) + [np.multiply]
+        ends = [_zero_sums] * (len(noise.sides) - 1) + [np.multiply]
         levels = zip(noise.sides, noise.variance, [np.multiply] * len(ends), ends, strict=True)
         return canonical_variance(boxes, levels)
     squares = [grid_cover(boxes, side).squares for side in noise.sides]
-    found = noise.variance[0] * squares[0]
-    for parts, each, (above, here) in zip(_fans(noise.sides), noise.variance[1:], pairwise(squares), strict=True):
-        found = found + (each if math.isfinite(each) else 0.0) * np.maximum(here - parts * above, 0)
-    return np.asarray(found)
+    total = noise.variance[0] * squares[0]
+    for parts, variance, (above, own) in zip(_children_per_node(noise.sides), noise.variance[1:], pairwise(squares), strict=True):
+        total = total + (variance if math.isfinite(variance) else 0.0) * np.maximum(own - parts * above, 0)
+    return np.asarray(total)
 
 
 def canonical_variance(boxes: Boxes, levels: Iterable[Level]) -> Floats:
@@ -106,16 +106,16 @@ def canonical_variance(boxes: Boxes, levels: Iterable[Level]) -> Floats:
     for side, variance, kept, leaves in levels:
         cover = grid_cover(boxes, side)
         above, size, whole = above * (side // size), side, cover.whole()
-        noise += variance * (_inside(kept, whole) - _inside(kept, above) + cover.cut(leaves))
+        noise += variance * (_sum_inside(kept, whole) - _sum_inside(kept, above) + cover.cut(leaves))
         above = whole
     return noise
 
 
-def _none(row: Integers, column: Integers) -> Integers:
+def _zero_sums(row: Integers, column: Integers) -> Integers:
     return np.zeros(np.broadcast_shapes(row.shape, column.shape), np.int64)
 
 
-def _inside(sums: Sums, rectangles: Integers) -> Integers:
+def _sum_inside(sums: Sums, rectangles: Integers) -> Integers:
     """Return (q,) sums of values in (q, 4) rectangles of whole cells."""
     west, south, east, north = rectangles.T
     return np.asarray(sums(north, east) - sums(south, east) - sums(north, west) + sums(south, west))
@@ -126,10 +126,10 @@ PAPER_SIZES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.8)
 
 
 class Candidate(Protocol):
-    """A way to release whose expected error on boxes can be written down."""
+    """A way to release the counts, with a formula for its expected error on boxes."""
 
     def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
-        """Compute bounds on the candidate's absolute errors on boxes with `budget`, and how much one record changes these bounds."""
+        """Bound the candidate's absolute errors on boxes with `budget`; also return how much one record changes these bounds."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -149,7 +149,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning(PointMechanism):
-    """Settings and first phase of private tuning; the subclasses `TunedGrid` and `Tuned` say what is tuned."""
+    """Settings and first phase of private tuning; the subclasses `TunedGrid` and `Tuned` choose the setting that is tuned."""
 
     audit_inputs: ClassVar[tuple[Added, ...]] = TUNING
 
@@ -170,18 +170,24 @@ class Tuning(PointMechanism):
         low=0.001,
         high=0.1,
         when=("declared_total", None),
-        help="The part of ε that buys the noisy total, from which errors are told large from small.",
+        help="The part of ε that buys the noisy total, which the sanity bound is a share of.",
     )
     sanity: float = setting(
         0.1, "Sanity bound δ", low=1e-4, high=0.5, help="Answers under this share of the total count as this share in relative errors."
     )
     clip: float = setting(0.25, "Clip errors at", low=0.01, high=100, help="Relative errors above it count as this; lower is less noise.")
     sizes: tuple[float, ...] = setting(
-        PAPER_SIZES, "Sizes of tuning boxes", low=0.001, high=1, help="Shares of the domain's width and height that answers matter for."
+        PAPER_SIZES,
+        "Sizes of tuning boxes",
+        low=0.001,
+        high=1,
+        help="Shares of the domain's width and height; choose those that matter to you.",
     )
     per_size: int = setting(100, "Boxes per size", low=1, high=1000, help="How many boxes of each size, anywhere in the domain.")
     seed: int = setting(7, "Seed of the boxes", low=0, high=2**31, help="Public: the boxes are random, but never drawn from the data.")
-    law: str = setting(LAWS[0], "Law of the choice", choices=LAWS, help="Permute-and-flip is never worse; the paper has the other.")
+    law: str = setting(
+        LAWS[0], "Distribution of the choice", choices=LAWS, help="Permute-and-flip is never worse; the paper has the other."
+    )
 
     def boxes(self, domain: Domain) -> Boxes:
         """Make the public boxes on which candidates are compared; raises `SettingError` if there are none or too many."""
@@ -208,8 +214,8 @@ class Tuning(PointMechanism):
     def scores(self, points: PointCounts, budget: PureBudget, total: int, candidates: Sequence[Candidate]) -> Scores:
         """Score the candidates by their clipped relative errors with `budget`. PRIVATE."""
         queries = BoxQueries(points=points, boxes=self.boxes(points.domain))
-        found = [candidate.expected(queries, budget) for candidate in candidates]
-        errors, moved = np.stack([each.error for each in found]), [each.moved for each in found]
+        expected = [candidate.expected(queries, budget) for candidate in candidates]
+        errors, moved = np.stack([bounds.error for bounds in expected]), [bounds.sensitivity for bounds in expected]
         return clipped_scores(errors, queries.truth, self.rho(total), self.clip, moved, queries.boxes.most_inside)
 
     def rho(self, total: int) -> float:
@@ -228,8 +234,8 @@ class Tuning(PointMechanism):
     def _parts(self) -> list[Share]:
         declared = self.declared_total is not None
         total = [] if declared else [Share(label="total", share=self.total_share, structure=True)]
-        rest = 1 - self.tuning_share - sum(part.share for part in total)
-        return [*total, Share(label="tuning", share=self.tuning_share, structure=True), Share(label="counts", share=rest)]
+        remaining = 1 - self.tuning_share - sum(part.share for part in total)
+        return [*total, Share(label="tuning", share=self.tuning_share, structure=True), Share(label="counts", share=remaining)]
 
     def check(self, frame: Domain) -> None:
         """Raise if there are no boxes to tune by, or too many."""
@@ -323,7 +329,7 @@ class HeightCandidate(TreeCandidate):
         """Compute the bounds of all boxes at once."""
         noise = TreeNoise.of(self.mechanism, queries.points.domain, budget, queries.points.contributions)
         error = np.sqrt(grid_bias(queries, noise.sides[-1]) ** 2 + answer_variance(queries.boxes, noise))
-        return Expected(error=error, moved=grid_cover(queries.boxes, noise.sides[-1]).most_cut)
+        return Expected(error=error, sensitivity=grid_cover(queries.boxes, noise.sides[-1]).most_cut)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,30 +360,32 @@ class PruningCandidate(TreeCandidate):
     def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
         """Compute the bounds of all boxes at once, level by level."""
         noise = TreeNoise.of(self.mechanism, queries.points.domain, budget, queries.points.contributions)
-        counts = _counts(queries, noise.sides)
-        levels = _kept(counts, self.mechanism.prune)
-        ends = [_sums(np.where(leaf, count, 0)) for count, (_, leaf) in zip(counts, levels, strict=True)]
-        answer = np.sum([grid_cover(queries.boxes, side).weighted(each) for side, each in zip(noise.sides, ends, strict=True)], axis=0)
-        masks = ((_sums(kept), _sums(leaf)) for kept, leaf in levels)
-        known = ((side, each, *sums) for side, each, sums in zip(noise.sides, noise.variance, masks, strict=True))
-        error = np.sqrt((answer - queries.truth) ** 2 + canonical_variance(queries.boxes, known))
-        return Expected(error=error, moved=self._moved(queries, noise))
+        counts = _count_nodes(queries, noise.sides)
+        levels = _prune(counts, self.mechanism.prune)
+        ends = [_corner_sums(np.where(leaf, count, 0)) for count, (_, leaf) in zip(counts, levels, strict=True)]
+        answer = np.sum(
+            [grid_cover(queries.boxes, side).weighted(count_sums) for side, count_sums in zip(noise.sides, ends, strict=True)], axis=0
+        )
+        masks = ((_corner_sums(kept), _corner_sums(leaf)) for kept, leaf in levels)
+        details = ((side, count_sums, *sums) for side, count_sums, sums in zip(noise.sides, noise.variance, masks, strict=True))
+        error = np.sqrt((answer - queries.truth) ** 2 + canonical_variance(queries.boxes, details))
+        return Expected(error=error, sensitivity=self._sensitivity(queries, noise))
 
-    def _moved(self, queries: BoxQueries, noise: TreeNoise) -> float:
+    def _sensitivity(self, queries: BoxQueries, noise: TreeNoise) -> float:
         if not self.mechanism.prune:
             return grid_cover(queries.boxes, noise.sides[-1]).most_cut
         cut = max(grid_cover(queries.boxes, side).most_cut for side in noise.sides)
         return cut * (max(math.ceil(self.mechanism.prune), 1) + math.sqrt(max(noise.added, *noise.variance)))
 
 
-def _counts(queries: BoxQueries, sides: tuple[int, ...]) -> list[Integers]:
+def _count_nodes(queries: BoxQueries, sides: tuple[int, ...]) -> list[Integers]:
     """Count the records in the nodes of a complete tree: one (side, side) table per depth. PRIVATE."""
     lines = np.arange(0, queries.points.domain.side + 1, queries.points.domain.side // sides[-1], dtype=np.int32)
     sums = CornerCounts(points=queries.points, columns=lines, rows=lines).table
     return [np.diff(np.diff(sums[::step, ::step], axis=0), axis=1) for step in (sides[-1] // side for side in sides)]
 
 
-def _kept(counts: list[Integers], prune: float) -> list[tuple[Mask, Mask]]:
+def _prune(counts: list[Integers], prune: float) -> list[tuple[Mask, Mask]]:
     """Prune a complete tree by true counts: per depth, (side, side) whether a node is kept, and whether a kept node is a leaf. PRIVATE."""
     levels, kept = [], np.ones(counts[0].shape, np.bool_)
     for depth, count in enumerate(counts):
@@ -390,7 +398,7 @@ def _kept(counts: list[Integers], prune: float) -> list[tuple[Mask, Mask]]:
     return levels
 
 
-def _sums(cells: NDArray[Any]) -> Sums:
+def _corner_sums(cells: NDArray[Any]) -> Sums:
     """Build the function that adds up (r, c) whole values from the south-west corner (see `Sums`)."""
     sums = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1), np.int64)
     np.cumsum(np.cumsum(cells, axis=0, dtype=np.int64), axis=1, out=sums[1:, 1:])

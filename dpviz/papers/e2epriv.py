@@ -37,7 +37,7 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class TuningSet:
-    """One of the paper's three data sets and the settings for tuning on it; all of it is public.
+    """One of the paper's three data sets and the settings for tuning on it. PUBLIC.
 
     Attributes:
         key: the set's key in `TUNING_SETS`.
@@ -61,12 +61,12 @@ class TuningSet:
         return Domain(bounds=self.bounds, crs="EPSG:4326", order=self.order)
 
 
-_LISTED = (
+_ALL_SETS = (
     TuningSet(key="storage", size=8_938, bounds=_USA, sides=(30, 40, 50, 60, 70, 80), sanity=0.1, order=10),
     TuningSet(key="landmark", size=869_976, bounds=_USA, sides=(200, 250, 300, 350, 400), sanity=0.01, order=12),
     TuningSet(key="gowalla", size=6_442_841, bounds=_WORLD, sides=(300, 400, 500, 600, 700, 800), sanity=0.001, order=13),
 )
-TUNING_SETS: dict[str, TuningSet] = {each.key: each for each in _LISTED}
+TUNING_SETS: dict[str, TuningSet] = {item.key: item for item in _ALL_SETS}
 
 
 def tuning_points(key: str, size: int | None = None, *, seed: int = SAMPLES_SEED) -> tuple[Floats, Floats]:
@@ -89,92 +89,92 @@ def tuning_points(key: str, size: int | None = None, *, seed: int = SAMPLES_SEED
 
     Source:
         Own models, in place of the data of Fanaeepour, Rubinstein, 2017, Section 8.2, which are not included; size and bounds are
-        the paper's. It gives Gowalla's bounds as "(80.0, -60.0) and (180.0, -160.0)" for longitude and latitude; they are taken in
+        the paper's. The paper gives Gowalla's bounds as "(80.0, -60.0) and (180.0, -160.0)" for longitude and latitude; they are taken in
         the opposite order.
     """
-    about = _about(key)
-    size = about.size if size is None else size
+    tuning_set = _tuning_set(key)
+    size = tuning_set.size if size is None else size
     check_size(size)
-    placed = _MAKERS[key](np.random.default_rng(seed), size)
-    low, high = np.array(about.bounds).reshape(2, 2)
-    x, y = _reflected(placed, low, high).T
+    coordinates = _MAKERS[key](np.random.default_rng(seed), size)
+    low, high = np.array(tuning_set.bounds).reshape(2, 2)
+    x, y = _reflect(coordinates, low, high).T
     return x.copy(), y.copy()
 
 
 def tuning_counts(key: str, size: int | None = None, *, seed: int = SAMPLES_SEED) -> PointCounts:
-    """Count the points of `tuning_points` on the set's lattice; arguments as there."""
+    """Count the points of `tuning_points` on the set's lattice; the arguments are the same."""
     x, y = tuning_points(key, size, seed=seed)
-    return PointCounts.from_xy(x, y, domain=_about(key).domain)
+    return PointCounts.from_xy(x, y, domain=_tuning_set(key).domain)
 
 
-def _about(key: str) -> TuningSet:
+def _tuning_set(key: str) -> TuningSet:
     if key not in TUNING_SETS:
         raise InputError(f"Unknown data set; choose one of {', '.join(TUNING_SETS)}.")
     return TUNING_SETS[key]
 
 
-def _storage(rng: np.random.Generator, size: int) -> Floats:
+def _draw_storage(rng: np.random.Generator, size: int) -> Floats:
     """Draw (size, 2) degrees: a cloud around each town, wider for larger towns."""
-    place, population = _towns()
-    town = rng.choice(len(place), size, p=_shares(population**0.95))
+    centres, population = _read_towns()
+    town = rng.choice(len(centres), size, p=_normalise(population**0.95))
     radius = 0.4 * (population[town] / 1000) ** 0.4 * rng.lognormal(0.0, 0.5, size)
-    return _around(rng, place[town], radius)
+    return _scatter(rng, centres[town], radius)
 
 
-def _landmark(rng: np.random.Generator, size: int) -> Floats:
+def _draw_landmark(rng: np.random.Generator, size: int) -> Floats:
     """Draw (size, 2) degrees: three quarters around towns, by population, and a quarter far around towns of any size."""
-    place, population = _towns()
-    town = rng.choice(len(place), size, p=_shares(population**0.7))
+    centres, population = _read_towns()
+    town = rng.choice(len(centres), size, p=_normalise(population**0.7))
     country = rng.random(size) < 0.25
-    town[country] = rng.integers(0, len(place), int(country.sum()))
+    town[country] = rng.integers(0, len(centres), int(country.sum()))
     radius = np.where(country, 25.0, 0.6 * (population[town] / 1000) ** 0.35) * rng.lognormal(0.0, 0.6, size)
-    return _around(rng, place[town], radius)
+    return _scatter(rng, centres[town], radius)
 
 
-def _gowalla(rng: np.random.Generator, size: int) -> Floats:
+def _draw_gowalla(rng: np.random.Generator, size: int) -> Floats:
     """Draw (size, 2) degrees: venues around made-up cities on land; the sizes of cities and of venues follow power laws."""
-    cities = _on_land(rng, _CITIES)
+    cities = _draw_on_land(rng, _CITIES)
     venues = max(size // 5, 1)
-    city = rng.choice(_CITIES, venues, p=_shares(np.arange(1.0, _CITIES + 1) ** -0.9))
-    venue = _around(rng, cities[city], rng.lognormal(1.6, 0.9, venues))
-    return np.repeat(venue, rng.multinomial(size, _shares(np.asarray(rng.pareto(1.3, venues) + 0.1))), axis=0)
+    city = rng.choice(_CITIES, venues, p=_normalise(np.arange(1.0, _CITIES + 1) ** -0.9))
+    venue = _scatter(rng, cities[city], rng.lognormal(1.6, 0.9, venues))
+    return np.repeat(venue, rng.multinomial(size, _normalise(np.asarray(rng.pareto(1.3, venues) + 0.1))), axis=0)
 
 
 _MAKERS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
-    "storage": _storage,
-    "landmark": _landmark,
-    "gowalla": _gowalla,
+    "storage": _draw_storage,
+    "landmark": _draw_landmark,
+    "gowalla": _draw_gowalla,
 }
 
 
-def _towns() -> tuple[Floats, Floats]:
+def _read_towns() -> tuple[Floats, Floats]:
     """Read (t, 2) degrees and (t,) population of the towns of the United States."""
     places = table("us_places")
     return places[["longitude", "latitude"]].to_numpy(), np.maximum(places["population"].to_numpy(np.float64), 100)
 
 
-def _shares(weight: Floats) -> Floats:
+def _normalise(weight: Floats) -> Floats:
     return np.asarray(weight / weight.sum())
 
 
-def _around(rng: np.random.Generator, place: Floats, radius: Floats) -> Floats:
+def _scatter(rng: np.random.Generator, centres: Floats, radius: Floats) -> Floats:
     """Draw (n, 2) degrees, scattered around (n, 2) centres by (n,) radii in km."""
-    km = _KM_PER_DEGREE * np.stack([np.cos(np.radians(place[:, 1])), np.ones(len(place))], axis=1)
-    return np.asarray(place + radius[:, None] * rng.standard_normal(place.shape) / km)
+    km = _KM_PER_DEGREE * np.stack([np.cos(np.radians(centres[:, 1])), np.ones(len(centres))], axis=1)
+    return np.asarray(centres + radius[:, None] * rng.standard_normal(centres.shape) / km)
 
 
-def _on_land(rng: np.random.Generator, number: int) -> Floats:
+def _draw_on_land(rng: np.random.Generator, number: int) -> Floats:
     """Draw (number, 2) degrees, evenly over the land of the world's outline map within the bounds of Gowalla."""
     land = shapely.from_geojson((folder("assets") / "land.json").read_text("utf-8"))
     tree = shapely.STRtree(shapely.get_parts(shapely.get_parts(land)))
-    tried = rng.uniform(_WORLD[:2], _WORLD[2:], (4 * number, 2))
-    inside, _ = tree.query(shapely.points(tried), predicate="within")
-    return np.asarray(tried[np.resize(np.unique(inside), number)])
+    candidates = rng.uniform(_WORLD[:2], _WORLD[2:], (4 * number, 2))
+    inside, _ = tree.query(shapely.points(candidates), predicate="within")
+    return np.asarray(candidates[np.resize(np.unique(inside), number)])
 
 
-def _reflected(place: Floats, low: Floats, high: Floats) -> Floats:
+def _reflect(coordinates: Floats, low: Floats, high: Floats) -> Floats:
     """Mirror (n, 2) coordinates that are outside the bounds at the bounds."""
-    inside = np.where(place < low, 2 * low - place, place)
+    inside = np.where(coordinates < low, 2 * low - coordinates, coordinates)
     inside = np.where(inside > high, 2 * high - inside, inside)
     return np.asarray(np.clip(inside, low, high))
 
@@ -188,15 +188,20 @@ SEED = 2017
 _TUNING_SEED = 7
 
 
-def methods(about: TuningSet) -> dict[str, PointMechanism]:
+def methods(tuning_set: TuningSet) -> dict[str, PointMechanism]:
     """Build the paper's methods for one data set, by name, for a declared number of records |D|. Leaky and BestNonPriv are NOT PRIVATE.
 
     "E2EPriv" tunes by the exponential mechanism (Theorem 7.1) with the sensitivities of Corollary 7.9. "Tuned" is not in the paper: it is
     `TunedGrid` with its defaults (clipped errors, the tight bound) and the same candidates, boxes and sanity bound.
     """
-    shared: dict[str, Any] = {"sides": about.sides, "sanity": about.sanity, "declared_total": about.size, "seed": _TUNING_SEED}
+    shared: dict[str, Any] = {
+        "sides": tuning_set.sides,
+        "sanity": tuning_set.sanity,
+        "declared_total": tuning_set.size,
+        "seed": _TUNING_SEED,
+    }
     return {
-        "Heuristic": UniformGrid(declared_total=about.size),
+        "Heuristic": UniformGrid(declared_total=tuning_set.size),
         "E2EPriv": TunedGrid(total="declared", bound="paper", law="exponential mechanism", **shared),
         "Tuned": TunedGrid(**shared),
         "Leaky": ExactTunedGrid(**shared),
@@ -213,7 +218,7 @@ def figure_5(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Measure the error of uniform grids by their size: noise grows and uniformity error falls with the number of cells. CURATOR ONLY.
+    """Measure the error of uniform grids by size: with more cells, noise grows and uniformity error falls. CURATOR ONLY.
 
     Args:
         points: `tuning_counts("storage")` for the paper's setting.
@@ -224,19 +229,19 @@ def figure_5(
         seed: of queries and noise.
 
     Returns:
-        One row per side: side, error (percent: mean over the repeats of the median relative error), spread, and heuristic (whether
-        this is the side nearest to that of UG's rule).
+        One row per side: side, error (percent: mean over the repeats of the median relative error), spread, and heuristic (True for
+        the side nearest to the result of UG's rule).
 
     Source:
         Fanaeepour, Rubinstein, 2017, Figure 5.
     """
     sides = list(sides)
     grids = {str(side): UniformGrid(side=side) for side in sides}
-    table = _errors(points, grids, (size,), epsilon, repeats, seed)
+    table = _measure_errors(points, grids, (size,), epsilon, repeats, seed)
     rule = UniformGrid().rule(int(points.count.sum()), PureBudget(str(epsilon)).epsilon)
-    near = min(sides, key=lambda side: abs(side - rule))
+    nearest = min(sides, key=lambda side: abs(side - rule))
     table.insert(0, "side", table["method"].astype(int))
-    return table.drop(columns=["method", "size"]).assign(heuristic=table["side"] == near)
+    return table.drop(columns=["method", "size"]).assign(heuristic=table["side"] == nearest)
 
 
 def figure_10(
@@ -264,7 +269,7 @@ def figure_10(
     Source:
         Fanaeepour, Rubinstein, 2017, Figure 10. Queries that contain no record are left out: their relative error is undefined.
     """
-    return _errors(points, methods(TUNING_SETS[key]), sizes, epsilon, repeats, seed)
+    return _measure_errors(points, methods(TUNING_SETS[key]), sizes, epsilon, repeats, seed)
 
 
 def figure_11a(
@@ -284,8 +289,8 @@ def figure_11a(
     Source:
         Fanaeepour, Rubinstein, 2017, Figure 11a.
     """
-    about = TUNING_SETS[key]
-    parts = [_errors(points, methods(about), (size,), epsilon, repeats, seed).assign(epsilon=epsilon) for epsilon in epsilons]
+    tuning_set = TUNING_SETS[key]
+    parts = [_measure_errors(points, methods(tuning_set), (size,), epsilon, repeats, seed).assign(epsilon=epsilon) for epsilon in epsilons]
     table = pd.concat(parts, ignore_index=True)
     return table[["epsilon", *table.columns[:-1]]]
 
@@ -308,11 +313,11 @@ def figure_11b(
     Source:
         Fanaeepour, Rubinstein, 2017, Figure 11b.
     """
-    tuned = {name: each for name, each in methods(TUNING_SETS[key]).items() if isinstance(each, TunedGrid)}
+    tuned = {name: item for name, item in methods(TUNING_SETS[key]).items() if isinstance(item, TunedGrid)}
     parts = []
     for share in shares:
-        moved = {name: each.with_shares([share, 1 - share]) for name, each in tuned.items()}
-        parts.append(_errors(points, moved, sizes, epsilon, repeats, seed).assign(share=share))
+        with_share = {name: item.with_shares([share, 1 - share]) for name, item in tuned.items()}
+        parts.append(_measure_errors(points, with_share, sizes, epsilon, repeats, seed).assign(share=share))
     table = pd.concat(parts, ignore_index=True)
     return table[["share", *table.columns[:-1]]]
 
@@ -341,23 +346,23 @@ def figure_11c(
     Source:
         Fanaeepour, Rubinstein, 2017, Figure 11c. Table 2 gives the middle delta as 0.001, but its rho = 89.38 belongs to 0.01.
     """
-    about = TUNING_SETS[key]
-    boxes = tuning_boxes(about.domain, tuple(sizes), PER_SIZE, _TUNING_SEED)
+    tuning_set = TUNING_SETS[key]
+    boxes = tuning_boxes(tuning_set.domain, tuple(sizes), PER_SIZE, _TUNING_SEED)
     noise = np.stack([grid_cover(boxes, side).area / epsilon for side in sides])
     cut = max(grid_cover(boxes, side).most_cut for side in sides)
     rows: list[tuple[float, str, int, float]] = []
     for sanity in sanities:
-        response = response_sensitivity(about.size, sanity, noise)
-        rows += [(sanity, "response", side, float(each)) for side, each in zip(sides, response, strict=True)]
-        rows.append((sanity, "overlap", 0, overlap_sensitivity(about.size, sanity, noise)))
-        rows.append((sanity, "largest grid", 0, largest_grid_sensitivity(about.size, sanity, 1 / epsilon, sides)))
-        rows.append((sanity, "clipped", 0, (cut + TunedGrid().clip * boxes.most_inside) / len(boxes) / (sanity * about.size)))
+        response = response_sensitivity(tuning_set.size, sanity, noise)
+        rows += [(sanity, "response", side, float(item)) for side, item in zip(sides, response, strict=True)]
+        rows.append((sanity, "overlap", 0, overlap_sensitivity(tuning_set.size, sanity, noise)))
+        rows.append((sanity, "largest grid", 0, largest_grid_sensitivity(tuning_set.size, sanity, 1 / epsilon, sides)))
+        rows.append((sanity, "clipped", 0, (cut + TunedGrid().clip * boxes.most_inside) / len(boxes) / (sanity * tuning_set.size)))
     table = pd.DataFrame(rows, columns=["sanity", "bound", "side", "sensitivity"])
-    table.insert(1, "rho", table["sanity"] * about.size)
+    table.insert(1, "rho", table["sanity"] * tuning_set.size)
     return table
 
 
-def _errors(
+def _measure_errors(
     points: PointCounts,
     mechanisms: Mapping[str, PointMechanism],
     sizes: Sequence[float],
@@ -375,8 +380,8 @@ def _errors(
         )
         spread = medians.std(axis=0, ddof=1) if repeats > 1 else np.full(len(sizes), np.nan)
         rows += [
-            {"method": name, "size": size, "error": float(error), "spread": float(each)}
-            for size, error, each in zip(sizes, medians.mean(axis=0), spread, strict=True)
+            {"method": name, "size": size, "error": float(error), "spread": float(item)}
+            for size, error, item in zip(sizes, medians.mean(axis=0), spread, strict=True)
         ]
     return pd.DataFrame(rows)
 

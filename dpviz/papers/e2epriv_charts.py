@@ -20,7 +20,7 @@ _RULE = "#e69f00"
 
 
 def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
-    """Draw error of uniform grids by their size, with a mark at the size nearest to that of the rule of the uniform grid (UG).
+    """Draw the error of uniform grids by size, with a mark at the size nearest to the result of the uniform grid's rule (UG).
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_5`. CURATOR ONLY: errors are measured against the truth.

@@ -40,13 +40,13 @@ QUERIES = 2000
 SHARES = {"2 %": 0.02, "6 %": 0.06, "10 %": 0.1}
 STOPS = (10, 50, 100)
 SPLIT_EPSILONS = {"HTF (5e-4)": 5e-4, "HTF (1e-3)": 1e-3}
-OWN = "HTF (ours)"
+OUR_NAME = "HTF (ours)"
 REPEATS = 10
 FIGURES = ("mre", "n3", "mae")
 
 
 def la_points(size: int = PAPER_SIZE) -> PointCounts:
-    """Make up residents of the paper's square of 70 x 70 km and count them on its 1024 x 1024 lattice; the paper's data are not public."""
+    """Make up residents of the paper's square of 70 x 70 km, since its data are not public, and count them on its 1024 x 1024 lattice."""
     return PointCounts.from_xy(*los_angeles(size), domain=SAMPLES["la_residents"].domain)
 
 
@@ -55,13 +55,13 @@ def paper_sets(size: int = PAPER_SIZE, cluster_size: int = CLUSTER_SIZE) -> dict
 
     Args:
         size: residents of Los Angeles.
-        cluster_size: points per cluster; the paper states neither their number nor how else the two sets of a sigma differ.
+        cluster_size: points per cluster. The paper states neither this number nor how the two sets of a sigma differ.
     """
     domain = SAMPLES["gaussian_cluster"].domain
     sets = {"Los Angeles": la_points(size)}
     for sigma in SIGMAS:
-        for place, letter in enumerate("ab"):
-            x, y = gaussian_cluster(cluster_size, sigma, seed=SEED + place)
+        for number, letter in enumerate("ab"):
+            x, y = gaussian_cluster(cluster_size, sigma, seed=SEED + number)
             sets[f"σ = {sigma}, {letter}"] = PointCounts.from_xy(x, y, domain=domain)
     return sets
 
@@ -73,7 +73,7 @@ def workloads(domain: Domain, count: int = QUERIES, seed: int = SEED) -> dict[st
 
 
 def mixed(domain: Domain, count: int = QUERIES, seed: int = SEED) -> dict[str, Floats]:
-    """Draw one workload of about `count` boxes, a quarter from each of `workloads`; the paper does not say what it mixes."""
+    """Draw one workload of about `count` boxes, a quarter from each of `workloads`; the paper does not define its mixture."""
     return {"mixed": np.concatenate(list(workloads(domain, -(-count // 4), seed).values()))}
 
 
@@ -99,7 +99,7 @@ def paper_htf(split_epsilon: float, *, stop: int = 100, height: int | None = Non
 def htf_forms(height: int | None = None) -> dict[str, Htf]:
     """Build HTF with the paper's two split budgets and with our defaults, by name. If `height` is None, each chooses its height."""
     forms = {name: paper_htf(epsilon, height=height) for name, epsilon in SPLIT_EPSILONS.items()}
-    return {**forms, OWN: Htf(height=height)}
+    return {**forms, OUR_NAME: Htf(height=height)}
 
 
 def kd_trees(height: int) -> dict[str, PointMechanism]:
@@ -173,8 +173,8 @@ def figure_4(
     cases: list[Case] = [
         ({"method": name, "stop": stop}, paper_htf(split, stop=stop)) for stop in stops for name, split in SPLIT_EPSILONS.items()
     ]
-    rest: dict[str, PointMechanism] = {OWN: Htf(), **grids(), "Quadtree (geo)": Quadtree(height=7)}
-    cases += [({"method": name, "stop": None}, each) for name, each in rest.items()]
+    other_methods: dict[str, PointMechanism] = {OUR_NAME: Htf(), **grids(), "Quadtree (geo)": Quadtree(height=7)}
+    cases += [({"method": name, "stop": None}, mechanism) for name, mechanism in other_methods.items()]
     queries_by_name = workloads(points.domain, queries, seed)
     table = pd.concat([measure_errors(points, cases, queries_by_name, epsilon, (repeats, seed)) for epsilon in epsilons], ignore_index=True)
     return table.astype({"stop": "Int64"})
@@ -223,9 +223,9 @@ def figure_6(
     Source:
         Shaham et al., 2021, Figure 6.
     """
-    more: dict[str, PointMechanism] = {"PrivTree": PrivTree(), "Path tree": PathTree()}
-    methods: dict[str, PointMechanism] = {**htf_forms(), **kd_trees(height), **quadtrees(height), **grids(), **more}
-    cases: list[Case] = [({"method": name}, each) for name, each in methods.items()]
+    own_methods: dict[str, PointMechanism] = {"PrivTree": PrivTree(), "Path tree": PathTree()}
+    methods: dict[str, PointMechanism] = {**htf_forms(), **kd_trees(height), **quadtrees(height), **grids(), **own_methods}
+    cases: list[Case] = [({"method": name}, mechanism) for name, mechanism in methods.items()]
     parts = {
         name: measure_errors(points, cases, mixed(points.domain, queries, seed), epsilon, (repeats, seed)) for name, points in sets.items()
     }
@@ -242,7 +242,7 @@ def measure_errors(
         cases: mechanisms, each with the columns of the table that identify it.
         queries_by_name: workloads by name.
         epsilon: budget of every release.
-        runs: how many releases each mechanism makes, and the seed of their noise.
+        runs: number of releases of each mechanism, and the seed of their noise.
 
     Returns:
         One row per case and workload: epsilon, the case's columns, queries, mre (mean relative error with smoothing 20, percent), n3
@@ -264,28 +264,30 @@ def measure_errors(
 
 def _by_height(
     points: PointCounts,
-    rivals: Callable[[int], Mapping[str, PointMechanism]],
-    over: tuple[Sequence[float], Sequence[int]],
+    other_trees: Callable[[int], Mapping[str, PointMechanism]],
+    axes: tuple[Sequence[float], Sequence[int]],
     queries: int,
     runs: tuple[int, int],
 ) -> pd.DataFrame:
     """Measure HTF and the compared trees at given heights, and HTF at the height that it chooses."""
-    epsilons, heights = over
+    epsilons, heights = axes
     cases: list[Case] = []
-    for forms in (rivals, htf_forms):
+    for make_mechanisms in (other_trees, htf_forms):
         for height in heights:
-            cases += [({"method": name, "height": height, "estimated": False}, each) for name, each in forms(height).items()]
+            cases += [
+                ({"method": name, "height": height, "estimated": False}, mechanism) for name, mechanism in make_mechanisms(height).items()
+            ]
     queries_by_name, parts = workloads(points.domain, queries, runs[1]), []
     for epsilon in epsilons:
-        found: list[Case] = [
-            ({"method": name, "height": _chosen_height(each, points, epsilon, runs[1]), "estimated": True}, each)
-            for name, each in htf_forms().items()
+        with_own_height: list[Case] = [
+            ({"method": name, "height": _find_height(mechanism, points, epsilon, runs[1]), "estimated": True}, mechanism)
+            for name, mechanism in htf_forms().items()
         ]
-        parts.append(measure_errors(points, [*cases, *found], queries_by_name, epsilon, runs))
+        parts.append(measure_errors(points, [*cases, *with_own_height], queries_by_name, epsilon, runs))
     return pd.concat(parts, ignore_index=True)
 
 
-def _chosen_height(mechanism: Htf, points: PointCounts, epsilon: float, seed: int) -> int:
+def _find_height(mechanism: Htf, points: PointCounts, epsilon: float, seed: int) -> int:
     """Find the height that HTF chooses in one run."""
-    study = NoisyCounts(points=points, entropy=Entropy.seeded(seed))
-    return mechanism.spending(study, budget_of(mechanism, epsilon).epsilon).height
+    counter = NoisyCounts(points=points, entropy=Entropy.seeded(seed))
+    return mechanism.spending(counter, budget_of(mechanism, epsilon).epsilon).height

@@ -50,7 +50,7 @@ _ROUNDS = 100
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Questions:
-    """A workload: boxes of one shape, none of them empty. CURATOR ONLY: they were chosen by looking at private data.
+    """A workload: boxes of one shape that contain records. CURATOR ONLY: the boxes depend on private data.
 
     Attributes:
         shape: width and height, in units of the domain's CRS.
@@ -68,11 +68,11 @@ class Questions:
 
 
 def paper_points(size: int = PAPER_SIZE, *, order: int = ORDER) -> PointCounts:
-    """Count made-up road crossings, in place of the paper's data.
+    """Make up road crossings, in place of the paper's data, and count them.
 
     Args:
         size: number of crossings.
-        order: of the lattice. 16 makes cells of 25 x 30 m: 98 % of the crossings have a cell of their own, so medians are as fine as
+        order: of the lattice. With 16, cells are 25 x 30 m, and 98 % of the crossings have a cell of their own. So medians are as fine as
             medians of coordinates, and quadtrees up to height 16 are possible.
     """
     x, y = road_points(size)
@@ -95,14 +95,14 @@ def occupied_boxes(points: PointCounts, shape: Shape, count: int = QUERIES, *, s
     Source:
         Cormode et al., ICDE 2012, Section VIII-A: 600 queries "that have a non-zero answer" for each shape.
     """
-    boxes, truths, found = [np.zeros((0, 4))], [np.zeros(0, np.int64)], 0
+    boxes, truths, occupied = [np.zeros((0, 4))], [np.zeros(0, np.int64)], 0
     for part in range(_ROUNDS):
-        drawn = fixed_size(points.domain, *shape, count, seed + part)
-        truth = true_answers(points, drawn)
-        boxes.append(drawn[truth > 0])
+        candidates = fixed_size(points.domain, *shape, count, seed + part)
+        truth = true_answers(points, candidates)
+        boxes.append(candidates[truth > 0])
         truths.append(truth[truth > 0])
-        found += len(boxes[-1])
-        if found >= count:
+        occupied += len(boxes[-1])
+        if occupied >= count:
             return Questions(shape=shape, boxes=np.concatenate(boxes)[:count], truth=np.concatenate(truths)[:count])
     raise InputError("Too few boxes of this shape contain a record; choose a larger shape or fewer boxes.")
 
@@ -137,7 +137,7 @@ def median_errors(
             budget = budget_of(mechanism, epsilon)
             runs = (mechanism.release(points, budget, next(streams)) for _ in range(repeats))
             errors = np.array([[workload.median_error(release) for workload in questions] for release in runs])
-            rows += [_row(name, epsilon, workload.shape, errors[:, place]) for place, workload in enumerate(questions)]
+            rows += [_error_row(name, epsilon, workload.shape, errors[:, column]) for column, workload in enumerate(questions)]
     return pd.DataFrame(rows)
 
 
@@ -146,7 +146,7 @@ def budget_of(mechanism: AnyMechanism, epsilon: float) -> Any:
     return ApproxBudget(str(epsilon), DELTA) if mechanism.needs_delta else PureBudget(str(epsilon))
 
 
-def _row(name: str, epsilon: float, shape: Shape, errors: Floats) -> dict[str, object]:
+def _error_row(name: str, epsilon: float, shape: Shape, errors: Floats) -> dict[str, object]:
     spread = float(errors.std(ddof=1)) if len(errors) > 1 else float("nan")
     width, height = shape
     return {"method": name, "epsilon": epsilon, "width": width, "height": height, "error": float(errors.mean()), "spread": spread}
@@ -319,14 +319,14 @@ def figure_7a(size: int = PAPER_SIZE, *, order: int = ORDER, epsilon: float = 0.
     x, y = road_points(size)
     domain = Domain(bounds=BOUNDS, crs="EPSG:4326", order=order)
     points = PointCounts.from_xy(x, y, domain=domain)
-    sort = _shortest(lambda: np.lexsort((x, y)), repeats)
-    rows = {COUNTING: _shortest(lambda: PointCounts.from_xy(x, y, domain=domain), repeats)}
-    for name, mechanism in _builds(order).items():
-        rows[name] = _shortest(partial(mechanism.release, points, budget_of(mechanism, epsilon), Entropy.seeded(seed)), repeats)
-    return pd.DataFrame({"method": list(rows), "seconds": list(rows.values()), "lexsorts": [each / sort for each in rows.values()]})
+    sort = _time_fastest(lambda: np.lexsort((x, y)), repeats)
+    rows = {COUNTING: _time_fastest(lambda: PointCounts.from_xy(x, y, domain=domain), repeats)}
+    for name, mechanism in _timed_mechanisms(order).items():
+        rows[name] = _time_fastest(partial(mechanism.release, points, budget_of(mechanism, epsilon), Entropy.seeded(seed)), repeats)
+    return pd.DataFrame({"method": list(rows), "seconds": list(rows.values()), "lexsorts": [seconds / sort for seconds in rows.values()]})
 
 
-def _builds(order: int) -> dict[str, PointMechanism]:
+def _timed_mechanisms(order: int) -> dict[str, PointMechanism]:
     height = min(8, order)
     return {
         "quad-baseline": Quadtree(height=min(10, order), split="uniform", least_squares=False),
@@ -340,14 +340,14 @@ def _builds(order: int) -> dict[str, PointMechanism]:
     }
 
 
-def _shortest(work: Callable[[], object], repeats: int) -> float:
+def _time_fastest(work: Callable[[], object], repeats: int) -> float:
     """Measure the seconds of the fastest of several runs."""
-    taken = []
+    durations = []
     for _ in range(repeats):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         work()
-        taken.append(time.perf_counter() - begun)
-    return min(taken)
+        durations.append(time.perf_counter() - start)
+    return min(durations)
 
 
 def made_up_register(size: int = 50_000, *, order: int = 12, seed: int = SEED) -> Holders:
@@ -395,15 +395,15 @@ def figure_7b(
     rows = []
     for height in heights:
         for epsilon in epsilons:
-            for name, mechanism in _matchers(height).items():
+            for name, mechanism in _matching_mechanisms(height).items():
                 budget = budget_of(mechanism, epsilon)
                 runs = (mechanism.release(holders.first, budget, next(streams)) for _ in range(repeats))
-                found = [block(release, holders, threshold=threshold, margin=margin) for release in runs]
-                rows.append({"height": height, "epsilon": epsilon, "method": name} | _means(found))
+                blockings = [block(release, holders, threshold=threshold, margin=margin) for release in runs]
+                rows.append({"height": height, "epsilon": epsilon, "method": name} | _mean_results(blockings))
     return pd.DataFrame(rows)
 
 
-def _matchers(height: int) -> dict[str, PointMechanism]:
+def _matching_mechanisms(height: int) -> dict[str, PointMechanism]:
     return {
         "quad-baseline": Quadtree(height=height, split="leaf", least_squares=False),
         "kd-noisymean": Kdtree(variant="noisy-mean", outside="nearest", height=height, split="leaf", least_squares=False),
@@ -411,13 +411,13 @@ def _matchers(height: int) -> dict[str, PointMechanism]:
     }
 
 
-def _means(found: Sequence[Blocking]) -> dict[str, float]:
-    reduction = np.array([each.reduction for each in found])
+def _mean_results(blockings: Sequence[Blocking]) -> dict[str, float]:
+    reduction = np.array([blocking.reduction for blocking in blockings])
     return {
         "reduction": float(reduction.mean()),
-        "spread": float(reduction.std(ddof=1)) if len(found) > 1 else float("nan"),
-        "padded": float(np.mean([each.padded_reduction for each in found])),
-        "recall": float(np.mean([each.recall for each in found])),
+        "spread": float(reduction.std(ddof=1)) if len(blockings) > 1 else float("nan"),
+        "padded": float(np.mean([blocking.padded_reduction for blocking in blockings])),
+        "recall": float(np.mean([blocking.recall for blocking in blockings])),
     }
 
 
@@ -462,24 +462,26 @@ def figure_4(
     rows = []
     for method in METHODS:
         for _ in range(repeats):
-            rows += [{"method": method, **row} for row in _tree(records, method, next(streams), levels, cell)]
+            rows += [{"method": method, **row} for row in _split_tree(records, method, next(streams), levels, cell)]
     table = pd.DataFrame(rows).groupby(["method", "depth"], sort=False)
     means = table[["records", "error", "seconds"]].mean()
     return means.assign(spread=table["error"].std()).reset_index()[["method", "depth", "records", "error", "spread", "seconds"]]
 
 
-def _tree(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell: int) -> list[dict[str, float]]:
+def _split_tree(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell: int) -> list[dict[str, float]]:
     """Split one tree by a method, and return one row of results per depth."""
-    rows, begun = [], time.perf_counter()
+    rows, start = [], time.perf_counter()
     medians = _medians(nodes, method, entropy, levels, cell)
     for depth in range(levels):
         line = medians(nodes)
-        seconds = time.perf_counter() - begun
-        below, some = _below(nodes, line), nodes.records > 0
-        error = np.abs(2 * below - nodes.records)[some] / nodes.records[some]
-        rows.append({"depth": depth, "records": float(nodes.records[some].mean()), "error": float(100 * error.mean()), "seconds": seconds})
-        nodes = _halved(nodes, line)
-        begun = time.perf_counter()
+        seconds = time.perf_counter() - start
+        below, occupied = _count_below(nodes, line), nodes.records > 0
+        error = np.abs(2 * below - nodes.records)[occupied] / nodes.records[occupied]
+        rows.append(
+            {"depth": depth, "records": float(nodes.records[occupied].mean()), "error": float(100 * error.mean()), "seconds": seconds}
+        )
+        nodes = _halve(nodes, line)
+        start = time.perf_counter()
     return rows
 
 
@@ -496,16 +498,16 @@ def _medians(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell
     return lambda part: smooth_medians(sample_records(part, rate, entropy), budget, entropy)
 
 
-def _below(nodes: NodeValues, line: Integers) -> Integers:
+def _count_below(nodes: NodeValues, line: Integers) -> Integers:
     """Count the (n,) records of each node below its line; nodes are adjacent and in ascending order."""
-    passed = np.concatenate([[0], np.cumsum(nodes.count)])
-    return np.asarray(passed[np.searchsorted(nodes.value, line)] - passed[nodes.start[:-1]])
+    cumulative = np.concatenate([[0], np.cumsum(nodes.count)])
+    return np.asarray(cumulative[np.searchsorted(nodes.value, line)] - cumulative[nodes.start[:-1]])
 
 
-def _halved(nodes: NodeValues, line: Integers) -> NodeValues:
+def _halve(nodes: NodeValues, line: Integers) -> NodeValues:
     """Cut every node at its line; parts that are too narrow to be split again are left out."""
-    place = np.searchsorted(nodes.value, line)
-    start = np.append(np.column_stack([nodes.start[:-1], place]).ravel(), nodes.start[-1])
+    index = np.searchsorted(nodes.value, line)
+    start = np.append(np.column_stack([nodes.start[:-1], index]).ravel(), nodes.start[-1])
     low, high = np.column_stack([nodes.low, line]).ravel(), np.column_stack([line, nodes.high]).ravel()
     wide, sizes = high - low >= 2, np.diff(start)
     here = np.repeat(wide, sizes)
@@ -542,6 +544,6 @@ class _Grid:
         below = self.sums[line] - np.repeat(before, inner)
         return cell_medians((nodes.low, nodes.high), start, line * self.cell, below, self._at(nodes.high) - before)
 
-    def _at(self, place: Integers) -> Floats:
+    def _at(self, value: Integers) -> Floats:
         """Estimate the noisy number of records below each value; cells are interpolated."""
-        return np.interp(place, np.arange(len(self.sums)) * self.cell, self.sums)
+        return np.interp(value, np.arange(len(self.sums)) * self.cell, self.sums)

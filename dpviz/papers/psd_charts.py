@@ -40,7 +40,7 @@ _ERROR = "median relative error (%)"
 
 
 def figure_2(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
-    """Draw worst-case error of range queries by the height of the quadtree, a line per way to cut the budget.
+    """Draw the worst-case error of range queries by the height of the quadtree, with a line per split of the budget.
 
     Args:
         table: of `dpviz.papers.psd.figure_2`.
@@ -62,7 +62,7 @@ def figure_3(table: pd.DataFrame, epsilon: float, *, height: int = 280) -> alt.L
 
 
 def figure_4(table: pd.DataFrame, measure: str = "error", *, height: int = 280) -> alt.LayerChart:
-    """Draw how good private medians are, or how long they take, by depth.
+    """Draw the rank error of private medians, or their run time, by depth.
 
     Args:
         table: of `dpviz.papers.psd.figure_4`. CURATOR ONLY.
@@ -82,8 +82,8 @@ def figure_5(table: pd.DataFrame, epsilon: float, *, height: int = 340) -> alt.L
         epsilon: a budget of the table.
         height: of the whole chart, in pixels.
     """
-    named = {"kd-true": "kd-true (NOT PRIVATE)", "kd-pure": "kd-pure (NOT PRIVATE)"}
-    return _by_shape(table.assign(method=table["method"].replace(named)), epsilon, "kd-trees", height)
+    labels = {"kd-true": "kd-true (NOT PRIVATE)", "kd-pure": "kd-pure (NOT PRIVATE)"}
+    return _by_shape(table.assign(method=table["method"].replace(labels)), epsilon, "kd-trees", height)
 
 
 def figure_6(table: pd.DataFrame, shape: tuple[float, float], *, height: int = 280) -> alt.LayerChart:
@@ -109,16 +109,16 @@ def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
     times = zip(table["seconds"], table["lexsorts"], strict=True)
     rows = table.assign(label=[f"{seconds:.2g} s, {sorts:.2g} sorts" for seconds, sorts in times])
     names = {"method": "method", "seconds": "time to build (s)", "lexsorts": "in sorts of the same points"}
-    right = alt.Scale(domainMin=0, domainMax=1.5 * float(rows["seconds"].max()), nice=False)
-    x = alt.X(field="seconds", type="quantitative", title=names["seconds"], axis=AXIS, scale=right)
+    scale = alt.Scale(domainMin=0, domainMax=1.5 * float(rows["seconds"].max()), nice=False)
+    x = alt.X(field="seconds", type="quantitative", title=names["seconds"], axis=AXIS, scale=scale)
     y = alt.Y(field="method", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
     base = alt.Chart(with_texts(rows, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
-    told = (
+    summary = (
         f"Seconds: {describe_values(table, 'method', 'seconds')}; sorts of the same points: {describe_values(table, 'method', 'lexsorts')}."
     )
-    return finish(alt.layer(bars, labels), "Time to build a decomposition", told, FRAME + ROW * len(rows))
+    return finish(alt.layer(bars, labels), "Time to build a decomposition", summary, FRAME + ROW * len(rows))
 
 
 def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, height: int = 280) -> alt.LayerChart:
@@ -136,13 +136,13 @@ def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, he
     names |= {"spread": "spread of what is saved, over runs (%)"}
     axis = alt.Axis(format=FORMAT, tickCount=5)
     y = alt.Y(field=measure, type="quantitative", title=MATCHING[measure], scale=alt.Scale(zero=False), axis=axis)
-    lines = _styled(rows, ("epsilon", "method", measure), names).encode(y=y)
+    lines = _line_marks(rows, ("epsilon", "method", measure), names).encode(y=y)
     title = f"Record matching, trees of height {steps}: {'work saved' if measure == 'reduction' else 'matches found'}"
-    return finish(alt.layer(lines), title, _told(rows, ("epsilon", "method", measure), names), height)
+    return finish(alt.layer(lines), title, _describe_lines(rows, ("epsilon", "method", measure), names), height)
 
 
-def _by_shape(table: pd.DataFrame, epsilon: float, what: str, height: int) -> alt.LayerChart:
-    """Draw a mark per method and shape of queries, those of one shape side by side, with its spread, on a logarithmic axis."""
+def _by_shape(table: pd.DataFrame, epsilon: float, methods: str, height: int) -> alt.LayerChart:
+    """Draw a mark with its spread per method and shape of queries, on a logarithmic axis; marks of one shape are side by side."""
     rows = table[table["epsilon"] == epsilon]
     shape = [f"{width:g} × {high:g}" for width, high in zip(rows["width"], rows["height"], strict=True)]
     spread = rows["spread"].fillna(0.0)
@@ -160,26 +160,26 @@ def _by_shape(table: pd.DataFrame, epsilon: float, what: str, height: int) -> al
     points = base.mark_point(filled=True, size=70).encode(
         y=log_y(_ERROR, ticks, "error drawn"), shape=category_channel(alt.Shape, "method", order, MARKS)
     )
-    title = f"{what} by shape of queries, ε = {epsilon:g}"
-    return finish(alt.layer(spreads, points), title, _told(rows, ("shape", "method", "error"), names), height)
+    title = f"{methods} by shape of queries, ε = {epsilon:g}"
+    return finish(alt.layer(spreads, points), title, _describe_lines(rows, ("shape", "method", "error"), names), height)
 
 
 def _lines(table: pd.DataFrame, columns: Columns, names: Mapping[str, str], title: str, height: int) -> alt.LayerChart:
     """Draw a line per series on a logarithmic axis."""
     drawn, ticks = prepare_log_axis(table, [columns[2]])
-    lines = _styled(drawn, columns, names).encode(y=log_y(names[columns[2]], ticks, f"{columns[2]} drawn"))
-    return finish(alt.layer(lines), title, _told(table, columns, names), height)
+    lines = _line_marks(drawn, columns, names).encode(y=log_y(names[columns[2]], ticks, f"{columns[2]} drawn"))
+    return finish(alt.layer(lines), title, _describe_lines(table, columns, names), height)
 
 
-def _styled(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> Any:
+def _line_marks(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> Any:
     """Draw lines over the first of the columns; the second column decides their colours and dashes."""
-    where, series, _ = columns
+    x_column, series, _ = columns
     order = table[series].unique().tolist()
     return (
         alt.Chart(with_texts(table, list(names)))
         .mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
         .encode(
-            x=alt.X(field=where, type="ordinal", title=names[where], axis=alt.Axis(labelAngle=0)),
+            x=alt.X(field=x_column, type="ordinal", title=names[x_column], axis=alt.Axis(labelAngle=0)),
             color=category_channel(alt.Color, series, order, COLORS),
             strokeDash=category_channel(alt.StrokeDash, series, order, DASHES),
             tooltip=tooltip(dict(names)),
@@ -187,8 +187,8 @@ def _styled(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> 
     )
 
 
-def _told(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> str:
-    """Describe every line in words."""
-    where, series, what = columns
-    lines = (f"{name}: {describe_values(rows, where, what)}" for name, rows in table.groupby(series, sort=False))
-    return f"{names[what]} by {names[where]}. {'; '.join(lines)}."
+def _describe_lines(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> str:
+    """Write the values of every line as a text."""
+    x_column, series, measure = columns
+    lines = (f"{name}: {describe_values(rows, x_column, measure)}" for name, rows in table.groupby(series, sort=False))
+    return f"{names[measure]} by {names[x_column]}. {'; '.join(lines)}."

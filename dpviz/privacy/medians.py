@@ -248,9 +248,9 @@ def _sample_intervals(intervals: _Intervals, rate: Fraction, entropy: Entropy) -
             portion = Fraction(float(scale[node])) * int(intervals.length[interval]) / int(tickets[interval])
             return exp_minus(rate * steps) * portion.numerator / portion.denominator
 
-        accepted = toss_coins(share, SLACK, exactly, entropy)
-        chosen[pending[accepted]] = drawn[accepted]
-        pending = pending[~accepted]
+        require_budget = toss_coins(share, SLACK, exactly, entropy)
+        chosen[pending[require_budget]] = drawn[require_budget]
+        pending = pending[~require_budget]
     return chosen
 
 

@@ -207,9 +207,9 @@ def _wide_gaussian(variance: Fraction, n: int, entropy: Entropy) -> Integers:
     while pending.size:
         proposal = _two_sided(lambda k: geometric(Fraction(1, t), k, entropy), pending.size, entropy)
         whole, rest = _distance(np.abs(proposal), t, b, a)
-        accepted = _exp_coins(whole, rest, denominator, 2 * a, entropy)
-        values[pending[accepted]] = proposal[accepted]
-        pending = pending[~accepted]
+        require_budget = _exp_coins(whole, rest, denominator, 2 * a, entropy)
+        values[pending[require_budget]] = proposal[require_budget]
+        pending = pending[~require_budget]
     return values
 
 

@@ -26,7 +26,7 @@ class Step:
         level: level of the tree of partitions, or stage of the tree of pairs, 0 for the whole; None if the step has none.
         counts: how many numbers were measured; None if that number is private.
         delta: the most delta that one unit loses in this step; 0 for pure steps and under zCDP.
-        instead: True for a step on nodes that are not divided further, which replaces the later steps on these nodes' descendants.
+        replaces_later: True for a step on nodes that are not divided further, which replaces the later steps on these nodes' descendants.
             Its amount is not added to the others, since no record is counted in both.
 
     >>> step = Step(purpose="counts", amount=Fraction(1), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(1))
@@ -42,7 +42,7 @@ class Step:
     level: int | None = None
     counts: int | None = None
     delta: Fraction = Fraction(0)
-    instead: bool = False
+    replaces_later: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ class Receipt:
     @property
     def used(self) -> Fraction:
         """The sum of the steps' amounts, in their currency, without those that replace later steps."""
-        return sum((step.amount for step in self.steps if not step.instead), Fraction(0))
+        return sum((step.amount for step in self.steps if not step.replaces_later), Fraction(0))
 
     @property
     def spent(self) -> Budget:

@@ -22,7 +22,7 @@ PLAIN = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class DomainPart:
-    """[domain]: the public rectangle in which points are counted; it is declared, never derived from the data.
+    """[domain]: the public rectangle in which points are counted. The curator declares it; it is never derived from the data.
 
     Attributes:
         bounds: west, south, east, north, in units of the CRS.
@@ -92,14 +92,14 @@ class MechanismPart:
             SettingError: an unknown key or setting (the text lists the known ones), or a value out of range.
             RefusedError: a reference, if they are not allowed.
         """
-        offered = family.choices if references else family.mechanisms
-        if self.key in family.choices and self.key not in offered:
+        mechanisms = family.choices if references else family.mechanisms
+        if self.key in family.choices and self.key not in mechanisms:
             raise RefusedError(f"{self.key} is NOT PRIVATE: a reference that shows what privacy costs, and is never published.")
-        if self.key not in offered:
-            raise SettingError(f"[mechanism] key must be one of {', '.join(offered)} for {family.name}.")
-        kind = offered[self.key]
-        check_keys(self.settings, {rule.name: rule for rule in kind.rules()}, "[mechanism.settings]")
-        return kind.from_settings(self.settings)
+        if self.key not in mechanisms:
+            raise SettingError(f"[mechanism] key must be one of {', '.join(mechanisms)} for {family.name}.")
+        mechanism = mechanisms[self.key]
+        check_keys(self.settings, {rule.name: rule for rule in mechanism.rules()}, "[mechanism.settings]")
+        return mechanism.from_settings(self.settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +139,8 @@ class DatasetPart:
 
     Attributes:
         name: the curator's name of the data. The ledger recognises data by their content, also under another name.
-        unit: "record", "person" or "trip", checked against the columns. For one's own files without a person column it must be given:
-            "record" (or "trip") declares that each record (or trip) belongs to another person.
+        unit: "record", "person" or "trip"; it must agree with the columns. It is required for the curator's own files without a person
+            column: "record" (or "trip") declares that each record (or trip) belongs to another person.
         cap_epsilon: the largest epsilon that may ever be spent. A cap is needed for data that are new to the ledger, and fixed by the
             first release.
         cap_delta: the largest delta that may ever be spent.
@@ -157,7 +157,7 @@ class DatasetPart:
         self.cap()
 
     def cap(self) -> Budget | None:
-        """Build the cap; None if none is given, so that the ledger must know it already."""
+        """Build the cap; None if none is given. Then the ledger must already have an account for the data."""
         if self.cap_epsilon is self.cap_delta is self.cap_rho is None:
             return None
         return _budget(self.cap_epsilon, self.cap_delta, self.cap_rho, "[dataset] cap:")
@@ -195,25 +195,25 @@ class OutputPart:
     formats: tuple[str, ...] = ("geoparquet", "geojson", "csv")
 
 
-def _budget(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | None, where: str) -> Budget:
+def _budget(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | None, table: str) -> Budget:
     if rho is not None:
         if epsilon is not None or delta is not None:
-            raise BudgetError(f"{where} rho stands alone: leave epsilon and delta out, or rho.")
+            raise BudgetError(f"{table} has rho beside epsilon or delta: leave epsilon and delta out, or rho.")
         return ZcdpBudget(rho)
     if epsilon is None:
-        raise BudgetError(f"{where} epsilon is missing (with delta where the mechanism needs one), or rho.")
+        raise BudgetError(f"{table} epsilon is missing (with delta where the mechanism needs one), or rho.")
     return PureBudget(epsilon) if delta is None else ApproxBudget(epsilon, delta)
 
 
 T = TypeVar("T", bound="DataPart")
 
-_FILES = ("engine", "may_be_empty")
-_WHO = ("count", "person", "contributions", "distinct", "quoted_newlines")
+_FILE_KEYS = ("engine", "may_be_empty")
+_PERSON_KEYS = ("count", "person", "contributions", "distinct", "quoted_newlines")
 _NO_QUOTED_NEWLINES = (
     "[data] quoted_newlines = true: in a text table whose cells hold line ends, one malformed row can take thousands of others with it,"
     " more than the privacy guarantee covers. To publish the file, convert it to Parquet."
 )
-_ONLY = {"points": ("x", "y", "crs"), "trips": ("origin", "destination", "crs", "exactly"), "sample": ("size",)}
+_KEYS_OF_KIND = {"points": ("x", "y", "crs"), "trips": ("origin", "destination", "crs", "exactly"), "sample": ("size",)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,11 +233,11 @@ class DataPart:
         destination: column of the trips' destinations, or two columns of coordinates.
         count: column of the number of records or trips per row. Without it, each row of points is one record.
         person: column that identifies the person of a row; the release then protects persons.
-        contributions: the most records or trips of one person that are counted; required with a person column in one's own files.
+        contributions: the most records or trips of one person that are counted; required with a person column, except for samples.
         distinct: whether each person counts once per cell or pair.
         exactly: declares that every person has exactly `contributions` trips.
         quoted_newlines: declares that cells of text tables contain line ends between quotation marks; for studies only.
-        may_be_empty: declares that data without any record are right; otherwise they are refused as a mistake.
+        may_be_empty: declares that data may have no record at all; otherwise such data are refused as a probable mistake.
         engine: "numpy" (in memory), "duckdb" (larger than memory) or "dask" (on a cluster); "auto" chooses by the files' size.
     """
 
@@ -260,14 +260,14 @@ class DataPart:
     engine: str = AUTO
 
     def __post_init__(self) -> None:
-        given = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
-        if len(given) != 1:
+        kinds = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
+        if len(kinds) != 1:
             raise SettingError("[data] needs exactly one of points, trips and sample.")
         if self.sample is not None and self.sample not in (*SAMPLES, *FLOW_SAMPLES):
             raise SettingError(f"[data] sample must be one of {', '.join((*SAMPLES, *FLOW_SAMPLES))}.")
-        self._refuse_unrelated(given[0])
+        self._refuse_unrelated(kinds[0])
         if () in (self.points, self.trips):
-            raise SettingError(f"[data] {given[0]} names no file: give a path, a glob, a folder, or a list of these.")
+            raise SettingError(f"[data] {kinds[0]} names no file: give a path, a glob, a folder, or a list of these.")
         if self.distinct and self.person is None:
             raise SettingError("[data] distinct counts each person once per cell or pair: name the person column, or leave distinct out.")
         self._check_ends()
@@ -275,15 +275,15 @@ class DataPart:
         if self.engine not in (AUTO, *ENGINES):
             raise SettingError(f"[data] engine must be one of {', '.join((AUTO, *ENGINES))}.")
 
-    def _refuse_unrelated(self, given: str) -> None:
+    def _refuse_unrelated(self, kind: str) -> None:
         """Refuse keys that belong to another kind of data."""
-        known = {"size"} if self.sample in SAMPLES else set()
+        allowed = {"size"} if self.sample in SAMPLES else set()
         if self.sample is None:
-            known = {*_ONLY[given], *_WHO, *_FILES}
-        rest = {name for names in _ONLY.values() for name in names} | {*_WHO, *_FILES}
-        for each in fields(DataPart):
-            if each.name in rest - known and getattr(self, each.name) != each.default:
-                raise SettingError(f"[data] {each.name} has no meaning beside {given}.")
+            allowed = {*_KEYS_OF_KIND[kind], *_PERSON_KEYS, *_FILE_KEYS}
+        all_keys = {name for names in _KEYS_OF_KIND.values() for name in names} | {*_PERSON_KEYS, *_FILE_KEYS}
+        for item in fields(DataPart):
+            if item.name in all_keys - allowed and getattr(self, item.name) != item.default:
+                raise SettingError(f"[data] {item.name} has no meaning beside {kind}.")
 
     def _check_ends(self) -> None:
         """Refuse trips with coordinates at one end and ids at the other."""
@@ -295,7 +295,7 @@ class DataPart:
                 ' destination = ["lon2", "lat2"].'
             )
         if self.trips is not None and self.crs is not None and not pairs:
-            raise SettingError("[data] crs is that of coordinates, and trips between ids have none: leave it out.")
+            raise SettingError("[data] crs is the CRS of coordinates, and trips between ids have no coordinates: leave it out.")
 
     def _check_newlines(self) -> None:
         """Refuse quoted line ends: a malformed row could then change how other rows are read."""
@@ -353,10 +353,10 @@ class DataPart:
     def options(self) -> dict[str, Any]:
         """Return the arguments of `count_points` or `count_flows`."""
         names = ("x", "y") if self.is_points else ("origin", "destination", "exactly")
-        return {name: getattr(self, name) for name in (*names, "crs", *_WHO)} | {"contributions": self.contributions or 1}
+        return {name: getattr(self, name) for name in (*names, "crs", *_PERSON_KEYS)} | {"contributions": self.contributions or 1}
 
     def with_engine(self: T, engine: str | None, scheduler: Scheduler | None) -> T:
-        """Replace the engine by that of the command line, if it names one, and check that it fits the scheduler.
+        """Replace the engine by the command line's `engine`, if there is one, and check that it fits the scheduler.
 
         Raises:
             SettingError: an unknown engine, or a scheduler together with an engine or a sample that cannot use it.
@@ -432,9 +432,9 @@ class DataConfig:
         if data.trips is not None and self.regions is None:
             raise SettingError("Trips need [regions] with the file of the regions that they run between.")
         if not data.is_points and self.domain is not None:
-            raise SettingError("[domain] has no meaning for trips: their frame is [regions].")
+            raise SettingError("[domain] is for points only: trips run between [regions].")
         if data.trips is None and (self.regions is not None or self.destinations is not None):
-            raise SettingError("[regions] and [destinations] have a meaning beside [data] trips only.")
+            raise SettingError("[regions] and [destinations] are for [data] trips only: leave them out.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -467,13 +467,13 @@ def read_config(path: Path) -> ReleaseConfig:
     return from_tables(read_file(path), base=path.parent)
 
 
-def from_tables(found: dict[str, Any], *, base: Path = Path()) -> ReleaseConfig:
+def from_tables(tables: dict[str, Any], *, base: Path = Path()) -> ReleaseConfig:
     """Build a configuration from its tables. Raises the errors of `read_config`."""
-    check_keys(found, PARTS, "A release's configuration")
-    missing = [f"[{name}]" for name in ("data", "mechanism", "budget", "dataset", "publication", "output") if name not in found]
+    check_keys(tables, PARTS, "A release's configuration")
+    missing = [f"[{name}]" for name in ("data", "mechanism", "budget", "dataset", "publication", "output") if name not in tables]
     if missing:
         raise SettingError(f"The configuration lacks {', '.join(missing)}.")
-    parts = {name: table_of(PARTS[name], table, f"[{name}]") for name, table in found.items()}
+    parts = {name: table_of(PARTS[name], table, f"[{name}]") for name, table in tables.items()}
     config = ReleaseConfig(**parts, base=base)
     config.mechanism.built(config.data.family)
     config.data.refuse_undeclared(config.dataset.unit)
@@ -481,6 +481,6 @@ def from_tables(found: dict[str, Any], *, base: Path = Path()) -> ReleaseConfig:
 
 
 def to_toml(config: ReleaseConfig) -> str:
-    """Write a configuration as TOML that `read_config` reads back as an equal one; default values are left out."""
+    """Write a configuration as TOML, from which `read_config` makes an equal one; default values are left out."""
     parts = {name: getattr(config, name) for name in PARTS}
     return to_text({name: to_table(part) for name, part in parts.items() if part is not None})

@@ -1,4 +1,4 @@
-"""Expected errors before anything is spent, and the epsilon that a wanted error needs. No record is used: the results are public."""
+"""Expected errors before anything is spent, and the smallest epsilon for a wanted error. No record is used: the results are public."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ExpectedErrors:
             partitions; missing for trips, whose released pairs depend on the data), stddev (root mean square of the noise on a count;
             0 if exact; missing if the level is a sum of finer pairs) and interval (half the width of the 95 % interval).
         receipt: the steps on which the budget would be spent.
-        note: what the errors do not include, in words.
+        note: sentences on what the errors do not include.
     """
 
     by_level: pd.DataFrame
@@ -54,8 +54,8 @@ def expected(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Expe
 
     Args:
         mechanism: the mechanism with its settings.
-        data: their domain or regions, unit and bound per person are used; their records are dropped first.
-        budget: for the release.
+        data: only domain or regions, unit and bound per person are used, not the records.
+        budget: the budget of the release.
 
     Raises:
         DpvizError: settings, domain, regions or budget do not fit the mechanism.
@@ -76,9 +76,9 @@ SMALLEST, LARGEST = 0.001, 100.0
 STRIDES = 10  # the search goes from the largest epsilon down to the smallest in strides of a factor of about 3
 STEPS = 9  # bisections of the last stride, which determine epsilon to a few thousandths
 ROUNDINGS = 10  # attempts to round epsilon up to three digits
-MOST_LOOKS = 1 + STRIDES + STEPS + ROUNDINGS
-NOWHERE = "With this mechanism no ε from 0.001 to 100 gives so small an error on this level: choose a coarser level or a larger error."
-EVEN = (
+MOST_ATTEMPTS = 1 + STRIDES + STEPS + ROUNDINGS
+NOT_REACHED = "With this mechanism no ε from 0.001 to 100 gives so small an error on this level: choose a coarser level or a larger error."
+UNIFORM_NOTE = (
     "This mechanism chooses partitions by the data. They are approximated by those of {records:,} made-up, uniformly distributed records:"
     " in real data dense areas have finer partitions with more noise, and empty areas coarser partitions with less."
 )
@@ -87,7 +87,7 @@ ADDED_UP = (
     "Refused: this mechanism leaves small pairs out, and this level is a sum of the released ones. The missing trips are far more than the"
     " noise, and depend on the data: choose the finest level, or make a study."
 )
-ALWAYS = "Even at ε 0.001 the error is smaller than that."
+SMALLEST_IS_ENOUGH = "Even at ε 0.001 the error is smaller than that."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ class FoundEpsilon:
     Attributes:
         epsilon: 0.001 to 100; None if none in that range is enough.
         error: the expected error with this epsilon; NaN if there is no such epsilon.
-        note: how the epsilon was found, and what the error does not include, in words.
+        note: sentences on how the epsilon was found, and on what the error does not include.
     """
 
     epsilon: float | None
@@ -123,7 +123,9 @@ class FoundEpsilon:
     note: str
 
 
-def wanted_epsilon(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, *, look: Callable[[], object] = int) -> FoundEpsilon:
+def wanted_epsilon(
+    mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, *, before_attempt: Callable[[], object] = int
+) -> FoundEpsilon:
     """Find the smallest epsilon whose expected error is small enough; nothing is spent.
 
     The search goes down from epsilon 100 as long as the error is small enough, and then bisects the last stride, on a logarithmic scale.
@@ -135,9 +137,9 @@ def wanted_epsilon(mechanism: AnyMechanism, data: PrivateData, wanted: WantedErr
 
     Args:
         mechanism: the mechanism with its settings.
-        data: their domain or regions, unit and bound per person are used; their records are dropped first.
+        data: only domain or regions, unit and bound per person are used, not the records.
         wanted: the error and its level.
-        look: called before each of at most `MOST_LOOKS` attempts; an exception from it ends the search.
+        before_attempt: called before each of at most `MOST_ATTEMPTS` attempts; an exception from it ends the search.
 
     Raises:
         SettingError: the wanted error is not above 0, or the level does not exist.
@@ -145,7 +147,7 @@ def wanted_epsilon(mechanism: AnyMechanism, data: PrivateData, wanted: WantedErr
     """
 
     def error(epsilon: float) -> float:
-        look()
+        before_attempt()
         return error_at(mechanism, data, wanted, epsilon)
 
     if not (math.isfinite(wanted.error) and wanted.error > 0):
@@ -153,33 +155,33 @@ def wanted_epsilon(mechanism: AnyMechanism, data: PrivateData, wanted: WantedErr
     if _sums_lack_pairs(mechanism, data, wanted):
         return FoundEpsilon(epsilon=None, error=math.nan, note=ADDED_UP)
     if not error(LARGEST) <= wanted.error:
-        return FoundEpsilon(epsilon=None, error=math.nan, note=f"{NOWHERE} {_note(mechanism, data, wanted)}")
+        return FoundEpsilon(epsilon=None, error=math.nan, note=f"{NOT_REACHED} {_note(mechanism, data, wanted)}")
     note, high = _note(mechanism, data, wanted), math.log(LARGEST)
     stride = (math.log(LARGEST) - math.log(SMALLEST)) / STRIDES
-    for place in range(1, STRIDES + 1):
-        low = math.log(LARGEST) - place * stride
+    for number in range(1, STRIDES + 1):
+        low = math.log(LARGEST) - number * stride
         if error(math.exp(low)) > wanted.error:
             break
         high = low
     else:
         least = error(SMALLEST)
-        return FoundEpsilon(epsilon=SMALLEST, error=least, note=f"{ALWAYS} {note}")
+        return FoundEpsilon(epsilon=SMALLEST, error=least, note=f"{SMALLEST_IS_ENOUGH} {note}")
     for _ in range(STEPS):
         middle = (low + high) / 2
         enough = error(math.exp(middle)) <= wanted.error
         low, high = (low, middle) if enough else (middle, high)
-    epsilon, found = _round_to_enough(math.exp(high), wanted, error)
-    return FoundEpsilon(epsilon=epsilon, error=found, note=note)
+    epsilon, rounded_error = _round_to_enough(math.exp(high), wanted, error)
+    return FoundEpsilon(epsilon=epsilon, error=rounded_error, note=note)
 
 
 def _round_to_enough(epsilon: float, wanted: WantedError, error: Callable[[float], float]) -> tuple[float, float]:
-    """Round epsilon up to three digits, and give its error. Noise may depend on partitions, so several roundings are tried."""
-    tried = epsilon
+    """Round epsilon up to three digits, and return it with its error. Noise may depend on partitions, so several roundings are tried."""
+    rounded = epsilon
     for _ in range(ROUNDINGS):
-        tried = _round_up(tried)
-        if (found := error(tried)) <= wanted.error:
-            return tried, found
-        tried *= 1.000_01
+        rounded = _round_up(rounded)
+        if (reached := error(rounded)) <= wanted.error:
+            return rounded, reached
+        rounded *= 1.000_01
     return epsilon, error(epsilon)
 
 
@@ -188,7 +190,7 @@ def error_at(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, ep
 
     Args:
         mechanism: the mechanism with its settings.
-        data: their domain or regions, unit and bound per person are used; their records are not.
+        data: only domain or regions, unit and bound per person are used, not the records.
         wanted: its level, delta and number of records are used.
         epsilon: above 0.
 
@@ -196,7 +198,9 @@ def error_at(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, ep
         The error, in records or trips.
     """
     budget = ApproxBudget(repr(epsilon), repr(wanted.delta)) if mechanism.needs_delta else PureBudget(repr(epsilon))
-    release = dry_run(mechanism, data, budget) if wanted.records is None else _release_of_made_up(mechanism, data, budget, wanted.records)
+    release = (
+        dry_run(mechanism, data, budget) if wanted.records is None else _release_made_up_records(mechanism, data, budget, wanted.records)
+    )
     if isinstance(release, FlowRelease):
         if not 1 <= wanted.level <= release.depth:
             raise SettingError(f"Trips have levels 1 to {release.depth}.")
@@ -207,7 +211,7 @@ def error_at(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, ep
     return expected_error(release, wanted.level)
 
 
-def _release_of_made_up(mechanism: AnyMechanism, data: PrivateData, budget: Budget, records: int) -> Any:
+def _release_made_up_records(mechanism: AnyMechanism, data: PrivateData, budget: Budget, records: int) -> Any:
     """Make a release of made-up records, or of no records if the partitions do not depend on the records."""
     release = dry_run(mechanism, data, budget)
     if not isinstance(data, PointCounts) or not mechanism.depends_on_data(release):
@@ -217,8 +221,8 @@ def _release_of_made_up(mechanism: AnyMechanism, data: PrivateData, budget: Budg
 
 def with_uniform_records(data: PointCounts, records: int) -> PointCounts:
     """Replace the data by made-up records, uniformly distributed over the lattice; domain, unit and bound stay."""
-    place, count = np.unique(np.random.default_rng(SEED).integers(0, 4**data.domain.order, records), return_counts=True)
-    row, column = (part.astype(np.int32) for part in np.divmod(place, data.domain.side))
+    cell, count = np.unique(np.random.default_rng(SEED).integers(0, 4**data.domain.order, records), return_counts=True)
+    row, column = (part.astype(np.int32) for part in np.divmod(cell, data.domain.side))
     return replace(data, column=column, row=row, count=count.astype(np.int64), dropped=0, outside=0, bad=0, over=0)
 
 
@@ -232,12 +236,12 @@ def _summed_error(release: FlowRelease, level: int) -> float:
 
 
 def _note(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> str:
-    release = _run_at_one(mechanism, data, wanted)
+    release = _run_at_epsilon_one(mechanism, data, wanted)
     notes = []
     if isinstance(release, FlowRelease):
         notes += [] if release.every_pair else [SUPPRESSED]
     elif mechanism.depends_on_data(release):
-        notes.append(EVEN.format(records=wanted.records) if wanted.records else FROM_DATA)
+        notes.append(UNIFORM_NOTE.format(records=wanted.records) if wanted.records else FROM_DATA)
     if _is_sum(release, wanted.level):
         notes.append(
             "This level is a sum of finer pairs; the error assumes that all of them are released, and fewer pairs have less noise."
@@ -245,22 +249,22 @@ def _note(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> st
     return " ".join([*notes, ONLY_NOISE])
 
 
-def _run_at_one(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> Any:
+def _run_at_epsilon_one(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> Any:
     """Run the mechanism without records at epsilon 1."""
     return dry_run(mechanism, data, ApproxBudget("1", repr(wanted.delta)) if mechanism.needs_delta else PureBudget("1"))
 
 
 def _is_sum(release: Any, level: int) -> bool:
     """Return whether a level of trips is a sum of finer pairs, not measured itself."""
-    known = isinstance(release, FlowRelease) and 1 <= level <= release.depth
-    return known and not np.isfinite(release.stages[2 * level].variance)
+    is_level = isinstance(release, FlowRelease) and 1 <= level <= release.depth
+    return is_level and not np.isfinite(release.stages[2 * level].variance)
 
 
 def _sums_lack_pairs(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> bool:
     """Return whether the level is a sum of finer pairs, and the mechanism leaves some of these pairs out."""
     if not isinstance(data, Flows):
         return False
-    release = _run_at_one(mechanism, data, wanted)
+    release = _run_at_epsilon_one(mechanism, data, wanted)
     return _is_sum(release, wanted.level) and not release.every_pair
 
 

@@ -1,4 +1,4 @@
-"""Paid releases on the disk: kept beside the ledger from payment until publication, so that a failure in between loses none."""
+"""Paid releases on the disk: kept beside the ledger from payment until publication, so that a failure in between loses no release."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ _NAME = re.compile("([1-9][0-9]{0,17})-[0-9]{14}")
 def keep(release: Release | FlowRelease, account: Account, entry: Entry, ledger: Ledger) -> Path:
     """Keep a paid release in a folder of its own beside the ledger, readable by its owner only.
 
-    The folder holds what a publication would: noisy counts as GeoParquet, and a manifest without the curator's texts.
+    The folder holds the noisy counts as GeoParquet, and a manifest without the curator's texts.
 
     Args:
         release: the paid release.
         account: the account that paid for the release.
         entry: the payment.
-        ledger: the folder is made beside the ledger's file.
+        ledger: its file's folder gets the new folder.
 
     Raises:
         DpvizError: the folder cannot be written; nothing is left behind.
-        OSError: likewise.
+        OSError: the folder, or its permissions, cannot be written.
     """
-    folder = _folder(ledger, entry)
+    folder = _payment_folder(ledger, entry)
     folder.parent.mkdir(mode=0o700, exist_ok=True)
     folder.parent.chmod(0o700)
-    words = Publication(
+    publication = Publication(
         name=f"Draw {entry.id}, paid for and not yet published",
         curator="-",
         description="",
@@ -56,7 +56,7 @@ def keep(release: Release | FlowRelease, account: Account, entry: Entry, ledger:
         draws=account.draws,
         truth_seen=account.truth_seen,
     )
-    write_release(release, folder, describe(release, words), formats=("geoparquet",))
+    write_release(release, folder, describe(release, publication), formats=("geoparquet",))
     folder.chmod(0o700)
     for file in folder.iterdir():
         file.chmod(0o600)
@@ -70,12 +70,12 @@ def kept_draws(ledger: Ledger) -> list[tuple[Account, Entry]]:
         RefusedError: the ledger cannot be read or trusted.
     """
     try:
-        names = [path.name for path in _around(ledger).iterdir()]
+        names = [path.name for path in _kept_folder(ledger).iterdir()]
     except OSError:  # the folder does not exist
         return []
     numbers = sorted({int(match[1]) for name in names if (match := _NAME.fullmatch(name))})
-    known = {entry.id: (account, entry) for account in ledger.accounts() for entry in ledger.entries(account.name)}
-    return [known[number] for number in numbers if number in known and _folder(ledger, known[number][1]).name in names]
+    payments = {entry.id: (account, entry) for account in ledger.accounts() for entry in ledger.entries(account.name)}
+    return [payments[number] for number in numbers if number in payments and _payment_folder(ledger, payments[number][1]).name in names]
 
 
 def recover(entry_id: int, ledger: Ledger) -> PaidRelease:
@@ -91,12 +91,12 @@ def recover(entry_id: int, ledger: Ledger) -> PaidRelease:
         RefusedError: the ledger cannot be read or trusted.
     """
     draws = kept_draws(ledger)
-    found = next((draw for draw in draws if draw[1].id == entry_id), None)
-    if found is None:
-        there = ", ".join(str(entry.id) for _, entry in draws) or "none"
-        raise SettingError(f"No release of draw {entry_id} is kept beside the ledger; kept are those of: {there}.")
-    account, entry = found
-    folder = _folder(ledger, entry)
+    kept = next((draw for draw in draws if draw[1].id == entry_id), None)
+    if kept is None:
+        numbers = ", ".join(str(entry.id) for _, entry in draws) or "none"
+        raise SettingError(f"No release of draw {entry_id} is kept beside the ledger; releases are kept of draws: {numbers}.")
+    account, entry = kept
+    folder = _payment_folder(ledger, entry)
     return PaidRelease(release=read_release(folder), account=account, entry=entry.id, kept=folder)
 
 
@@ -111,24 +111,26 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
     """
     release, data, terms = paid.release, config.data, paid.account.terms
     mechanism, frame = config.mechanism.built(data.family), open_frame(config)
-    who = (data.person or "", data.contributions or 1) if data.sample is None else (terms.person or "", release.receipt.contributions)
+    person_terms = (
+        (data.person or "", data.contributions or 1) if data.sample is None else (terms.person or "", release.receipt.contributions)
+    )
     parts = {
         "[dataset] name": (config.dataset.name, paid.account.name),
         "[mechanism] key": (mechanism.key, release.mechanism),
-        "[mechanism] settings": (_plain(mechanism.chosen()), _plain(release.settings)),
+        "[mechanism] settings": (_settings_json(mechanism.chosen()), _settings_json(release.settings)),
         "[budget]": (config.budget.budget(), release.receipt.total),
-        "[data] person": (who[0], terms.person or ""),
-        "[data] contributions": (who[1], release.receipt.contributions),
+        "[data] person": (person_terms[0], terms.person or ""),
+        "[data] contributions": (person_terms[1], release.receipt.contributions),
         "[domain]" if data.is_points else "[regions]": (
             _frame_facts(frame),
             _frame_facts(_frame_of(release)) if frame is not None else None,
         ),
     }
-    return [name for name, (wanted, drawn) in parts.items() if wanted != drawn]
+    return [name for name, (wanted, kept) in parts.items() if wanted != kept]
 
 
-def _plain(settings: dict[str, Any]) -> str:
-    """Write settings as JSON, so that those of a configuration and those read from a manifest compare equal."""
+def _settings_json(settings: dict[str, Any]) -> str:
+    """Write settings as JSON: equal settings, of a configuration or of a manifest, give equal texts."""
     return json.dumps(settings, sort_keys=True, default=str)
 
 
@@ -137,7 +139,7 @@ def _frame_of(release: Release | FlowRelease) -> PublicFrame:
 
 
 def _frame_facts(frame: PublicFrame | None) -> object:
-    """Return the facts by which domains or regions are compared: bounds, CRS and order of a domain, or the ids of all regions."""
+    """Return the facts that identify a domain or regions: bounds, CRS and order of a domain, or the ids of all regions."""
     if frame is None or isinstance(frame, Domain):
         return None if frame is None else (frame.bounds, CRS.from_user_input(frame.crs) if frame.crs else None, frame.order)
     return [[[*ids] for ids in side.ids] for side in frame]
@@ -145,21 +147,21 @@ def _frame_facts(frame: PublicFrame | None) -> object:
 
 def discard(folder: Path) -> None:
     """Remove a kept release after its publication. It is renamed first, so that it counts as removed even if deleting fails."""
-    away = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.published")
+    renamed = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.published")
     try:
-        folder.rename(away)
+        folder.rename(renamed)
     except OSError:
         return
-    shutil.rmtree(away, ignore_errors=True)
+    shutil.rmtree(renamed, ignore_errors=True)
 
 
-def _around(ledger: Ledger) -> Path:
+def _kept_folder(ledger: Ledger) -> Path:
     return Path(f"{os.fspath(ledger.path)}.paid")
 
 
-def _folder(ledger: Ledger, entry: Entry) -> Path:
+def _payment_folder(ledger: Ledger, entry: Entry) -> Path:
     """Return the folder of a payment; the time is part of its name, so that a new ledger with the same numbers uses other folders."""
     stamp = "".join(re.findall("[0-9]", entry.time))[:14]
     if not _NAME.fullmatch(name := f"{entry.id}-{stamp}"):
         raise DpvizError("The ledger's entry has no valid time, which the folder's name needs.")
-    return _around(ledger) / name
+    return _kept_folder(ledger) / name

@@ -23,15 +23,15 @@ from dpviz.release.tables import FORMATS
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """An order for one release; all of it but the records is public.
+    """An order for one release. Everything in it is public, except for the records.
 
     Attributes:
         data: the private counts.
         mechanism: the mechanism with its settings.
         budget: for the release.
         dataset: the curator's name of the data.
-        marks: fingerprints by which the ledger recognises the data; see `fingerprints_of`.
-        cap: the most that may ever be spent on the data; None if the ledger knows it already.
+        fingerprints: fingerprints by which the ledger recognises the data; see `fingerprints_of`.
+        cap: the most that may ever be spent on the data; None if the ledger already has an account for the data.
         person: if persons are protected, the column whose values are persons; "" if there is no such column.
     """
 
@@ -39,7 +39,7 @@ class Order:
     mechanism: AnyMechanism
     budget: Budget
     dataset: str
-    marks: tuple[str, ...]
+    fingerprints: tuple[str, ...]
     cap: Budget | None = None
     person: str = ""
 
@@ -52,8 +52,8 @@ def unit_definition(order: Order) -> str:
     data = order.data
     if data.unit != "person":
         return ""
-    each = "trip" if isinstance(data, Flows) else "record"
-    most = f"{data.contributions:,} {each}{'' if data.contributions == 1 else 's'}"
+    noun = "trip" if isinstance(data, Flows) else "record"
+    most = f"{data.contributions:,} {noun}{'' if data.contributions == 1 else 's'}"
     if order.person:
         return f"a person is one value of the column {order.person!r}, of whom at most {most} were counted"
     if isinstance(data, Flows) and not data.enforced:
@@ -132,20 +132,20 @@ class PublicationTexts:
             raise SettingError("The folder around the release's folder cannot be written: choose another one.")
         _try_folder(self.folder)
 
-    def publication(self, **known: Any) -> Publication:
-        """Make the publication part of the manifest; `known` are the fields that come from the ledger."""
+    def publication(self, **ledger_fields: Any) -> Publication:
+        """Make the publication part of the manifest; `ledger_fields` are the fields that come from the ledger."""
         return Publication(
             name=self.name,
             curator=self.curator,
             description=self.description,
             region=self.region,
             intended_use=self.intended_use,
-            **known,
+            **ledger_fields,
         )
 
 
 def _try_folder(folder: Path) -> None:
-    """Try to make the temporary folder that a release is first written into, and remove it again.
+    """Make the temporary folder that a release is first written into, as a trial, and remove it again.
 
     Raises:
         SettingError: the folder cannot be made, for example because its name is too long.
@@ -159,4 +159,4 @@ def _try_folder(folder: Path) -> None:
     except ValueError:  # a null character or a lone surrogate in the name
         reason = "not a name"
     if reason is not None:
-        raise SettingError(f"The release's folder cannot be made ({reason}): choose another name or place.")
+        raise SettingError(f"The release's folder cannot be made ({reason}): choose another name or parent folder.")

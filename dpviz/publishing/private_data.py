@@ -1,4 +1,4 @@
-"""Read what a configuration names: the public domain or regions, the private data, and fingerprints for the ledger."""
+"""Read the inputs that a configuration names: the public domain or regions, and the private data with their fingerprints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dpviz.publishing.config import DataConfig, RegionsPart
 
 _FILE = b"file"
-_PIECE = 2**22
+_PIECE_BYTES = 2**22
 _READERS = min(4, os.cpu_count() or 1)
 _UNWATCHED = Progress()
 
@@ -44,8 +44,8 @@ _UNWATCHED = Progress()
 def fingerprints_of(data: PointCounts | Flows, content: bytes | None = None, *, files: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Compute the fingerprints by which the ledger recognises data: of the content of each file, and of the counts themselves.
 
-    Where files have fingerprints, the counts get none in two cases: if each person's records were bounded by a random choice, since the
-    counts then differ each time, and if there is no record, since all empty data would be taken for the same.
+    If files have fingerprints, the counts get no fingerprint in two cases: if each person's records were bounded by a random choice,
+    since the counts then differ each time; and if there is no record, since all empty data would have the same fingerprint.
 
     Args:
         data: the private counts.
@@ -56,9 +56,9 @@ def fingerprints_of(data: PointCounts | Flows, content: bytes | None = None, *, 
         Hex digests (SHA-256), at least one. They are for the ledger, which stores them keyed, and must never be shown.
     """
     enforced = data.enforced if isinstance(data, Flows) else data.unit == "person"
-    marks = [*files] if content is None else [*files, content_fingerprint(content)]
-    telling = len(data.count) > 0 and not enforced
-    return tuple([*marks, _counts_fingerprint(data)] if telling or not marks else marks)
+    fingerprints = [*files] if content is None else [*files, content_fingerprint(content)]
+    counts_identify = len(data.count) > 0 and not enforced
+    return tuple([*fingerprints, _counts_fingerprint(data)] if counts_identify or not fingerprints else fingerprints)
 
 
 def content_fingerprint(content: bytes) -> str:
@@ -79,13 +79,13 @@ def file_fingerprints(paths: Sequence[Path], watch: Progress = _UNWATCHED) -> tu
         InputError: a file cannot be read.
         DpvizError: the reading was cancelled.
     """
-    whole, done, one_by_one = max(sum(path.stat().st_size for path in paths), 1), 0, threading.Lock()
+    total, finished, lock = max(sum(path.stat().st_size for path in paths), 1), 0, threading.Lock()
 
     def step(size: int) -> None:
-        nonlocal done
-        with one_by_one:
-            done += size
-            watch.at(done / whole)
+        nonlocal finished
+        with lock:
+            finished += size
+            watch.at(finished / total)
 
     with ThreadPoolExecutor(_READERS) as readers:
         try:
@@ -99,7 +99,7 @@ def _file_fingerprint(path: Path, step: Callable[[int], None]) -> str:
 
     def read() -> None:
         with path.open("rb") as file:
-            while piece := file.read(_PIECE):
+            while piece := file.read(_PIECE_BYTES):
                 digest.update(piece)
                 step(len(piece))
 
@@ -124,35 +124,35 @@ PrivateData = PointCounts | Flows
 PublicFrame = Domain | tuple[Regions, Regions]
 UNWATCHED = Progress()
 _LIMITS = Limits()
-_MARKS_SHARE = 0.2
-_MADE_UP = np.int64(10_000)  # made-up records per cell: enough to pass the thresholds of mechanisms
+_FINGERPRINTS_SHARE = 0.2
+_MADE_UP_RECORDS = np.int64(10_000)  # made-up records per cell: enough to pass the thresholds of mechanisms
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedData:
-    """Data that were read. PRIVATE.
+    """The result of reading data: counts, fingerprints and notes. PRIVATE.
 
     Attributes:
         data: the private counts.
-        marks: fingerprints of the data; never shown.
+        fingerprints: fingerprints of the data; never shown.
         engine: the engine that counted the data; None for a sample.
-        of_files: those of `marks` that are fingerprints of files.
+        of_files: those of `fingerprints` that are fingerprints of files.
         notes: sentences about the files, for the curator only.
     """
 
     data: PrivateData
-    marks: tuple[str, ...]
+    fingerprints: tuple[str, ...]
     engine: str | None = None
     of_files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Opened({self.data!r})"
+        return f"OpenedData({self.data!r})"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountRequest:
-    """How files are to be counted.
+    """The frame, columns, rules and engine for counting files.
 
     Attributes:
         frame: the public domain, or the public regions of origins and destinations.
@@ -183,13 +183,13 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
         return config.domain.domain() if config.domain else SAMPLES[config.data.sample or ""].domain
     if config.regions is None:
         return None
-    regions = _regions(config.regions, config.base)
-    return regions, regions if config.destinations is None else _regions(config.destinations, config.base)
+    regions = _read_regions(config.regions, config.base)
+    return regions, regions if config.destinations is None else _read_regions(config.destinations, config.base)
 
 
-def _regions(part: RegionsPart, base: Path) -> Regions:
-    found = read_regions(placed(base, part.file), levels=part.levels or None, names=part.names or None, crs=part.crs)
-    return found.grouped(part.prefixes) if part.prefixes else found
+def _read_regions(part: RegionsPart, base: Path) -> Regions:
+    regions = read_regions(placed(base, part.file), levels=part.levels or None, names=part.names or None, crs=part.crs)
+    return regions.grouped(part.prefixes) if part.prefixes else regions
 
 
 def placed(base: Path, text: str) -> Path:
@@ -236,9 +236,9 @@ def open_data(
     """
     part = config.data
     if part.sample is not None:
-        data = load_sample(part.sample, domain=_domain(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
-        return OpenedData(data=data, marks=(_sample_fingerprint(part), *fingerprints_of(data)))
-    found = find_files(resolve_sources(config))
+        data = load_sample(part.sample, domain=_domain_or_none(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
+        return OpenedData(data=data, fingerprints=(_sample_fingerprint(part), *fingerprints_of(data)))
+    files = find_files(resolve_sources(config))
     request = CountRequest(
         frame=frame,  # type: ignore[arg-type]
         options={**part.options(), "bad_rows": bad_rows},
@@ -246,7 +246,7 @@ def open_data(
         scheduler=scheduler,
         may_be_empty=part.may_be_empty,
     )
-    return count_files(found, request, watch)
+    return count_files(files, request, watch)
 
 
 def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWATCHED) -> OpenedData:
@@ -265,11 +265,11 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
     paths, sources = found.paths or (), list(found.sources)
     before = file_stamps(paths)
     with_rows = [path for path, rowless in zip(paths, found.rowless, strict=False) if not rowless]
-    marks = file_fingerprints(with_rows, replace(watch, progress=_part_progress(watch, 0.0, _MARKS_SHARE)))
+    of_files_with_rows = file_fingerprints(with_rows, replace(watch, progress=_part_progress(watch, 0.0, _FINGERPRINTS_SHARE)))
     arguments: dict[str, Any] = {**request.options, "engine": engine}
     if request.scheduler is not None:
         arguments |= {"address": request.scheduler.address, "insecure_address": request.scheduler.insecure}
-    arguments |= {"progress": _part_progress(watch, _MARKS_SHARE, 1.0), "cancel": watch.cancel}
+    arguments |= {"progress": _part_progress(watch, _FINGERPRINTS_SHARE, 1.0), "cancel": watch.cancel}
     if isinstance(request.frame, tuple):
         data: PrivateData = read_flows(sources, regions=request.frame[0], destinations=request.frame[1], **arguments)
     else:
@@ -279,7 +279,9 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
     if not request.may_be_empty:
         refuse_empty_data(data)
     notes = tuple(describe_copies(found)) if request.options.get("bad_rows") == "drop" else ()
-    return OpenedData(data=data, marks=fingerprints_of(data, files=marks), engine=engine, of_files=marks, notes=notes)
+    return OpenedData(
+        data=data, fingerprints=fingerprints_of(data, files=of_files_with_rows), engine=engine, of_files=of_files_with_rows, notes=notes
+    )
 
 
 def refuse_empty_data(data: PrivateData) -> None:
@@ -289,27 +291,27 @@ def refuse_empty_data(data: PrivateData) -> None:
     or expects data without records, declares `may_be_empty`, and this check is not made.
 
     Raises:
-        InputError: there is no record; the text says why, as far as the reason is known.
+        InputError: there is no record; the text names the likeliest reason.
     """
     if data.count.any():
         return
     trips = isinstance(data, Flows)
     if not data.dropped:
-        why = "There is no record: do the files have rows after their headers?"
+        reason = "There is no record: do the files have rows after their headers?"
     elif data.outside < data.dropped:
-        why = "No record can be used: all are unreadable, or lie outside."
+        reason = "No record can be used: all are unreadable, or lie outside."
     elif trips:
-        why = "No trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
+        reason = "No trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
     else:
-        why = (
+        reason = (
             "No record lies in the domain: are the coordinates and the bounds both in the units of their CRS (degrees, or metres), is"
             " it the right CRS, are x and y swapped?"
         )
-    raise InputError(f"{why} Nothing was spent. If data without records are right, write may_be_empty = true under [data].")
+    raise InputError(f"{reason} Nothing was spent. If data without records are right, write may_be_empty = true under [data].")
 
 
 def file_stamps(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
-    """Return path, size in bytes and time of the last change of each file; as long as they stay the same, so does the content.
+    """Return path, size in bytes and time of the last change of each file; while these are equal, the content counts as unchanged.
 
     Raises:
         InputError: a file does not exist any more.
@@ -322,17 +324,17 @@ def file_stamps(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
 
 def _part_progress(watch: Progress, start: float, end: float) -> Callable[[float], object] | None:
     """Make a function that reports the progress of a part of the work as progress of the whole, from `start` to `end`."""
-    tell = watch.progress
-    return None if tell is None else lambda done: tell(start + (end - start) * done)
+    report = watch.progress
+    return None if report is None else lambda share: report(start + (end - start) * share)
 
 
 def left_out(data: PrivateData) -> str:
-    """Say how many records were left out when the data were read, and why. CURATOR ONLY. "" if none were left out."""
+    """Write how many records were left out when the data were read, and why; "" if there are none. CURATOR ONLY."""
     if not data.dropped:
         return ""
     unknown = "in no region" if isinstance(data, Flows) else "outside the domain"
     parts = [(data.outside, unknown), (data.bad, "unreadable"), (data.over, "over the bound")]
-    reasons = ", ".join(f"{number:,} {why}" for number, why in parts if number)
+    reasons = ", ".join(f"{number:,} {reason}" for number, reason in parts if number)
     return f"left out {data.dropped:,}: {reasons}." if reasons else f"left out {data.dropped:,}."
 
 
@@ -341,7 +343,7 @@ def _sample_fingerprint(part: Any) -> str:
     return hashlib.sha256(repr(("sample", part.sample, part.size if part.is_points else None)).encode()).hexdigest()
 
 
-def _domain(frame: PublicFrame | None) -> Domain | None:
+def _domain_or_none(frame: PublicFrame | None) -> Domain | None:
     return frame if isinstance(frame, Domain) else None
 
 
@@ -350,22 +352,22 @@ def made_up(data: PrivateData) -> PrivateData:
     empty = without_records(data)
     if isinstance(empty, Flows):
         ends = empty.ends.size(empty.ends.depth)
-        pair = _spread(empty.regions.size(empty.regions.depth) * ends)
+        pair = _evenly_spaced(empty.regions.size(empty.regions.depth) * ends)
         origin, destination = (pair // ends).astype(np.int32), (pair % ends).astype(np.int32)
-        return replace(empty, origin=origin, destination=destination, count=np.full(len(pair), _MADE_UP))
-    cell = _spread(empty.domain.side**2)
+        return replace(empty, origin=origin, destination=destination, count=np.full(len(pair), _MADE_UP_RECORDS))
+    cell = _evenly_spaced(empty.domain.side**2)
     row, column = (cell // empty.domain.side).astype(np.int32), (cell % empty.domain.side).astype(np.int32)
-    return replace(empty, column=column, row=row, count=np.full(len(cell), _MADE_UP))
+    return replace(empty, column=column, row=row, count=np.full(len(cell), _MADE_UP_RECORDS))
 
 
-def _spread(size: int) -> NDArray[np.int64]:
+def _evenly_spaced(size: int) -> NDArray[np.int64]:
     """Return up to 1,000 whole numbers below `size`, evenly spaced."""
     return np.unique(np.linspace(0, size - 1, min(size, 1000)).astype(np.int64))
 
 
 def without_records(data: PrivateData) -> PrivateData:
-    """Drop all records; domain or regions, unit and bounds stay. The result is public."""
-    place, count = np.zeros(0, np.int32), np.zeros(0, np.int64)
+    """Return the data without any record; domain or regions, unit and bounds are unchanged. The result is public."""
+    no_indices, count = np.zeros(0, np.int32), np.zeros(0, np.int64)
     if isinstance(data, Flows):
-        return replace(data, origin=place, destination=place, count=count, dropped=0, outside=0, bad=0, over=0, notes=())
-    return replace(data, column=place, row=place, count=count, dropped=0, outside=0, bad=0, over=0)
+        return replace(data, origin=no_indices, destination=no_indices, count=count, dropped=0, outside=0, bad=0, over=0, notes=())
+    return replace(data, column=no_indices, row=no_indices, count=count, dropped=0, outside=0, bad=0, over=0)

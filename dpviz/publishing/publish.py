@@ -1,4 +1,4 @@
-"""Publish a release, for command line and app: check all that is public, pay, make the release, describe it, write the files."""
+"""Publish a release, for command line and app: check all public inputs, pay, make the release, describe it, write the files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _NEW_VERSION = (
 def publish(order: Order, words: PublicationTexts, ledger: Ledger, *, say: Say = lambda _: None) -> Published:
     """Pay for a release, make it with entropy of the operating system, and write it with manifest and report.
 
-    All that is public is checked, and the publication is rehearsed on made-up records, before anything is spent. From payment until
+    Before anything is spent, all public inputs are checked, and the publication is rehearsed on made-up records. From payment until
     publication the release is kept on the disk, beside the ledger: after a crash or a failure `kept.recover` reads it back.
 
     Args:
@@ -76,36 +76,36 @@ def draw(order: Order, ledger: Ledger, *, words: PublicationTexts | None = None,
         order: the private data, mechanism, budget and account.
         ledger: counts the budget before the release is made; a refused order leaves no entry.
         words: the curator's texts, for a release that will be published: publication is rehearsed before anything is spent, and the
-            release is kept on the disk until it is published. None for a release that is only looked at.
+            release is kept on the disk until it is published. None for a release that is only shown.
         say: called with each line of progress.
 
     Raises:
         DpvizError: as `publish`.
     """
     terms = check_order(order, ledger)
-    known, definition = _known(order, ledger), unit_definition(order)
-    joins = known is not None and ledger.find_by_fingerprints(order.marks) is None
+    account_before, definition = _find_account(order, ledger), unit_definition(order)
+    joins = account_before is not None and ledger.find_by_fingerprints(order.fingerprints) is None
     if words is not None:
         rehearse(order, words, unit_definition=definition)
     account, entry = _pay(order, ledger, terms, "draw" if words is None else "release")
-    lines = [_NEW_VERSION.format(name=account.name)] * joins + _payment_lines(order, known, account)
+    lines = [_NEW_VERSION.format(name=account.name)] * joins + _payment_lines(order, account_before, account)
 
-    def made() -> PaidRelease:
+    def make_paid_release() -> PaidRelease:
         for line in lines:
             say(line)
         release = _make_release(order, account, definition)
         kept = None if words is None else _keep_on_disk(release, account, entry, (ledger, say))
         return PaidRelease(release=release, account=account, entry=entry.id, kept=kept)
 
-    return call_after_payment(account.name, entry.id, made)
+    return call_after_payment(account.name, entry.id, make_paid_release)
 
 
-def _payment_lines(order: Order, known: Account | None, account: Account) -> list[str]:
+def _payment_lines(order: Order, account_before: Account | None, account: Account) -> list[str]:
     """Write the lines that the curator sees after payment: the account, and what is left of its cap."""
     lines = []
     if account.name != order.dataset:
         lines.append(f"The ledger knows these data as {account.name!r}: this draw counts there.")
-    if known is not None and known.terms.person is None and account.terms.person is not None:
+    if account_before is not None and account_before.terms.person is None and account.terms.person is not None:
         lines.append(
             f"The ledger had not noted what a person of {account.name!r} is: from now on {account.terms.person_text}."
             " What its earlier draws spent stays spent."
@@ -114,15 +114,15 @@ def _payment_lines(order: Order, known: Account | None, account: Account) -> lis
 
 
 def _make_release(order: Order, account: Account, definition: str) -> Release | FlowRelease:
-    """Make the release with entropy of the operating system, and check that it costs and protects what the account says."""
+    """Make the release with entropy of the operating system, and check that its receipt agrees with the order and the account."""
     release: Release | FlowRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
     _check_price(release.receipt, order)
-    _check_promise(release.receipt, account.terms)
+    _check_protection(release.receipt, account.terms)
     return with_unit_definition(release, definition)
 
 
 def _keep_on_disk(release: Release | FlowRelease, account: Account, entry: Entry, how: tuple[Ledger, Say]) -> Path | None:
-    """Keep the release on the disk, and return its folder. If that fails, say so and return None: the release is then in memory only."""
+    """Keep the release on the disk, and return its folder. If that fails, print a message and return None: it is then only in memory."""
     ledger, say = how
     try:
         return keep(release, account, entry, ledger)
@@ -135,7 +135,9 @@ def _keep_on_disk(release: Release | FlowRelease, account: Account, entry: Entry
 def _pay(order: Order, ledger: Ledger, terms: Terms, purpose: str) -> tuple[Account, Entry]:
     key, contributions = order.mechanism.key, order.data.contributions
     try:
-        return ledger.pay(order.dataset, order.marks, terms, order.budget, mechanism=key, purpose=purpose, contributions=contributions)
+        return ledger.pay(
+            order.dataset, order.fingerprints, terms, order.budget, mechanism=key, purpose=purpose, contributions=contributions
+        )
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted while the draw was paid for: nothing was drawn; dpviz ledger show says what counts.") from None
 
@@ -172,75 +174,75 @@ def write(paid: PaidRelease, words: PublicationTexts, ledger: Ledger, *, say: Sa
     say("Writing the report and the files.")
     files = {REPORT: report_html(paid.release, manifest, formats=words.formats)}
 
-    def into(folder: Path) -> Path:
-        def put() -> None:
+    def write_into(folder: Path) -> Path:
+        def write_and_note() -> None:
             write_release(paid.release, folder, manifest, formats=words.formats, files=files)
             ledger.published(paid.entry, release_id)
 
-        _write_and_note(put, folder, release_id)
+        _write_and_note(write_and_note, folder, release_id)
         return folder
 
-    folder = _write_or_rescue(into, words.folder, say) if rescue else into(words.folder)
+    folder = _write_or_rescue(write_into, words.folder, say) if rescue else write_into(words.folder)
     if paid.kept is not None and folder == words.folder:  # a release in a temporary folder stays kept
         discard(paid.kept)
     return Published(folder=folder, manifest=manifest, account=account)
 
 
-def _write_and_note(put: Callable[[], None], folder: Path, release_id: str) -> None:
-    """Call `put`, which writes the files and notes the publication in the ledger.
+def _write_and_note(write_files: Callable[[], None], folder: Path, release_id: str) -> None:
+    """Call `write_files`, which writes the files and notes the publication in the ledger.
 
     Raises:
         NotNotedError: the files are written, but the ledger could not note the publication.
-        DpvizError: `put` failed before the files were written.
-        KeyboardInterrupt: `put` was interrupted. If the files are written by then, the text says so.
+        DpvizError: `write_files` failed before the files were written.
+        KeyboardInterrupt: `write_files` was interrupted. If the files are written by then, the text says so.
     """
-    failed: BaseException
+    failure: BaseException
     try:
-        return put()
+        return write_files()
     except (KeyboardInterrupt, Exception) as error:
-        if not _is_there(folder, release_id):
+        if not _is_written(folder, release_id):
             raise
-        failed = error
+        failure = error
     published = f"Published in {folder}; the ledger could not note it."
-    if isinstance(failed, KeyboardInterrupt):
+    if isinstance(failure, KeyboardInterrupt):
         raise KeyboardInterrupt(f"Interrupted. {published}")
-    raise NotNotedError(f"{published} {failed}" if isinstance(failed, DpvizError) else published)
+    raise NotNotedError(f"{published} {failure}" if isinstance(failure, DpvizError) else published)
 
 
 class NotNotedError(RefusedError):
     """The release is published, but the ledger could not note the publication."""
 
 
-def _is_there(folder: Path, release_id: str) -> bool:
+def _is_written(folder: Path, release_id: str) -> bool:
     try:
         return bool(json.loads((folder / MANIFEST).read_bytes())["identity"]["release_id"] == release_id)
     except (OSError, ValueError, LookupError, TypeError):
         return False
 
 
-def _write_or_rescue(into: Callable[[Path], Path], folder: Path, say: Say) -> Path:
+def _write_or_rescue(write_into: Callable[[Path], Path], folder: Path, say: Say) -> Path:
     """Write the release into its folder, or into a temporary one if that fails; return the folder.
 
     Raises:
         DpvizError: neither folder can be written; the text says why the first could not.
     """
     try:
-        return into(folder)
+        return write_into(folder)
     except NotNotedError:
         raise
     except DpvizError as error:
-        failed, around = error, None
+        failure, parent = error, None
     try:
-        around = Path(tempfile.mkdtemp(prefix="dpviz-"))
-        found = into(around / "release")
+        parent = Path(tempfile.mkdtemp(prefix="dpviz-"))
+        rescued = write_into(parent / "release")
     except (DpvizError, OSError) as error:
-        failed = error if isinstance(error, NotNotedError) else failed
+        failure = error if isinstance(error, NotNotedError) else failure
     else:
-        say(f"{failed} It is in {found} instead: move it from there, temporary folders do not last.")
-        return found
-    if around is not None and not isinstance(failed, NotNotedError):
-        _remove_empty(around)
-    raise failed.with_traceback(None) from None
+        say(f"{failure} It is in {rescued} instead: move it from there, temporary folders do not last.")
+        return rescued
+    if parent is not None and not isinstance(failure, NotNotedError):
+        _remove_empty(parent)
+    raise failure.with_traceback(None) from None
 
 
 def _remove_empty(folder: Path) -> None:
@@ -250,7 +252,7 @@ def _remove_empty(folder: Path) -> None:
 
 
 def check_order(order: Order, ledger: Ledger) -> Terms:
-    """Check all that is public about an order, and return the terms of its account; nothing is spent or written.
+    """Check everything public about an order, and return the terms of its account; nothing is spent or written.
 
     The mechanism runs once without records, so that unsuitable settings, domains, regions or budgets fail now. Its receipt says what it
     protects and what it costs.
@@ -264,25 +266,27 @@ def check_order(order: Order, ledger: Ledger) -> Terms:
     if not order.mechanism.private:
         raise RefusedError("NOT PRIVATE: this is a reference that shows what privacy costs; it is never run on private data.")
     order.mechanism.check_data(order.data)
-    rehearsed = dry_run(order.mechanism, order.data, order.budget)
-    receipt = rehearsed.receipt
+    release = dry_run(order.mechanism, order.data, order.budget)
+    receipt = release.receipt
     _check_price(receipt, order)
-    check_describable(rehearsed)
+    check_describable(release)
     cap = order.cap
     if cap is None:
-        known = _known(order, ledger)
-        if known is None:
+        account = _find_account(order, ledger)
+        if account is None:
             raise BudgetError("These data are new to the ledger: give a cap, the most that may ever be spent on them.")
-        cap = known.terms.cap
+        cap = account.terms.cap
     person = order.person if receipt.unit == "person" else ""
     terms = Terms(unit=receipt.unit, neighbours=receipt.neighbours, cap=cap, person=person)
     terms.cost(order.budget)
     return terms
 
 
-def _known(order: Order, ledger: Ledger) -> Account | None:
+def _find_account(order: Order, ledger: Ledger) -> Account | None:
     """Find the account of the data by their fingerprints or by name; None if there is none yet."""
-    return ledger.find_by_fingerprints(order.marks) or next((each for each in ledger.accounts() if each.name == order.dataset), None)
+    return ledger.find_by_fingerprints(order.fingerprints) or next(
+        (account for account in ledger.accounts() if account.name == order.dataset), None
+    )
 
 
 def _check_price(receipt: Receipt, order: Order) -> None:
@@ -293,7 +297,7 @@ def _check_price(receipt: Receipt, order: Order) -> None:
         raise RefusedError("The mechanism's receipt states another number of records per unit than the data have; nothing is published.")
 
 
-def _check_promise(receipt: Receipt, terms: Terms) -> None:
+def _check_protection(receipt: Receipt, terms: Terms) -> None:
     """Refuse a release whose receipt states another unit or other neighbours than the account, whose terms come from the dry run."""
     if (receipt.unit, receipt.neighbours) != (terms.unit, terms.neighbours):
         raise RefusedError("The mechanism's receipt protects something else than that of its dry run; nothing is published.")
@@ -312,18 +316,18 @@ def call_after_payment(dataset: str, entry: int, work: Callable[[], T], *, kept:
         kept: folder in which the release is kept; None if it is not kept on the disk.
     """
     spent = f"The budget is spent: draw {entry} of {dataset!r} is counted in the ledger, since noise may have been drawn."
-    saved = spent
+    spent_and_kept = spent
     if kept is not None:
-        saved = f"{spent} Its release is kept beside the ledger: dpviz release CONFIG --paid {entry} publishes it."
-    failed: BaseException
+        spent_and_kept = f"{spent} Its release is kept beside the ledger: dpviz release CONFIG --paid {entry} publishes it."
+    failure: BaseException
     try:
         return work()
     except DpvizError as error:
-        failed = error if spent in str(error) else type(error)(f"{error} {spent if isinstance(error, NotNotedError) else saved}")
+        failure = error if spent in str(error) else type(error)(f"{error} {spent if isinstance(error, NotNotedError) else spent_and_kept}")
     except KeyboardInterrupt as error:
-        failed = KeyboardInterrupt(f"{error}" if str(error) else f"Interrupted: nothing was published. {saved}")
+        failure = KeyboardInterrupt(f"{error}" if str(error) else f"Interrupted: nothing was published. {spent_and_kept}")
     except MemoryError:
-        failed = DpvizError(f"There is not enough memory. {saved}")
+        failure = DpvizError(f"There is not enough memory. {spent_and_kept}")
     except Exception as error:  # noqa: BLE001
-        failed = DpvizError(f"The draw failed ({type(error).__name__}). {saved}")
-    raise failed
+        failure = DpvizError(f"The draw failed ({type(error).__name__}). {spent_and_kept}")
+    raise failure

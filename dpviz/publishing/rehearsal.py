@@ -18,8 +18,8 @@ SEED = 1
 def rehearse(order: Order, words: PublicationTexts, *, unit_definition: str = "") -> None:
     """Make release, manifest and report from no records and from made-up ones; nothing is spent, written or returned.
 
-    So public inputs that make the report fail (names of regions, settings, the curator's texts) make it fail before payment. The
-    private records are not used.
+    So public inputs with which the report cannot be made (names of regions, settings, the curator's texts) raise an error before
+    payment. The private records are not used.
 
     Args:
         order: for the release.
@@ -31,7 +31,7 @@ def rehearse(order: Order, words: PublicationTexts, *, unit_definition: str = ""
     """
     from dpviz.view.report import check_reportable  # noqa: PLC0415  (loading its templates is slow, and `draw` does not need them)
 
-    publication, failed = words.publication(draws=1, truth_seen=False), ""
+    publication, error_name = words.publication(draws=1, truth_seen=False), ""
     for data in (without_records(order.data), made_up(order.data)):
         release = with_unit_definition(order.mechanism.release(data, order.budget, Entropy.seeded(SEED)), unit_definition)
         manifest = check_describable(release, publication)
@@ -40,10 +40,10 @@ def rehearse(order: Order, words: PublicationTexts, *, unit_definition: str = ""
         except DpvizError:
             raise
         except Exception as error:  # noqa: BLE001  (any error of the template or a map)
-            failed = type(error).__name__
+            error_name = type(error).__name__
             break
-    if failed:
-        raise DpvizError(f"The report of such a release cannot be made ({failed}): nothing was drawn or spent.")
+    if error_name:
+        raise DpvizError(f"The report of such a release cannot be made ({error_name}): nothing was released or spent.")
 
 
 def with_unit_definition(release: Release | FlowRelease, unit_definition: str) -> Release | FlowRelease:

@@ -50,9 +50,9 @@ class VariedPart(MechanismPart):
             if name in self.settings:
                 raise SettingError(f"[mechanism.vary] {name[:40]} is also under [mechanism.settings]: leave one out.")
         lists = [[(name, tuple(value) if isinstance(value, list) else value) for value in values] for name, values in self.vary.items()]
-        for chosen in itertools.islice(itertools.product(*lists), MOST_RUNS + 1):
-            words = [self.label or self.key, *(f"{name}={_value_text(value)}" for name, value in chosen)]
-            yield " ".join(words), MechanismPart(key=self.key, settings={**self.settings, **dict(chosen)})
+        for combination in itertools.islice(itertools.product(*lists), MOST_RUNS + 1):
+            words = [self.label or self.key, *(f"{name}={_value_text(value)}" for name, value in combination)]
+            yield " ".join(words), MechanismPart(key=self.key, settings={**self.settings, **dict(combination)})
 
 
 def _value_text(value: object) -> str:
@@ -91,15 +91,15 @@ class StudyConfig(DataConfig):
         Raises:
             SettingError: as `MechanismPart.built`, or two mechanisms with equal labels.
         """
-        made: dict[str, AnyMechanism] = {}
+        mechanisms: dict[str, AnyMechanism] = {}
         for part in self.mechanisms:
-            for label, plain in part.variants():
-                if label in made:
+            for label, variant in part.variants():
+                if label in mechanisms:
                     raise SettingError(f"Two mechanisms are called {label[:80]!r}: give one another label.")
-                made[label] = plain.built(self.data.family, references=True)
-                if len(made) > MOST_RUNS:
+                mechanisms[label] = variant.built(self.data.family, references=True)
+                if len(mechanisms) > MOST_RUNS:
                     raise SettingError(f"There are more than {MOST_RUNS:,} combinations of settings.")
-        return made
+        return mechanisms
 
     def opened(self, watch: Progress = UNWATCHED, scheduler: Scheduler | None = None) -> OpenedData:
         """Check the mechanisms and read the data.
@@ -121,8 +121,8 @@ class StudyConfig(DataConfig):
             DpvizError: mechanisms that do not fit the domain or the regions.
         """
         mechanisms = self.built()
-        own = {each.name for each in fields(Study)} - {"data", "public", "mechanisms"}
-        return Study(data=data, public=True, mechanisms=mechanisms, **{name: getattr(self, name) for name in own})
+        names = {item.name for item in fields(Study)} - {"data", "public", "mechanisms"}
+        return Study(data=data, public=True, mechanisms=mechanisms, **{name: getattr(self, name) for name in names})
 
 
 def read_study(path: Path) -> StudyConfig:
@@ -136,17 +136,17 @@ def read_study(path: Path) -> StudyConfig:
     return study_from(read_file(path), base=path.parent)
 
 
-def study_from(found: dict[str, Any], *, base: Path = Path()) -> StudyConfig:
+def study_from(tables: dict[str, Any], *, base: Path = Path()) -> StudyConfig:
     """Build the configuration of a study from its tables. Raises the errors of `read_study`."""
-    plain = {each.name: str(each.type) for each in fields(StudyConfig)}
-    plain = {name: kind for name, kind in plain.items() if name not in (*PARTS, "mechanisms", "base")}
-    check_keys(found, {**plain, "mechanism": None, **PARTS}, "A comparison's configuration")
-    if missing := [name for name in ("epsilons", "data", "mechanism") if name not in found]:
+    kinds = {item.name: str(item.type) for item in fields(StudyConfig)}
+    kinds = {name: kind for name, kind in kinds.items() if name not in (*PARTS, "mechanisms", "base")}
+    check_keys(tables, {**kinds, "mechanism": None, **PARTS}, "A comparison's configuration")
+    if missing := [name for name in ("epsilons", "data", "mechanism") if name not in tables]:
         raise SettingError(f"The configuration lacks {', '.join(missing)}.")
-    listed = found["mechanism"]
-    if not isinstance(listed, list):
+    mechanism_tables = tables["mechanism"]
+    if not isinstance(mechanism_tables, list):
         raise SettingError("Mechanisms are compared one by one: write [[mechanism]] with double brackets.")
-    parts = {name: table_of(kind, found[name], f"[{name}]") for name, kind in PARTS.items() if name in found}
-    values = {name: value_of(kind, found[name], name) for name, kind in plain.items() if name in found}
-    mechanisms = tuple(table_of(VariedPart, each, "[[mechanism]]") for each in listed)
+    parts = {name: table_of(kind, tables[name], f"[{name}]") for name, kind in PARTS.items() if name in tables}
+    values = {name: value_of(kind, tables[name], name) for name, kind in kinds.items() if name in tables}
+    mechanisms = tuple(table_of(VariedPart, item, "[[mechanism]]") for item in mechanism_tables)
     return replace(StudyConfig(**parts, **values, mechanisms=mechanisms), base=base)

@@ -1,4 +1,4 @@
-"""TOML tables as frozen dataclasses: a field declares a key once; keys and values are checked when they are read."""
+"""TOML tables as frozen dataclasses: each field declares a key and the type of its value, by which tables are checked."""
 
 from __future__ import annotations
 
@@ -49,144 +49,144 @@ def read_file(path: Path) -> dict[str, Any]:
     raise InputError(f"The configuration is not TOML{f': see line {line[1]}' if line else ''}.")
 
 
-def table_of(kind: type[T], found: object, where: str) -> T:
+def table_of(kind: type[T], table: object, where: str) -> T:
     """Convert a table to the dataclass that declares its keys.
 
     Args:
         kind: a keyword-only dataclass; annotations of fields declare the allowed values, fields with defaults are optional.
-        found: the table.
+        table: the table.
         where: name of the table in messages, such as "[data]".
 
     Raises:
         SettingError: an unknown key (the text lists the known ones), a missing key, or a value of the wrong kind.
         RefusedError: a seed, where none is allowed.
     """
-    found = tables(found, where)
-    declared = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
-    check_keys(found, declared, where)
-    for name, each in declared.items():
-        if each.default is MISSING and each.default_factory is MISSING and name not in found:
+    table = tables(table, where)
+    declared_fields = {item.name: item for item in fields(kind)}  # type: ignore[arg-type]
+    check_keys(table, declared_fields, where)
+    for name, item in declared_fields.items():
+        if item.default is MISSING and item.default_factory is MISSING and name not in table:
             raise SettingError(f"{where} lacks {name}.")
-    read = {name: value_of(str(declared[name].type), value, f"{where} {name}") for name, value in found.items()}
-    return kind(**read)
+    values = {name: value_of(str(declared_fields[name].type), value, f"{where} {name}") for name, value in table.items()}
+    return kind(**values)
 
 
-def check_keys(found: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
+def check_keys(table: Mapping[str, Any], known: Mapping[str, Any], table_name: str) -> None:
     """Refuse unknown keys. For a seed and for a scheduler's address the text says why they are not allowed.
 
     Args:
-        found: the table.
+        table: the table.
         known: the known keys.
-        where: name of the table in messages.
+        table_name: name of the table in messages.
 
     Raises:
         SettingError: an unknown key.
         RefusedError: a seed.
     """
-    for name in found:
+    for name in table:
         if name not in known:
             if name == "seed":
                 raise RefusedError(SEED_REFUSED)
             if name == "address":
                 raise SettingError(ADDRESS_REFUSED)
-            raise SettingError(f"{where} has no key {name[:40]!r}; it knows {', '.join(known)}.")
+            raise SettingError(f"{table_name} has no key {name[:40]!r}; it knows {', '.join(known)}.")
 
 
-def tables(found: object, where: str) -> dict[str, Any]:
-    """Check that `found` is a table, and return it.
+def tables(table: object, table_name: str) -> dict[str, Any]:
+    """Check that `table` is a table, and return it.
 
     Raises:
-        SettingError: `found` is not a table.
+        SettingError: `table` is not a table.
     """
-    if not isinstance(found, dict):
-        raise SettingError(f"{where} must be a table.")
-    return found
+    if not isinstance(table, dict):
+        raise SettingError(f"{table_name} must be a table.")
+    return table
 
 
-def value_of(kind: str, value: object, what: str) -> Any:
+def value_of(kind: str, value: object, name: str) -> Any:
     """Check a value against an annotation and convert it.
 
     Args:
         kind: the annotation as text: str, int, float, bool, Fraction, tuple[...] or dict[...] of these, or Any; " | None" is ignored,
             and "str | tuple[str, ...]" takes one text or a list of texts.
         value: value from the table.
-        what: name of the value in messages.
+        name: name of the value in messages.
 
     Raises:
         SettingError: the value is of another kind.
     """
-    plain = kind.removesuffix(" | None")
-    one, _, several = plain.partition(" | ")
-    if several:
-        plain = several if isinstance(value, list) else one
-    if plain.startswith("tuple["):
-        inner = plain.removeprefix("tuple[").removesuffix("]").partition(",")[0]
+    kind_name = kind.removesuffix(" | None")
+    single, _, list_kind = kind_name.partition(" | ")
+    if list_kind:
+        kind_name = list_kind if isinstance(value, list) else single
+    if kind_name.startswith("tuple["):
+        inner = kind_name.removeprefix("tuple[").removesuffix("]").partition(",")[0]
         if not isinstance(value, list):
-            raise SettingError(f"{what} must be a list.")
-        return tuple(value_of(inner, each, f"Each of {what}") for each in value)
-    if plain.startswith("dict["):
-        inner = plain.removesuffix("]").partition(", ")[2]
-        return {name: value_of(inner, each, f"{what}.{name[:40]}") for name, each in tables(value, what).items()}
-    return _READ[plain](value, what)
+            raise SettingError(f"{name} must be a list.")
+        return tuple(value_of(inner, item, f"Each of {name}") for item in value)
+    if kind_name.startswith("dict["):
+        inner = kind_name.removesuffix("]").partition(", ")[2]
+        return {key: value_of(inner, item, f"{name}.{key[:40]}") for key, item in tables(value, name).items()}
+    return _READERS[kind_name](value, name)
 
 
-def _text(value: object, what: str) -> str:
+def _read_text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise SettingError(f"{what} must be a text in quotes.")
+        raise SettingError(f"{name} must be a text in quotes.")
     if len(value) > MOST_TEXT:
-        raise SettingError(f"{what} must be at most {MOST_TEXT:,} characters long.")
+        raise SettingError(f"{name} must be at most {MOST_TEXT:,} characters long.")
     return value
 
 
-def _integer(value: object, what: str) -> int:
+def _read_integer(value: object, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise SettingError(f"{what} must be a whole number.")
+        raise SettingError(f"{name} must be a whole number.")
     return value
 
 
-def _real(value: object, what: str) -> float:
+def _read_real(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise SettingError(f"{what} must be a finite number.")
+        raise SettingError(f"{name} must be a finite number.")
     return float(value)
 
 
-def _boolean(value: object, what: str) -> bool:
+def _read_boolean(value: object, name: str) -> bool:
     if not isinstance(value, bool):
-        raise SettingError(f"{what} must be true or false.")
+        raise SettingError(f"{name} must be true or false.")
     return value
 
 
-def _exact(value: object, what: str) -> Fraction:
+def _read_fraction(value: object, name: str) -> Fraction:
     """Read an exact fraction: 0.1 is one tenth, and texts such as "1/3" are allowed."""
     if not isinstance(value, str | int | float):
-        raise BudgetError(f"{what} must be a number.")
-    return exact(value, what)
+        raise BudgetError(f"{name} must be a number.")
+    return exact(value, name)
 
 
-def _anything(value: object, what: str) -> Any:  # noqa: ARG001
-    """Pass on a setting of any kind, which the mechanism checks later; lists become tuples."""
+def _read_any(value: object, name: str) -> Any:  # noqa: ARG001
+    """Return a setting of any kind unchanged, since the mechanism checks it later; lists become tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 
-_READ: dict[str, Callable[[object, str], Any]] = {
-    "str": _text,
-    "int": _integer,
-    "float": _real,
-    "bool": _boolean,
-    "Fraction": _exact,
-    "Any": _anything,
+_READERS: dict[str, Callable[[object, str], Any]] = {
+    "str": _read_text,
+    "int": _read_integer,
+    "float": _read_real,
+    "bool": _read_boolean,
+    "Fraction": _read_fraction,
+    "Any": _read_any,
 }
 
 
 def to_table(part: Any) -> dict[str, Any]:
     """Convert a dataclass to a TOML table; fields with their default values are left out."""
-    written = {}
-    for each in fields(part):
-        value = getattr(part, each.name)
-        default = each.default if each.default_factory is MISSING else each.default_factory()
+    table = {}
+    for item in fields(part):
+        value = getattr(part, item.name)
+        default = item.default if item.default_factory is MISSING else item.default_factory()
         if value is not None and (value != default or type(value) is not type(default)):
-            written[each.name] = to_value(value)
-    return written
+            table[item.name] = to_value(value)
+    return table
 
 
 def to_value(value: object) -> Any:
@@ -196,9 +196,9 @@ def to_value(value: object) -> Any:
             return int(value)
         return float(value) if Fraction(repr(float(value))) == value else str(value)
     if isinstance(value, tuple | list):
-        return [to_value(each) for each in value]
+        return [to_value(item) for item in value]
     if isinstance(value, dict):
-        return {name: to_value(each) for name, each in value.items() if each is not None}
+        return {name: to_value(item) for name, item in value.items() if item is not None}
     return value
 
 

@@ -65,7 +65,7 @@ MOST_MEMBERS = 256
 MOST_BYTES = 4 * 2**30
 LITTER = (".DS_Store", "Thumbs.db")
 """Files that file managers leave in folders. They are not part of a release and never read."""
-_AT_ONCE = 2**20
+_BYTES_PER_READ = 2**20
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -103,7 +103,7 @@ class Members:
         """Compute SHA-256 and size in bytes of a file. The file is read in pieces, and not beyond `MOST_BYTES`."""
         digest, size = hashlib.sha256(), 0
         with self.open(name) as file:
-            while size <= MOST_BYTES and (part := file.read(_AT_ONCE)):
+            while size <= MOST_BYTES and (part := file.read(_BYTES_PER_READ)):
                 digest.update(part)
                 size += len(part)
         return digest.hexdigest(), size
@@ -122,16 +122,16 @@ def refuse_all_errors(rule: str, read: Callable[[], T]) -> T:
         The result of `read`.
 
     Raises:
-        InputError: `read` failed. An `InputError` is passed on. The text of another error of dpviz is added to the rule. The text of
-            any other error is left out.
+        InputError: `read` failed. An `InputError` of `read` is raised again. For another error of dpviz, its text follows the rule. For
+            any other error, the text is left out.
     """
     error = InputError(rule)
     try:
         return read()
-    except InputError as own:
-        error = own
-    except DpvizError as own:
-        error = InputError(f"{rule} {own}")
+    except InputError as refusal:
+        error = refusal
+    except DpvizError as refusal:
+        error = InputError(f"{rule} {refusal}")
     except Exception:  # noqa: BLE001, S110  (libraries document no common root)
         pass
     raise error
@@ -151,13 +151,13 @@ def open_members(source: Source) -> Iterator[Members]:
         InputError: no such folder or file; not a zip archive; too many or too large members; or members that are not plain files.
     """
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-        yield _checked(refuse_all_errors("The folder cannot be read.", lambda: _folder(Path(source))))
+        yield _check_limits(refuse_all_errors("The folder cannot be read.", lambda: _list_folder(Path(source))))
         return
-    with refuse_all_errors("The file is not a zip archive, or it cannot be read.", lambda: _archive(source)) as archive:
-        yield _checked(refuse_all_errors("The zip archive cannot be read.", lambda: _zip(archive)))
+    with refuse_all_errors("The file is not a zip archive, or it cannot be read.", lambda: _open_archive(source)) as archive:
+        yield _check_limits(refuse_all_errors("The zip archive cannot be read.", lambda: _list_archive(archive)))
 
 
-def _archive(source: Source) -> zipfile.ZipFile:
+def _open_archive(source: Source) -> zipfile.ZipFile:
     if isinstance(source, str | os.PathLike):
         if not Path(source).is_file():
             raise InputError("A release is a folder, or a zip of one: there is no such folder or file.")
@@ -168,7 +168,7 @@ def _archive(source: Source) -> zipfile.ZipFile:
     return zipfile.ZipFile(io.BytesIO(content))
 
 
-def _folder(folder: Path) -> Members:
+def _list_folder(folder: Path) -> Members:
     sizes = {}
     for path in (path for path in folder.iterdir() if path.name not in LITTER):
         if path.is_symlink() or not path.is_file():
@@ -177,7 +177,7 @@ def _folder(folder: Path) -> Members:
     return Members(sizes, lambda name: (folder / name).open("rb"))
 
 
-def _zip(archive: zipfile.ZipFile) -> Members:
+def _list_archive(archive: zipfile.ZipFile) -> Members:
     members = [member for member in archive.infolist() if not member.is_dir() and PurePosixPath(member.filename).name not in LITTER]
     for member in members:
         _check_member(member)
@@ -202,7 +202,7 @@ def _check_member(member: zipfile.ZipInfo) -> None:
         raise InputError("The archive is compressed in an unusual way; zip it with the ordinary method (deflate).")
 
 
-def _checked(members: Members) -> Members:
+def _check_limits(members: Members) -> Members:
     if len(members.sizes) > MOST_MEMBERS:
         raise InputError(f"The release has more files than the limit of {MOST_MEMBERS:,}.")
     if sum(members.sizes.values()) > MOST_BYTES:
@@ -233,7 +233,7 @@ def write_release(
     Args:
         release: of points or trips, with noise from the operating system's entropy.
         folder: path of the new folder. It must not exist; its parent must.
-        manifest: as `describe` gave it for this release.
+        manifest: the result of `describe` for this release.
         formats: some of "geoparquet", "geojson" and "csv". A release can only be read back if "geoparquet" is among them.
         files: additional files by name, such as {"report.html": b"..."}.
 
@@ -259,20 +259,20 @@ def write_release(
     ['levels.csv', 'levels.parquet', 'manifest.json', 'manifest.schema.json', 'partitions.csv', 'partitions.parquet']
     """
     release.refuse_unpublishable()
-    target, extra = Path(folder), dict(files or {})
-    _check(release, manifest, tuple(formats), extra)
-    if os.path.lexists(target):
+    new_folder, extra = Path(folder), dict(files or {})
+    _check_arguments(release, manifest, tuple(formats), extra)
+    if os.path.lexists(new_folder):
         raise SettingError("The folder for the release exists already; releases are never overwritten. Choose another one.")
     plan = point_files(release, tuple(formats)) if isinstance(release, Release) else trip_files(release, tuple(formats))
-    write_whole(target, lambda fresh: _fill(fresh, plan, manifest, extra))
-    return target
+    write_whole(new_folder, lambda temporary: _write_files(temporary, plan, manifest, extra))
+    return new_folder
 
 
 def zip_release(folder: str | os.PathLike[str]) -> bytes:
     """Pack a release's folder into a zip archive. The same folder always gives the same bytes.
 
     Args:
-        folder: as `write_release` made it.
+        folder: path of a folder that `write_release` made.
 
     Returns:
         The content of the archive, which `read_release` also reads.
@@ -303,8 +303,8 @@ def zip_release(folder: str | os.PathLike[str]) -> bytes:
 
 def seal(manifest: Facts) -> str:
     """Compute the SHA-256 of a manifest without its seal, as JSON with sorted names and no spaces, in hex."""
-    rest = {name: value for name, value in manifest.items() if name != "seal"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    unsealed = {name: value for name, value in manifest.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(unsealed, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def partial_beside(target: Path) -> Path:
@@ -322,20 +322,20 @@ def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
     Raises:
         DpvizError: writing failed; nothing is left behind.
     """
-    fresh = partial_beside(target)
+    temporary = partial_beside(target)
     reason = None
     try:
-        fresh.mkdir()
-        fill(fresh)
-        for path in sorted(fresh.iterdir()):
+        temporary.mkdir()
+        fill(temporary)
+        for path in sorted(temporary.iterdir()):
             _sync(path)
-        _sync(fresh)
-        fresh.rename(target)
+        _sync(temporary)
+        temporary.rename(target)
         _sync(target.parent)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "unknown reason"
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
     if reason is not None:
         raise DpvizError(f"The release could not be written ({reason}).")
 
@@ -351,47 +351,47 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _check(release: Release | FlowRelease, manifest: Facts, formats: tuple[str, ...], extra: Facts) -> None:
+def _check_arguments(release: Release | FlowRelease, manifest: Facts, formats: tuple[str, ...], extra: Facts) -> None:
     if not formats or not set(formats) <= set(FORMATS):
         raise SettingError(f"The formats of a release are some of {', '.join(FORMATS)}.")
     for name, content in extra.items():
         if not isinstance(name, str) or not FILE_NAME.fullmatch(name) or name in (MANIFEST, SCHEMA):
-            raise SettingError("A further file of a release needs a plain name: letters, digits, dots, underscores and hyphens.")
+            raise SettingError("An additional file of a release needs a plain name: letters, digits, dots, underscores and hyphens.")
         if not isinstance(content, bytes):
-            raise SettingError("A further file of a release must be given as bytes.")
+            raise SettingError("The content of an additional file of a release must be bytes.")
     if not isinstance(manifest, dict) or any(manifest.get(name) != value for name, value in facts_of(release).items()):
-        raise SettingError("The manifest is not that of this release; make it with describe(release, publication).")
+        raise SettingError("The manifest belongs to another release; make one with describe(release, publication).")
 
 
-def _fill(fresh: Path, plan: Plan, manifest: Facts, extra: dict[str, bytes]) -> None:
-    listed = []
+def _write_files(folder: Path, plan: Plan, manifest: Facts, extra: dict[str, bytes]) -> None:
+    entries = []
     for member in plan:
         if isinstance(member, Member):
-            member.write(fresh / member.name)
-            listed.append(_entry(fresh / member.name, member.format, member.about))
+            member.write(folder / member.name)
+            entries.append(_describe_file(folder / member.name, member.format, member.about))
     for name, content in ({SCHEMA: SCHEMA_FILE.read_bytes()} | extra).items():
-        if (fresh / name).exists():
-            raise SettingError("A further file of a release has the name of one of its own files.")
-        (fresh / name).write_bytes(content)
-        about = "What every field of the manifest means." if name == SCHEMA else "For people, made with the release."
-        listed.append(_entry(fresh / name, _EXTRA_FORMATS.get(Path(name).suffix, "other"), about))
-    left_out = [{"name": each.name, "reason": each.reason} for each in plan if not isinstance(each, Member)]
-    whole = {**manifest, "files": listed, "left_out": left_out}
-    whole["seal"] = seal(whole)
-    broken = first_violation(whole)
-    if broken is not None:
-        raise SettingError(f"The manifest breaks its schema at {broken}; make it with describe(release, publication).")
-    (fresh / MANIFEST).write_bytes(manifest_bytes(whole))
+        if (folder / name).exists():
+            raise SettingError("An additional file has the name of one of the release's own files; rename it.")
+        (folder / name).write_bytes(content)
+        purpose = "What every field of the manifest means." if name == SCHEMA else "For people, made with the release."
+        entries.append(_describe_file(folder / name, _EXTRA_FORMATS.get(Path(name).suffix, "other"), purpose))
+    left_out = [{"name": member.name, "reason": member.reason} for member in plan if not isinstance(member, Member)]
+    complete = {**manifest, "files": entries, "left_out": left_out}
+    complete["seal"] = seal(complete)
+    violation = first_violation(complete)
+    if violation is not None:
+        raise SettingError(f"The manifest breaks its schema at {violation}; make it with describe(release, publication).")
+    (folder / MANIFEST).write_bytes(manifest_bytes(complete))
 
 
-def _entry(path: Path, kind: str, about: str) -> Facts:
+def _describe_file(path: Path, format_name: str, purpose: str) -> Facts:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"name": path.name, "format": kind, "about": about, "bytes": path.stat().st_size, "sha256": digest}
+    return {"name": path.name, "format": format_name, "about": purpose, "bytes": path.stat().st_size, "sha256": digest}
 
 
 MOST_MANIFEST_BYTES = 16 * 2**20
-_NOT_WHOLE = "The release's tables and its manifest do not fit together: they were not written by dpviz, or by another version."
+_MISMATCH = "The release's tables and its manifest do not fit together: they were not written by dpviz, or by another version."
 
 
 def read_release(source: Source) -> Release | FlowRelease:
@@ -416,11 +416,11 @@ def read_release(source: Source) -> Release | FlowRelease:
     dpviz.errors.InputError: A release is a folder, or a zip of one: there is no such folder or file.
     """
     with open_members(source) as members:
-        manifest = _manifest(members)
-        tables = {name: refuse_all_errors(_NOT_WHOLE, partial(_table, members, manifest, name)) for name in _needed(manifest)}
-        release = refuse_all_errors(_NOT_WHOLE, lambda: _release(manifest, tables))
-        refuse_all_errors(_NOT_WHOLE, partial(_check_main, tables, release))
-    contradicted = refuse_all_errors(_NOT_WHOLE, partial(_find_contradiction, manifest, release))
+        manifest = _read_checked_manifest(members)
+        tables = {name: refuse_all_errors(_MISMATCH, partial(_read_table, members, manifest, name)) for name in _tables_to_read(manifest)}
+        release = refuse_all_errors(_MISMATCH, lambda: _rebuild_release(manifest, tables))
+        refuse_all_errors(_MISMATCH, partial(_check_main, tables, release))
+    contradicted = refuse_all_errors(_MISMATCH, partial(_find_contradiction, manifest, release))
     if contradicted is not None:
         raise InputError(f"The manifest contradicts the release that it describes, at {contradicted}: it was changed, or made up.")
     return release
@@ -443,18 +443,19 @@ def read_manifest(source: Source) -> Facts:
     dpviz.errors.InputError: A release is a folder, or a zip of one: there is no such folder or file.
     """
     with open_members(source) as members:
-        return _manifest(members)
+        return _read_checked_manifest(members)
 
 
-def _manifest(members: Members) -> Facts:
+def _read_checked_manifest(members: Members) -> Facts:
     text = refuse_all_errors("The manifest cannot be read.", lambda: members.read(MANIFEST, MOST_MANIFEST_BYTES))
     manifest: Facts = refuse_all_errors(
-        "The manifest is not JSON.", lambda: json.loads(text.decode(), object_pairs_hook=_refuse_duplicates, parse_constant=_no_constant)
+        "The manifest is not JSON.",
+        lambda: json.loads(text.decode(), object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant),
     )
     version = _known_version(manifest)
-    broken = refuse_all_errors("The manifest breaks its schema.", lambda: first_violation(manifest, version))
-    if broken is not None:
-        raise InputError(f"The manifest breaks its schema at {broken}.")
+    violation = refuse_all_errors("The manifest breaks its schema.", lambda: first_violation(manifest, version))
+    if violation is not None:
+        raise InputError(f"The manifest breaks its schema at {violation}.")
     if manifest["seal"] != seal(manifest):
         raise InputError("The manifest was changed after the release was written: its seal does not fit.")
     _check_files(members, manifest["files"])
@@ -462,7 +463,7 @@ def _manifest(members: Members) -> Facts:
 
 
 def _known_version(manifest: Any) -> str:
-    """Return the version of a manifest's schema, or today's if none is stated, so that the check by that schema reports what is missing."""
+    """Return the version of a manifest's schema; today's if none is stated, whose check then reports the missing field."""
     identity = manifest.get("identity") if isinstance(manifest, dict) else None
     version = identity.get("schema_version") if isinstance(identity, dict) else None
     if not isinstance(version, str):
@@ -475,24 +476,24 @@ def _known_version(manifest: Any) -> str:
     return version
 
 
-def _check_files(members: Members, listed: list[Facts]) -> None:
-    names = [entry["name"] for entry in listed]
+def _check_files(members: Members, entries: list[Facts]) -> None:
+    names = [entry["name"] for entry in entries]
     if len(set(names)) < len(names) or MANIFEST in names:
         raise InputError("The manifest lists a file twice.")
-    strangers = sorted(set(members.sizes) - {MANIFEST, *names})
-    if strangers:
-        shown = "; ".join(repr(name[:60]) for name in strangers[:3])
-        raise InputError(f"The release has files that its manifest does not list: {shown}. Remove them.")
-    for entry in listed:
+    unlisted = sorted(set(members.sizes) - {MANIFEST, *names})
+    if unlisted:
+        names_shown = "; ".join(repr(name[:60]) for name in unlisted[:3])
+        raise InputError(f"The release has files that its manifest does not list: {names_shown}. Remove them.")
+    for entry in entries:
         if entry["name"] not in members.sizes:
             raise InputError(f"The release's {entry['name']} is missing.")
-        found = refuse_all_errors(f"The release's {entry['name']} cannot be read.", partial(members.digest, entry["name"]))
-        if found != (entry["sha256"], entry["bytes"]):
+        digest = refuse_all_errors(f"The release's {entry['name']} cannot be read.", partial(members.digest, entry["name"]))
+        if digest != (entry["sha256"], entry["bytes"]):
             raise InputError(f"The release's {entry['name']} was changed after it was written: its SHA-256 does not fit.")
 
 
-def _needed(manifest: Facts) -> list[str]:
-    """List the tables to read: those that hold the release, and (but for older releases) the main table, which is compared with them."""
+def _tables_to_read(manifest: Facts) -> list[str]:
+    """List the tables to read: those that store the release and, except in older releases, the main table, which is compared with them."""
     contents = manifest["contents"]
     main = [] if is_older(manifest) else [TABLE if contents["kind"] == POINTS else FLOWS]
     if contents["kind"] == POINTS:
@@ -505,7 +506,7 @@ def _needed(manifest: Facts) -> list[str]:
     return names
 
 
-def _table(members: Members, manifest: Facts, name: str) -> Any:
+def _read_table(members: Members, manifest: Facts, name: str) -> Any:
     content = pa.BufferReader(in_arrow_memory(members.read(stored_name(manifest, name), MOST_BYTES)))
     file = pq.ParquetFile(content)
     if sum(file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)) > MOST_BYTES:
@@ -517,14 +518,14 @@ def _table(members: Members, manifest: Facts, name: str) -> Any:
 
 
 def _check_main(tables: dict[str, Any], release: Release | FlowRelease) -> None:
-    """Raise an error unless the main table has the release's finest counts. Older releases have no main table but that of all levels."""
+    """Raise an error unless the main table has the release's finest counts. Older releases only have the table of all levels."""
     name, rows = (TABLE, finest_counts(release)) if isinstance(release, Release) else (FLOWS, finest_trips(release))
-    found = tables.get(name, rows)
-    if not set(rows.column_names) <= set(found.column_names) or not found.select(rows.column_names).equals(rows):
+    table = tables.get(name, rows)
+    if not set(rows.column_names) <= set(table.column_names) or not table.select(rows.column_names).equals(rows):
         raise InputError(f"The release's {name} has other counts than its tables of all levels.")
 
 
-def _release(manifest: Facts, tables: dict[str, Any]) -> Release | FlowRelease:
+def _rebuild_release(manifest: Facts, tables: dict[str, Any]) -> Release | FlowRelease:
     contents, steps = manifest["contents"], tuple(manifest["post_processing"])
     receipt = receipt_of(manifest["privacy"], manifest["accounting"])
     if contents["kind"] == POINTS:
@@ -538,7 +539,7 @@ def _find_contradiction(manifest: Facts, release: Release | FlowRelease) -> str 
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}
     if is_older(manifest):
         facts = restrict_to_stated(facts, stated)
-    return next((name for name, fact in facts.items() if not _equal_up_to_rounding(fact, stated[name])), None)
+    return next((name for name, value in facts.items() if not _equal_up_to_rounding(value, stated[name])), None)
 
 
 def _equal_up_to_rounding(one: Any, other: Any) -> bool:
@@ -554,9 +555,9 @@ def _equal_up_to_rounding(one: Any, other: Any) -> bool:
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> Facts:
     if len({name for name, _ in pairs}) < len(pairs):
-        raise InputError("The manifest has a name twice.")
+        raise InputError("The manifest has the same field twice.")
     return dict(pairs)
 
 
-def _no_constant(_: str) -> None:
+def _refuse_constant(_: str) -> None:
     raise InputError("The manifest has a number that is not finite.")

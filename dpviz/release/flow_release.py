@@ -103,7 +103,7 @@ class FlowRelease:
         tree: the public tree of pairs.
         stages: T + 1 stages, the pair of roots first.
         receipt: how the budget was spent.
-        steps: the post-processing steps, in order, in words.
+        steps: descriptions of the post-processing steps, in order.
         simulation: True if the noise came from a seed: not private, and never written as a publication.
         every_pair: True if a measured stage measured all pairs, including empty ones; False if only the children of released nodes.
         approximate: why the stated standard deviations are only approximate; None if they are exact.
@@ -185,25 +185,25 @@ class FlowRelease:
             DomainError: no such stage.
         """
         origin_level, destination_level = self.tree.levels(stage)
-        at = self.stages[stage]
-        order = np.lexsort((at.destination, at.origin))
+        released = self.stages[stage]
+        order = np.lexsort((released.destination, released.origin))
         columns: dict[str, Any] = {
-            "origin": self.tree.origins.ids_of(origin_level)[at.origin[order]],
-            "destination": self.tree.destinations.ids_of(destination_level)[at.destination[order]],
-            "count": at.count[order],
+            "origin": self.tree.origins.ids_of(origin_level)[released.origin[order]],
+            "destination": self.tree.destinations.ids_of(destination_level)[released.destination[order]],
+            "count": released.count[order],
         }
         if spread:
             stddev = self.stddev(stage)[order]
-            columns["count_noisy"], columns["stddev"] = at.noisy[order], stddev
-            columns["ci_low"], columns["ci_high"] = interval(at.noisy[order], stddev)
+            columns["count_noisy"], columns["stddev"] = released.noisy[order], stddev
+            columns["ci_low"], columns["ci_high"] = interval(released.noisy[order], stddev)
         return pd.DataFrame({**columns, "status": np.full(len(order), self.status, object)})
 
     def stddev(self, stage: int) -> Floats:
         """Return (k,) standard deviations of the noise on the counts of a stage (0 to T), in trips, in the order of `stages[stage]`."""
-        at = self.stages[stage]
-        if np.isfinite(at.variance):
-            return np.full(len(at.count), np.sqrt(at.variance))
-        return np.sqrt(self._variance(self.tree.levels(stage), at.origin, at.destination))
+        released = self.stages[stage]
+        if np.isfinite(released.variance):
+            return np.full(len(released.count), np.sqrt(released.variance))
+        return np.sqrt(self._variance(self.tree.levels(stage), released.origin, released.destination))
 
     @overload
     def answer(
@@ -232,10 +232,10 @@ class FlowRelease:
         Raises:
             DomainError: unknown ids or levels, or lengths that differ.
         """
-        chosen = (self.depth, self.depth) if levels is None else levels
-        if not isinstance(chosen, tuple | list) or len(chosen) != 2:
+        level_pair = (self.depth, self.depth) if levels is None else levels
+        if not isinstance(level_pair, tuple | list) or len(level_pair) != 2:
             raise DomainError("levels must be a pair: that of the origins and that of the destinations.")
-        a, b = self._level("origin", chosen[0]), self._level("destination", chosen[1])
+        a, b = self._level("origin", level_pair[0]), self._level("destination", level_pair[1])
         origin, destination = np.atleast_1d(np.asarray(origins, object)), np.atleast_1d(np.asarray(destinations, object))
         if origin.shape != destination.shape or origin.ndim != 1:
             raise DomainError("origins and destinations must be lists of the same length.")
@@ -259,7 +259,7 @@ class FlowRelease:
             if self.across is not None and only_leaves:
                 self._sums[key] = self._from_across(self.across, destination_level)
             else:
-                self._sums[key] = self._summed(stage, key, self.stages[stage].count)
+                self._sums[key] = self._sum_pairs(stage, key, self.stages[stage].count)
         return self._sums[key]
 
     def inconsistencies(self) -> pd.DataFrame:
@@ -270,16 +270,16 @@ class FlowRelease:
             differ), largest_gap (in trips) and status.
         """
         rows = []
-        for stage, at in enumerate(self.stages[:-1]):
-            below = self._summed(stage + 1, self.tree.levels(stage), self.stages[stage + 1].count)
-            gap = np.abs(at.count - below.at(at.origin, at.destination))
-            own = self._summed(stage, self.tree.levels(stage), at.count)
-            missing_above = np.abs(below.count[own.at(below.origin, below.destination) == 0])
+        for stage, released in enumerate(self.stages[:-1]):
+            below = self._sum_pairs(stage + 1, self.tree.levels(stage), self.stages[stage + 1].count)
+            gap = np.abs(released.count - below.at(released.origin, released.destination))
+            sums_here = self._sum_pairs(stage, self.tree.levels(stage), released.count)
+            missing_above = np.abs(below.count[sums_here.at(below.origin, below.destination) == 0])
             rows.append(
                 {
                     "stage": stage,
                     "between": self.tree.title(stage),
-                    "pairs": len(at.count),
+                    "pairs": len(released.count),
                     "mismatches": int((gap > 0).sum() + (missing_above > 0).sum()),
                     "largest_gap": int(max(gap.max(initial=0), missing_above.max(initial=0))),
                     "status": self.status,
@@ -292,7 +292,7 @@ class FlowRelease:
         return {}
 
     @cached_property
-    def _measured(self) -> dict[tuple[int, int, int], PairSums]:
+    def _measured_counts(self) -> dict[tuple[int, int, int], PairSums]:
         return {}
 
     def _level(self, side: str, level: Level) -> int:
@@ -308,27 +308,27 @@ class FlowRelease:
         destination = self.tree.destinations.ancestors(level, self.depth - 1)[across.destination]
         return pair_sums(across.origin, destination, across.count, self.tree.destinations.size(level))
 
-    def _summed(self, stage: int, levels: tuple[int, int], weight: Integers) -> PairSums:
+    def _sum_pairs(self, stage: int, levels: tuple[int, int], weight: Integers) -> PairSums:
         """Add up the weights of a stage's nodes per pair of regions of two levels that are not finer than the stage."""
-        at, (a, b) = self.stages[stage], self.tree.levels(stage)
-        origin = self.tree.origins.ancestors(levels[0], a)[at.origin]
-        destination = self.tree.destinations.ancestors(levels[1], b)[at.destination]
+        released, (a, b) = self.stages[stage], self.tree.levels(stage)
+        origin = self.tree.origins.ancestors(levels[0], a)[released.origin]
+        destination = self.tree.destinations.ancestors(levels[1], b)[released.destination]
         return pair_sums(origin, destination, weight, self.tree.destinations.size(levels[1]))
 
     def _variance(self, levels: tuple[int, int], u: Places, v: Places) -> Floats:
-        """Compute (q,) variances of answers from the best single stage: its noise variance times the number of its counts added up.
+        """Compute (q,) variances of answers by the stage with the smallest one: its noise variance times how many of its counts are summed.
 
-        If no stage measured a number inside the pair, since everything coarser was dropped, the result is the variance of one number.
+        If no stage measured a number inside the pair, since all coarser pairs were dropped, the result is the variance of one number.
         """
         best, single = np.full(len(u), np.inf), np.inf
-        for stage, at in enumerate(self.stages):
-            if np.isfinite(at.variance) and _refines(self.tree.levels(stage), levels):
-                measured = self._measured_in(stage, levels, u, v)
-                best, single = np.where(measured > 0, np.minimum(best, at.variance * measured), best), min(single, at.variance)
+        for stage, released in enumerate(self.stages):
+            if np.isfinite(released.variance) and _refines(self.tree.levels(stage), levels):
+                measured = self._count_measured(stage, levels, u, v)
+                best, single = np.where(measured > 0, np.minimum(best, released.variance * measured), best), min(single, released.variance)
         return np.where(np.isfinite(best), best, single)
 
-    def _measured_in(self, stage: int, levels: tuple[int, int], u: Places, v: Places) -> Integers:
-        """Count the (q,) numbers that a stage measured between origins u and destinations v, which are regions of two given levels."""
+    def _count_measured(self, stage: int, levels: tuple[int, int], u: Places, v: Places) -> Integers:
+        """Count (q,) how many numbers a stage measured between origins u and destinations v, which are regions of two levels."""
         a, b = self.tree.levels(stage)
         if stage == 0 or self.every_pair:
             inside = self.tree.origins.ancestors(levels[0], a), self.tree.destinations.ancestors(levels[1], b)
@@ -336,23 +336,23 @@ class FlowRelease:
             return np.asarray(counts, np.int64)
         above, only_released = self.tree.levels(stage - 1), self.stages[stage].measured == len(self.stages[stage].count)
         common = levels if only_released else (min(levels[0], above[0]), min(levels[1], above[1]))
-        if (stage, *levels) not in self._measured:
+        if (stage, *levels) not in self._measured_counts:
             ones = np.ones(len(self.stages[stage].count), np.int64)
-            known = (stage, levels, ones) if only_released else (stage - 1, common, self._children_in(stage, levels))
-            self._measured[(stage, *levels)] = self._summed(*known)
-        at = self.tree.origins.ancestors(common[0], levels[0])[u], self.tree.destinations.ancestors(common[1], levels[1])[v]
-        return self._measured[(stage, *levels)].at(*at)
+            arguments = (stage, levels, ones) if only_released else (stage - 1, common, self._count_children_in_pair(stage, levels))
+            self._measured_counts[(stage, *levels)] = self._sum_pairs(*arguments)
+        pair = self.tree.origins.ancestors(common[0], levels[0])[u], self.tree.destinations.ancestors(common[1], levels[1])[v]
+        return self._measured_counts[(stage, *levels)].at(*pair)
 
-    def _children_in(self, stage: int, levels: tuple[int, int]) -> Integers:
-        """Count how many children of each of the (nodes of stage - 1,) nodes lie in one pair of regions of two levels.
+    def _count_children_in_pair(self, stage: int, levels: tuple[int, int]) -> Integers:
+        """Count (n,) how many children of each of the n nodes of stage - 1 lie in the same pair of regions of two levels.
 
-        One child does if the side that the stage refines is coarser, one stage above, than these levels; otherwise all children do.
+        If the side that the stage refines is coarser in stage - 1 than in these levels, this is one child; otherwise it is all children.
         """
         above, side = self.tree.levels(stage - 1), 0 if self.tree.refined_side(stage) == "origin" else 1
-        at = self.stages[stage - 1]
+        released = self.stages[stage - 1]
         if above[side] < levels[side]:
-            return np.ones(len(at.count), np.int64)
-        regions, index = (self.tree.origins, at.origin) if side == 0 else (self.tree.destinations, at.destination)
+            return np.ones(len(released.count), np.int64)
+        regions, index = (self.tree.origins, released.origin) if side == 0 else (self.tree.destinations, released.destination)
         return np.diff(regions.first_child(above[side]))[index]
 
 
@@ -371,4 +371,5 @@ def interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:
 
 
 def _refines(finer: tuple[int, int], coarser: tuple[int, int]) -> bool:
+    """Return whether both levels of a pair are at least as fine as those of another pair."""
     return finer[0] >= coarser[0] and finer[1] >= coarser[1]

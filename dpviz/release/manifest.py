@@ -38,7 +38,7 @@ from dpviz.release.verdict import verdict_facts
 from dpviz.space.regions import Regions
 from dpviz.space.tree import Tree
 
-_COUNTS = {
+_COUNT_COLUMNS = {
     "count": "Released count, after post-processing.",
     "count_noisy": "The count as it was first measured; missing where it was not measured.",
     "stddev": "Standard deviation of the noise in the count.",
@@ -47,10 +47,10 @@ _COUNTS = {
     "reliability": "high: standard deviation up to 12 % of the count; medium: up to 40 %; low: above.",
     "status": "What the release is: the same in every row.",
 }
-_POINTS = {
+_POINT_COLUMNS = {
     "partition_id": "Number of the partition, the same in every table; 0 is the whole domain.",
     "level": "Level of the partition, 0 for the whole domain; one that is not divided stands for itself on all finer levels.",
-    **_COUNTS,
+    **_COUNT_COLUMNS,
     "leaf": "Whether the partition is not divided: these, and no others, are in the main table.",
     "west": "Western bound, in the domain's CRS.",
     "south": "Southern bound.",
@@ -66,14 +66,14 @@ _POINTS = {
     "north_line": "Northern bound.",
     "geometry": "The partition as a polygon.",
 }
-_TRIPS = {
+_TRIP_COLUMNS = {
     "stage": "Stage of the tree of pairs, 0 for the pair of everything.",
     "origin_level": "Level of the origins, 0 for everything.",
     "destination_level": "Level of the destinations, 0 for everything.",
     "origin": "Id of the region where trips begin.",
     "destination": "Id of the region where trips end.",
     "dest": "The same, under the name that flowmap.blue wants.",
-    **_COUNTS,
+    **_COUNT_COLUMNS,
     "level": "Level of the region, 1 for the coarsest.",
     "level_name": "Name of the level.",
     "region_id": "Id of the region.",
@@ -93,8 +93,8 @@ _TRIPS = {
 def columns_of(release: Release | FlowRelease) -> dict[str, str]:
     """Describe the meaning of every column that a table of a release may have, by name."""
     if isinstance(release, FlowRelease):
-        return dict(_TRIPS)
-    columns = dict(_POINTS)
+        return dict(_TRIP_COLUMNS)
+    columns = dict(_POINT_COLUMNS)
     if release.unbiased is not None:
         columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."
     if release.again is not None:
@@ -122,11 +122,11 @@ class Publication:
         name: of the data product.
         curator: the person or institution responsible for it.
         description: what was counted, when and how it was collected; may be "".
-        region: the part of the world that the data product covers, in words.
-        intended_use: what the data product was made for, and what not.
-        draws: the number of draws on this dataset in the ledger, including this one; at least 1.
+        region: name of the part of the world that the data product covers.
+        intended_use: what the data product was made for, and what it is unsuitable for.
+        draws: the number of releases of this dataset in the ledger, this one included; at least 1.
         truth_seen: whether anyone looked at true counts while the settings were chosen.
-        dataset_spent: what was spent on this dataset in all according to the ledger, including this draw, as exact text such as
+        dataset_spent: sum of all budgets spent on this dataset according to the ledger, this release included, as exact text such as
             "epsilon 3/10, delta 1/100000000" or "rho 1/2"; None if no ledger was kept.
         dataset_cap: the cap of the dataset's account, in the same form.
 
@@ -150,19 +150,19 @@ class Publication:
     dataset_cap: str | None = None
 
     def __post_init__(self) -> None:
-        for declared in fields(self):
-            value = getattr(self, declared.name)
-            if declared.type == "str" or (declared.type == "str | None" and value is not None):
-                _check_text(declared.name, value)
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.type == "str" or (item.type == "str | None" and value is not None):
+                _check_text(item.name, value)
         for name in ("dataset_spent", "dataset_cap"):
             _check_amount(name, getattr(self, name))
         for name in ("name", "curator"):
             if not getattr(self, name).strip():
                 raise SettingError(f"The publication's {name} must not be blank: readers must know what this is and whom to ask.")
         if isinstance(self.draws, bool) or not isinstance(self.draws, int) or self.draws < 1:
-            raise SettingError("The publication's draws must be a whole number of at least 1: the release itself is a draw.")
+            raise SettingError("The publication's draws must be a whole number of at least 1, since this release counts, too.")
         if not isinstance(self.truth_seen, bool):
-            raise SettingError("The publication's truth_seen must be True or False: it is a declaration.")
+            raise SettingError("The publication's truth_seen must be True or False.")
 
 
 def _check_amount(name: str, text: str | None) -> None:
@@ -182,7 +182,7 @@ def _check_text(name: str, value: object) -> None:
 Facts = dict[str, Any]
 
 PURE, APPROX, ZCDP = "pure differential privacy", "approximate differential privacy", "zero-concentrated differential privacy"
-SEQUENTIAL, INSTEAD = "adds to the other steps", "in place of later steps, on paths that end here"
+SEQUENTIAL, REPLACES_LATER = "adds to the other steps", "in place of later steps, on paths that end here"
 COMPOSITION = "The amounts of the steps add up; within a step the counted places are disjoint, so one unit pays once."
 PARTS = ("epsilon", "delta", "rho")
 CURRENCIES = {"ε": "epsilon", "ρ": "rho"}
@@ -233,14 +233,14 @@ def receipt_of(privacy: Facts, accounting: Facts) -> Receipt:
     """
     converted = privacy["converted_rho"]
     return Receipt(
-        total=_budget(privacy),
-        steps=tuple(_step(facts) for facts in accounting["steps"]),
+        total=_read_budget(privacy),
+        steps=tuple(_read_step(facts) for facts in accounting["steps"]),
         unit=privacy["unit"],
         neighbours=privacy["neighbouring_relation"],
         contributions=privacy["contribution_bound"],
         unprotected=tuple(privacy["unprotected"]),
         notes=tuple(accounting["notes"]),
-        converted=None if converted is None else ZcdpBudget(_exact(converted)),
+        converted=None if converted is None else ZcdpBudget(_read_fraction(converted)),
         conversion=privacy["conversion"],
         unit_definition=privacy.get("unit_definition") or "",  # version 1.0 did not state it
     )
@@ -264,8 +264,8 @@ def stated_amount(facts: Facts) -> str:
     >>> stated_amount(ledger_facts("epsilon 3/2, delta 0"))
     'epsilon 1.5'
     """
-    known = {name: facts[name]["decimal"] for name in PARTS if facts[name] is not None}
-    return format_budget(known)
+    amounts = {name: facts[name]["decimal"] for name in PARTS if facts[name] is not None}
+    return format_budget(amounts)
 
 
 def _decimal(value: Fraction) -> float:
@@ -280,14 +280,14 @@ def _budget_facts(budget: Budget) -> Facts:
     return {name: amount(getattr(budget, name, None)) for name in PARTS}
 
 
-def _budget(privacy: Facts) -> Budget:
+def _read_budget(privacy: Facts) -> Budget:
     if privacy["variant"] == ZCDP:
-        return ZcdpBudget(_exact(privacy["rho"]))
-    epsilon = _exact(privacy["epsilon"])
-    return PureBudget(epsilon) if privacy["variant"] == PURE else ApproxBudget(epsilon, _exact(privacy["delta"]))
+        return ZcdpBudget(_read_fraction(privacy["rho"]))
+    epsilon = _read_fraction(privacy["epsilon"])
+    return PureBudget(epsilon) if privacy["variant"] == PURE else ApproxBudget(epsilon, _read_fraction(privacy["delta"]))
 
 
-def _exact(facts: Facts) -> Fraction:
+def _read_fraction(facts: Facts) -> Fraction:
     return Fraction(facts["exact"])
 
 
@@ -301,28 +301,28 @@ def _step_facts(step: Step) -> Facts:
         "noise": step.noise,
         "scale": amount(step.scale),
         "counts": step.counts,
-        "composition": INSTEAD if step.instead else SEQUENTIAL,
+        "composition": REPLACES_LATER if step.replaces_later else SEQUENTIAL,
     }
 
 
-def _step(facts: Facts) -> Step:
+def _read_step(facts: Facts) -> Step:
     return Step(
         purpose=facts["purpose"],
-        amount=_exact(facts["amount"]),
-        sensitivity=_exact(facts["sensitivity"]),
+        amount=_read_fraction(facts["amount"]),
+        sensitivity=_read_fraction(facts["sensitivity"]),
         noise=facts["noise"],
-        scale=_exact(facts["scale"]),
+        scale=_read_fraction(facts["scale"]),
         level=facts["level"],
         counts=facts["counts"],
-        delta=_exact(facts["delta"]),
-        instead=facts["composition"] == INSTEAD,
+        delta=_read_fraction(facts["delta"]),
+        replaces_later=facts["composition"] == REPLACES_LATER,
     )
 
 
 POINTS, TRIPS = "points", "trips"
 INDEPENDENT, LEAST_SQUARES, WAVELET = "independent", "least squares", "wavelet"
 NESTED, GRID, CURVE = "nested rectangles", "one grid", "stretches of a Hilbert curve"
-_HALF = re.compile(r"[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def contents_facts(release: Release | FlowRelease) -> Facts:
@@ -331,20 +331,20 @@ def contents_facts(release: Release | FlowRelease) -> Facts:
     Raises:
         SettingError: a setting, or the name of a region, cannot be written as JSON.
     """
-    about = {
+    facts = {
         "mechanism": release.mechanism,
-        "settings": {name: _written(name, value) for name, value in release.settings.items()},
+        "settings": {name: _to_json(name, value) for name, value in release.settings.items()},
         "approximate": release.approximate,
     }
-    return about | (_points(release) if isinstance(release, Release) else _trips(release))
+    return facts | (_point_contents(release) if isinstance(release, Release) else _trip_contents(release))
 
 
 def settings_of(contents: Facts) -> dict[str, Any]:
     """Read the mechanism's settings that `contents_facts` describes; lists become tuples again."""
-    return {name: _read(value) for name, value in contents["settings"].items()}
+    return {name: _from_json(value) for name, value in contents["settings"].items()}
 
 
-def _points(release: Release) -> Facts:
+def _point_contents(release: Release) -> Facts:
     domain = release.domain
     return {
         "kind": POINTS,
@@ -352,12 +352,12 @@ def _points(release: Release) -> Facts:
         "domain": {"bounds": list(domain.bounds), "crs": domain.crs, "order": domain.order},
         "height": release.height,
         "inside": release.inside,
-        "spread": _spread(release.spread),
-        "tree": _tree(release.tree),
+        "spread": _spread_facts(release.spread),
+        "tree": _tree_facts(release.tree),
     }
 
 
-def _spread(spread: Spread | WaveletSpread | None) -> Facts:
+def _spread_facts(spread: Spread | WaveletSpread | None) -> Facts:
     if spread is None:
         return {"errors": INDEPENDENT}
     if isinstance(spread, WaveletSpread):
@@ -365,53 +365,53 @@ def _spread(spread: Spread | WaveletSpread | None) -> Facts:
     return {"errors": LEAST_SQUARES, "root_variance": spread.root}
 
 
-def _tree(tree: Tree) -> Facts:
+def _tree_facts(tree: Tree) -> Facts:
     shape = CURVE if tree.curve is not None else GRID if tree.lines is not None else NESTED
     return {"shape": shape, "nodes": len(tree), "leaves": len(tree.leaves), "curve_order": None if tree.curve is None else tree.curve.order}
 
 
-def _trips(release: FlowRelease) -> Facts:
+def _trip_contents(release: FlowRelease) -> Facts:
     tree = release.tree
-    same = tree.destinations is tree.origins
+    shared = tree.destinations is tree.origins
     return {
         "kind": TRIPS,
         "columns": columns_of(release),
         "refined_first": tree.first,
         "every_pair": release.every_pair,
         "across": release.across is not None,
-        "origins": _regions(tree.origins),
-        "destinations": None if same else _regions(tree.destinations),
+        "origins": _region_facts(tree.origins),
+        "destinations": None if shared else _region_facts(tree.destinations),
         "stages": [
             {
                 "stage": stage,
                 "between": tree.title(stage),
-                "pairs": len(at.count),
-                "measured": int(at.measured),
-                "variance": float(at.variance) if math.isfinite(at.variance) else None,
+                "pairs": len(counts.count),
+                "measured": int(counts.measured),
+                "variance": float(counts.variance) if math.isfinite(counts.variance) else None,
             }
-            for stage, at in enumerate(release.stages)
+            for stage, counts in enumerate(release.stages)
         ],
     }
 
 
-def _regions(regions: Regions) -> list[Facts]:
+def _region_facts(regions: Regions) -> list[Facts]:
     for texts in (*regions.ids, *regions.names, np.array(regions.levels, object)):
-        if _HALF.search("\n".join(texts)):
+        if _LONE_SURROGATE.search("\n".join(texts)):
             raise SettingError("An id or name of a region has a lone surrogate (half a character), which cannot be written; correct it.")
     shapes = zip(regions.levels, regions.ids, regions.geometry, strict=True)
     return [{"level": name, "regions": len(ids), "shapes": shape is not None} for name, ids, shape in shapes]
 
 
-def _written(name: str, value: Any) -> Any:
+def _to_json(name: str, value: Any) -> Any:
     if isinstance(value, tuple | list):
-        return [_written(name, part) for part in value]
+        return [_to_json(name, part) for part in value]
     if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise SettingError(f"The mechanism's setting {name!r} cannot be written: use texts, finite numbers, True or False, and tuples of them.")
 
 
-def _read(value: Any) -> Any:
-    return tuple(_read(part) for part in value) if isinstance(value, list) else value
+def _from_json(value: Any) -> Any:
+    return tuple(_from_json(part) for part in value) if isinstance(value, list) else value
 
 
 CONFIDENCE = 0.95
@@ -432,10 +432,10 @@ def reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
     Returns:
         (n,) "high" up to 12 %, "medium" up to 40 %, else "low". A count of 0 or less is "low", unless it is exact.
     """
-    found = np.full(len(stddev), len(RELIABILITY), np.int8)
+    grades = np.full(len(stddev), len(RELIABILITY), np.int8)
     for grade, (bound, _) in reversed(list(enumerate(RELIABILITY))):
-        found[stddev <= bound * np.maximum(count, 0)] = grade
-    return pa.DictionaryArray.from_arrays(found, [*(name for _, name in RELIABILITY), LEAST_RELIABLE])
+        grades[stddev <= bound * np.maximum(count, 0)] = grade
+    return pa.DictionaryArray.from_arrays(grades, [*(name for _, name in RELIABILITY), LEAST_RELIABLE])
 
 
 def utility_facts(release: Release | FlowRelease) -> Facts:
@@ -454,7 +454,7 @@ def _point_levels(release: Release) -> list[Facts]:
     levels = []
     for level in range(release.height + 1):
         nodes = release.nodes(level)
-        levels.append(_facts(level, None, release.stddev[nodes], (high - low)[nodes]))
+        levels.append(_level_facts(level, None, release.stddev[nodes], (high - low)[nodes]))
     return levels
 
 
@@ -463,11 +463,11 @@ def _trip_levels(release: FlowRelease) -> list[Facts]:
     for level in range(release.depth + 1):
         stddev = release.stddev(2 * level)
         low, high = interval(release.stages[2 * level].noisy, stddev)
-        levels.append(_facts(level, release.tree.title(2 * level), stddev, high - low))
+        levels.append(_level_facts(level, release.tree.title(2 * level), stddev, high - low))
     return levels
 
 
-def _facts(level: int, between: str | None, stddev: Floats, width: Floats) -> Facts:
+def _level_facts(level: int, between: str | None, stddev: Floats, width: Floats) -> Facts:
     return {
         "level": level,
         "between": between,
@@ -480,8 +480,8 @@ def _facts(level: int, between: str | None, stddev: Floats, width: Floats) -> Fa
 
 def _quantile(values: Floats, share: float) -> float | None:
     """Compute a quantile; None if there are no values or the quantile is not finite."""
-    found = float(np.quantile(values, share)) if len(values) else np.nan
-    return found if np.isfinite(found) else None
+    value = float(np.quantile(values, share)) if len(values) else np.nan
+    return value if np.isfinite(value) else None
 
 
 SCHEMA_VERSION = "2.0"
@@ -497,7 +497,7 @@ _LIMITS = (
     "Whether the records are true, and whether the unit is the right one for them, was not checked.",
 )
 
-_NOBODY = Publication(name="-", curator="-", description="", region="", intended_use="", draws=1, truth_seen=False)
+_PLACEHOLDER = Publication(name="-", curator="-", description="", region="", intended_use="", draws=1, truth_seen=False)
 
 
 def describe(
@@ -529,7 +529,7 @@ def describe(
     {'exact': '1', 'decimal': 1.0}
     """
     release.refuse_unpublishable()
-    return _described(release, publication, created, release_id)
+    return _build_manifest(release, publication, created, release_id)
 
 
 def check_describable(release: Release | FlowRelease, publication: Publication | None = None) -> Facts:
@@ -540,18 +540,18 @@ def check_describable(release: Release | FlowRelease, publication: Publication |
         publication: the curator's part, to be checked, too; None leaves it out.
 
     Returns:
-        A manifest to try out a report with. No release can be written with it.
+        A manifest for a trial of the report. No release can be written with it.
 
     Raises:
         SettingError: a setting, a name, or a number of the frame or the receipt cannot be written as JSON.
     """
-    described = _described(release, publication or _NOBODY, None, None)
-    whole = described | {"files": [], "left_out": [], "seal": "0" * 64}
-    manifest_bytes(whole)
-    broken = first_violation(whole)
-    if broken is not None:
-        raise SettingError(f"What the mechanism says of its release cannot be written down: it breaks the schema at {broken}.")
-    return described
+    manifest = _build_manifest(release, publication or _PLACEHOLDER, None, None)
+    complete = manifest | {"files": [], "left_out": [], "seal": "0" * 64}
+    manifest_bytes(complete)
+    violation = first_violation(complete)
+    if violation is not None:
+        raise SettingError(f"A fact that the mechanism states about its release breaks the manifest's schema at {violation}.")
+    return manifest
 
 
 def manifest_bytes(manifest: Facts) -> bytes:
@@ -569,7 +569,7 @@ def manifest_bytes(manifest: Facts) -> bytes:
     raise SettingError(reason)
 
 
-def _described(release: Release | FlowRelease, publication: Publication, created: datetime | None, release_id: str | None) -> Facts:
+def _build_manifest(release: Release | FlowRelease, publication: Publication, created: datetime | None, release_id: str | None) -> Facts:
     return {
         "identity": _identity(release, created, release_id),
         "data_product": {name: getattr(publication, name) for name in ("name", "curator", "description", "region", "intended_use")},
@@ -587,7 +587,7 @@ def _described(release: Release | FlowRelease, publication: Publication, created
 
 
 def facts_of(release: Release | FlowRelease) -> Facts:
-    """Describe what follows from the release alone: the parts privacy, accounting, post-processing and contents of a manifest."""
+    """Make the parts of a manifest that follow from the release alone: privacy, accounting, post-processing and contents."""
     return {
         "privacy": privacy_facts(release.receipt),
         "accounting": accounting_facts(release.receipt),
@@ -620,32 +620,32 @@ def manifest_schema(version: str = SCHEMA_VERSION) -> Facts:
 
 
 def first_violation(manifest: object, version: str = SCHEMA_VERSION) -> str | None:
-    """Find the first place where a manifest breaks its schema.
+    """Find the first field of a manifest that breaks its schema.
 
     Args:
         manifest: any object.
         version: of the schema.
 
     Returns:
-        A path of names such as "manifest/privacy/unit", without any value; None if the manifest is valid.
+        The path of the field, such as "manifest/privacy/unit", without its value; None if the manifest is valid.
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415  (slow to import, and rarely needed)
 
-    found = next(Draft202012Validator(manifest_schema(version)).iter_errors(manifest), None)
-    return None if found is None else "/".join(["manifest", *(str(part) for part in found.absolute_path)])
+    error = next(Draft202012Validator(manifest_schema(version)).iter_errors(manifest), None)
+    return None if error is None else "/".join(["manifest", *(str(part) for part in error.absolute_path)])
 
 
 def _identity(release: Release | FlowRelease, created: datetime | None, release_id: str | None) -> Facts:
-    moment = datetime.now(UTC) if created is None else created
-    known = str(uuid.uuid4()) if release_id is None else release_id
-    if not isinstance(moment, datetime) or moment.tzinfo is None:
+    time = datetime.now(UTC) if created is None else created
+    identifier = str(uuid.uuid4()) if release_id is None else release_id
+    if not isinstance(time, datetime) or time.tzinfo is None:
         raise SettingError("The time of a release needs a time zone, such as datetime.now(UTC).")
-    if not isinstance(known, str) or not _RELEASE_ID.fullmatch(known):
+    if not isinstance(identifier, str) or not _RELEASE_ID.fullmatch(identifier):
         raise SettingError("A release's id is 1 to 64 letters, digits, dots, underscores and hyphens.")
     return {
         "schema_version": SCHEMA_VERSION,
-        "release_id": known,
-        "created": moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "release_id": identifier,
+        "created": time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "mode": "private release",
         "kind": "points" if isinstance(release, Release) else "trips",
         "versions": {"python": platform.python_version()} | {name: _version(name) for name in _LIBRARIES},
@@ -661,7 +661,7 @@ def _version(name: str) -> str:
 
 def _implementation(publication: Publication) -> Facts:
     return {
-        "sampler": "exact integer inversion: discrete laws on whole numbers, refined until each draw is certain",
+        "sampler": "exact integer inversion: discrete distributions on whole numbers, refined until each draw is certain",
         "entropy": "operating system",
         "arithmetic": "budgets and scales are exact fractions, noise is drawn and added on whole numbers; scores that only choose a"
         " structure may be floating-point numbers whose rounding is paid for; estimates after the noise are 64-bit floating-point",

@@ -12,7 +12,7 @@ from dpviz.release.tables import FLOWS, LEVELS, STAGES, TABLE
 
 Facts = dict[str, Any]
 
-_NAMES = {LEVELS: TABLE, STAGES: FLOWS}
+_OLDER_NAMES = {LEVELS: TABLE, STAGES: FLOWS}
 """Today's names of tables, and what they were called up to version 1.0, when the main table had all levels."""
 
 
@@ -23,7 +23,7 @@ def is_older(manifest: Facts) -> bool:
 
 def stored_name(manifest: Facts, name: str) -> str:
     """Return the name that today's table `name` had in the version that wrote a release."""
-    return _NAMES.get(name, name) if is_older(manifest) else name
+    return _OLDER_NAMES.get(name, name) if is_older(manifest) else name
 
 
 def upgrade_table(manifest: Facts, name: str, table: Any) -> Any:
@@ -60,10 +60,10 @@ def upgrade_manifest(manifest: Facts) -> Facts:
     return upgraded
 
 
-def restrict_to_stated(fact: Any, stated: Any) -> Any:
-    """Keep the part of `fact` that an earlier version could state: dictionary entries that are missing in `stated` are left out."""
-    if isinstance(fact, dict) and isinstance(stated, dict):
-        return {name: restrict_to_stated(value, stated[name]) for name, value in fact.items() if name in stated}
-    if isinstance(fact, list) and isinstance(stated, list) and len(fact) == len(stated):
-        return [restrict_to_stated(*pair) for pair in zip(fact, stated, strict=True)]
-    return fact
+def restrict_to_stated(current: Any, stated: Any) -> Any:
+    """Keep the part of `current` that an earlier version could state: dictionary entries that are missing in `stated` are left out."""
+    if isinstance(current, dict) and isinstance(stated, dict):
+        return {name: restrict_to_stated(value, stated[name]) for name, value in current.items() if name in stated}
+    if isinstance(current, list) and isinstance(stated, list) and len(current) == len(stated):
+        return [restrict_to_stated(*pair) for pair in zip(current, stated, strict=True)]
+    return current

@@ -28,7 +28,7 @@ class TreeErrors:
     """The joint distribution of the errors of consistent counts, prepared for range queries.
 
     Attributes:
-        spread: the distribution, as `least_squares` gives it.
+        spread: the distribution, from `least_squares`.
         slack_sums: (n,) the sum of the slack of each node's children.
     """
 
@@ -63,7 +63,7 @@ def variances(tree: Tree, errors: Errors, fronts: list[Front], part: slice) -> F
 
     Args:
         tree: of the release.
-        errors: of its counts, as `errors_of` gives them.
+        errors: of its counts, from `errors_of`.
         fronts: the decomposition of the queries, from the root down.
         part: the numbers of the batch's queries.
 
@@ -72,14 +72,14 @@ def variances(tree: Tree, errors: Errors, fronts: list[Front], part: slice) -> F
     """
     size = part.stop - part.start
     if isinstance(errors, TreeErrors):
-        return _consistent(errors, fronts, part)
+        return _consistent_variances(errors, fronts, part)
     if isinstance(errors, WaveletSpread):
         return np.array([errors.sums(_shares(tree, errors.order, fronts, query)) for query in range(part.start, part.stop)])
     terms = (np.bincount(front.query - part.start, front.ends * front.share**2 * errors[front.node], size) for front in fronts)
     return np.asarray(sum(terms, np.zeros(size)))
 
 
-def _consistent(errors: TreeErrors, fronts: list[Front], part: slice) -> Floats:
+def _consistent_variances(errors: TreeErrors, fronts: list[Front], part: slice) -> Floats:
     """Compute variances in one pass from the deepest front up to the root.
 
     Consider the part of a query's answer inside a node: `slope` is the change of this part per change of the node's count, and `rest`
@@ -98,17 +98,19 @@ def _consistent(errors: TreeErrors, fronts: list[Front], part: slice) -> Floats:
     return variance
 
 
-def _add_children(errors: TreeErrors, pair: tuple[Front, Front], known: tuple[Floats, Floats], here: tuple[Floats, Floats]) -> None:
-    """Set slope and rest of each pair that was replaced by its children, from theirs.
+def _add_children(
+    errors: TreeErrors, pair: tuple[Front, Front], child_terms: tuple[Floats, Floats], own_terms: tuple[Floats, Floats]
+) -> None:
+    """Set slope and rest of each pair of query and node that was divided, from the slopes and rests of the node's children.
 
     A child outside the query is in no pair, and has slope 0.
     """
-    (front, below), (slope, rest), (slope_here, rest_here) = pair, known, here
-    size, on = len(front.node), ~front.ends
-    slope_here[on] = np.bincount(below.origin, errors.spread.share[below.node] * slope, size)[on]
-    own = errors.spread.slack[below.node] * slope * (slope - 2 * slope_here[below.origin])
-    rest_here += np.bincount(below.origin, rest + own, size)
-    rest_here[on] += slope_here[on] ** 2 * errors.slack_sums[front.node[on]]
+    (front, below), (slope, rest), (slope_here, rest_here) = pair, child_terms, own_terms
+    size, divided = len(front.node), ~front.ends
+    slope_here[divided] = np.bincount(below.origin, errors.spread.share[below.node] * slope, size)[divided]
+    added = errors.spread.slack[below.node] * slope * (slope - 2 * slope_here[below.origin])
+    rest_here += np.bincount(below.origin, rest + added, size)
+    rest_here[divided] += slope_here[divided] ** 2 * errors.slack_sums[front.node[divided]]
 
 
 def _shares(tree: Tree, order: int, fronts: list[Front], query: int) -> Floats:
@@ -144,7 +146,7 @@ class Release:
         count: (n,) counts after post-processing.
         spread: the joint distribution of the errors of `count`; None if they are independent, with variances `noise_variance`.
         receipt: how the budget was spent.
-        steps: the post-processing steps, in order, in words.
+        steps: descriptions of the post-processing steps, in order.
         simulation: True if the noise came from a seed: not private, and never written as a publication.
         height: the finest level of the tree as it was built; level 0 is the whole domain. After pruning, `tree` may be less deep.
         approximate: why the stated standard deviations are only approximate; None if they are exact.
@@ -237,8 +239,8 @@ class Release:
             DomainError: malformed boxes, more than 1e-9 of a box outside the domain, or an unknown `inside` or `outside`.
         """
         share = check_coverage(self.domain, boxes, outside)
-        found = self._answer_boxes(self.domain.lattice(boxes), self._interpolation(inside), spread)
-        return _result(found, share if outside == "inside_part" else None, spread)
+        estimates = self._answer_boxes(self.domain.lattice(boxes), self._interpolation(inside), spread)
+        return _pack_result(estimates, share if outside == "inside_part" else None, spread)
 
     @overload
     def answer_interval(self, boxes: ArrayLike, *, outside: Literal["refuse"] = "refuse") -> tuple[Floats, Floats]: ...
@@ -262,8 +264,8 @@ class Release:
             DomainError: as for `answer`.
         """
         share = check_coverage(self.domain, boxes, outside)
-        plain = self if self.unbiased is None else replace(self, count=self.unbiased, unbiased=None)
-        centre, stddev = plain.answer(boxes, spread=True, inside="uniform", outside="inside_part")[:2]
+        unbiased = self if self.unbiased is None else replace(self, count=self.unbiased, unbiased=None)
+        centre, stddev = unbiased.answer(boxes, spread=True, inside="uniform", outside="inside_part")[:2]
         ends = np.floor(centre - INTERVAL_WIDTH * stddev), np.ceil(centre + INTERVAL_WIDTH * stddev)
         return (*ends, share) if outside == "inside_part" else ends
 
@@ -290,8 +292,8 @@ class Release:
         """
         shapes = shapes_of(self.domain, areas)
         share = check_coverage(self.domain, shapes, outside)
-        found = self._answer(area_overlap(self.tree, self.domain, shapes), len(shapes), spread)
-        return _result(found, share if outside == "inside_part" else None, spread)
+        estimates = self._answer(area_overlap(self.tree, self.domain, shapes), len(shapes), spread)
+        return _pack_result(estimates, share if outside == "inside_part" else None, spread)
 
     def coverage(self, queries: ArrayLike | Areas) -> Floats:
         """Compute the share of each query that lies inside the domain. Nothing was counted outside.
@@ -318,17 +320,17 @@ class Release:
             (2**zoom, 2**zoom) estimates, in records, [row, column], row 0 in the south.
         """
         sums = block_sums(self.tree, self.count, zoom)
-        lean = self._interpolation(None)
-        return sums + lean.blocks(1 << zoom, self.domain.side) if lean else sums
+        difference = self._interpolation(None)
+        return sums + difference.blocks(1 << zoom, self.domain.side) if difference else sums
 
     def _interpolation(self, inside: str | None) -> Cumulative | None:
         """Compute the cumulative difference between interpolated and uniform answers; None if answers are uniform."""
         if (inside or self.inside) not in INSIDE:
             raise DomainError(f"inside must be one of {', '.join(INSIDE)}.")
-        return self._leaning if (inside or self.inside) == "interpolated" else None
+        return self._interpolation_sums if (inside or self.inside) == "interpolated" else None
 
     @cached_property
-    def _leaning(self) -> Cumulative:
+    def _interpolation_sums(self) -> Cumulative:
         return interpolation_sums(self.tree, self.count)
 
     def to_frame(self, level: int | None = None) -> geopandas.GeoDataFrame:
@@ -404,15 +406,15 @@ class Release:
     def _errors(self) -> Errors:
         return errors_of(self.tree, self.spread, self.noise_variance)
 
-    def _answer_boxes(self, lattice: Floats, leaning: Cumulative | None, spread: bool) -> tuple[Floats, Floats]:
+    def _answer_boxes(self, lattice: Floats, interpolation: Cumulative | None, spread: bool) -> tuple[Floats, Floats]:
         """Compute (q,) estimates in (q, 4) boxes in lattice units, and (q,) standard deviations, which are 0 unless `spread`."""
-        lean = np.zeros(len(lattice)) if leaning is None else leaning.boxes(lattice)
+        difference = np.zeros(len(lattice)) if interpolation is None else interpolation.boxes(lattice)
         if self._cumulative is not None and not spread:
-            return self._cumulative.boxes(lattice) + lean, np.zeros(len(lattice))
+            return self._cumulative.boxes(lattice) + difference, np.zeros(len(lattice))
         if self._cumulative is not None and isinstance(self.spread, WaveletSpread):
-            return self._cumulative.boxes(lattice) + lean, np.sqrt(self.spread.boxes(lattice))
+            return self._cumulative.boxes(lattice) + difference, np.sqrt(self.spread.boxes(lattice))
         estimate, stddev = self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
-        return estimate + lean, stddev
+        return estimate + difference, stddev
 
     def _answer(self, overlap: Overlap, queries: int, spread: bool) -> tuple[Floats, Floats]:
         estimate, variance = np.zeros(queries), np.zeros(queries)
@@ -425,7 +427,7 @@ class Release:
         return estimate, np.sqrt(np.maximum(variance, 0.0))
 
 
-def _result(found: tuple[Floats, Floats], share: Floats | None, spread: bool) -> Floats | tuple[Floats, ...]:
+def _pack_result(estimates: tuple[Floats, Floats], coverage: Floats | None, spread: bool) -> Floats | tuple[Floats, ...]:
     """Return estimates, followed by standard deviations if `spread`, and by the shares inside if these are given."""
-    parts = (*found[: 2 if spread else 1], *(() if share is None else (share,)))
+    parts = (*estimates[: 2 if spread else 1], *(() if coverage is None else (coverage,)))
     return parts if len(parts) > 1 else parts[0]

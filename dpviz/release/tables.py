@@ -53,7 +53,7 @@ class Member:
     Attributes:
         name: of the file.
         format: "GeoParquet", "Parquet", "GeoJSON" or "CSV".
-        about: content of the file, in a sentence.
+        about: one sentence about the content of the file.
         write: writes the file to a path.
     """
 
@@ -69,7 +69,7 @@ class LeftOut:
 
     Attributes:
         name: of the file.
-        reason: why not, in a sentence.
+        reason: one sentence that says why.
     """
 
     name: str
@@ -159,13 +159,19 @@ def make_table(columns: dict[str, Any]) -> pa.Table:
 Facts = dict[str, Any]
 
 TABLE, LEVELS = "partitions.parquet", "levels.parquet"
-_MAIN = "The finest partitions, each record in one of them, so counts may be added up"
-_ALL = (
+_MAIN_ABOUT = "The finest partitions, each record in one of them, so counts may be added up"
+_LEVELS_ABOUT = (
     "The partitions of all levels, 0 the whole domain. Every level has all records, so add up one alone: level k is the rows with"
     " level = k, and those with leaf = true above it"
 )
-_EDGE = 64
-_OWN = {"count_noisy": "noisy", "noise_variance": "noise_variance", "count": "count", "count_unbiased": "unbiased", "count_again": "again"}
+_EDGES_PER_SIDE = 64
+_FIELDS = {
+    "count_noisy": "noisy",
+    "noise_variance": "noise_variance",
+    "count": "count",
+    "count_unbiased": "unbiased",
+    "count_again": "again",
+}
 _LINES = ("west", "south", "east", "north")
 
 
@@ -180,26 +186,32 @@ def point_files(release: Release, formats: tuple[str, ...]) -> Plan:
         For each format a file of the finest partitions, and for GeoParquet and CSV another one of all levels.
     """
     plan: Plan = []
-    columns = _columns(release)
+    columns = _count_table(release)
     finest = {
         name: values.take(pa.array(release.tree.leaves)) if isinstance(values, pa.Array) else values[release.tree.leaves]
         for name, values in columns.items()
     }
     if "geoparquet" in formats:
-        about = f"{_ALL}. With their places in the tree: the whole release, which is read back from here."
-        plan.append(Member(name=TABLE, format=GEOPARQUET, about=f"{_MAIN}. In the domain's CRS.", write=_geoparquet(release, finest)))
+        about = f"{_LEVELS_ABOUT}. With their places in the tree: the whole release, which is read back from here."
+        plan.append(
+            Member(name=TABLE, format=GEOPARQUET, about=f"{_MAIN_ABOUT}. In the domain's CRS.", write=_geoparquet_writer(release, finest))
+        )
         plan.append(Member(name=LEVELS, format=PARQUET, about=about, write=lambda path: _write_levels(release, columns, path)))
     if "geojson" in formats:
         plan.append(_partitions_geojson(release, finest))
     if "csv" in formats:
         bounds = " With bounds in the domain's CRS."
-        plan.append(Member(name="partitions.csv", format=CSV, about=f"{_MAIN}.{bounds}", write=_csv(finest | _bounds(release, finest))))
-        plan.append(Member(name="levels.csv", format=CSV, about=f"{_ALL}.{bounds}", write=_csv(_with_leaves(release, columns))))
+        plan.append(
+            Member(name="partitions.csv", format=CSV, about=f"{_MAIN_ABOUT}.{bounds}", write=_csv_writer(finest | _bounds(release, finest)))
+        )
+        plan.append(
+            Member(name="levels.csv", format=CSV, about=f"{_LEVELS_ABOUT}.{bounds}", write=_csv_writer(_with_leaves(release, columns)))
+        )
     return plan
 
 
-def _columns(release: Release) -> Facts:
-    """Make the columns for people, with one row per node."""
+def _count_table(release: Release) -> Facts:
+    """Make the columns of counts and their errors, with one row per node."""
     tree = release.tree
     low, high = release.interval(np.arange(len(tree)))
     return {
@@ -222,14 +234,14 @@ def _bounds(release: Release, columns: Facts) -> Facts:
 
 
 def _with_leaves(release: Release, columns: Facts) -> Facts:
-    """Make the columns of a table of all levels, for people: with the bounds, and whether each partition is a leaf."""
+    """Add to the columns whether each partition is a leaf, and its bounds."""
     return columns | {"leaf": release.tree.children == 0} | _bounds(release, columns)
 
 
 def _write_levels(release: Release, columns: Facts, path: Path) -> None:
     tree, spread = release.tree, release.spread
     everything = _with_leaves(release, columns)
-    everything |= {name: values for name, own in _OWN.items() if (values := getattr(release, own)) is not None}
+    everything |= {name: values for name, field in _FIELDS.items() if (values := getattr(release, field)) is not None}
     if isinstance(spread, Spread):
         everything |= {"share": spread.share, "slack": spread.slack}
     everything |= {"parent": tree.parent, "first_child": tree.first_child, "children": tree.children}
@@ -239,15 +251,15 @@ def _write_levels(release: Release, columns: Facts, path: Path) -> None:
     pq.write_table(decode_dictionaries(make_table(everything)), path)
 
 
-def _csv(columns: Facts) -> Callable[[Path], None]:
+def _csv_writer(columns: Facts) -> Callable[[Path], None]:
     return lambda path: write_csv(make_table(columns), path)
 
 
-def _geoparquet(release: Release, finest: Facts) -> Callable[[Path], None]:
-    return lambda path: _frame(release, finest).to_parquet(path, index=False)
+def _geoparquet_writer(release: Release, finest: Facts) -> Callable[[Path], None]:
+    return lambda path: _leaf_frame(release, finest).to_parquet(path, index=False)
 
 
-def _frame(release: Release, finest: Facts) -> geopandas.GeoDataFrame:
+def _leaf_frame(release: Release, finest: Facts) -> geopandas.GeoDataFrame:
     """Make a GeoDataFrame of the finest partitions, with their rectangles in the domain's CRS."""
     shapes = release.domain.boxes(release.tree.rectangles(release.tree.leaves))
     return geopandas.GeoDataFrame(decode_dictionaries(make_table(finest)).to_pandas(), geometry=shapes, crs=release.domain.crs)
@@ -262,13 +274,13 @@ def _partitions_geojson(release: Release, finest: Facts) -> Member | LeftOut:
         return LeftOut(name=name, reason=reason)
 
     def write(path: Path) -> None:
-        frame = _frame(release, finest)
+        frame = _leaf_frame(release, finest)
         if not domain.is_geographic:  # edges that are straight in the domain are curves in degrees
-            longest = max(domain.bounds[2] - domain.bounds[0], domain.bounds[3] - domain.bounds[1]) / _EDGE
+            longest = max(domain.bounds[2] - domain.bounds[0], domain.bounds[3] - domain.bounds[1]) / _EDGES_PER_SIDE
             frame.geometry = shapely.segmentize(frame.geometry.to_numpy(), longest)
         write_geojson(frame, path)
 
-    return Member(name=name, format=GEOJSON, about=f"{_MAIN}. In EPSG:4326.", write=write)
+    return Member(name=name, format=GEOJSON, about=f"{_MAIN_ABOUT}. In EPSG:4326.", write=write)
 
 
 def finest_counts(release: Release) -> pa.Table:
@@ -285,31 +297,31 @@ def point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tup
         contents: of the manifest.
         table: the table of all levels.
         receipt: of the manifest.
-        steps: the post-processing steps, in words.
+        steps: descriptions of the post-processing steps.
 
     Raises:
         InputError: the table does not describe a tree.
     """
     columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
     domain = Domain(**contents["domain"] | {"bounds": tuple(contents["domain"]["bounds"])})
-    own = {own: np.array(columns[name], np.float64) for name, own in _OWN.items() if name in columns}
+    fields = {fields: np.array(columns[name], np.float64) for name, fields in _FIELDS.items() if name in columns}
     return Release(
         mechanism=contents["mechanism"],
         settings=settings_of(contents),
         domain=domain,
-        tree=_tree(contents["tree"], columns, domain.side),
-        spread=_spread(contents["spread"], columns),
+        tree=_read_tree(contents["tree"], columns, domain.side),
+        spread=_read_spread(contents["spread"], columns),
         receipt=receipt,
         steps=steps,
         simulation=False,
         height=contents["height"],
         approximate=contents["approximate"],
         inside=contents["inside"],
-        **own,
+        **fields,
     )
 
 
-def _spread(facts: Facts, columns: Facts) -> Spread | WaveletSpread | None:
+def _read_spread(facts: Facts, columns: Facts) -> Spread | WaveletSpread | None:
     if facts["errors"] == INDEPENDENT:
         return None
     if facts["errors"] == WAVELET:
@@ -318,10 +330,10 @@ def _spread(facts: Facts, columns: Facts) -> Spread | WaveletSpread | None:
     return Spread(share=share, slack=slack, root=facts["root_variance"])
 
 
-def _tree(facts: Facts, columns: Facts, side: int) -> Tree:
+def _read_tree(facts: Facts, columns: Facts, side: int) -> Tree:
     level, sides = columns["level"], {name: np.array(columns[f"{name}_line"], np.int32) for name in _LINES}
     arrays = {name: np.array(columns[name], np.int32) for name in ("parent", "first_child", "children")}
-    _check(level, arrays, sides, side)
+    _check_tree(level, arrays, sides, side)
     starts = (0, *np.cumsum(np.bincount(level)).tolist())
     curve = None
     if facts["shape"] == CURVE:
@@ -334,7 +346,7 @@ def _tree(facts: Facts, columns: Facts, side: int) -> Tree:
     return Tree(**arrays, **sides, starts=starts, lines=lines, curve=curve)  # type: ignore[arg-type]
 
 
-def _check(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], sides: dict[str, NDArray[np.int32]], lattice: int) -> None:
+def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], sides: dict[str, NDArray[np.int32]], lattice: int) -> None:
     """Raise an error unless the nodes are a tree in breadth-first order, each inside its parent."""
     parent, first, children = arrays["parent"], arrays["first_child"], arrays["children"]
     nodes, above = len(parent), parent[1:]
@@ -366,7 +378,7 @@ def trip_tables(release: FlowRelease) -> list[Member]:
             write=lambda path: pq.write_table(decode_dictionaries(flow_table(release, last)), path),
         )
     ]
-    members.append(Member(name=STAGES, format=PARQUET, about=about, write=lambda path: pq.write_table(_stages(release), path)))
+    members.append(Member(name=STAGES, format=PARQUET, about=about, write=lambda path: pq.write_table(_stage_table(release), path)))
     members += [_regions_member(stem, regions) for stem, regions in geographies(release.tree)]
     return members if release.across is None else [*members, _across_member(release, release.across)]
 
@@ -378,19 +390,21 @@ def geographies(tree: PairTree) -> list[tuple[str, Regions]]:
     return [(ORIGINS, tree.origins), (DESTINATIONS, tree.destinations)]
 
 
-def _stages(release: FlowRelease) -> pa.Table:
+def _stage_table(release: FlowRelease) -> pa.Table:
     """Make the table of all stages, in order; the rows of a stage are in the order of its arrays."""
     parts = []
-    for stage, at in enumerate(release.stages):
-        (origin_level, destination_level), size = release.tree.levels(stage), len(at.count)
+    for stage, counts in enumerate(release.stages):
+        (origin_level, destination_level), size = release.tree.levels(stage), len(counts.count)
         levels = {"stage": stage, "origin_level": origin_level, "destination_level": destination_level}
         columns = {name: np.full(size, value, np.int32) for name, value in levels.items()}
         columns |= {
-            "origin": pa.array(release.tree.origins.ids_of(origin_level), pa.string()).take(pa.array(at.origin)),
-            "destination": pa.array(release.tree.destinations.ids_of(destination_level), pa.string()).take(pa.array(at.destination)),
+            "origin": pa.array(release.tree.origins.ids_of(origin_level), pa.string()).take(pa.array(counts.origin)),
+            "destination": pa.array(release.tree.destinations.ids_of(destination_level), pa.string()).take(pa.array(counts.destination)),
         }
         parts.append(
-            decode_dictionaries(make_table(columns | count_columns(at.count, at.noisy, release.stddev(stage)) | _status(release, size)))
+            decode_dictionaries(
+                make_table(columns | count_columns(counts.count, counts.noisy, release.stddev(stage)) | _status_column(release, size))
+            )
         )
     return pa.concat_tables(parts)
 
@@ -401,20 +415,20 @@ def flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], Any] = l
     Args:
         release: of trips.
         level: 1 to g.
-        ids: converts the ids of all regions to texts, for instance `neutral`.
+        ids: converts the ids of all regions to texts, for instance `escape_formulas`.
         destination: name of the column of destinations.
     """
-    at, tree = release.stages[2 * level], release.tree
-    order = np.lexsort((at.destination, at.origin))
-    ends = {
-        "origin": pa.array(ids(tree.origins.ids_of(level)), pa.string()).take(pa.array(at.origin[order])),
-        destination: pa.array(ids(tree.destinations.ids_of(level)), pa.string()).take(pa.array(at.destination[order])),
+    counts, tree = release.stages[2 * level], release.tree
+    order = np.lexsort((counts.destination, counts.origin))
+    regions = {
+        "origin": pa.array(ids(tree.origins.ids_of(level)), pa.string()).take(pa.array(counts.origin[order])),
+        destination: pa.array(ids(tree.destinations.ids_of(level)), pa.string()).take(pa.array(counts.destination[order])),
     }
-    columns = count_columns(at.count[order], at.noisy[order], release.stddev(2 * level)[order])
-    return make_table(ends | columns | _status(release, len(order)))
+    columns = count_columns(counts.count[order], counts.noisy[order], release.stddev(2 * level)[order])
+    return make_table(regions | columns | _status_column(release, len(order)))
 
 
-def _status(release: FlowRelease, rows: int) -> Facts:
+def _status_column(release: FlowRelease, rows: int) -> Facts:
     return {"status": constant_column(release.status, rows)}
 
 
@@ -432,8 +446,8 @@ def _regions_member(stem: str, regions: Regions) -> Member:
 
 def _write_regions(regions: Regions, path: Path) -> None:
     sizes = [len(ids) for ids in regions.ids]
-    known = [shape for shape in regions.geometry if shape is not None]
-    shapes = [np.full(size, None) if own is None else own.to_numpy() for size, own in zip(sizes, regions.geometry, strict=True)]
+    present = [shape for shape in regions.geometry if shape is not None]
+    shapes = [np.full(size, None) if series is None else series.to_numpy() for size, series in zip(sizes, regions.geometry, strict=True)]
     above = [regions.ids_of(level)[parent] for level, parent in enumerate(regions.parent)]
     columns = {
         "level": np.repeat(np.arange(1, regions.depth + 1, dtype=np.int32), sizes),
@@ -442,7 +456,7 @@ def _write_regions(regions: Regions, path: Path) -> None:
         "parent_id": np.concatenate(above),
         "name": np.concatenate(regions.names),
     }
-    frame = geopandas.GeoDataFrame(columns, geometry=np.concatenate(shapes), crs=known[0].crs if known else None)
+    frame = geopandas.GeoDataFrame(columns, geometry=np.concatenate(shapes), crs=present[0].crs if present else None)
     frame.to_parquet(path, index=False)
 
 
@@ -453,7 +467,7 @@ def _across_member(release: FlowRelease, across: PairSums) -> Member:
     def write(path: Path) -> None:
         origin = pa.array(release.tree.origins.ids_of(depth), pa.string()).take(pa.array(across.origin))
         destination = pa.array(release.tree.destinations.ids_of(depth - 1), pa.string()).take(pa.array(across.destination))
-        columns = {"origin": origin, "destination": destination, "count": across.count} | _status(release, len(across.count))
+        columns = {"origin": origin, "destination": destination, "count": across.count} | _status_column(release, len(across.count))
         pq.write_table(decode_dictionaries(make_table(columns)), path)
 
     return Member(name=ACROSS, format=PARQUET, about=about, write=write)
@@ -471,14 +485,14 @@ def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, step
         contents: of the manifest.
         tables: the Parquet tables by name; those of regions as GeoDataFrames.
         receipt: of the manifest.
-        steps: the post-processing steps, in words.
+        steps: descriptions of the post-processing steps.
 
     Raises:
         InputError: a table names a region that is not in the table of regions.
     """
-    same = contents["destinations"] is None
-    origins = _regions(contents["origins"], tables[f"{REGIONS if same else ORIGINS}.parquet"])
-    destinations = origins if same else _regions(contents["destinations"], tables[f"{DESTINATIONS}.parquet"])
+    shared = contents["destinations"] is None
+    origins = _read_regions(contents["origins"], tables[f"{REGIONS if shared else ORIGINS}.parquet"])
+    destinations = origins if shared else _read_regions(contents["destinations"], tables[f"{DESTINATIONS}.parquet"])
     tree = PairTree(origins=origins, destinations=destinations, first=contents["refined_first"])
     return FlowRelease(
         mechanism=contents["mechanism"],
@@ -494,7 +508,7 @@ def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, step
     )
 
 
-def _regions(levels: list[Facts], frame: geopandas.GeoDataFrame) -> Regions:
+def _read_regions(levels: list[Facts], frame: geopandas.GeoDataFrame) -> Regions:
     parts = [frame[frame["level"] == level] for level in range(1, len(levels) + 1)]
     ids: list[Texts] = [part["region_id"].to_numpy(object) for part in parts]
     above = [np.array([ROOT], object), *ids]
@@ -511,17 +525,17 @@ def _regions(levels: list[Facts], frame: geopandas.GeoDataFrame) -> Regions:
 
 def _find_ids(ids: Texts, wanted: Any) -> Places:
     """Find (k,) indices of (k,) wanted ids in a level's ids."""
-    found = np.asarray(pd.Index(ids, dtype=object).get_indexer(pd.Index(wanted, dtype=object)), np.int32)
-    if (found < 0).any():
+    indices = np.asarray(pd.Index(ids, dtype=object).get_indexer(pd.Index(wanted, dtype=object)), np.int32)
+    if (indices < 0).any():
         raise InputError("A table of the release names a region that is not in its table of regions.")
-    return found
+    return indices
 
 
 def _find_column(ids: Texts, column: pa.ChunkedArray) -> Places:
     """Find (k,) indices of a column of ids in a level's ids; each distinct text is looked up once."""
     coded = pc.dictionary_encode(column.combine_chunks())
-    known = _find_ids(ids, coded.dictionary.to_pylist())
-    return np.asarray(known[coded.indices.to_numpy(zero_copy_only=False)])
+    indices = _find_ids(ids, coded.dictionary.to_pylist())
+    return np.asarray(indices[coded.indices.to_numpy(zero_copy_only=False)])
 
 
 def _read_stages(stages: list[Facts], tree: PairTree, table: pa.Table) -> tuple[StageCounts, ...]:
@@ -554,11 +568,11 @@ def _read_across(tree: PairTree, table: pa.Table) -> PairSums:
     )
 
 
-NO_PLACES = "The regions have no geometry, so there is no place on the map for them."
-_NEUTRAL = " An id that a spreadsheet would take for a formula has an apostrophe in front here, but not in GeoJSON and Parquet."
+NO_GEOMETRY = "The regions have no geometry, so there is no place on the map for them."
+_ESCAPED_NOTE = " An id that a spreadsheet would take for a formula has an apostrophe in front here, but not in GeoJSON and Parquet."
 _SLUG = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG = 24
-_SIDES = {REGIONS: ("leaving", "arriving"), ORIGINS: ("leaving",), DESTINATIONS: ("arriving",)}
+_DIRECTIONS = {REGIONS: ("leaving", "arriving"), ORIGINS: ("leaving",), DESTINATIONS: ("arriving",)}
 
 
 def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
@@ -582,10 +596,10 @@ def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
 def _pairs_geojson(release: FlowRelease, stem: str, level: int) -> Member | LeftOut:
     """Plan a file of the regions of a level, with the released trips that leave and arrive."""
     regions = release.tree.destinations if stem == DESTINATIONS else release.tree.origins
-    name, sides = f"{stem}_{level_file_part(regions, level)}.geojson", _SIDES[stem]
+    name, sides = f"{stem}_{level_file_part(regions, level)}.geojson", _DIRECTIONS[stem]
     shapes = _shapes(regions, level)
     if shapes is None:
-        return LeftOut(name=name, reason=NO_PLACES)
+        return LeftOut(name=name, reason=NO_GEOMETRY)
     reason = off_the_globe(shapes.crs, *shapely.get_coordinates(shapes.to_numpy()).T)
     if reason is not None:
         return LeftOut(name=name, reason=reason)
@@ -614,14 +628,14 @@ def _region_columns(release: FlowRelease, regions: Regions, level: int, sides: t
 
 
 def level_file_part(regions: Regions, level: int) -> str:
-    """Write a level's number and name as part of a file's name: lower case, at most 24 characters of letters, digits and underscores."""
+    """Format a level's number and name for a file's name; of the name at most 24 letters, digits and underscores, in lower case."""
     slug = _SLUG.sub("_", regions.levels[level - 1].lower()).strip("_")[:_LONGEST_SLUG]
     return f"{level}_{slug}" if slug else str(level)
 
 
 def _flows_csv(release: FlowRelease, level: int) -> Member:
     about = f"Trips, {release.tree.title(2 * level)}, nonzero pairs only; opens in flowmap.blue with the locations of the same level."
-    about += _NEUTRAL
+    about += _ESCAPED_NOTE
     name = f"flows_{level_file_part(release.tree.origins, level)}.csv"
     return Member(
         name=name, format=CSV, about=about, write=lambda path: write_csv(flow_table(release, level, escape_formulas, "dest"), path)
@@ -631,10 +645,12 @@ def _flows_csv(release: FlowRelease, level: int) -> Member:
 def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
     name = f"locations_{level_file_part(release.tree.origins, level)}.csv"
     locations = [_locations(regions, level) for _, regions in geographies(release.tree)]
-    missing = next((each for each in locations if isinstance(each, str)), None)
+    missing = next((locations_of_side for locations_of_side in locations if isinstance(locations_of_side, str)), None)
     if missing is not None:
         return LeftOut(name=name, reason=missing)
-    table = pd.concat([each for each in locations if not isinstance(each, str)], ignore_index=True).drop_duplicates(ignore_index=True)
+    table = pd.concat(
+        [locations_of_side for locations_of_side in locations if not isinstance(locations_of_side, str)], ignore_index=True
+    ).drop_duplicates(ignore_index=True)
     if table["id"].duplicated().any():
         return LeftOut(name=name, reason="Origins and destinations use the same id for different places.")
     columns = {
@@ -643,7 +659,7 @@ def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
         "lon": table["lon"],
         "name": pa.array(table["name"].tolist(), pa.string()),
     }
-    about = f"A place inside each region, in EPSG:4326 (degrees).{_NEUTRAL}"
+    about = f"A place inside each region, in EPSG:4326 (degrees).{_ESCAPED_NOTE}"
     return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(make_table(columns), path))
 
 
@@ -654,6 +670,6 @@ def _locations(regions: Regions, level: int) -> pd.DataFrame | str:
     except DomainError:
         return OFF_THE_GLOBE
     if centres is None:
-        return NO_PLACES
+        return NO_GEOMETRY
     texts = {"id": escape_formulas(regions.ids_of(level)), "name": escape_formulas(regions.names_of(level))}
     return pd.DataFrame({"id": texts["id"], "lat": centres[:, 1], "lon": centres[:, 0], "name": texts["name"]}, dtype=None)

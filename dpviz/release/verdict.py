@@ -21,7 +21,7 @@ RULE = (
     " how many {parts} {counted_parts}. Up to 100 % it is rough; beyond that the noise is larger than what is"
     " counted. This follows from released numbers alone."
 )
-_DROPPED = (
+_DROPPED_NOTE = (
     " {parts} of fewer than about {least:,} {counted} were dropped after the noise, and every sum lacks them: coarser levels are too low"
     " by an unknown number."
 )
@@ -50,7 +50,7 @@ class LevelVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The grades of all levels of a release, in words. PUBLIC: post-processing of released numbers.
+    """The grades of all levels of a release, and sentences about them. PUBLIC: post-processing of released numbers.
 
     Attributes:
         levels: the grade of each level, the whole first.
@@ -71,11 +71,11 @@ class Verdict:
     @property
     def runs(self) -> list[tuple[str, list[LevelVerdict]]]:
         """Groups of consecutive levels with the same grade, the whole first."""
-        return [(grade, list(run)) for grade, run in groupby(self.levels, key=lambda each: each.grade)]
+        return [(grade, list(run)) for grade, run in groupby(self.levels, key=lambda level: level.grade)]
 
     @property
     def headline(self) -> str:
-        """Which levels are usable and which are not, in one sentence."""
+        """One sentence that says which levels are usable and which are not."""
         grades = self.runs
         if len(grades) == 1 and grades[0][0] == USABLE:
             if len(self.levels) == 1:
@@ -83,17 +83,19 @@ class Verdict:
             return f"All levels are usable, down to the {self.levels[-1].parts:,} {self.parts} of level {self.levels[-1].level}."
         if not any(grade == USABLE for grade, _ in grades):
             return f"No level is usable: even the total is {self.levels[0].grade}."
-        says = [f"{_run(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]
-        return f"{'; '.join(says)}.".capitalize()
+        phrases = [f"{_name_levels(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]
+        return f"{'; '.join(phrases)}.".capitalize()
 
     @property
     def detail(self) -> str:
-        """Mean number and noise of the finest usable level and of the finest level, and what was dropped, in a few sentences."""
-        usable = [each for each in self.levels if each.grade == USABLE]
+        """A few sentences: mean number and noise of the finest usable level and of the finest level, and which numbers were dropped."""
+        usable = [level for level in self.levels if level.grade == USABLE]
         finest = self.levels[-1]
-        shown = [finest] if finest in usable or not usable else [usable[-1], finest]
+        described = [finest] if finest in usable or not usable else [usable[-1], finest]
         words = {"parts": self.parts.capitalize(), "least": self.dropped, "counted": self.counted}
-        return " ".join(self._numbers(each) for each in shown) + ("" if self.dropped is None else _DROPPED.format(**words))
+        return " ".join(self._describe_level(level) for level in described) + (
+            "" if self.dropped is None else _DROPPED_NOTE.format(**words)
+        )
 
     @property
     def rule(self) -> str:
@@ -101,14 +103,14 @@ class Verdict:
         which = "of the level were counted, with noise or exactly" if self.parts == "pairs" else "the level has, empty ones included"
         return RULE.format(parts=self.parts, counted_parts=which)
 
-    def _numbers(self, level: LevelVerdict) -> str:
-        where = level.name[0].upper() + level.name[1:]
-        one = self.parts.removesuffix("s")
+    def _describe_level(self, level: LevelVerdict) -> str:
+        name = level.name[0].upper() + level.name[1:]
+        part = self.parts.removesuffix("s")
         size = format_decimal(level.stddev, 3) if math.isfinite(level.stddev) else "unknown size"
         noise = f"with noise of ±\u00a0{size}" if level.stddev else "exactly"
         if level.parts == 1:
-            return f"{where}: {format_decimal(level.mean, 3)} {self.counted}, {noise}."
-        return f"{where}, {level.parts:,} {self.parts}: {format_decimal(level.mean, 3)} {self.counted} in an average {one}, {noise}."
+            return f"{name}: {format_decimal(level.mean, 3)} {self.counted}, {noise}."
+        return f"{name}, {level.parts:,} {self.parts}: {format_decimal(level.mean, 3)} {self.counted} in an average {part}, {noise}."
 
 
 def verdict(release: Release | FlowRelease) -> Verdict:
@@ -137,7 +139,7 @@ def verdict(release: Release | FlowRelease) -> Verdict:
     'Levels 0 to 2 are usable; level 3 is mostly noise.'
     """
     if isinstance(release, FlowRelease):
-        dropped = _dropped(release)
+        dropped = _smallest_released(release)
         levels = tuple(_trip_level(release, level, lacking=dropped is not None) for level in range(release.depth + 1))
         return Verdict(levels=levels, counted=counted_noun(release), parts="pairs", dropped=dropped)
     levels = tuple(_point_level(release, level) for level in range(release.height + 1))
@@ -146,10 +148,10 @@ def verdict(release: Release | FlowRelease) -> Verdict:
 
 def verdict_facts(release: Release | FlowRelease) -> dict[str, Any]:
     """Describe the verdict in the form of the manifest: sentences, rule, and the levels of each grade."""
-    found = verdict(release)
-    named = {"usable": USABLE, "rough": ROUGH, "mostly_noise": NOISE}
-    levels = {name: [each.level for each in found.levels if each.grade == grade] for name, grade in named.items()}
-    return {"headline": found.headline, "detail": found.detail, "rule": found.rule, **levels}
+    result = verdict(release)
+    grade_names = {"usable": USABLE, "rough": ROUGH, "mostly_noise": NOISE}
+    levels = {name: [level.level for level in result.levels if level.grade == grade] for name, grade in grade_names.items()}
+    return {"headline": result.headline, "detail": result.detail, "rule": result.rule, **levels}
 
 
 def records_needed(parts: int, stddev: float) -> float:
@@ -165,32 +167,32 @@ def records_needed(parts: int, stddev: float) -> float:
 def _point_level(release: Release, level: int) -> LevelVerdict:
     nodes = release.nodes(level)
     count = release.count if release.unbiased is None else release.unbiased
-    return _judged(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
+    return _grade(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
 
 
 def _trip_level(release: FlowRelease, level: int, *, lacking: bool) -> LevelVerdict:
-    at, total = release.stages[2 * level], float(release.stages[0].count.sum())
-    stddev, known = release.stddev(2 * level), math.isfinite(at.variance)
-    numbers = at.measured if known else release.tree.size(2 * level) if release.every_pair else len(at.count)
-    mean = math.sqrt(at.variance) if known else float(np.mean(stddev)) if len(stddev) else math.inf
+    stage, total = release.stages[2 * level], float(release.stages[0].count.sum())
+    stddev, known = release.stddev(2 * level), math.isfinite(stage.variance)
+    numbers = stage.measured if known else release.tree.size(2 * level) if release.every_pair else len(stage.count)
+    mean = math.sqrt(stage.variance) if known else float(np.mean(stddev)) if len(stddev) else math.inf
     name = "all trips" if level == 0 else f"level {level} ({release.tree.title(2 * level)})"
-    found = _judged(level, name, max(numbers, 1), total, mean)
-    return replace(found, grade=ROUGH) if lacking and level < release.depth and found.grade == USABLE else found
+    graded = _grade(level, name, max(numbers, 1), total, mean)
+    return replace(graded, grade=ROUGH) if lacking and level < release.depth and graded.grade == USABLE else graded
 
 
-def _dropped(release: FlowRelease) -> int | None:
-    """Find the smallest released number of the last stage; None unless small ones were dropped and coarser stages are sums of the rest."""
+def _smallest_released(release: FlowRelease) -> int | None:
+    """Find the smallest released number of the last stage; None unless coarser stages are sums that lack dropped small numbers."""
     lacking = not release.every_pair and any(not math.isfinite(stage.variance) for stage in release.stages[:-1])
     return int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None
 
 
-def _judged(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:
+def _grade(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:
     mean = max(total, 0.0) / parts
     ratio = 0.0 if stddev == 0 else stddev / mean if mean > 0 else math.inf
     grade = USABLE if ratio <= MOST_USABLE else ROUGH if ratio <= MOST_ROUGH else NOISE
     return LevelVerdict(level=level, name=name, parts=parts, mean=mean, stddev=stddev, grade=grade)
 
 
-def _run(levels: list[LevelVerdict]) -> str:
+def _name_levels(levels: list[LevelVerdict]) -> str:
     first, last = levels[0].level, levels[-1].level
     return f"level {first}" if first == last else f"levels {first} {'and' if last == first + 1 else 'to'} {last}"

@@ -84,8 +84,8 @@ MOST_NORTH = 85.05
 _FIRST_TOLERANCE, _COARSEST = 1e-4, 0.02
 _ENOUGH_REGIONS = 20_000
 _OUTER_SHARE, _GAPS = 0.12, 3
-_COST_OF_ANY, _COST_OUTSIDE = 0.4, 5.0
-_NEARBY = 0.06
+_COST_OF_LEAVING_OUT, _COST_OUTSIDE = 0.4, 5.0
+_NEARBY_SHARE = 0.06
 _SMALLEST = 0.05
 
 
@@ -112,25 +112,25 @@ def ground(regions: Regions, level: int) -> RegionShapes | None:
         level: 1 for the coarsest.
 
     Returns:
-        Polygons and centres; centres only, if there are no outlines or they have too many corners. None if the regions have no geometry.
+        Polygons and centres; only centres if there are no outlines, or they have too many corners. None if the regions have no geometry.
     """
     centres = regions.centres(level)
     if centres is None:
         return None
     centres = np.column_stack([centres[:, 0], np.clip(centres[:, 1], -MOST_NORTH, MOST_NORTH)])
     outlines = regions.outlines(level)
-    parts = None if outlines is None else _light(_in_degrees(outlines))
+    parts = None if outlines is None else _simplify(_in_degrees(outlines))
     if parts is None:
         return RegionShapes(centres=centres, polygons=[], owner=[])
-    return RegionShapes(centres=centres, polygons=_plain(parts[0]), owner=parts[1].tolist())
+    return RegionShapes(centres=centres, polygons=_to_rings(parts[0]), owner=parts[1].tolist())
 
 
 def _in_degrees(outlines: geopandas.GeoSeries) -> NDArray[np.object_]:
     return np.asarray(outlines.to_crs(DEGREES).to_numpy(), object)
 
 
-def _light(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np.int64]] | None:
-    """Simplify polygons to at most `MOST_CORNERS` corners, and return each one's region as an index; None if that would distort them.
+def _simplify(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np.int64]] | None:
+    """Simplify polygons to at most `MOST_CORNERS` corners, and return the index of each polygon's region; None if they would be distorted.
 
     A part that is smaller than the tolerance is left out, unless it is the largest of its region.
     """
@@ -143,14 +143,14 @@ def _light(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np
     tolerance = 0.0
     while tolerance <= _COARSEST * extent:
         kept = largest | (area > tolerance**2)
-        light = shapely.simplify(parts[kept], tolerance, preserve_topology=True) if tolerance else parts
-        if shapely.get_num_coordinates(light).sum() <= MOST_CORNERS:
-            return light, owner[kept]
+        simplified = shapely.simplify(parts[kept], tolerance, preserve_topology=True) if tolerance else parts
+        if shapely.get_num_coordinates(simplified).sum() <= MOST_CORNERS:
+            return simplified, owner[kept]
         tolerance = 2 * tolerance or _FIRST_TOLERANCE * extent
     return None
 
 
-def _plain(parts: NDArray[np.object_]) -> list[list[Any]]:
+def _to_rings(parts: NDArray[np.object_]) -> list[list[Any]]:
     """Convert rings to lists of rounded corners; the last corner, which repeats the first, is left out."""
     extent = _extent(parts)
     decimals = 3 if extent > 20 else 4 if extent > 1 else 5
@@ -183,44 +183,46 @@ def fitted_bounds(hierarchies: list[Regions], width: int, height: int) -> Bounds
     boxes = np.concatenate([_leaf_boxes(regions) for regions in hierarchies])
     x, y = boxes[:, :2].mean(axis=1), boxes[:, 2:].mean(axis=1)
     best, scale = (-math.inf, boxes), (2 * math.pi / width, 2 * math.pi / height)
-    for west, east, south, north in product(_cuts(x), -_cuts(-x), _cuts(y), -_cuts(-y)):
+    for west, east, south, north in product(_list_cuts(x), -_list_cuts(-x), _list_cuts(y), -_list_cuts(-y)):
         inside = boxes[(x >= west) & (x <= east) & (y >= south) & (y <= north)]
         if not len(inside):
             continue
-        across, up = np.ptp(inside[:, :2]), np.ptp(inside[:, 2:])
-        zoom = -math.log2(max(across * scale[0], up * scale[1], 1e-9))
+        width_of_area, height_of_area = np.ptp(inside[:, :2]), np.ptp(inside[:, 2:])
+        zoom = -math.log2(max(width_of_area * scale[0], height_of_area * scale[1], 1e-9))
         outside = 1 - len(inside) / len(boxes)
-        best = max(best, (zoom - _COST_OF_ANY * (outside > 0) - _COST_OUTSIDE * outside, inside), key=lambda found: found[0])
-    return _grown(_with_neighbours(boxes, best[1]))
+        best = max(
+            best, (zoom - _COST_OF_LEAVING_OUT * (outside > 0) - _COST_OUTSIDE * outside, inside), key=lambda candidate: candidate[0]
+        )
+    return _bounds_in_degrees(_with_neighbours(boxes, best[1]))
 
 
 def _with_neighbours(boxes: Floats, inside: Floats) -> Floats:
-    """Select the chosen boxes, and those that lie just beyond them."""
-    margin = _NEARBY * max(np.ptp(inside[:, :2]), np.ptp(inside[:, 2:]))
-    near = [(boxes[:, low] >= inside[:, low].min() - margin) & (boxes[:, low + 1] <= inside[:, low + 1].max() + margin) for low in (0, 2)]
-    return np.asarray(boxes[near[0] & near[1]], np.float64)
+    """Select the boxes `inside`, and other boxes that lie just beyond them."""
+    margin = _NEARBY_SHARE * max(np.ptp(inside[:, :2]), np.ptp(inside[:, 2:]))
+    nearby = [(boxes[:, low] >= inside[:, low].min() - margin) & (boxes[:, low + 1] <= inside[:, low + 1].max() + margin) for low in (0, 2)]
+    return np.asarray(boxes[nearby[0] & nearby[1]], np.float64)
 
 
 def _leaf_boxes(regions: Regions) -> Floats:
-    """Compute (n, 4) west, east, south, north of the leaves, in radians of the web map; of an even sample if there are very many."""
+    """Compute (n, 4) west, east, south, north of the leaves, in radians of the web map. Of very many leaves, an even sample is used."""
     outlines, centres = regions.outlines(regions.depth), regions.centres(regions.depth)
-    every = slice(None, None, -(-regions.size(regions.depth) // _ENOUGH_REGIONS))
+    sample = slice(None, None, -(-regions.size(regions.depth) // _ENOUGH_REGIONS))
     if outlines is None:
-        west, south = east, north = np.asarray(centres)[every].T
+        west, south = east, north = np.asarray(centres)[sample].T
     else:
-        west, south, east, north = shapely.bounds(_in_degrees(outlines.iloc[every])).T
+        west, south, east, north = shapely.bounds(_in_degrees(outlines.iloc[sample])).T
     up = [np.arcsinh(np.tan(np.radians(np.clip(side, -MOST_NORTH, MOST_NORTH)))) for side in (south, north)]
     return np.column_stack([np.radians(west), np.radians(east), *up])
 
 
-def _cuts(values: Floats) -> Floats:
-    """List candidates for the lower end of the shown area: the lowest value, and the values after the widest gaps near it."""
-    low = np.sort(values)[: int(_OUTER_SHARE * len(values)) + 1]
-    gaps = np.argsort(-np.diff(low), kind="stable")[:_GAPS]
-    return np.append(low[:1], low[gaps + 1])
+def _list_cuts(values: Floats) -> Floats:
+    """List candidates for the lower end of the shown area: the lowest value, and the values after the widest gaps among low values."""
+    lowest = np.sort(values)[: int(_OUTER_SHARE * len(values)) + 1]
+    gaps = np.argsort(-np.diff(lowest), kind="stable")[:_GAPS]
+    return np.append(lowest[:1], lowest[gaps + 1])
 
 
-def _grown(boxes: Floats) -> Bounds:
+def _bounds_in_degrees(boxes: Floats) -> Bounds:
     """Compute the bounds of (n, 4) boxes in degrees, widened to at least `_SMALLEST` degrees each way."""
     west, east = math.degrees(boxes[:, :2].min()), math.degrees(boxes[:, :2].max())
     south, north = (math.degrees(math.atan(math.sinh(end))) for end in (boxes[:, 2:].min(), boxes[:, 2:].max()))

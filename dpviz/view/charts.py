@@ -34,7 +34,7 @@ POINT = alt.OverlayMarkDef(size=55, filled=True)
 COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8800ff", "#994433")
 DASHES = ([1, 0], [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 4], [1, 3], [9, 2, 1, 2])
 MARKS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
-"""How series of a chart are told apart, in their order: by colour, and by dashes or marks."""
+"""Looks of the series of a chart, in their order: colours, and dashes or marks as a second difference."""
 
 
 def finish(chart: Any, title: str, summary: str, height: int) -> alt.LayerChart:
@@ -43,7 +43,7 @@ def finish(chart: Any, title: str, summary: str, height: int) -> alt.LayerChart:
     Args:
         chart: an Altair chart or layer.
         title: above the chart.
-        summary: the chart's content in words, for the alternative text.
+        summary: a description of the chart's content, for the alternative text.
         height: of the whole chart with title, legend and axes, in pixels; its width is that of its container.
     """
     finished: alt.LayerChart = chart.properties(
@@ -64,19 +64,19 @@ def legend(symbol: str = "stroke") -> alt.Legend:
     )
 
 
-def category_channel(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any]) -> Any:
+def category_channel(channel: Any, field: str, order: Sequence[str], looks: Sequence[Any]) -> Any:
     """Make an encoding channel that shows a category by colour, shape or dashes, with a legend.
 
     Args:
         channel: such as `alt.Color`.
         field: the column of categories.
         order: the categories.
-        ways: a colour, shape or dash pattern for each.
+        looks: a colour, shape or dash pattern for each.
     """
-    shown, entry = legend(), entry_width(order)
-    shown["columns"] = alt.ExprRef(f"clamp(floor(width / {entry}), 1, {4 if len(order) <= 4 else 3})")
-    shown["labelLimit"] = alt.ExprRef(f"max(width - {_SYMBOL}, {_LEGEND_ENTRY})")
-    return channel(field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(ways[: len(order)])), legend=shown)
+    legend_above, entry = legend(), entry_width(order)
+    legend_above["columns"] = alt.ExprRef(f"clamp(floor(width / {entry}), 1, {4 if len(order) <= 4 else 3})")
+    legend_above["labelLimit"] = alt.ExprRef(f"max(width - {_SYMBOL}, {_LEGEND_ENTRY})")
+    return channel(field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(looks[: len(order)])), legend=legend_above)
 
 
 def entry_width(names: Sequence[str]) -> int:
@@ -139,7 +139,7 @@ def signed(value: float) -> str:
 
 
 def describe_values(table: pd.DataFrame, where: str, what: str) -> str:
-    """Write two columns of a table in words, for alternative texts: "where: what, where: what".
+    """Write two columns of a table as a text for screen readers: "where: what, where: what".
 
     Args:
         table: a table that has both columns.
@@ -147,13 +147,13 @@ def describe_values(table: pd.DataFrame, where: str, what: str) -> str:
         what: column of values.
     """
     pairs = zip(table[where], table[what], strict=True)
-    return ", ".join(f"{readable(place)}: {readable(value)}" for place, value in pairs)
+    return ", ".join(f"{readable(row)}: {readable(value)}" for row, value in pairs)
 
 
 def distinct(names: Sequence[str]) -> list[str]:
     """Clean names and number repeated ones, since bars of equal names would cover each other."""
     names = [line(name) for name in names]
-    return [name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})" for place, name in enumerate(names)]
+    return [name if name not in names[:index] else f"{name} ({names[:index].count(name) + 1})" for index, name in enumerate(names)]
 
 
 def to_hex(color: tuple[int, int, int]) -> str:
@@ -168,42 +168,52 @@ _LIGHT, _DARK = ("#ffffff", "#1d282e", "#dde3e6"), ("#101518", "#e4e9eb", "#3d48
 """Background, text and grid lines of the two themes."""
 
 
-def picture(charts: Sequence[Any], title: str, about: str, kind: str, *, dark: bool = False) -> bytes:
+def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark: bool = False) -> bytes:
     """Render charts one above the other as an image file, with a title, the settings and a stamp that says it is a simulation.
 
     Args:
         charts: as made by `dpviz.view.charts.finish`.
         title: of the picture.
-        about: the settings, in words.
+        settings: the settings, in words.
         kind: "svg" or "png".
         dark: light lines and texts on a dark background.
 
     Returns:
         The content of the file.
     """
-    parts = [_part(chart) for chart in charts]
-    ground, ink, line = _DARK if dark else _LIGHT
-    heading = alt.Title(title, subtitle=[*wrap(about, _LINE), STAMP], subtitleColor=GREY, fontSize=16, anchor="start", offset=14)
-    whole = alt.vconcat(*parts, title=heading, background=ground, padding=16).resolve_scale(
+    parts = [_copy_part(chart) for chart in charts]
+    background, text_color, grid_color = _DARK if dark else _LIGHT
+    heading = alt.Title(title, subtitle=[*wrap(settings, _LINE), STAMP], subtitleColor=GREY, fontSize=16, anchor="start", offset=14)
+    chart = alt.vconcat(*parts, title=heading, background=background, padding=16).resolve_scale(
         color="independent", shape="independent", strokeDash="independent", size="independent", opacity="independent", xOffset="independent"
     )
-    whole = whole.configure(font="Arial, sans-serif").configure_title(color=ink).configure_legend(labelColor=ink, titleColor=ink)
-    looks = {"labelColor": ink, "titleColor": ink, "gridColor": line, "domainColor": line, "tickColor": line}
-    whole = whole.configure_axis(labelFontSize=11, titleFontSize=11, **looks).configure_view(stroke=line)
+    chart = (
+        chart.configure(font="Arial, sans-serif")
+        .configure_title(color=text_color)
+        .configure_legend(labelColor=text_color, titleColor=text_color)
+    )
+    axis_colors = {
+        "labelColor": text_color,
+        "titleColor": text_color,
+        "gridColor": grid_color,
+        "domainColor": grid_color,
+        "tickColor": grid_color,
+    }
+    chart = chart.configure_axis(labelFontSize=11, titleFontSize=11, **axis_colors).configure_view(stroke=grid_color)
     if kind == "svg":
-        text = io.StringIO()
-        whole.save(text, format="svg")
-        return text.getvalue().encode()
-    content = io.BytesIO()
-    whole.save(content, format="png", scale_factor=SCALE)
-    return content.getvalue()
+        svg = io.StringIO()
+        chart.save(svg, format="svg")
+        return svg.getvalue().encode()
+    png = io.BytesIO()
+    chart.save(png, format="png", scale_factor=SCALE)
+    return png.getvalue()
 
 
-def _part(chart: Any) -> Any:
+def _copy_part(chart: Any) -> Any:
     """Copy a chart with a fixed width, without the properties that only a top-level chart may have."""
     part = chart.copy(deep=True)
-    for only_on_top in ("autosize", "padding", "background", "config"):
-        setattr(part, only_on_top, alt.Undefined)
+    for name in ("autosize", "padding", "background", "config"):
+        setattr(part, name, alt.Undefined)
     if part.title is not alt.Undefined:
         part.title.anchor = "start"
     return part.properties(width=WIDTH)
@@ -227,11 +237,11 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
     table, ticks = prepare_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
     names = {"zoom": "zoom", "blocks": "blocks", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
     names |= {"low": "95 % from", "high": "95 % to", "mae": f"mean error ({unit})"}
-    base = _base(table, names)
+    base = _base_chart(table, names)
     y = partial(log_y, f"rmse of a block ({unit})", ticks)
-    band = _series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
-    expected = _series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
-    measured = _series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
+    band = _colour_series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
+    expected = _colour_series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
+    measured = _colour_series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
     summary = f"Typical error per zoom level: {describe_values(by_zoom, 'zoom', 'rmse')} {unit}; "
     summary += f"expected from the noise alone: {describe_values(by_zoom, 'zoom', 'expected')}."
     return finish(alt.layer(band, expected, measured), "Accuracy by zoom level", summary, height)
@@ -246,7 +256,7 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> al
         height: of the whole chart, in pixels.
     """
     rows, ticks = prepare_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
-    base = _base(rows, {"zoom": "zoom", "blocks": "blocks", "expected": f"expected error ({unit})"})
+    base = _base_chart(rows, {"zoom": "zoom", "blocks": "blocks", "expected": f"expected error ({unit})"})
     y = log_y(f"expected rmse of a block ({unit})", ticks, "expected drawn")
     line = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
     summary = f"Error expected from the noise alone per zoom level: {describe_values(table, 'zoom', 'expected')} {unit}."
@@ -270,7 +280,7 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
         "share": "share of blocks (%)",
     }
     colors = alt.Scale(domain=list(kinds), range=[to_hex(color) for _, color in kinds.values()])
-    line = _base(pd.concat(parts, ignore_index=True), names).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
+    line = _base_chart(pd.concat(parts, ignore_index=True), names).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
     line = line.encode(
         y=alt.Y(
             field="share", type="quantitative", title="share of all blocks (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=FORMAT)
@@ -312,45 +322,47 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
 
 
 def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
-    """Draw the budget spent per zoom level: on the structure (where partitions lie) and on counts.
+    """Draw the budget spent per zoom level: on the structure (the choice of partitions) and on counts.
 
     Steps that leaves above the finest level take instead of later steps have bars of their own, which are not added to the others.
 
     Args:
         receipt: of the release; at least one step.
     """
-    rows = _spendings(receipt)
+    rows = _spending_rows(receipt)
     kinds = {"structure": GREY, "counts": ACCENT, "early leaves": "#9cc8d6"}
-    shown = [kind for kind in kinds if kind in set(rows["kind"])]
+    kinds_present = [kind for kind in kinds if kind in set(rows["kind"])]
     names = {"step": "step", "kind": "for", "epsilon": "ε", "exact": "ε exactly", "share": "share of the budget (%)", "noise": "noise"}
-    color = alt.Scale(domain=shown, range=[kinds[kind] for kind in shown])
+    color = alt.Scale(domain=kinds_present, range=[kinds[kind] for kind in kinds_present])
     bars = alt.Chart(with_texts(rows, list(names))).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
         x=alt.X(field="epsilon", type="quantitative", title="privacy budget ε", axis=AXIS),
         y=alt.Y(field="place", type="ordinal", sort=list(dict.fromkeys(rows["place"])), title=None, axis=alt.Axis(labelLimit=220)),
-        color=alt.Color(field="kind", type="nominal", scale=color, legend=legend("square") if len(shown) > 1 else None),
+        color=alt.Color(field="kind", type="nominal", scale=color, legend=legend("square") if len(kinds_present) > 1 else None),
         order=alt.Order(field="order", type="quantitative"),
         tooltip=tooltip(names),
     )
-    added, early = (describe_values(part, "step", "epsilon") for part in (rows[~rows["instead"]], rows[rows["instead"]]))
+    added, early = (describe_values(part, "step", "epsilon") for part in (rows[~rows["replaces_later"]], rows[rows["replaces_later"]]))
     summary = f"Privacy budget: {added}; {format_decimal(receipt.used, 6)} of {format_decimal(receipt.available, 6)} in all."
     summary += f" At leaves above the finest level, instead of later steps and not added up: {early}." if early else ""
     title = "Where the privacy budget went" if receipt.private else "NOT PRIVATE: budget of the noise"
     return finish(alt.layer(bars), title, summary, FRAME + ROW * rows["place"].nunique())
 
 
-def _spendings(receipt: Receipt) -> pd.DataFrame:
+def _spending_rows(receipt: Receipt) -> pd.DataFrame:
     """Make a table with a row per purpose and zoom level, with the sum of its steps; steps of early leaves come last."""
-    steps = [(step.instead, -1 if step.level is None else step.level, step.purpose, step.noise, step.amount) for step in receipt.steps]
-    table = pd.DataFrame(steps, columns=["instead", "zoom", "purpose", "noise", "amount"])
-    by_level = table.groupby(["instead", "zoom", "purpose"], as_index=False)
+    steps = [
+        (step.replaces_later, -1 if step.level is None else step.level, step.purpose, step.noise, step.amount) for step in receipt.steps
+    ]
+    table = pd.DataFrame(steps, columns=["replaces_later", "zoom", "purpose", "noise", "amount"])
+    by_level = table.groupby(["replaces_later", "zoom", "purpose"], as_index=False)
     rows = by_level.agg(noise=("noise", "first"), amount=("amount", "sum"), steps=("amount", "size"))
     counts = rows["purpose"].str.startswith("counts")
-    at = "zoom " + rows["zoom"].astype(str)
-    title = rows["purpose"].where(rows["zoom"] < 0, rows["purpose"] + ", " + at)
+    zoom_name = "zoom " + rows["zoom"].astype(str)
+    title = rows["purpose"].where(rows["zoom"] < 0, rows["purpose"] + ", " + zoom_name)
     return rows.assign(
-        place=rows["purpose"].where(rows["zoom"] < 0, at.where(~rows["instead"], "early leaves, " + at)),
-        kind=np.select([~counts, rows["instead"]], ["structure", "early leaves"], "counts"),
+        place=rows["purpose"].where(rows["zoom"] < 0, zoom_name.where(~rows["replaces_later"], "early leaves, " + zoom_name)),
+        kind=np.select([~counts, rows["replaces_later"]], ["structure", "early leaves"], "counts"),
         order=counts.astype(int),
         step=title.where(rows["steps"] == 1, title + " (" + rows["steps"].astype(str) + " steps)"),
         epsilon=rows["amount"].astype(float),
@@ -383,13 +395,13 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
     return finish(alt.layer(bars, zero), "Parts of the error", summary, FRAME + ROW * len(rows))
 
 
-def _base(table: pd.DataFrame, names: dict[str, str]) -> Any:
+def _base_chart(table: pd.DataFrame, names: dict[str, str]) -> Any:
     present = {column: name for column, name in names.items() if column in table}
     x = alt.X(field="zoom", type="ordinal", title=_ZOOM, axis=alt.Axis(labelAngle=0))
     return alt.Chart(with_texts(table, list(present))).encode(x=x, tooltip=tooltip(present))
 
 
-def _series(chart: Any, name: str) -> Any:
+def _colour_series(chart: Any, name: str) -> Any:
     """Colour a layer as one entry of the legend that all layers of the chart share."""
     scale = alt.Scale(domain=[_MEASURED, _NOISE], range=[ACCENT, GREY])
     color = alt.Color(field="series", type="nominal", scale=scale, legend=legend())

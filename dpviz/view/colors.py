@@ -72,7 +72,7 @@ class Scale:
         strength = np.sqrt(np.minimum(np.abs(values) / self.top, 1.0))
         density = _CIVIDIS if self.dark else _CIVIDIS[::-1]
         above, below = (_BLUES, _ORANGES) if self.kind == "signed" else (density, _BELOW_ZERO)
-        mixed = np.where((values < 0)[:, None], _ramp(below, strength), _ramp(above, strength))
+        mixed = np.where((values < 0)[:, None], _interpolate(below, strength), _interpolate(above, strength))
         alpha = 20 + 215 * np.minimum(1.6 * strength, 1.0)
         return np.column_stack([mixed, alpha]).astype(np.uint8)
 
@@ -87,12 +87,11 @@ class Scale:
             marks = "".join(f'<span class="dpviz-mark" style="background:rgb{color}"></span>{html(text)} ' for color, text in entries)
             return f'<div class="dpviz-legend"><b>{html(self.title)}</b> {marks}</div>'
         low = -self.top if self.kind == "signed" else 0.0
-        bar = _bar(self.colors(np.linspace(low, self.top, 24)))
+        bar = _gradient_bar(self.colors(np.linspace(low, self.top, 24)))
         parts = [f"<b>{html(self.title)}</b>", format_short(low), bar, f"{format_short(self.top)} and more"]
         if self.kind == "density" and negatives:
-            parts.append(
-                f'<span class="dpviz-gap"></span>below zero, by noise {_bar(self.colors(np.linspace(-self.top / 50, -self.top, 8)), 44)}'
-            )
+            below = _gradient_bar(self.colors(np.linspace(-self.top / 50, -self.top, 8)), 44)
+            parts.append(f'<span class="dpviz-gap"></span>below zero, by noise {below}')
         return f'<div class="dpviz-legend">{" ".join(parts)}</div>'
 
 
@@ -101,28 +100,28 @@ def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
 
     Args:
         values: (k,) released values.
-        weights: (k,) the share of the picture that each covers, for example its area; None for equal weights.
+        weights: (k,) the area of the map that each value covers; None for equal weights.
 
     Returns:
         A number above 0; 1 if no value is above 0.
     """
     sizes = np.abs(np.asarray(values, np.float64))
     shares = np.ones(sizes.shape) if weights is None else np.asarray(weights, np.float64)
-    known = np.isfinite(sizes) & (shares > 0)
-    if not known.any():
+    usable = np.isfinite(sizes) & (shares > 0)
+    if not usable.any():
         return 1.0
-    largest = float(np.quantile(sizes[known], _SHARE_OF_VALUES, weights=shares[known], method="inverted_cdf"))
+    largest = float(np.quantile(sizes[usable], _SHARE_OF_VALUES, weights=shares[usable], method="inverted_cdf"))
     if not largest > 1e-300:
         return 1.0
     power = 10.0 ** np.floor(np.log10(largest))
     return float(next(step * power for step in (1, 2, 5, 10) if step * power >= largest))
 
 
-def _ramp(stops: NDArray[np.int64], strength: Floats) -> Floats:
-    place = strength * (len(stops) - 1)
-    return np.stack([np.interp(place, np.arange(len(stops)), stops[:, channel]) for channel in range(3)], axis=-1)
+def _interpolate(colors: NDArray[np.int64], strength: Floats) -> Floats:
+    position = strength * (len(colors) - 1)
+    return np.stack([np.interp(position, np.arange(len(colors)), colors[:, channel]) for channel in range(3)], axis=-1)
 
 
-def _bar(colors: Colors, width: int = 150) -> str:
+def _gradient_bar(colors: Colors, width: int = 150) -> str:
     stops = ",".join(f"rgba({r},{g},{b},{a / 255:.2f})" for r, g, b, a in colors.tolist())
     return f'<span class="dpviz-bar" style="width:{width}px;background:linear-gradient(90deg,{stops})"></span>'

@@ -57,7 +57,7 @@ def deck(
 
     Args:
         layers: drawn in order, above the land and below the borders.
-        domain: the first view shows the whole of it; the view never depends on data.
+        domain: the first view shows the whole domain, whatever the data are.
         tooltip: HTML with {field} placeholders; None for no tooltip. Texts of fields must be escaped.
         dark: whether the page is dark.
         width: of the map in pixels; width and height decide the zoom.
@@ -68,7 +68,7 @@ def deck(
 
 
 def deck_in(window: Window, under: list[pydeck.Layer], over: list[pydeck.Layer], *, tooltip: str | None, dark: bool) -> CompactDeck:
-    """Draw a map of an area in degrees over the same outlines.
+    """Draw a map of an area in degrees over the same outlines as `deck`.
 
     Args:
         window: the first view.
@@ -105,9 +105,9 @@ def window_view(window: Window) -> pydeck.ViewState:
 
 
 def outlines(domain: Domain, *, dark: bool) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
-    """Make the layers below the data (land) and above the data (borders and the domain's edge); on a plain plane the edge alone."""
-    frame = {"type": "Feature", "geometry": shapely.geometry.mapping(shapely.box(*map_bounds(domain))), "properties": {}}
-    edge = _outline("domain", {"type": "FeatureCollection", "features": [frame]}, _line(dark), width=1.5)
+    """Make the layers below the data (land) and above the data (borders and the domain's edge); on a plain plane only the edge."""
+    rectangle = {"type": "Feature", "geometry": shapely.geometry.mapping(shapely.box(*map_bounds(domain))), "properties": {}}
+    edge = _outline("domain", {"type": "FeatureCollection", "features": [rectangle]}, _line(dark), width=1.5)
     if domain.crs is None:
         return [], [edge]
     ground, borders = _land_and_borders(map_bounds(domain), dark)
@@ -152,8 +152,8 @@ def _outline(name: str, features: dict[str, Any], color: list[int], width: float
 def _surroundings(name: str, bounds: Bounds) -> dict[str, Any]:
     west, south, east, north = bounds
     extent = max(east - west, north - south)
-    cut = geopandas.GeoSeries(outlines_around(name, bounds, _SURROUNDINGS * extent, extent / _FINEST_DETAIL))
-    return dict(json.loads(cut.set_precision(10.0**-4).to_json(drop_id=True)))
+    clipped = geopandas.GeoSeries(outlines_around(name, bounds, _SURROUNDINGS * extent, extent / _FINEST_DETAIL))
+    return dict(json.loads(clipped.set_precision(10.0**-4).to_json(drop_id=True)))
 
 
 def mercator(latitude: float) -> float:
@@ -212,7 +212,7 @@ def picture(domain: Domain, colors: Colors, *, name: str = "picture") -> pydeck.
     west, south, east, north = map_bounds(domain)
     shares = _latitude_shares(south, north, max(len(colors), _PICTURE_ROWS))
     image = colors[np.clip(shares * len(colors), 0, len(colors) - 1).astype(np.int64)]
-    return pydeck.Layer("BitmapLayer", data=None, id=name, image=_png(image), bounds=[west, south, east, north], pickable=False)
+    return pydeck.Layer("BitmapLayer", data=None, id=name, image=_png_url(image), bounds=[west, south, east, north], pickable=False)
 
 
 def _latitude_shares(south: float, north: float, rows: int) -> NDArray[np.float64]:
@@ -222,7 +222,7 @@ def _latitude_shares(south: float, north: float, rows: int) -> NDArray[np.float6
     return (np.degrees(np.arctan(np.sinh(middle))) - south) / (north - south)
 
 
-def _png(image: Colors) -> str:
+def _png_url(image: Colors) -> str:
     """Write an (h, w, 4) image as a data URL, in quotes: pydeck takes an unquoted text for an expression."""
     file = io.BytesIO()
     Image.fromarray(image).save(file, "PNG", compress_level=2)

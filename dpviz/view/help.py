@@ -35,7 +35,7 @@ _EXCERPT = 280
 _FENCE = "```"
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((\w+)\.md(?:#([\w-]+))?\)")
 _PICTURE = re.compile(r"^!\[.*\]\(.*\)\n+", re.MULTILINE)
-_SIGNS = re.compile(r"^```\w*$|^[-|: ]+$|[`|]|^#+ |^\* |\*\*", re.MULTILINE)
+_MARKDOWN_SIGNS = re.compile(r"^```\w*$|^[-|: ]+$|[`|]|^#+ |^\* |\*\*", re.MULTILINE)
 _ITALIC = re.compile(r"(?<![\w/])\*(?=\S)([^*\n]+)\*(?!\w)")
 
 
@@ -78,7 +78,7 @@ class Page:
     Attributes:
         key: the name of its file without the ending.
         title: first line of the file.
-        sections: what stands above the first heading, then one per heading.
+        sections: the section above the first heading, then one per heading.
     """
 
     key: str
@@ -93,8 +93,8 @@ class Hit:
     Attributes:
         page: the page of the section.
         section: the section.
-        title: the words of "page: heading", each with whether it holds a word of the query.
-        excerpt: pieces of the text around the first word that was found, each with whether it is a word of the query.
+        title: the words of "page: heading"; each with True if it contains a word of the query, else False.
+        excerpt: pieces of the text around the first word that was found; each with True if it is a word of the query, else False.
     """
 
     page: Page
@@ -128,16 +128,16 @@ def page_of(key: str, markdown: str) -> Page:
     if not first.startswith("# "):
         raise InputError("A page of help begins with its title: a line with # and a space.")
     title = first[2:].strip()
-    sections = tuple(_section(heading, body, title) for heading, body in _cut(rest))
+    sections = tuple(_make_section(heading, body, title) for heading, body in _split_sections(rest))
     return Page(key=key, title=title, sections=sections)
 
 
-def search(query: str, found_in: Sequence[Page] | None = None) -> list[Hit]:
-    r"""Find sections that hold all words of a query, in any case: those with more words in their heading first, then in the order of pages.
+def search(query: str, among: Sequence[Page] | None = None) -> list[Hit]:
+    r"""Find sections that contain all words of a query, ignoring case; sections with more of the words in their heading come first.
 
     Args:
         query: words between blanks; at most the first `LONGEST_QUERY` characters count. A word is found inside longer ones, too.
-        found_in: the pages to search; all of them if None.
+        among: the pages to search; all of them if None.
 
     Returns:
         At most `MOST_HITS`; none for a query without words.
@@ -149,20 +149,20 @@ def search(query: str, found_in: Sequence[Page] | None = None) -> list[Hit]:
     words = sorted(set(query[:LONGEST_QUERY].lower().split()), key=len, reverse=True)
     if not words:
         return []
-    marks = re.compile("|".join(map(re.escape, words)), re.IGNORECASE)
-    found: list[tuple[int, Hit]] = []
-    for page in pages().values() if found_in is None else found_in:
+    pattern = re.compile("|".join(map(re.escape, words)), re.IGNORECASE)
+    hits: list[tuple[int, Hit]] = []
+    for page in pages().values() if among is None else among:
         for section in page.sections:
             heading = f"{page.title}: {section.title}" if section.key else page.title
             if all(word in f"{heading} {section.text}".lower() for word in words):
-                title = tuple((word, marks.search(word) is not None) for word in heading.split())
-                hit = Hit(page=page, section=section, title=title, excerpt=_excerpt(section.text, marks))
-                found.append((-sum(word in section.title.lower() for word in words), hit))
-    return [hit for _, hit in sorted(found, key=lambda each: each[0])][:MOST_HITS]
+                title = tuple((word, pattern.search(word) is not None) for word in heading.split())
+                hit = Hit(page=page, section=section, title=title, excerpt=_excerpt(section.text, pattern))
+                hits.append((-sum(word in section.title.lower() for word in words), hit))
+    return [hit for _, hit in sorted(hits, key=lambda item: item[0])][:MOST_HITS]
 
 
-def _cut(markdown: str) -> Iterator[tuple[str, str]]:
-    """Yield heading and body of each section; a line of code that looks like a heading is none."""
+def _split_sections(markdown: str) -> Iterator[tuple[str, str]]:
+    """Yield heading and body of each section; lines of code that look like headings are ignored."""
     lines: list[str] = []
     heading, in_code = "", False
     for line in markdown.splitlines():
@@ -175,15 +175,15 @@ def _cut(markdown: str) -> Iterator[tuple[str, str]]:
     yield heading, "\n".join(lines)
 
 
-def _section(heading: str, body: str, page_title: str) -> Section:
+def _make_section(heading: str, body: str, page_title: str) -> Section:
     links = tuple(dict.fromkeys(Link(page=page, section=section) for _, page, section in _LINK.findall(body)))
     body = _LINK.sub(r"*\1*", _PICTURE.sub("", body)).strip()
-    text = " ".join(_ITALIC.sub(r"\1", _SIGNS.sub("", body)).split())
+    text = " ".join(_ITALIC.sub(r"\1", _MARKDOWN_SIGNS.sub("", body)).split())
     return Section(key=section_key(heading), title=heading or page_title, body=body, links=links, text=text)
 
 
 def section_key(heading: str) -> str:
-    """Return the key of a heading, as links name it.
+    """Return the key of a heading, which links use.
 
     >>> section_key("What a billion records cost")
     'what-a-billion-records-cost'
@@ -191,20 +191,20 @@ def section_key(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def _excerpt(text: str, marks: re.Pattern[str]) -> tuple[tuple[str, bool], ...]:
+def _excerpt(text: str, pattern: re.Pattern[str]) -> tuple[tuple[str, bool], ...]:
     """Cut out the text around the first word that is found, between words, and mark the words."""
-    first = marks.search(text)
+    first = pattern.search(text)
     start = max(0, (first.start() if first else 0) - _EXCERPT // 3)
     start = text.find(" ", start) + 1 if start else 0
     end = start + _EXCERPT
     end = max(text.rfind(" ", start, end), start + _EXCERPT // 2) if end < len(text) else len(text)
-    return _marked(f"{'... ' if start else ''}{text[start:end]}{' ...' if end < len(text) else ''}", marks)
+    return _mark_words(f"{'... ' if start else ''}{text[start:end]}{' ...' if end < len(text) else ''}", pattern)
 
 
-def _marked(text: str, marks: re.Pattern[str]) -> tuple[tuple[str, bool], ...]:
+def _mark_words(text: str, pattern: re.Pattern[str]) -> tuple[tuple[str, bool], ...]:
     """Cut a text into pieces, each with whether it is one of the words."""
     pieces, end = [], 0
-    for match in marks.finditer(text):
+    for match in pattern.finditer(text):
         pieces += [(text[end : match.start()], False), (match.group(), True)]
         end = match.end()
     return tuple((piece, is_word) for piece, is_word in [*pieces, (text[end:], False)] if piece)

@@ -71,10 +71,10 @@ def points_map(
         top: top of the colour scale, for maps that share a scale (see `scale_top`); None for a scale of its own.
     """
     if shown == INTERPOLATED:
-        return _interpolated(release, unit=unit, dark=dark)
+        return _interpolated_map(release, unit=unit, dark=dark)
     level, note = drawable_level(release, level)
     nodes = large_first(release, release.nodes(level))
-    values, scale = _values(release, nodes, shown, unit, truth)
+    values, scale = _coloured_values(release, nodes, shown, unit, truth)
     scale = replace(scale, dark=dark, top=scale.top if top is None else top)
     colors = scale.colors(values)
     if len(nodes) > MOST_FEATURES:
@@ -109,15 +109,15 @@ def scale_top(release: Release, level: int, shown: str, *, unit: str) -> float:
     nodes = release.nodes(drawable_level(release, level)[0])
     if shown == "Error":
         return scale_top_of(3 * release.stddev[nodes])
-    return _values(release, nodes, SHOWN[0], unit, None)[1].top
+    return _coloured_values(release, nodes, SHOWN[0], unit, None)[1].top
 
 
 def can_show_interpolation(release: Release) -> bool:
-    """Tell whether the release interpolates inside its partitions, and a bitmap of the interpolation can be drawn."""
+    """Return whether the release interpolates inside its partitions, and a bitmap of the interpolation can be drawn."""
     return release.inside == "interpolated" and _fits_bitmap(release)
 
 
-def _interpolated(release: Release, *, unit: str, dark: bool) -> PointsMap:
+def _interpolated_map(release: Release, *, unit: str, dark: bool) -> PointsMap:
     """Draw the density that answers assume inside partitions, as a bitmap of equal blocks."""
     domain, zoom = release.domain, min(release.domain.order, _MOST_PIXELS.bit_length() - 1)
     counts, width = release.blocks(zoom), domain.side >> zoom
@@ -133,13 +133,13 @@ def _interpolated(release: Release, *, unit: str, dark: bool) -> PointsMap:
     )
 
 
-def _values(release: Release, nodes: Integers, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
+def _coloured_values(release: Release, nodes: Integers, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
     """Compute the coloured values and their scale. Scales depend on released counts and stated standard deviations, never on the truth."""
     count = release.count[nodes]
     if truth is None or shown in ("Released", "True"):
         area = release.domain.areas_km2(release.tree.rectangles(nodes))
-        drawn = truth[nodes] if truth is not None and shown == "True" else count
-        return drawn / area, density_scale(count / area, area, release.domain, unit)
+        numbers = truth[nodes] if truth is not None and shown == "True" else count
+        return numbers / area, density_scale(count / area, area, release.domain, unit)
     if shown == "Error":
         top = scale_top_of(3 * release.stddev[nodes])
         return count - truth[nodes], Scale(kind="signed", top=top, title=f"released minus true, {unit} per partition")
@@ -151,17 +151,17 @@ def _fields(release: Release, nodes: Integers, truth: NDArray[np.int64] | None) 
     low, high = release.interval(nodes)
     fields: dict[str, list[Any]] = {
         "i": nodes.tolist(),
-        "n": _texts(release.count[nodes]),
-        "a": _texts(low),
-        "b": _texts(high),
+        "n": _format_counts(release.count[nodes]),
+        "a": _format_counts(low),
+        "b": _format_counts(high),
     }
     if truth is not None:
-        fields["t"] = _texts(truth[nodes])
+        fields["t"] = _format_counts(truth[nodes])
         fields["e"] = [format_signed(value) for value in (np.rint(release.count[nodes]) - truth[nodes]).tolist()]
     return fields
 
 
-def _texts(values: NDArray[Any]) -> list[str]:
+def _format_counts(values: NDArray[Any]) -> list[str]:
     return [format_count(value) for value in values.tolist()]
 
 
@@ -184,12 +184,12 @@ def _pixels(release: Release, nodes: Integers) -> Integers:
     step = release.domain.side // side
     centre = (np.arange(side, dtype=np.int32) * step + step // 2).astype(np.int32)
     column, row = (part.ravel() for part in np.meshgrid(centre, centre))
-    place = np.full(len(tree), -1, np.int64)
-    place[nodes] = np.arange(len(nodes))
+    index_of_node = np.full(len(tree), -1, np.int64)
+    index_of_node[nodes] = np.arange(len(nodes))
     node = tree.leaf_of(column, row)
-    while (place[node] < 0).any():
-        node = np.where(place[node] < 0, tree.parent[node], node)
-    return place[node].reshape(side, side)
+    while (index_of_node[node] < 0).any():
+        node = np.where(index_of_node[node] < 0, tree.parent[node], node)
+    return index_of_node[node].reshape(side, side)
 
 
 def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Integers], *, unit: str, dark: bool) -> PointsMap:
@@ -198,8 +198,8 @@ def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Integers], *, u
     Args:
         domain: the public domain.
         zoom: 0 to 7.
-        blocks: function that gives the true counts [row, column] at a zoom. For public data only: the scale depends on the counts.
-        unit: what one record is.
+        blocks: function that returns the true counts [row, column] at a zoom. For public data only: the scale depends on the counts.
+        unit: what is counted, in the plural.
         dark: whether the page is dark.
     """
     counts, width = blocks(zoom).ravel(), domain.side >> zoom
@@ -208,8 +208,8 @@ def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Integers], *, u
     area = domain.areas_km2(rectangles)
     density = counts / area
     scale = replace(density_scale(density, area, domain, unit), dark=dark)
-    some = np.flatnonzero(counts)
-    layer = partitions(domain, rectangles[some], scale.colors(density[some]), {"n": _texts(counts[some])}, name="truth")
+    occupied = np.flatnonzero(counts)
+    layer = partitions(domain, rectangles[occupied], scale.colors(density[occupied]), {"n": _format_counts(counts[occupied])}, name="truth")
     return PointsMap(
         deck=deck([layer], domain, tooltip=f"<b>{{n}}</b> {html(unit)}", dark=dark),
         legend=scale.legend(negatives=False),

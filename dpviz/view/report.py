@@ -9,11 +9,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.amounts import MISSING, format_count, format_decimal
-from dpviz.release.at_once import count_of_numbers
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import stated_amount
 from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
+from dpviz.release.simultaneous_intervals import count_of_numbers
 from dpviz.release.tables import FORMATS
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import clean
@@ -52,11 +52,11 @@ def report_html(release: Release | FlowRelease, manifest: Facts, *, formats: Seq
         RefusedError: a simulation, or a reference that is not private.
     """
     release.refuse_unpublishable()
-    return _page(release, manifest, formats)
+    return _render(release, manifest, formats)
 
 
 def check_reportable(release: Release | FlowRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> None:
-    """Check that a report could be made, by making it and dropping it; simulations are allowed.
+    """Check that a report can be made, by making one and discarding it; simulations are allowed.
 
     Args:
         release: of points or trips, also a simulation.
@@ -64,19 +64,19 @@ def check_reportable(release: Release | FlowRelease, manifest: Facts, *, formats
         formats: of the files that will be written.
 
     Raises:
-        Exception: any error that would keep the report from being made.
+        Exception: any error that making the report raises.
     """
-    _page(release, manifest, formats)
+    _render(release, manifest, formats)
 
 
-def _page(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str]) -> bytes:
-    """Render the report without asking whether the release may be published."""
-    about = _points(release) if isinstance(release, Release) else _trips(release)
+def _render(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str]) -> bytes:
+    """Render the report without checking whether the release may be published."""
+    specific = _point_values(release) if isinstance(release, Release) else _trip_values(release)
     rows = level_rows(release, manifest["utility"]["levels"])
     page: str = _template().render(
         manifest=manifest,
         receipt=release.receipt,
-        steps=_steps(release),
+        steps=_step_rows(release),
         pyramid=pyramid(release),
         odds=odds(release.receipt),
         levels=rows,
@@ -87,13 +87,13 @@ def _page(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str
         unit=release.receipt.unit,
         counted=counted_noun(release),
         verdict=verdict(release),
-        at_once=count_of_numbers(release),
-        **about,
+        simultaneous=count_of_numbers(release),
+        **specific,
     )
     return page.encode()
 
 
-def _points(release: Release) -> Facts:
+def _point_values(release: Release) -> Facts:
     """Make the template values that only reports of points have."""
     level = drawn_level(release)
     return {
@@ -111,7 +111,7 @@ def _points(release: Release) -> Facts:
     }
 
 
-def _trips(release: FlowRelease) -> Facts:
+def _trip_values(release: FlowRelease) -> Facts:
     """Make the template values that only reports of trips have."""
     picture = trips_picture(release)
     return {
@@ -132,7 +132,7 @@ def _trips(release: FlowRelease) -> Facts:
     }
 
 
-def _steps(release: Release | FlowRelease) -> list[Facts]:
+def _step_rows(release: Release | FlowRelease) -> list[Facts]:
     """Write the steps of the receipt as rows of a table."""
     return [
         {
@@ -142,7 +142,7 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
             "amount": format_decimal(step.amount),
             "delta": format_decimal(step.delta, 3) if step.delta else "",
             "structure": is_structure(step, release),
-            "instead": step.instead,
+            "replaces_later": step.replaces_later,
             "noise": step.noise,
             "sensitivity": format_decimal(step.sensitivity, 6),
             "scale": format_decimal(step.scale, 6),
@@ -163,7 +163,7 @@ def _template() -> Any:
 
 
 def _clean(value: object) -> object:
-    """Remove control characters from texts; jinja escapes them afterwards. Markup of our own is left as it is."""
+    """Remove control characters from texts, which jinja escapes afterwards; return markup of the template unchanged."""
     return clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 

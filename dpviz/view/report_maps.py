@@ -14,10 +14,10 @@ from pyproj import CRS, Transformer
 
 from dpviz.amounts import format_count, format_short
 from dpviz.arrays import Floats, Integers
-from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
+from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
@@ -58,27 +58,27 @@ class Sheet:
     width: int
     height: int
 
-    def place(self, xy: Floats) -> Integers:
+    def to_sheet(self, xy: Floats) -> Integers:
         """Convert (k, 2) coordinates of the plane to (k, 2) columns and rows of the sheet."""
-        return np.rint(self._to_sheet(xy)).astype(np.int64)
+        return np.rint(self._to_unrounded(xy)).astype(np.int64)
 
-    def _to_sheet(self, xy: Floats) -> Floats:
+    def _to_unrounded(self, xy: Floats) -> Floats:
         return np.column_stack([(xy[:, 0] - self.west) * self.scale, (self.north - xy[:, 1]) * self.scale])
 
     def degrees(self, points: Floats) -> Integers:
         """Convert (k, 2) longitudes and latitudes to (k, 2) columns and rows of the sheet."""
-        placed = geopandas.GeoSeries(shapely.points(points), crs=WGS84).to_crs(self.crs)
-        return self.place(shapely.get_coordinates(placed.to_numpy()))
+        projected = geopandas.GeoSeries(shapely.points(points), crs=WGS84).to_crs(self.crs)
+        return self.to_sheet(shapely.get_coordinates(projected.to_numpy()))
 
     def paths(self, shapes: geopandas.GeoSeries) -> list[str]:
-        """Write shapes in the sheet's CRS as SVG paths, cut to the sheet and simplified; "" where nothing is left of a shape."""
-        known = np.asarray(shapes.to_numpy(), object)
-        moved = shapely.transform(shapely.force_2d(known), self._to_sheet)
+        """Write shapes in the sheet's CRS as SVG paths, cut to the sheet and simplified; "" for a shape that lies outside."""
+        geometries = np.asarray(shapes.to_numpy(), object)
+        on_sheet = shapely.transform(shapely.force_2d(geometries), self._to_unrounded)
         edge = (-_CLIP_MARGIN, -_CLIP_MARGIN, self.width + _CLIP_MARGIN, self.height + _CLIP_MARGIN)
-        lines, owner = _rings_and_lines(shapely.clip_by_rect(moved, *edge))
-        paths = [""] * len(known)
-        for text, place in zip(_texts(shapely.simplify(lines, _DETAIL)), owner.tolist(), strict=True):
-            paths[place] += text
+        lines, owner = _rings_and_lines(shapely.clip_by_rect(on_sheet, *edge))
+        paths = [""] * len(geometries)
+        for text, index in zip(_path_texts(shapely.simplify(lines, _DETAIL)), owner.tolist(), strict=True):
+            paths[index] += text
         return paths
 
     def land(self, bounds: Bounds) -> dict[str, str]:
@@ -90,9 +90,9 @@ class Sheet:
 
     def _outline(self, name: str, bounds: Bounds, extent: float) -> str:
         parts = outlines_around(name, bounds, _LAND_MARGIN * extent, extent / _FINEST_LAND)
-        placed = geopandas.GeoSeries(parts, crs=WGS84).to_crs(self.crs)
-        whole = np.isfinite(placed.bounds.to_numpy()).all(axis=1)
-        return "".join(self.paths(placed[whole]))
+        projected = geopandas.GeoSeries(parts, crs=WGS84).to_crs(self.crs)
+        finite = np.isfinite(projected.bounds.to_numpy()).all(axis=1)
+        return "".join(self.paths(projected[finite]))
 
 
 def domain_sheet(domain: Domain) -> Sheet:
@@ -155,24 +155,24 @@ def _rings_and_lines(shapes: Shapes) -> tuple[Shapes, Integers]:
     """Collect the rings of all polygons and all lines, and the index of the shape of each, in the order of the shapes."""
     parts, owner = shapely.get_parts(shapes, return_index=True)
     areas = np.isin(shapely.get_type_id(parts), (3, 6))
-    parts_again, again = shapely.get_parts(parts[areas], return_index=True)
-    rings, ring_of = shapely.get_rings(parts_again, return_index=True)
+    polygons, part_of_area = shapely.get_parts(parts[areas], return_index=True)
+    rings, ring_of = shapely.get_rings(polygons, return_index=True)
     lines = np.isin(shapely.get_type_id(parts), (1, 2, 5))
-    found = np.concatenate([rings, parts[lines]])
-    whose = np.concatenate([owner[areas][again][ring_of], owner[lines]])
-    order = np.argsort(whose, kind="stable")
-    return found[order], whose[order]
+    all_lines = np.concatenate([rings, parts[lines]])
+    owner_of_line = np.concatenate([owner[areas][part_of_area][ring_of], owner[lines]])
+    order = np.argsort(owner_of_line, kind="stable")
+    return all_lines[order], owner_of_line[order]
 
 
-def _texts(lines: Shapes) -> list[str]:
+def _path_texts(lines: Shapes) -> list[str]:
     """Write SVG paths with relative steps. Corners are rounded before steps are taken, so that rounding errors do not add up."""
     corners = np.rint(shapely.get_coordinates(lines)).astype(np.int64)
     ends = np.r_[0, np.cumsum(shapely.get_num_coordinates(lines))]
     closed = shapely.is_closed(lines).tolist()
-    return [_text(corners[start:stop], ring) for (start, stop), ring in zip(pairwise(ends.tolist()), closed, strict=True)]
+    return [_path_text(corners[start:stop], ring) for (start, stop), ring in zip(pairwise(ends.tolist()), closed, strict=True)]
 
 
-def _text(corners: Integers, ring: bool) -> str:
+def _path_text(corners: Integers, ring: bool) -> str:
     steps = np.diff(corners, axis=0)
     steps = steps[(steps != 0).any(axis=1)]
     if len(steps) < (2 if ring else 1):
@@ -239,8 +239,8 @@ class PointsPicture:
 def drawn_level(release: Release) -> int:
     """Choose the map's level: the finest one that is not mostly noise and has at most 5,000 partitions, or level 2 if that is finer."""
     fine = [level for level in range(release.height + 1) if len(release.nodes(level)) <= MOST_SHAPES]
-    known = {each.level for each in verdict(release).levels if each.grade != NOISE}
-    return max(level for level in fine if level in known or level <= LEAST_LEVEL)
+    usable = {level_verdict.level for level_verdict in verdict(release).levels if level_verdict.grade != NOISE}
+    return max(level for level in fine if level in usable or level <= LEAST_LEVEL)
 
 
 def points_picture(release: Release) -> PointsPicture:
@@ -284,23 +284,23 @@ def _swatches(scale: Scale, *, overlaps: bool) -> list[Swatch]:
     steps += [(f"n{step}", -((step / _BELOW) ** 2)) for step in range(1, _BELOW + 1)]
     values = scale.top * np.array([value for _, value in steps])
     light, dark = (replace(scale, dark=mode).colors(values).tolist() for mode in (False, True))
-    through = _SEEN_THROUGH if overlaps else 1.0
+    transparency = _SEEN_THROUGH if overlaps else 1.0
     return [
         Swatch(
             name=name,
-            light="rgb({},{},{})".format(*one[:3]),
-            dark="rgb({},{},{})".format(*other[:3]),
-            opacity=f"{one[3] * through / 255:.2f}",
+            light="rgb({},{},{})".format(*on_light[:3]),
+            dark="rgb({},{},{})".format(*on_dark[:3]),
+            opacity=f"{on_light[3] * transparency / 255:.2f}",
         )
-        for (name, _), one, other in zip(steps, light, dark, strict=True)
+        for (name, _), on_light, on_dark in zip(steps, light, dark, strict=True)
     ]
 
 
 def _rectangles(domain: Domain, paper: Sheet, rectangles: NDArray[np.integer]) -> list[str]:
     """Write (k, 4) lattice rectangles as SVG paths. Neighbours share their edges exactly: corners are rounded before differences."""
     west, south, east, north = on_plane(domain, rectangles).T
-    left, bottom = paper.place(np.column_stack([west, south])).T
-    right, top = paper.place(np.column_stack([east, north])).T
+    left, bottom = paper.to_sheet(np.column_stack([west, south])).T
+    right, top = paper.to_sheet(np.column_stack([east, north])).T
     columns = (left, top, right - left, bottom - top, left - right)
     return [f"M{a} {b}h{c}v{d}h{e}z" for a, b, c, d, e in zip(*(column.tolist() for column in columns), strict=True)]
 
@@ -385,15 +385,15 @@ class TripsPicture:
 
 def pair_rows(release: FlowRelease, level: int) -> PairRows:
     """Select the pairs of a level that were released with more than 0 trips."""
-    at, stddev = release.stages[2 * level], release.stddev(2 * level)
+    counts, stddev = release.stages[2 * level], release.stddev(2 * level)
     low, high = pair_intervals(release, 2 * level)
-    order = np.lexsort((at.destination, at.origin, -at.count))
-    order = order[at.count[order] > 0]
+    order = np.lexsort((counts.destination, counts.origin, -counts.count))
+    order = order[counts.count[order] > 0]
     return PairRows(
         level=level,
-        origin=at.origin[order].astype(np.int64),
-        destination=at.destination[order].astype(np.int64),
-        count=at.count[order],
+        origin=counts.origin[order].astype(np.int64),
+        destination=counts.destination[order].astype(np.int64),
+        count=counts.count[order],
         stddev=stddev[order],
         low=low[order],
         high=high[order],
@@ -409,8 +409,12 @@ def pair_name(release: FlowRelease, level: int, origin: int, destination: int) -
         origin: index of the origin region.
         destination: index of the destination region.
     """
-    one, other = release.tree.origins.names_of(level)[origin], release.tree.destinations.names_of(level)[destination]
-    return f"within {one}" if origin == destination and release.tree.origins == release.tree.destinations else f"{one} to {other}"
+    origin_name, destination_name = release.tree.origins.names_of(level)[origin], release.tree.destinations.names_of(level)[destination]
+    return (
+        f"within {origin_name}"
+        if origin == destination and release.tree.origins == release.tree.destinations
+        else f"{origin_name} to {destination_name}"
+    )
 
 
 def trips_picture(release: FlowRelease) -> TripsPicture | None:
@@ -420,25 +424,25 @@ def trips_picture(release: FlowRelease) -> TripsPicture | None:
     regions on each side.
     """
     origins, destinations = release.tree.origins, release.tree.destinations
-    hierarchies, levels = [origins] if origins == destinations else [origins, destinations], _levels(release)
+    hierarchies, levels = [origins] if origins == destinations else [origins, destinations], _drawable_levels(release)
     if not levels:
         return None
     bounds = fitted_bounds(hierarchies, 900, 700)
     paper = regions_sheet(bounds)
     rows = pair_rows(release, next((level for level in levels if _arcs_are_visible(release, level, paper)), levels[0]))
-    grounds = [_shapes_of(each, rows.level, paper) for each in hierarchies]
-    start, end = _ends(release, rows.level, paper)
-    chosen, drawable, outside = _drawn_pairs(rows, (start, end), paper, same=len(hierarchies) == 1)
-    top = scale_top_of(rows.count[chosen])
-    strength = np.sqrt(np.minimum(rows.count[chosen] / top, 1.0))
-    ends = np.column_stack([start[rows.origin[chosen]], end[rows.destination[chosen]]])
-    text = _pair_texts(release, rows, chosen)
+    shapes_by_side = [_shapes_of(item, rows.level, paper) for item in hierarchies]
+    start, end = _ends_on_sheet(release, rows.level, paper)
+    largest, drawable, outside = _drawn_pairs(rows, (start, end), paper, same=len(hierarchies) == 1)
+    top = scale_top_of(rows.count[largest])
+    strength = np.sqrt(np.minimum(rows.count[largest] / top, 1.0))
+    ends = np.column_stack([start[rows.origin[largest]], end[rows.destination[largest]]])
+    text = _pair_texts(release, rows, largest)
     return TripsPicture(
         paper=paper,
         land=paper.land(bounds),
-        regions=[row for shapes, _ in grounds for row in shapes],
-        dots=[row for _, dots in grounds for row in dots],
-        arcs=[_arc(*each) for each in zip(ends.tolist(), strength.tolist(), text, strict=True)][::-1],
+        regions=[row for shapes, _ in shapes_by_side for row in shapes],
+        dots=[row for _, dots in shapes_by_side for row in dots],
+        arcs=[_draw_arc(*item) for item in zip(ends.tolist(), strength.tolist(), text, strict=True)][::-1],
         samples=[(format_count(share * top), _width(share**0.5)) for share in _SAMPLES if share * top >= 1],
         level=rows.level,
         drawable=drawable,
@@ -446,22 +450,22 @@ def trips_picture(release: FlowRelease) -> TripsPicture | None:
     )
 
 
-def _levels(release: FlowRelease) -> list[int]:
+def _drawable_levels(release: FlowRelease) -> list[int]:
     """List the levels that can be drawn, the finest first: at most 5,000 regions on each side, all with geometry."""
-    both = release.tree.origins, release.tree.destinations
-    fits = [level for level in range(release.depth, 0, -1) if max(each.size(level) for each in both) <= MOST_REGIONS]
-    return [level for level in fits if all(each.centres(level) is not None for each in both)]
+    sides = release.tree.origins, release.tree.destinations
+    fits = [level for level in range(release.depth, 0, -1) if max(regions.size(level) for regions in sides) <= MOST_REGIONS]
+    return [level for level in fits if all(regions.centres(level) is not None for regions in sides)]
 
 
 def _arcs_are_visible(release: FlowRelease, level: int, paper: Sheet) -> bool:
-    """Tell whether most arcs of a level's largest pairs are long enough to be seen."""
-    rows, (start, end) = pair_rows(release, level), _ends(release, level, paper)
-    chosen, _, _ = _drawn_pairs(rows, (start, end), paper, same=release.tree.origins == release.tree.destinations)
-    length = np.hypot(*(start[rows.origin[chosen]] - end[rows.destination[chosen]]).T)
-    return bool(len(chosen)) and bool(np.median(length) >= _SHORTEST)
+    """Return whether most arcs of a level's largest pairs are long enough to be seen."""
+    rows, (start, end) = pair_rows(release, level), _ends_on_sheet(release, level, paper)
+    largest, _, _ = _drawn_pairs(rows, (start, end), paper, same=release.tree.origins == release.tree.destinations)
+    length = np.hypot(*(start[rows.origin[largest]] - end[rows.destination[largest]]).T)
+    return bool(len(largest)) and bool(np.median(length) >= _SHORTEST)
 
 
-def _ends(release: FlowRelease, level: int, paper: Sheet) -> tuple[Integers, Integers]:
+def _ends_on_sheet(release: FlowRelease, level: int, paper: Sheet) -> tuple[Integers, Integers]:
     """Compute columns and rows, on the sheet, of the centres of a level's origins and of its destinations."""
     return paper.degrees(_centres(release.tree.origins, level)), paper.degrees(_centres(release.tree.destinations, level))
 
@@ -479,28 +483,28 @@ def _shapes_of(regions: Regions, level: int, paper: Sheet) -> tuple[list[tuple[s
     if outlines is not None:
         shapes: geopandas.GeoSeries = outlines.to_crs(paper.crs)
         return [(path, name) for path, name in zip(paper.paths(shapes), names, strict=True) if path], []
-    places = paper.degrees(_centres(regions, level))
-    inside = _inside(places, paper).tolist()
-    return [], [(x, y, name) for (x, y), name, seen in zip(places.tolist(), names, inside, strict=True) if seen]
+    centres = paper.degrees(_centres(regions, level))
+    inside = _lie_on_sheet(centres, paper).tolist()
+    return [], [(x, y, name) for (x, y), name, seen in zip(centres.tolist(), names, inside, strict=True) if seen]
 
 
-def _drawn_pairs(rows: PairRows, places: tuple[Integers, Integers], paper: Sheet, *, same: bool) -> tuple[Integers, int, bool]:
-    """Choose the drawn rows, the largest first; also the number of pairs of different regions, and whether some of them lie outside."""
+def _drawn_pairs(rows: PairRows, ends: tuple[Integers, Integers], paper: Sheet, *, same: bool) -> tuple[Integers, int, bool]:
+    """Choose the rows to draw, the largest first; also return the number of pairs of different regions, and whether any lie outside."""
     differ = rows.origin != rows.destination if same else np.ones(len(rows.count), np.bool_)
-    inside = _inside(places[0], paper)[rows.origin] & _inside(places[1], paper)[rows.destination]
+    inside = _lie_on_sheet(ends[0], paper)[rows.origin] & _lie_on_sheet(ends[1], paper)[rows.destination]
     chosen = np.flatnonzero(differ & inside)
     return chosen[:MOST_ARCS], int(differ.sum()), bool((differ & ~inside).any())
 
 
-def _inside(places: Integers, paper: Sheet) -> NDArray[np.bool_]:
-    return np.asarray(((places >= 0) & (places <= (paper.width, paper.height))).all(axis=1))
+def _lie_on_sheet(points: Integers, paper: Sheet) -> NDArray[np.bool_]:
+    return np.asarray(((points >= 0) & (points <= (paper.width, paper.height))).all(axis=1))
 
 
 def _width(strength: float) -> int:
     return round(_THINNEST + (_THICKEST - _THINNEST) * strength)
 
 
-def _arc(ends: list[int], strength: float, text: str) -> Arc:
+def _draw_arc(ends: list[int], strength: float, text: str) -> Arc:
     """Draw a curve that bends to the right of its direction, so that both directions of a pair are visible."""
     x, y, far_x, far_y = ends
     bent_x, bent_y = (x + far_x) / 2 - _BEND * (far_y - y), (y + far_y) / 2 + _BEND * (far_x - x)

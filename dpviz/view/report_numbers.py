@@ -80,7 +80,7 @@ def pyramid(release: Release | FlowRelease) -> list[Layer]:
     """
     sums: dict[tuple[bool, int | str], tuple[Fraction, Fraction]] = {}
     for step in release.receipt.steps:
-        if not step.instead:
+        if not step.replaces_later:
             key = (step.level is not None, step.level if step.level is not None else step.purpose)
             counts, structure = sums.get(key, (Fraction(0), Fraction(0)))
             sums[key] = (counts, structure + step.amount) if is_structure(step, release) else (counts + step.amount, structure)
@@ -90,12 +90,12 @@ def pyramid(release: Release | FlowRelease) -> list[Layer]:
 
 
 def is_structure(step: Step, release: Release | FlowRelease) -> bool:
-    """Tell whether a step chose the structure (splits, medians, sizes), not the counts that are published."""
+    """Return whether a step chose the structure (splits, medians, sizes); else it measured the published counts."""
     return isinstance(release, Release) and not step.purpose.startswith("counts")
 
 
 def level_name(release: Release | FlowRelease, level: int | None) -> str:
-    """Name in words a level, 0 for the whole, or a stage."""
+    """Return the name of a level (0 for the whole) or of a stage; a dash for None."""
     if level is None:
         return MISSING
     if isinstance(release, FlowRelease):
@@ -152,15 +152,15 @@ def _bound_percent(share: float, rounding: str) -> str:
     return f"{percent.quantize(Decimal('0.1'), rounding)} %".replace(".0 ", " ")
 
 
-def _layer(release: Release | FlowRelease, where: int | str, counts: Fraction, structure: Fraction) -> Layer:
-    whole, amount = release.receipt.available, counts + structure
+def _layer(release: Release | FlowRelease, level: int | str, counts: Fraction, structure: Fraction) -> Layer:
+    available, amount = release.receipt.available, counts + structure
     return Layer(
-        name=where if isinstance(where, str) else level_name(release, where),
-        counts=float(counts / whole),
-        structure=float(structure / whole),
+        name=level if isinstance(level, str) else level_name(release, level),
+        counts=float(counts / available),
+        structure=float(structure / available),
         amount=format_decimal(amount),
         exact=str(amount),
-        percent=format_percent(amount / whole),
+        percent=format_percent(amount / available),
     )
 
 
@@ -174,7 +174,7 @@ class LevelRow:
 
     Attributes:
         level: its number, 0 for the whole.
-        name: the level in words.
+        name: name of the level, for readers.
         parts: how many partitions, or released pairs, it has.
         size: median area of its partitions in km2 (units of area on a plain plane); None for trips.
         median: median of the standard deviation of the noise; None if it is not known.
@@ -211,13 +211,13 @@ class Axis:
     low: float
     high: float
 
-    def place(self, value: float) -> float:
+    def position(self, value: float) -> float:
         """Compute the position of a value, 0 to 1; values beyond the ends are placed on the ends."""
         if self.logarithmic:
-            found = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+            share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
-            found = (value - self.low) / (self.high - self.low)
-        return min(max(found, 0.0), 1.0)
+            share = (value - self.low) / (self.high - self.low)
+        return min(max(share, 0.0), 1.0)
 
 
 def level_rows(release: Release | FlowRelease, levels: list[dict[str, Any]]) -> list[LevelRow]:
@@ -227,8 +227,8 @@ def level_rows(release: Release | FlowRelease, levels: list[dict[str, Any]]) -> 
         release: public.
         levels: the expected utility per level, from the manifest.
     """
-    grades = [each.grade for each in verdict(release).levels]
-    return [_row(release, level, facts, grade) for level, (facts, grade) in enumerate(zip(levels, grades, strict=True))]
+    grades = [level.grade for level in verdict(release).levels]
+    return [_level_row(release, level, facts, grade) for level, (facts, grade) in enumerate(zip(levels, grades, strict=True))]
 
 
 def error_axis(rows: list[LevelRow]) -> Axis:
@@ -257,12 +257,12 @@ def shares_of(count: NDArray[Any], stddev: Floats) -> tuple[float, float, float]
         count: (k,) released counts.
         stddev: (k,) their standard deviations.
     """
-    found = reliability(count, stddev)
-    names = np.array(found.dictionary.to_pylist(), object)[found.indices.to_numpy()]
+    grades = reliability(count, stddev)
+    names = np.array(grades.dictionary.to_pylist(), object)[grades.indices.to_numpy()]
     return tuple(100 * float((names == name).sum()) / max(len(names), 1) for name in CLASSES)  # type: ignore[return-value]
 
 
-def _row(release: Release | FlowRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
+def _level_row(release: Release | FlowRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
     size = None
     if isinstance(release, Release):
         nodes = release.nodes(level)
@@ -307,7 +307,7 @@ class Example:
 
     Attributes:
         kind: how the partition or pair was chosen.
-        where: the partition or pair in words.
+        where: name of the partition or pair.
         count: the released count, as a text.
         low: lower end of its interval.
         high: upper end.
@@ -333,7 +333,7 @@ class ErrorSums:
         single: median standard deviation of the smallest parts.
         piled: standard deviation of the sum of the smallest parts, if their errors were independent.
         stated: standard deviation of the number for the whole.
-        drift: whether the errors do accumulate: `stated` is more than 80 % of `piled`.
+        drift: whether the errors accumulate: `stated` is more than 80 % of `piled`.
         agree: whether the released numbers of the smallest parts add up to the number of the whole.
     """
 
@@ -346,83 +346,83 @@ class ErrorSums:
 
 
 def point_examples(release: Release, level: int) -> list[Example]:
-    """Show the partitions of a level at the centre of the domain and at the centres of its quarters, and the whole.
+    """List the partitions of a level at the centre of the domain and at the centres of its quarters, and the whole.
 
     The partitions are chosen without looking at the counts, so that each interval holds with its stated probability.
     """
     nodes = _nodes_at_positions(release, release.nodes(level))
-    found = [_point_example(release, kind, node) for node, kind in nodes.items()]
-    return found if 0 in nodes else [*found, _point_example(release, "the whole", 0)]
+    examples = [_point_example(release, kind, node) for node, kind in nodes.items()]
+    return examples if 0 in nodes else [*examples, _point_example(release, "the whole", 0)]
 
 
 def _nodes_at_positions(release: Release, nodes: NDArray[np.int64]) -> dict[int, str]:
     """Find the nodes at the fixed positions, each once, with the names of the positions."""
     tree, side = release.tree, release.domain.side
     column, row = (np.array([int(share[axis] * side) for share in _POSITIONS.values()], np.int32) for axis in (0, 1))
-    shown = np.zeros(len(tree), np.bool_)
-    shown[nodes] = True
-    found: dict[int, str] = {}
+    is_shown = np.zeros(len(tree), np.bool_)
+    is_shown[nodes] = True
+    names_of_nodes: dict[int, str] = {}
     for kind, leaf in zip(_POSITIONS, tree.leaf_of(column, row).tolist(), strict=True):
         node = leaf
-        while not shown[node]:
+        while not is_shown[node]:
             node = int(tree.parent[node])
-        found.setdefault(node, kind)
-    return found
+        names_of_nodes.setdefault(node, kind)
+    return names_of_nodes
 
 
 def _point_example(release: Release, kind: str, node: int) -> Example:
-    at = np.array([node])
-    count, stddev, (low, high) = release.count[at], release.stddev[at], release.interval(at)
+    nodes = np.array([node])
+    count, stddev, (low, high) = release.count[nodes], release.stddev[nodes], release.interval(nodes)
     return Example(
         kind=kind,
-        where="the whole area" if node == 0 else f"partition {node:,} ({_bounds_text(release.domain, release.tree.rectangles(at)[0])})",
+        where="the whole area" if node == 0 else f"partition {node:,} ({_bounds_text(release.domain, release.tree.rectangles(nodes)[0])})",
         **_example_texts(count[0], stddev[0], low[0], high[0]),
         reliability=_reliability_names(count, stddev)[0],
     )
 
 
 def trip_examples(release: FlowRelease) -> list[Example]:
-    """Show released pairs of the coarsest level, chosen by their positions in the lists of regions, and all trips."""
-    level, at = min(1, release.depth), release.stages[2 * min(1, release.depth)]
+    """List released pairs of the coarsest level, chosen by their positions in the lists of regions, and all trips."""
+    level, counts = min(1, release.depth), release.stages[2 * min(1, release.depth)]
     size = release.tree.origins.size(level), release.tree.destinations.size(level)
     wanted = dict.fromkeys((int(u * (size[0] - 1)), int(v * (size[1] - 1))) for u, v in ((0, 0), (0, 1), (1, 0), (0.5, 0.5), (1, 1)))
-    place = {pair: number for number, pair in enumerate(zip(at.origin.tolist(), at.destination.tolist(), strict=True))}
-    pairs = [place[pair] for pair in wanted if pair in place]
+    index_of_pair = {pair: number for number, pair in enumerate(zip(counts.origin.tolist(), counts.destination.tolist(), strict=True))}
+    pairs = [index_of_pair[pair] for pair in wanted if pair in index_of_pair]
     stddev = release.stddev(2 * level)
-    low, high = interval(at.noisy, stddev)
-    found = [
+    low, high = interval(counts.noisy, stddev)
+    examples = [
         Example(
             kind="by its position in the list",
-            where=pair_name(release, level, int(at.origin[one]), int(at.destination[one])),
-            **_example_texts(at.count[one], stddev[one], low[one], high[one]),
-            reliability=_reliability_names(at.count[[one]], stddev[[one]])[0],
+            where=pair_name(release, level, int(counts.origin[index]), int(counts.destination[index])),
+            **_example_texts(counts.count[index], stddev[index], low[index], high[index]),
+            reliability=_reliability_names(counts.count[[index]], stddev[[index]])[0],
         )
-        for one in pairs
+        for index in pairs
     ]
-    return [*found, *_all_trips(release)]
+    return [*examples, *_all_trips(release)]
 
 
 def _all_trips(release: FlowRelease) -> list[Example]:
-    at, stddev = release.stages[0], release.stddev(0)
-    low, high = interval(at.noisy, stddev)
+    counts, stddev = release.stages[0], release.stddev(0)
+    low, high = interval(counts.noisy, stddev)
     return [
-        Example(kind="the whole", where="all trips", **_example_texts(*row), reliability=_reliability_names(at.count, stddev)[0])
-        for row in zip(at.count.tolist(), stddev.tolist(), low.tolist(), high.tolist(), strict=True)
+        Example(kind="the whole", where="all trips", **_example_texts(*row), reliability=_reliability_names(counts.count, stddev)[0])
+        for row in zip(counts.count.tolist(), stddev.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
 
 
 def largest_pairs(release: FlowRelease, most: int) -> list[Example]:
-    """Show the `most` released pairs of the finest level with the most trips; their intervals hold for all pairs at once."""
+    """List the `most` released pairs of the finest level with the most trips; their intervals hold for all pairs at once."""
     rows = pair_rows(release, release.depth)
-    named = _reliability_names(rows.count, rows.stddev)
+    grades = _reliability_names(rows.count, rows.stddev)
     return [
         Example(
-            kind=str(at + 1),
-            where=pair_name(release, rows.level, int(rows.origin[at]), int(rows.destination[at])),
-            **_example_texts(rows.count[at], rows.stddev[at], rows.low[at], rows.high[at]),
-            reliability=named[at],
+            kind=str(rank + 1),
+            where=pair_name(release, rows.level, int(rows.origin[rank]), int(rows.destination[rank])),
+            **_example_texts(rows.count[rank], rows.stddev[rank], rows.low[rank], rows.high[rank]),
+            reliability=grades[rank],
         )
-        for at in range(min(most, len(rows.count)))
+        for rank in range(min(most, len(rows.count)))
     ]
 
 
@@ -430,8 +430,8 @@ def error_sums(release: Release | FlowRelease) -> ErrorSums:
     """Compute how the errors of the smallest parts add up to the error of the whole."""
     if isinstance(release, Release):
         leaves = release.tree.leaves
-        own = np.sqrt(release.noise_variance[leaves])
-        parts, root = np.where(np.isfinite(own), own, release.stddev[leaves]), release.stddev[:1]
+        measured = np.sqrt(release.noise_variance[leaves])
+        parts, root = np.where(np.isfinite(measured), measured, release.stddev[leaves]), release.stddev[:1]
         gap = float(release.count[leaves].sum() - release.count[0])
     else:
         parts, root = release.stddev(release.tree.height), release.stddev(0)
@@ -458,7 +458,7 @@ def _example_texts(count: float, stddev: float, low: float, high: float) -> dict
 
 
 def _bounds_text(domain: Domain, rectangle: NDArray[np.integer]) -> str:
-    """Write the bounds of a partition in words, with as many decimals as its size needs."""
+    """Format the bounds of a partition, with as many decimals as its size needs."""
     west, south, east, north = domain.coordinates(rectangle).tolist()
     decimals = max(0, min(6, 1 - math.floor(math.log10(max(min(east - west, north - south), 1e-6)))))
     if not domain.is_geographic:
@@ -468,7 +468,7 @@ def _bounds_text(domain: Domain, rectangle: NDArray[np.integer]) -> str:
     return f"{x[0]} to {x[1]}, {y[0]} to {y[1]}"
 
 
-_POINTS = """import {library}
+_POINTS_CODE = """import {library}
 import shapely
 
 table = {library}.{read}
@@ -476,11 +476,11 @@ parts = {parts}
 box = shapely.box({box})
 share = shapely.area(shapely.intersection(parts, box)) / shapely.area(parts)
 print((table["count"] * share).sum())"""
-_TRIPS = """import pandas
+_TRIPS_CODE = """import pandas
 
 table = pandas.{read}
 print(table.loc[table["origin"] == {origin!r}, "count"].sum())"""
-_SHAPES, _BOUNDS = "table.geometry.to_numpy()", 'shapely.box(table["west"], table["south"], table["east"], table["north"])'
+_SHAPES_CODE, _BOUNDS_CODE = "table.geometry.to_numpy()", 'shapely.box(table["west"], table["south"], table["east"], table["north"])'
 
 
 def snippet(release: Release | FlowRelease, formats: Sequence[str]) -> str | None:
@@ -503,12 +503,12 @@ def _points_snippet(release: Release, formats: Sequence[str]) -> str | None:
     middle = (west + (east - west) / 4, south + (north - south) / 4, east - (east - west) / 4, north - (north - south) / 4)
     box = ", ".join(f"{float(f'{value:.9g}')!r}" for value in middle)
     if "geoparquet" in formats:
-        return _POINTS.format(library="geopandas", read=f'read_parquet("{TABLE}")', parts=_SHAPES, box=box)
+        return _POINTS_CODE.format(library="geopandas", read=f'read_parquet("{TABLE}")', parts=_SHAPES_CODE, box=box)
     if "csv" in formats:
-        return _POINTS.format(library="pandas", read=f'read_csv("{stem}.csv")', parts=_BOUNDS, box=box)
+        return _POINTS_CODE.format(library="pandas", read=f'read_csv("{stem}.csv")', parts=_BOUNDS_CODE, box=box)
     if crs is None:
         return None
-    return _POINTS.format(library="geopandas", read=f'read_file("{stem}.geojson").to_crs({crs!r})', parts=_SHAPES, box=box)
+    return _POINTS_CODE.format(library="geopandas", read=f'read_file("{stem}.geojson").to_crs({crs!r})', parts=_SHAPES_CODE, box=box)
 
 
 def _trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
@@ -516,8 +516,8 @@ def _trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
     origins = release.tree.origins
     first = origins.ids_of(origins.depth)[:1]
     if "geoparquet" in formats:
-        return _TRIPS.format(read=f'read_parquet("{FLOWS}")', origin=str(first[0]))
+        return _TRIPS_CODE.format(read=f'read_parquet("{FLOWS}")', origin=str(first[0]))
     if "csv" not in formats:
         return None
     read = f'read_csv("flows_{level_file_part(origins, origins.depth)}.csv", dtype={{"origin": str, "dest": str}})'
-    return _TRIPS.format(read=read, origin=escape_formulas(np.asarray(first, object))[0])
+    return _TRIPS_CODE.format(read=read, origin=escape_formulas(np.asarray(first, object))[0])

@@ -48,13 +48,13 @@ MEASURES = {
 MORE_COLORS = (*COLORS, "#8888ff", "#9900bb")
 MORE_DASHES = (*DASHES, [6, 2, 6, 2, 1, 2], [10, 5])
 
-_LOOKS = {"HTF (ours)": 0, "HTF (5e-4)": 1, "HTF (1e-3)": 2, "Quadtree (geo)": 3, "Quadtree (uniform)": 4}
-_LOOKS |= {"KdTree (geo)": 5, "KdTree (uniform)": 6, "UG": 4, "AG": 5, "Singular": 6, "Uniform": 7, "Privelet": 8}
+_LOOK_OF_METHOD = {"HTF (ours)": 0, "HTF (5e-4)": 1, "HTF (1e-3)": 2, "Quadtree (geo)": 3, "Quadtree (uniform)": 4}
+_LOOK_OF_METHOD |= {"KdTree (geo)": 5, "KdTree (uniform)": 6, "UG": 4, "AG": 5, "Singular": 6, "Uniform": 7, "Privelet": 8}
 
 Columns = tuple[str, str, str, str]
 
-_BEST, _SEEN, _TRIED, _END = "best line", "visited by the paper's search", "tried by default", "end of the paper's search"
-_KINDS = {_SEEN: ("#e69f00", "circle"), _END: ("#d55e00", "diamond"), _TRIED: ("#cc79a7", "triangle-up"), _BEST: ("#009e73", "cross")}
+_BEST, _VISITED, _TRIED, _END = "best line", "visited by the paper's search", "tried by default", "end of the paper's search"
+_KINDS = {_VISITED: ("#e69f00", "circle"), _END: ("#d55e00", "diamond"), _TRIED: ("#cc79a7", "triangle-up"), _BEST: ("#009e73", "cross")}
 
 
 def figure_3(table: pd.DataFrame, epsilon: float, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
@@ -127,7 +127,7 @@ def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
 
 
 def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> alt.LayerChart:
-    """Draw the split objective of HTF by the position of the split, with the noise that a private search has to cope with.
+    """Draw the split objective of HTF by the position of the split, with the noise on the values that a private search compares.
 
     The objective ("unevenness") is the sum of all cells' absolute deviations from the mean of their part. The band is one standard
     deviation of the noise each way; the dashed line is the value without a split.
@@ -173,44 +173,46 @@ def lines_with_spread(
         height: of the whole chart, in pixels.
         extra: further rows, each drawn as a large mark in the colour of its series.
     """
-    where, series, what, spread = columns
+    x_column, series, measure, spread = columns
     rows = table if extra is None else pd.concat([table, extra], ignore_index=True)
     deviation = rows[spread].fillna(0.0)
-    rows = rows.assign(low=np.maximum(rows[what] - deviation, rows[what] / 10), high=rows[what] + deviation)
-    drawn, ticks = prepare_log_axis(rows, [what, "low", "high"])
+    rows = rows.assign(low=np.maximum(rows[measure] - deviation, rows[measure] / 10), high=rows[measure] + deviation)
+    drawn, ticks = prepare_log_axis(rows, [measure, "low", "high"])
     drawn, order = with_texts(drawn, list(names)), rows[series].unique().tolist()
-    x = alt.X(field=where, type="ordinal", title=names[where], sort=sorted(rows[where].unique().tolist()), axis=alt.Axis(labelAngle=0))
-    colors, dashes = (
-        [ways[_LOOKS.get(name, place) % len(ways)] for place, name in enumerate(order)] for ways in (MORE_COLORS, MORE_DASHES)
+    x = alt.X(
+        field=x_column, type="ordinal", title=names[x_column], sort=sorted(rows[x_column].unique().tolist()), axis=alt.Axis(labelAngle=0)
     )
-    color, y = category_channel(alt.Color, series, order, colors), log_y(names[what], ticks, f"{what} drawn")
+    colors, dashes = (
+        [looks[_LOOK_OF_METHOD.get(name, index) % len(looks)] for index, name in enumerate(order)] for looks in (MORE_COLORS, MORE_DASHES)
+    )
+    color, y = category_channel(alt.Color, series, order, colors), log_y(names[measure], ticks, f"{measure} drawn")
     lined, large = drawn.iloc[: len(table)], drawn.iloc[len(table) :]
     base = alt.Chart(lined).encode(x=x, color=color, tooltip=tooltip(dict(names)))
-    spreads = base.mark_rule(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=log_y(names[what], ticks, "low drawn"), y2="high drawn")
+    spreads = base.mark_rule(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=log_y(names[measure], ticks, "low drawn"), y2="high drawn")
     lines = base.mark_line(point=alt.OverlayMarkDef(size=50, filled=True), strokeWidth=2.5, opacity=0.9)
     layers = [spreads, lines.encode(y=y, strokeDash=category_channel(alt.StrokeDash, series, order, dashes))]
     if len(large):
         marks = alt.Chart(large).mark_point(shape="diamond", size=170, strokeWidth=2.5)
         layers.append(marks.encode(x=x, y=y, color=color, tooltip=tooltip(dict(names))))
-    text = f"{names[what]} by {names[where]}. {_values_in_words(table, (series, where, what))}."
+    text = f"{names[measure]} by {names[x_column]}. {_values_in_words(table, (series, x_column, measure))}."
     if len(large):
-        text += f" Large marks: {_values_in_words(large, (series, where, what))}."
+        text += f" Large marks: {_values_in_words(large, (series, x_column, measure))}."
     return finish(alt.layer(*layers), title, text, height)
 
 
-def _by_height(table: pd.DataFrame, panel: tuple[float, str, str], what: str, height: int) -> alt.LayerChart:
+def _by_height(table: pd.DataFrame, panel: tuple[float, str, str], methods: str, height: int) -> alt.LayerChart:
     epsilon, queries, measure = panel
     rows = table[(table["epsilon"] == epsilon) & (table["queries"] == queries)]
     names = _names(measure) | {"height": "height in binary levels (large marks: found by HTF)"}
-    title = f"{what} by height, {_epsilon_text(epsilon)}, {_query_words(queries)}"
+    title = f"{methods} by height, {_epsilon_text(epsilon)}, {_query_words(queries)}"
     columns = ("height", "method", measure, f"{measure}_spread")
     return lines_with_spread(rows[~rows["estimated"]], columns, names, title, height, extra=rows[rows["estimated"]])
 
 
 def _names(measure: str) -> dict[str, str]:
     """Label the columns in tooltips, the drawn measure first."""
-    rest = {column: name for column, name in MEASURES.items() if column != measure}
-    return {"method": "method", measure: MEASURES[measure], f"{measure}_spread": "spread over runs", **rest}
+    others = {column: name for column, name in MEASURES.items() if column != measure}
+    return {"method": "method", measure: MEASURES[measure], f"{measure}_spread": "spread over runs", **others}
 
 
 def _query_words(queries: str) -> str:
@@ -219,9 +221,9 @@ def _query_words(queries: str) -> str:
 
 
 def _values_in_words(table: pd.DataFrame, columns: tuple[str, str, str]) -> str:
-    """Write a table in words: for each value of the first column, the third column by the second."""
-    group, where, what = columns
-    return "; ".join(f"{name}: {describe_values(rows, where, what)}" for name, rows in table.groupby(group, sort=False))
+    """Write a table as a text: for each value of the first column, the third column by the second."""
+    group, by, values = columns
+    return "; ".join(f"{name}: {describe_values(rows, by, values)}" for name, rows in table.groupby(group, sort=False))
 
 
 def _plain_y(field: str, title: str) -> Any:
@@ -242,7 +244,7 @@ def _curve_rows(curve: ObjectiveCurve, lines: Any, objective: Any) -> pd.DataFra
 
 def _marks(curve: ObjectiveCurve) -> Any:
     """Make a table of the lines that the search looks at, in order, and of the best line."""
-    visited = _curve_rows(curve, curve.visited, curve.visited_objective).assign(kind=_SEEN, turn=np.arange(len(curve.visited)) + 1)
+    visited = _curve_rows(curve, curve.visited, curve.visited_objective).assign(kind=_VISITED, turn=np.arange(len(curve.visited)) + 1)
     end = visited[curve.visited == curve.last_visited].assign(kind=_END)
     tried = _curve_rows(curve, curve.tried, curve.tried_objective).assign(kind=_TRIED, turn=np.nan)
     best = _curve_rows(curve, np.array([curve.best]), [curve.least]).assign(kind=_BEST, turn=np.nan)
@@ -291,46 +293,48 @@ def tiny_means_note(rows: pd.DataFrame) -> str:
     return " Errors of 0, and those under a millionth of the largest, are drawn at the lower end of the axis."
 
 
-def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: str, *, height: int = 400) -> alt.LayerChart:
+def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, workload: str, *, height: int = 400) -> alt.LayerChart:
     """Draw the error of all configurations against epsilon: means, bands over the repeats and the frontier. Points can be clicked.
 
     Args:
         rows: from `dpviz.evaluation.tables.summary`, for one workload and one metric; of public data.
         best: the rows of the frontier, from `dpviz.evaluation.tables.frontier`.
         what: the metric with its unit.
-        about: the workload, for the title.
+        workload: the workload, for the title.
         height: of the whole chart, in pixels; more where the legend is long.
     """
     drawn, ticks = prepare_log_axis(rows, ["mean", "p10", "p90"])
     names = {"label": "configuration", "epsilon": "ε", "mean": what, "low": "mean: 95 % from", "high": "mean: 95 % to"}
     names |= {"p10": "runs: 10 % under", "p90": "runs: 10 % over", "runs": "runs"}
     order, drawn = rows["label"].unique().tolist(), with_texts(drawn, list(names))
-    color = _look(alt.Color, order, MORE_COLORS)
+    color = _repeat_looks(alt.Color, order, MORE_COLORS)
     base = alt.Chart(drawn).encode(x=_epsilon_axis(rows), color=color, tooltip=tooltip(names))
     band = base.mark_area(opacity=0.18, aria=False).encode(y=log_y(what, ticks, "p10 drawn"), y2="p90 drawn")
-    dash = _look(alt.StrokeDash, order, MORE_DASHES)
+    dash = _repeat_looks(alt.StrokeDash, order, MORE_DASHES)
     line = base.mark_line(strokeWidth=2.2, aria=False).encode(y=log_y(what, ticks, "mean drawn"), strokeDash=dash)
     picked = alt.selection_point(name=PICKED, fields=["label", "epsilon"], empty=True)
     marks = base.mark_point(filled=True, size=110, cursor="pointer").encode(
         y=log_y(what, ticks, "mean drawn"),
-        shape=_look(alt.Shape, order, MARKS),
+        shape=_repeat_looks(alt.Shape, order, MARKS),
         opacity=alt.condition(picked, alt.value(1.0), alt.value(0.55)),
     )
-    front = alt.Chart(drawn.loc[drawn.index.intersection(best.index)].sort_values("epsilon"))
-    front = front.mark_line(strokeWidth=9, color=GREY, opacity=0.35, strokeCap="round", strokeJoin="round", aria=False)
-    front = front.encode(x=_epsilon_axis(rows), y=log_y(what, ticks, "mean drawn"))
+    frontier_line = alt.Chart(drawn.loc[drawn.index.intersection(best.index)].sort_values("epsilon"))
+    frontier_line = frontier_line.mark_line(strokeWidth=9, color=GREY, opacity=0.35, strokeCap="round", strokeJoin="round", aria=False)
+    frontier_line = frontier_line.encode(x=_epsilon_axis(rows), y=log_y(what, ticks, "mean drawn"))
     text = f"{what}: {_means_in_words(rows, 'epsilon')}. On the frontier: {_frontier_text(best)}.{tiny_means_note(rows)}"
-    return finish(alt.layer(front, band, line, marks.add_params(picked)), f"Error against ε, {about}", text, legend_height(order, height))
+    return finish(
+        alt.layer(frontier_line, band, line, marks.add_params(picked)), f"Error against ε, {workload}", text, legend_height(order, height)
+    )
 
 
-def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, about: str) -> alt.LayerChart:
+def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, workload: str) -> alt.LayerChart:
     """Draw the parts of the error of each configuration: noise, and uniformity (points) or suppression (trips).
 
     Args:
         rows: from `summary`, for one workload, one epsilon and the metrics that are parts.
-        epsilon: of the rows.
+        epsilon: the epsilon of the rows.
         unit: what is counted, in the plural.
-        about: the workload, for the title.
+        workload: the workload, for the title.
     """
     what, names = f"mean size ({unit})", {"label": "configuration", "figure": "part"}
     names |= {"mean": what, "low": "95 % from", "high": "95 % to", "runs": "runs"}
@@ -340,9 +344,9 @@ def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, about: str) ->
     color = alt.Color(field="figure", type="nominal", scale=scale, legend=legend("square"))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length_axis("mean", what), color=color)
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis("p10", what), x2="p90")
-    text = "; ".join(f"{part}: {describe_values(each, 'label', 'mean')}" for part, each in rows.groupby("figure", sort=False))
+    text = "; ".join(f"{part}: {describe_values(part_rows, 'label', 'mean')}" for part, part_rows in rows.groupby("figure", sort=False))
     height = FRAME + 20 + 2 * ROW * len(order)
-    return finish(alt.layer(bars, spread), f"Parts of the error at {_epsilon_text(epsilon)}, {about}", f"{what}: {text}.", height)
+    return finish(alt.layer(bars, spread), f"Parts of the error at {_epsilon_text(epsilon)}, {workload}", f"{what}: {text}.", height)
 
 
 def seconds_by_label(rows: pd.DataFrame, epsilon: float) -> alt.LayerChart:
@@ -386,15 +390,15 @@ def _length_axis(field: str, what: str) -> Any:
     return alt.X(field=field, type="quantitative", title=what, axis=AXIS, scale=alt.Scale(domainMin=0))
 
 
-def _look(channel: Any, order: list[str], ways: tuple[Any, ...]) -> Any:
+def _repeat_looks(channel: Any, order: list[str], looks: tuple[Any, ...]) -> Any:
     """Make a channel that distinguishes configurations; looks repeat if there are more configurations than looks."""
-    made = category_channel(channel, "label", order, [ways[place % len(ways)] for place in range(len(order))])
-    made["legend"]["symbolStrokeWidth"] = 1
-    return made
+    encoding = category_channel(channel, "label", order, [looks[index % len(looks)] for index in range(len(order))])
+    encoding["legend"]["symbolStrokeWidth"] = 1
+    return encoding
 
 
-def _means_in_words(rows: pd.DataFrame, where: str) -> str:
-    return "; ".join(f"{label}: {describe_values(each, where, 'mean')}" for label, each in rows.groupby("label", sort=False))
+def _means_in_words(rows: pd.DataFrame, column: str) -> str:
+    return "; ".join(f"{label}: {describe_values(label_rows, column, 'mean')}" for label, label_rows in rows.groupby("label", sort=False))
 
 
 def _frontier_text(best: pd.DataFrame) -> str:

@@ -9,8 +9,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.view.charts import (
     AXIS,
     FORMAT,
@@ -198,8 +198,8 @@ def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = 
         height: of the whole chart, in pixels.
     """
     first = next(iter(tables.values()))
-    seen = [set(names) for names in zip(*(table["between"] for table in tables.values()), strict=True)]
-    names = [names.pop() if len(names) == 1 else f"stage {stage}" for stage, names in zip(first["stage"], seen, strict=True)]
+    names_by_stage = [set(names) for names in zip(*(table["between"] for table in tables.values()), strict=True)]
+    names = [names.pop() if len(names) == 1 else f"stage {stage}" for stage, names in zip(first["stage"], names_by_stage, strict=True)]
     parts = [table.assign(series=title, value=table[metric], between=distinct(names)) for title, table in tables.items()]
     rows = pd.concat(parts, ignore_index=True)
     styles = dict(zip(tables, zip(_COLORS, _DASHES, strict=True), strict=False))
@@ -262,18 +262,20 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
         level: 1 for the coarsest.
         unit: what is counted, in the plural.
     """
-    at, tree = release.stages[2 * level], release.tree
+    counts, tree = release.stages[2 * level], release.tree
     if tree.origins == tree.destinations:
-        rows = columns = _largest(np.append(at.origin, at.destination), np.append(at.count, at.count), tree.origins.size(level))
+        rows = columns = _largest(
+            np.append(counts.origin, counts.destination), np.append(counts.count, counts.count), tree.origins.size(level)
+        )
     else:
-        rows = _largest(at.origin, at.count, tree.origins.size(level))
-        columns = _largest(at.destination, at.count, tree.destinations.size(level))
-    kept = (at.count > 0) & np.isin(at.origin, rows) & np.isin(at.destination, columns)
+        rows = _largest(counts.origin, counts.count, tree.origins.size(level))
+        columns = _largest(counts.destination, counts.count, tree.destinations.size(level))
+    kept = (counts.count > 0) & np.isin(counts.origin, rows) & np.isin(counts.destination, columns)
     low, high = (end[kept] for end in pair_intervals(release, 2 * level))
     origins, destinations = _distinct_names(tree.origins.names_of(level), rows), _distinct_names(tree.destinations.names_of(level), columns)
-    table = pd.DataFrame({"origin": [origins[place] for place in at.origin[kept].tolist()]})
-    table["destination"] = [destinations[place] for place in at.destination[kept].tolist()]
-    table["count"], table["low"], table["high"] = at.count[kept], low, high
+    table = pd.DataFrame({"origin": [origins[index] for index in counts.origin[kept].tolist()]})
+    table["destination"] = [destinations[index] for index in counts.destination[kept].tolist()]
+    table["count"], table["low"], table["high"] = counts.count[kept], low, high
     names = {
         "origin": "from",
         "destination": "to",
@@ -295,9 +297,9 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
     return finish(alt.layer(cells), f"From {tree.title(2 * level)}", text, FRAME + 80 + _CELL * max(len(origins), 4))
 
 
-def _largest(place: NDArray[np.int32], count: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Choose the regions with the most released trips, in the order of the hierarchy."""
-    total = np.bincount(place, np.maximum(count, 0), size)
+def _largest(region: NDArray[np.int32], count: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Choose the 40 regions with the most released trips, in the order of the hierarchy."""
+    total = np.bincount(region, np.maximum(count, 0), size)
     return np.sort(np.argsort(-total, kind="stable")[:LARGEST_MATRIX])
 
 

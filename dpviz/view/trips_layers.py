@@ -30,18 +30,18 @@ class TooltipTexts:
 
     Attributes:
         title: names of the objects.
-        text: released numbers, in words.
-        truth: true numbers, in words; None where the truth must not be shown.
+        text: sentences with released numbers.
+        truth: sentences with true numbers; None where the truth must not be shown.
     """
 
     title: list[str]
     text: list[str]
     truth: list[str] | None
 
-    def fields(self, places: Sequence[int] | None = None) -> dict[str, list[str]]:
-        """Return the texts by the field names that `template` uses; of the objects with the given indices, or of all."""
+    def fields(self, indices: Sequence[int] | None = None) -> dict[str, list[str]]:
+        """Return the texts by the field names that `template` uses: of the objects with the given indices, or of all objects."""
         columns = {"n": self.title, "t": self.text} | ({} if self.truth is None else {"e": self.truth})
-        return columns if places is None else {key: [texts[place] for place in places] for key, texts in columns.items()}
+        return columns if indices is None else {key: [texts[index] for index in indices] for key, texts in columns.items()}
 
     def template(self) -> str:
         """Write the HTML template of the tooltip; all layers of a deck share one template."""
@@ -99,13 +99,13 @@ def at_origins(colors: Colors) -> Colors:
     return np.column_stack([colors[:, :3], colors[:, 3] // 7]).astype(np.uint8)
 
 
-def arc_layer(arcs: Arcs, *, again: bool = False) -> pydeck.Layer:
+def arc_layer(arcs: Arcs, *, copy: bool = False) -> pydeck.Layer:
     """Make a layer of arcs that bend to the right of their direction, so that both directions of a pair are visible.
 
     Args:
         arcs: to draw.
-        again: whether to make a copy without texts, to lie below the first layer: after a click, Streamlit fades everything that was not
-            clicked to an opacity of 0.4.
+        copy: whether to make a second layer without texts, for below the first one. Without it, arcs would be hardly visible after a
+            click, since Streamlit then reduces the opacity of everything that was not clicked to 0.4.
     """
     columns: dict[str, NDArray[Any]] = {
         "s": np.round(arcs.start, _DECIMALS),
@@ -114,11 +114,11 @@ def arc_layer(arcs: Arcs, *, again: bool = False) -> pydeck.Layer:
         "b": arcs.color,
         "w": np.round(arcs.width, 1),
     }
-    texts = {} if again else {"o": arcs.origin.tolist(), "z": arcs.destination.tolist(), **arcs.texts.fields()}
+    texts = {} if copy else {"o": arcs.origin.tolist(), "z": arcs.destination.tolist(), **arcs.texts.fields()}
     return pydeck.Layer(
         "ArcLayer",
         _rows({key: column.tolist() for key, column in columns.items()} | texts),
-        id="arcs again" if again else "arcs",
+        id="arcs again" if copy else "arcs",
         get_source_position="s",
         get_target_position="d",
         get_source_color="a",
@@ -126,7 +126,7 @@ def arc_layer(arcs: Arcs, *, again: bool = False) -> pydeck.Layer:
         get_width="w",
         get_height=_BEND,
         get_tilt=90,
-        pickable=not again,
+        pickable=not copy,
         auto_highlight=True,
         highlight_color=[*_HIGHLIGHT, 255],
     )
@@ -200,20 +200,20 @@ def _radius(areas: Areas) -> Floats:
     return share * (SMALLEST_POINT + (LARGEST_POINT - SMALLEST_POINT) * areas.size)
 
 
-def chosen_layer(areas: Areas, place: int, color: list[int]) -> pydeck.Layer:
-    """Make a layer with the outline of the chosen region; `place` is its index.
+def chosen_layer(areas: Areas, region: int, color: list[int]) -> pydeck.Layer:
+    """Make a layer with the outline of the chosen region; `region` is its index.
 
     Args:
         areas: the regions and their look.
-        place: index of the region.
+        region: index of the region.
         color: red, green, blue, alpha, 0 to 255.
     """
-    polygons = [polygon for polygon, owner in zip(areas.ground.polygons, areas.ground.owner, strict=True) if owner == place]
+    polygons = [polygon for polygon, owner in zip(areas.ground.polygons, areas.ground.owner, strict=True) if owner == region]
     if polygons:
         options: dict[str, Any] = {"type": "PolygonLayer", "data": [{"p": polygon} for polygon in polygons], "get_polygon": "p"}
     else:
-        centre = np.round(areas.ground.centres[place], _DECIMALS).tolist()
-        radius = round(float(_radius(areas)[place]) + 3, 1)
+        centre = np.round(areas.ground.centres[region], _DECIMALS).tolist()
+        radius = round(float(_radius(areas)[region]) + 3, 1)
         options = {"type": "ScatterplotLayer", "data": [{"p": centre}], "get_position": "p", "get_radius": radius}
         options["radius_units"] = "'pixels'"
     return pydeck.Layer(
@@ -229,7 +229,7 @@ def chosen_layer(areas: Areas, place: int, color: list[int]) -> pydeck.Layer:
 
 
 def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool) -> pydeck.Layer:
-    """Make a layer with the names of the largest regions that have room for one; the chosen region always has its name.
+    """Make a layer with names of the largest regions that do not overlap; the chosen region is always named.
 
     Args:
         areas: the regions and their look.
@@ -238,12 +238,12 @@ def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool)
         dark: whether the page is dark.
     """
     order = np.argsort(-areas.size, kind="stable")[:_CANDIDATES]
-    places = _without_overlap(areas.ground.centres, order if chosen is None else np.append(chosen, order), window)
-    rows = {"p": np.round(areas.ground.centres[places], _DECIMALS).tolist(), "n": [areas.texts.title[place] for place in places]}
-    light = {
+    labelled = _without_overlap(areas.ground.centres, order if chosen is None else np.append(chosen, order), window)
+    rows = {"p": np.round(areas.ground.centres[labelled], _DECIMALS).tolist(), "n": [areas.texts.title[region] for region in labelled]}
+    plain = {
         "get_background_color": [190, 200, 206, 200] if dark else [255, 255, 255, 170]
     }  # the text is black by default; a click does not fade that
-    plate = {"get_background_color": [16, 21, 24, 170], "get_color": [235, 240, 244, 255]} if dark and chosen is None else light
+    colors = {"get_background_color": [16, 21, 24, 170], "get_color": [235, 240, 244, 255]} if dark and chosen is None else plain
     return pydeck.Layer(
         "TextLayer",
         _rows(rows),
@@ -257,19 +257,19 @@ def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool)
         character_set="'auto'",
         font_family="'sans-serif'",
         pickable=False,
-        **plate,
+        **colors,
     )
 
 
-def _without_overlap(centres: Floats, places: Integers, window: Bounds) -> list[int]:
-    """Choose the regions among `places` whose names do not overlap in the window; earlier ones go first."""
+def _without_overlap(centres: Floats, candidates: Integers, window: Bounds) -> list[int]:
+    """Choose the regions among `candidates` whose names do not overlap in the window; earlier candidates have priority."""
     west, south, east, north = window
     scaled = (centres - [west, south]) / [(east - west) * _ROOM[0], (north - south) * _ROOM[1]]
     kept: list[int] = []
-    for place in places.tolist():
-        near = (np.abs(scaled[kept] - scaled[place]) < 1).all(axis=1)
+    for region in candidates.tolist():
+        near = (np.abs(scaled[kept] - scaled[region]) < 1).all(axis=1)
         if not near.any() and len(kept) < _MOST_NAMES:
-            kept.append(place)
+            kept.append(region)
     return kept
 
 

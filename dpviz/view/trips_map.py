@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.amounts import format_count, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError
-from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import FlowRelease, PairSums
+from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import RegionShapes, fitted_bounds, ground
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Colors, Scale, scale_top_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SHOWN_TRIPS = ("Released", "True", "Error", "False positives")
 MOST_ARCS = 5_000
-_WHAT = {
+_PAIRS_TEXT = {
     "Released": "pairs with released {unit}",
     "True": "pairs with true {unit}",
     "Error": "pairs whose released {unit} are not the true ones",
@@ -87,7 +87,7 @@ class TripsMap:
 
 
 def has_geometry(regions: Regions, level: int) -> bool:
-    """Tell whether the regions of a level can be put on a map: they or their subregions have outlines or points."""
+    """Return whether the regions of a level can be drawn on a map: they or their subregions have outlines or points."""
     return regions.centres(level) is not None
 
 
@@ -106,31 +106,31 @@ def trips_map(release: FlowRelease, view: TripsMapSettings, truth: PairSums | No
         DomainError: no such level, view or region, or regions without geometry (see `has_geometry`).
     """
     origins, destinations = release.tree.origins, release.tree.destinations
-    view = _checked(view, origins, truth)
+    view = _limit_settings(view, origins, truth)
     hierarchies = [origins] if origins == destinations else [origins, destinations]
-    grounds = [_ground(each, view.level) for each in hierarchies]
+    grounds = [_require_ground(regions, view.level) for regions in hierarchies]
     pairs = pairs_of(release, view, truth)
-    places, total = ranked(pairs, view)
+    drawn, total = ranked(pairs, view)
     tops = view.tops or tops_of(release, view, pairs)
-    look = _look(view, pairs[places], tops)
-    arcs = _arcs(release, view, pairs[places], (grounds[0], grounds[-1], look))
+    look = _choose_look(view, pairs[drawn], tops)
+    arcs = _make_arcs(release, view, pairs[drawn], (grounds[0], grounds[-1], look))
     released = released_totals(release, view.level)
     true = (None, None) if truth is None else true_totals(truth, origins, destinations, view.level)
-    areas = [areas_of(each, grounds[k], view, (released[k], true[k]), tops) for k, each in enumerate(hierarchies)]
+    areas = [areas_of(regions, grounds[k], view, (released[k], true[k]), tops) for k, regions in enumerate(hierarchies)]
     window = Window(bounds=fitted_bounds(hierarchies, view.width, view.height), width=view.width, height=view.height)
-    under, over = _layers(areas, arcs, view)
+    under, over = _make_layers(areas, arcs, view)
     over.append(label_layer(areas[0], window.bounds, view.chosen, dark=view.dark))
     return TripsMap(
         deck=deck_in(window, under, over, tooltip=arcs.texts.template(), dark=view.dark),
         legend=legend_line([*look.legend, shade_legend(released[0], view, tops)]),
-        note=_note(release, view, pairs, (len(places), total)),
-        description=_description(release, view, len(places)),
-        drawn=len(places),
+        note=_write_note(release, view, pairs, (len(drawn), total)),
+        description=_description(release, view, len(drawn)),
+        drawn=len(drawn),
         total=total,
     )
 
 
-def _checked(view: TripsMapSettings, origins: Regions, truth: PairSums | None) -> TripsMapSettings:
+def _limit_settings(view: TripsMapSettings, origins: Regions, truth: PairSums | None) -> TripsMapSettings:
     """Apply the limits to the settings. Without the truth, the map shows released trips."""
     if view.shown not in SHOWN_TRIPS:
         raise DomainError(f"A map of trips shows one of {', '.join(SHOWN_TRIPS)}.")
@@ -142,22 +142,22 @@ def _checked(view: TripsMapSettings, origins: Regions, truth: PairSums | None) -
     return replace(view, shown=shown, top=max(1, min(view.top, MOST_ARCS)), least=max(1, view.least))
 
 
-def _ground(regions: Regions, level: int) -> RegionShapes:
-    found = ground(regions, level)
-    if found is None:
+def _require_ground(regions: Regions, level: int) -> RegionShapes:
+    shapes = ground(regions, level)
+    if shapes is None:
         raise DomainError("These regions have neither outlines nor points: show them as a matrix, not on a map.")
-    return found
+    return shapes
 
 
-def _look(view: TripsMapSettings, drawn: Pairs, tops: ScaleTops) -> Look:
+def _choose_look(view: TripsMapSettings, drawn: Pairs, tops: ScaleTops) -> Look:
     if view.shown == "Error":
         return error_look(drawn, view, Widths(top=tops.error, arcs=tops.arcs))
     look = marks_look if view.shown == "False positives" else plain_look
     return look(drawn, view, Widths(top=tops.trips, arcs=tops.arcs))
 
 
-def _arcs(release: FlowRelease, view: TripsMapSettings, drawn: Pairs, known: tuple[RegionShapes, RegionShapes, Look]) -> Arcs:
-    origins, destinations, look = known
+def _make_arcs(release: FlowRelease, view: TripsMapSettings, drawn: Pairs, looks: tuple[RegionShapes, RegionShapes, Look]) -> Arcs:
+    origins, destinations, look = looks
     return Arcs(
         start=origins.centres[drawn.origin],
         end=destinations.centres[drawn.destination],
@@ -169,42 +169,42 @@ def _arcs(release: FlowRelease, view: TripsMapSettings, drawn: Pairs, known: tup
     )
 
 
-def _layers(areas: list[Areas], arcs: Arcs, view: TripsMapSettings) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
+def _make_layers(areas: list[Areas], arcs: Arcs, view: TripsMapSettings) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
     """Make the layers below the borders and those above. Points lie over arcs, so that they can be clicked where many arcs meet."""
     line = [225, 230, 235, 50] if view.dark else [90, 100, 110, 75]
     names = ("regions", "ends")
-    layers = [area_layer(each, line=line, name=name) for each, name in zip(areas, names, strict=False)]
+    layers = [area_layer(area, line=line, name=name) for area, name in zip(areas, names, strict=False)]
     ring = [235, 240, 245, 255] if view.dark else [20, 28, 34, 255]
-    chosen = [] if view.chosen is None else [chosen_layer(areas[0], view.chosen, ring), arc_layer(arcs, again=True)]
-    polygons = [layer for layer, each in zip(layers, areas, strict=True) if each.ground.polygons]
-    points = [layer for layer, each in zip(layers, areas, strict=True) if not each.ground.polygons]
+    chosen = [] if view.chosen is None else [chosen_layer(areas[0], view.chosen, ring), arc_layer(arcs, copy=True)]
+    polygons = [layer for layer, area in zip(layers, areas, strict=True) if area.ground.polygons]
+    points = [layer for layer, area in zip(layers, areas, strict=True) if not area.ground.polygons]
     return polygons[::-1], [*chosen, arc_layer(arcs), *points[::-1]]
 
 
-def _note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, numbers: tuple[int, int]) -> str:
+def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, numbers: tuple[int, int]) -> str:
     drawn, total = numbers
     largest = "" if drawn == total else ", the largest first" if view.shown != "False positives" else ", the wrong ones first"
     least = f", from {view.least:,} {view.unit} on" if view.least > 1 else ""
-    said = [f"Showing {drawn:,} of {total:,} {_WHAT[view.shown].format(unit=view.unit)}{largest}{least}."]
+    sentences = [f"Showing {drawn:,} of {total:,} {_PAIRS_TEXT[view.shown].format(unit=view.unit)}{largest}{least}."]
     if view.shown == "False positives":
         wrong = [int((pairs.marks == mark).sum()) for mark in (1, 2)]
-        said.append(f"Of all, {wrong[0]:,} are false positives and {wrong[1]:,} false negatives.")
+        sentences.append(f"Of all, {wrong[0]:,} are false positives and {wrong[1]:,} false negatives.")
     if view.chosen is not None:
-        said.append(f"Only those from or to {_name(release, view)}.")
+        sentences.append(f"Only those from or to {_region_name(release, view)}.")
     size = release.tree.origins.size(view.level)
     if size > MOST_FEATURES:
-        said.append(f"Of {size:,} regions, the {MOST_FEATURES:,} with the most trips can be clicked.")
-    return " ".join(said)
+        sentences.append(f"Of {size:,} regions, the {MOST_FEATURES:,} with the most trips can be clicked.")
+    return " ".join(sentences)
 
 
 def _description(release: FlowRelease, view: TripsMapSettings, drawn: int) -> str:
     regions = release.tree.origins
-    where = "" if view.chosen is None else f", from or to {_name(release, view)}"
-    what = f"{regions.size(view.level):,} regions ({line(regions.levels[view.level - 1])}) and {drawn:,} arcs between them{where}"
-    return f"Map of {what}, {view.shown.lower()}: {view.unit} per pair."
+    chosen = "" if view.chosen is None else f", from or to {_region_name(release, view)}"
+    content = f"{regions.size(view.level):,} regions ({line(regions.levels[view.level - 1])}) and {drawn:,} arcs between them{chosen}"
+    return f"Map of {content}, {view.shown.lower()}: {view.unit} per pair."
 
 
-def _name(release: FlowRelease, view: TripsMapSettings) -> str:
+def _region_name(release: FlowRelease, view: TripsMapSettings) -> str:
     return line(release.tree.origins.names_of(view.level)[view.chosen])
 
 
@@ -228,8 +228,8 @@ def released_totals(release: FlowRelease, level: int) -> tuple[Totals, Totals]:
     arriving = release.sums(0, level).at(*_with_root(destinations.size(level))[::-1])
     if origins != destinations:
         return {LEAVING: leaving}, {ARRIVING: arriving}
-    place = np.arange(origins.size(level), dtype=np.int32)
-    both = _split_within(leaving, arriving, release.sums(level, level).at(place, place))
+    index = np.arange(origins.size(level), dtype=np.int32)
+    both = _split_within(leaving, arriving, release.sums(level, level).at(index, index))
     return both, both
 
 
@@ -247,8 +247,8 @@ def true_totals(truth: PairSums, origins: Regions, destinations: Regions, level:
     leaving, arriving = (np.bincount(side, truth.count, size).astype(np.int64) for side, size in zip(sides, sizes, strict=True))
     if origins != destinations:
         return {LEAVING: leaving}, {ARRIVING: arriving}
-    place = np.arange(sizes[0], dtype=np.int32)
-    both = _split_within(leaving, arriving, truth.at(place, place))
+    index = np.arange(sizes[0], dtype=np.int32)
+    both = _split_within(leaving, arriving, truth.at(index, index))
     return both, both
 
 
@@ -280,8 +280,8 @@ def areas_of(
         truth=None if true is None else [f"true: {text}" for text in _totals_texts(true)],
     )
     size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
-    strength = np.sqrt(np.clip(_first(shown) / tops.shade, 0.0, 1.0)) * (view.shown in _SHADED)
-    color = _shades(strength, dark=view.dark, points=not ground.polygons)
+    strength = np.sqrt(np.clip(_first_totals(shown) / tops.shade, 0.0, 1.0)) * (view.shown in _SHADED)
+    color = _shade_colors(strength, dark=view.dark, points=not ground.polygons)
     if view.chosen is not None and LEAVING in released:
         color[view.chosen] = (*_CHOSEN[view.dark], 255)
     return Areas(
@@ -294,7 +294,7 @@ def areas_of(
 
 def shade_top(released: Totals) -> float:
     """Choose the top of the scale of shades: the total of leaving (or arriving) trips with the strongest shade."""
-    return scale_top_of(np.maximum(_first(released), 0))
+    return scale_top_of(np.maximum(_first_totals(released), 0))
 
 
 def size_top(released: Totals) -> float:
@@ -312,21 +312,21 @@ def shade_legend(released: Totals, view: TripsMapSettings, tops: ScaleTops) -> s
     """
     if view.shown not in _SHADED:
         return ""
-    shades = _shades(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
+    shades = _shade_colors(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
     return f"region: {html(view.unit)} {next(iter(released))} 0 {bar(shades, 60)} {format_count(tops.shade)} and more"
 
 
-def _first(totals: Totals) -> Integers:
+def _first_totals(totals: Totals) -> Integers:
     return next(iter(totals.values()))
 
 
 def _totals_texts(totals: Totals) -> list[str]:
-    """Write the totals of each region in words."""
+    """Write the totals of each region as a text."""
     rows = zip(*(values.tolist() for values in totals.values()), strict=True)
     return [", ".join(f"{format_count(value)} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
 
 
-def _shades(strength: Floats, *, dark: bool, points: bool) -> Colors:
+def _shade_colors(strength: Floats, *, dark: bool, points: bool) -> Colors:
     grey = (235, 240, 245) if dark else (60, 72, 84)
     least, most = (_PLAIN_POINT, _PLAIN_POINT + _POINT) if points else (_FAINTEST_REGION, _STRONGEST_REGION)
     alpha = least + (most - least) * strength
@@ -426,7 +426,7 @@ def error_top(release: FlowRelease, level: int) -> float:
 def arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> TooltipTexts:
     """Write the tooltips of pairs: "A to B", the released number, and the true one where it may be shown.
 
-    Pairs are chosen by size, so the intervals are such that hold for all pairs at once.
+    Pairs are chosen by size, so the intervals hold for all pairs at once.
     """
     origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
     names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
@@ -438,7 +438,7 @@ def arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> Too
     ]
     true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
     return TooltipTexts(
-        title=[f"{deck(one)} to {deck(other)}" for one, other in names],
+        title=[f"{deck(origin)} to {deck(destination)}" for origin, destination in names],
         text=shown,
         truth=None if pairs.true is None else [f"true {format_count(count)}, error {format_signed(error)}" for count, error in true],
     )
@@ -450,15 +450,15 @@ def _interval_text(low: float, high: float) -> str:
 
 def _intervals(release: FlowRelease, level: int, pairs: Pairs) -> tuple[Floats, Floats]:
     """Compute lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released."""
-    at, width = release.stages[2 * level], release.tree.destinations.size(level)
+    counts, width = release.stages[2 * level], release.tree.destinations.size(level)
     low, high = np.zeros(len(pairs.origin)), np.full(len(pairs.origin), np.inf)
-    if len(at.count):
-        key = at.origin * np.int64(width) + at.destination
+    if len(counts.count):
+        key = counts.origin * np.int64(width) + counts.destination
         order = np.argsort(key, kind="stable")
         wanted = pairs.origin * width + pairs.destination
-        place = order[np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)]
-        found = key[place] == wanted
-        low[found], high[found] = (end[place][found] for end in pair_intervals(release, 2 * level))
+        index = order[np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)]
+        released = key[index] == wanted
+        low[released], high[released] = (end[index][released] for end in pair_intervals(release, 2 * level))
     return low, high
 
 
@@ -533,11 +533,11 @@ def plain_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     out, into = leaving_color(view.dark), arriving_color(view.dark)
     base = np.where((pairs.destination == (-1 if view.chosen is None else view.chosen))[:, None], into, out)
     title = f"<b>{'true ' if view.shown == 'True' else ''}{html(view.unit)} per pair</b>"
-    both = "" if view.chosen is None else f"{_mark(out)}leaving {_mark(into)}arriving"
+    directions = "" if view.chosen is None else f"{_colour_mark(out)}leaving {_colour_mark(into)}arriving"
     return Look(
-        color=_faded(base, widths.strength(shown)),
+        color=_with_alpha(base, widths.strength(shown)),
         width=widths.pixels(shown),
-        legend=[f"{title} {widths.legend(out)}", both, _direction(out)],
+        legend=[f"{title} {widths.legend(out)}", directions, _direction_legend(out)],
     )
 
 
@@ -546,8 +546,8 @@ def error_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     scale = Scale(kind="signed", top=widths.top, title=f"released minus true, {view.unit} per pair", dark=view.dark)
     inner = scale.legend().removeprefix('<div class="dpviz-legend">').removesuffix("</div>")
     size = np.abs(pairs.error)
-    color = _faded(scale.colors(pairs.error)[:, :3], widths.strength(size))
-    return Look(color=color, width=widths.pixels(size), legend=[inner, _direction(_GREY)])
+    color = _with_alpha(scale.colors(pairs.error)[:, :3], widths.strength(size))
+    return Look(color=color, width=widths.pixels(size), legend=[inner, _direction_legend(_GREY)])
 
 
 def marks_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
@@ -559,11 +559,11 @@ def marks_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
         (FALSE_NEGATIVE, "false negative: trips that the release lacks"),
         (_GREY, "released and true"),
     )
-    marks = "".join(f"{_mark(color)}{text} " for color, text in entries)
+    marks = "".join(f"{_colour_mark(color)}{text} " for color, text in entries)
     return Look(
         color=colors[pairs.marks],
         width=widths.pixels(np.maximum(pairs.released, true)),
-        legend=[marks, f"<b>{html(view.unit)} per pair</b> {widths.legend(_GREY)}", _direction(_GREY)],
+        legend=[marks, f"<b>{html(view.unit)} per pair</b> {widths.legend(_GREY)}", _direction_legend(_GREY)],
     )
 
 
@@ -573,16 +573,16 @@ def legend_line(pieces: list[str]) -> str:
     return f'<div class="dpviz-legend">{gap.join(piece for piece in pieces if piece)}</div>'
 
 
-def _faded(base: NDArray[np.integer], strength: Floats) -> Colors:
+def _with_alpha(base: NDArray[np.integer], strength: Floats) -> Colors:
     return np.column_stack([base, _FAINTEST_ARC + (_STRONGEST_ARC - _FAINTEST_ARC) * strength]).astype(np.uint8)
 
 
-def _direction(color: Color) -> str:
+def _direction_legend(color: Color) -> str:
     ends = np.array([[*color, 240]], np.uint8)
     return f"from {bar(np.concatenate([at_origins(ends), ends]), 60)} to"
 
 
-def _mark(color: Color) -> str:
+def _colour_mark(color: Color) -> str:
     return f'<span class="dpviz-mark" style="background:rgb{color}"></span> '
 
 
@@ -611,7 +611,7 @@ def tops_of(release: FlowRelease, view: TripsMapSettings, pairs: Pairs | None = 
     Args:
         release: public.
         view: the settings of the map.
-        pairs: pairs of that map, if they are known already; only their released numbers are used.
+        pairs: pairs of that map; computed if None. Only their released numbers are used.
     """
     trips, arcs = released_scale(pairs_of(release, view, None) if pairs is None else pairs, view)
     sides = released_totals(release, view.level)
@@ -621,5 +621,5 @@ def tops_of(release: FlowRelease, view: TripsMapSettings, pairs: Pairs | None = 
 
 def shared_tops(several: Sequence[ScaleTops]) -> ScaleTops:
     """Find the largest top of each scale, so that the same look means the same number on several maps."""
-    trips, arcs, error, shade, size = (max(each) for each in zip(*map(astuple, several), strict=True))
+    trips, arcs, error, shade, size = (max(tops) for tops in zip(*map(astuple, several), strict=True))
     return ScaleTops(trips=trips, arcs=arcs, error=error, shade=shade, size=size)

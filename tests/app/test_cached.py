@@ -96,7 +96,7 @@ def test_only_loading_is_kept_and_never_a_release():
     data = {"sample": "PointCounts", "count_points_file": "PointCounts", "flow_sample": "Flows"}
     data |= {"read_regions_file": "UploadedRegions", "count_flows_file": "Flows"}
     assert found == files | data | {
-        "marks": "tuple[str, ...]",
+        "fingerprints": "tuple[str, ...]",
         "find_id_columns": "tuple[RepeatedColumn, ...] | None",
         "keeper": "Keeper",
         "counts": "SessionCounts",

@@ -97,7 +97,7 @@ class TestFirstDraw:
         fine(app.run())
         fine(points_app(CURATE))
         assert Ledger().accounts() == []
-        assert Ledger().seen(app.session_state["loaded config"][0].marks)
+        assert Ledger().seen(app.session_state["loaded config"][0].fingerprints)
 
     def test_a_sample_leaves_no_ledger_before_the_button(self, ledger_path):
         fine(points_app(CURATE))
@@ -177,7 +177,7 @@ class TestWhatIsSaidOfSpending:
 
     def test_an_account_without_draws(self):
         app = points_app(CURATE)
-        marks = app.session_state["loaded config"][0].marks
+        marks = app.session_state["loaded config"][0].fingerprints
         Ledger().open("Crowd", marks, Terms(unit="record", neighbours="add or remove one", cap=PureBudget(1)))
         assert NOTHING_SPENT in told(fine(app.run()))
 

@@ -100,7 +100,7 @@ def test_an_engine_can_be_chosen_and_is_saved(homes):
     assert config.data.engine == "duckdb"
     again = open_data(config, open_frame(config), bad_rows="drop")
     assert again.engine == "duckdb"
-    assert again.marks == drawn(app).data.marks
+    assert again.fingerprints == drawn(app).data.fingerprints
 
 
 def test_a_path_has_the_account_of_the_upload_and_of_each_file(homes):

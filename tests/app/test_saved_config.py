@@ -35,7 +35,7 @@ def saved(app, key="config"):
     from dpviz.app.ledger import Funding  # noqa: PLC0415
     from dpviz.privacy.ledger import Ledger  # noqa: PLC0415
 
-    known = Ledger().find_by_fingerprints(data.marks)
+    known = Ledger().find_by_fingerprints(data.fingerprints)
     purse = Funding(name=known.name, cap=None, account=known, problem=None)
     return configuration(data, how.built(), how.budget(), purse).replace('curator = ""', 'curator = "City office"')
 

@@ -138,14 +138,19 @@ def released(tmp_path_factory):
     flows = load_flow_sample("northeast_commuters")
     orders = {
         "points": Order(
-            data=crowd, mechanism=Quadtree(height=2), budget=PureBudget(1), dataset="a", marks=fingerprints_of(crowd), cap=PureBudget(1)
+            data=crowd,
+            mechanism=Quadtree(height=2),
+            budget=PureBudget(1),
+            dataset="a",
+            fingerprints=fingerprints_of(crowd),
+            cap=PureBudget(1),
         ),
         "trips": Order(
             data=flows,
             mechanism=TopDown(),
             budget=ApproxBudget(1, "1e-8"),
             dataset="b",
-            marks=fingerprints_of(flows),
+            fingerprints=fingerprints_of(flows),
             cap=ApproxBudget(1, "1e-8"),
         ),
     }

@@ -123,8 +123,8 @@ def test_failed_runs_are_named_and_the_others_are_written(run, tmp_path, monkeyp
 
 def test_the_table_is_written_from_time_to_time(run, tmp_path, monkeypatch):
     seen, real = [], Identity.release
-    monkeypatch.setattr(study_command, "PAUSE", 0)
-    monkeypatch.setattr(study_command, "LEAST_REST", 0)
+    monkeypatch.setattr(study_command, "SECONDS_BETWEEN_WRITES", 0)
+    monkeypatch.setattr(study_command, "PAUSE_PER_WRITE", 0)
     output = tmp_path / "a.csv"
     monkeypatch.setattr(Identity, "release", lambda *given: seen.append(len(pd.read_csv(output))) or real(*given))
     assert run("compare", written(tmp_path, STUDY, "study.toml"), "--output", output, "--workers", 1)[0] == 0
@@ -132,8 +132,8 @@ def test_the_table_is_written_from_time_to_time(run, tmp_path, monkeypatch):
 
 
 def test_a_disk_that_is_full_for_a_while_costs_no_row(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(study_command, "PAUSE", 0)
-    monkeypatch.setattr(study_command, "LEAST_REST", 0)
+    monkeypatch.setattr(study_command, "SECONDS_BETWEEN_WRITES", 0)
+    monkeypatch.setattr(study_command, "PAUSE_PER_WRITE", 0)
     real, failed = study_command.write_table, []
 
     def write(*given):

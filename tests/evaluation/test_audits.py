@@ -232,7 +232,7 @@ WIDE = {
 @pytest.mark.parametrize("key", WIDE)
 def test_more_nodes_than_are_looked_at_are_not_said_to_repeat(monkeypatch, key):
     """Of more than 40 nodes only a path is seen, whose few noises do come again."""
-    monkeypatch.setattr(type(WIDE[key]), "audit_inputs", (Added(order=3, beside=((0, 0, 20),)),))
+    monkeypatch.setattr(type(WIDE[key]), "audit_inputs", (Added(order=3, occupied=((0, 0, 20),)),))
     found = audit_mechanism(WIDE[key], runs=100)
     assert not found.repeated
     assert found.passed

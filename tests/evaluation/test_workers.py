@@ -84,7 +84,7 @@ def test_workers_take_over_from_the_process_that_started_them(crews):
     with closing(compare(which, workers=2)) as rows:
         for made, _ in enumerate(rows):
             own.append(made) if not crews[0].ready.is_set() else None
-            if len(which) - len(crews[0]._left) > len(own) + 20:
+            if len(which) - len(crews[0]._waiting) > len(own) + 20:
                 break
     assert own
     assert gone(crews[0])

@@ -11,7 +11,7 @@ from dpviz.lessons.structure import (
     SHARES,
     TOTAL,
     UNIFORMITY,
-    _questions,
+    _make_queries,
     errors,
     errors_by_share,
     quadtree_error,
@@ -23,7 +23,7 @@ from dpviz.privacy.entropy import Entropy
 
 def test_the_error_of_a_release_is_taken_apart_as_defined():
     release = release_town(TWO, 0.3, 0.5, Entropy.seeded(1))
-    boxes, truth = _questions(TWO)
+    boxes, truth = _make_queries(TWO)
     points = town(ORDER, PEOPLE, TWO)
     slow = [points.blocks(ORDER)[int(s) : int(n), int(w) : int(e)].sum() for w, s, e, n in boxes]
     assert (truth == slow).all()

@@ -10,7 +10,9 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 
 
-@pytest.mark.parametrize("added", [Added(order=1), Added(order=2, beside=((0, 0, 1), (2, 1, 4)), cells=((3, 1),)), PERSON, SPREAD, ACROSS])
+@pytest.mark.parametrize(
+    "added", [Added(order=1), Added(order=2, occupied=((0, 0, 1), (2, 1, 4)), cells=((3, 1),)), PERSON, SPREAD, ACROSS]
+)
 def test_neighbouring_points_differ_by_one_person(added):
     more, less = (points.blocks(added.order) for points in added.inputs())
     assert (more - less).sum() == len(added.cells) == np.abs(more - less).sum()

@@ -86,7 +86,7 @@ def test_it_spends_all_of_the_budget_and_never_more(mechanism, epsilon):
     assert receipt.total.epsilon == Fraction(epsilon)
     assert receipt.spent.epsilon == receipt.total.epsilon
     assert receipt.spent == receipt.total
-    assert sum(step.amount for step in receipt.steps if not step.instead) == Fraction(epsilon)
+    assert sum(step.amount for step in receipt.steps if not step.replaces_later) == Fraction(epsilon)
     assert sum(step.delta for step in receipt.steps) == (DELTA if mechanism.needs_delta else 0)
     for step in receipt.steps:
         sensitivities, factor = KINDS[step.noise]
@@ -232,7 +232,7 @@ def test_every_sensitivity_grows_with_the_records_per_person(mechanism, contribu
     many = released(mechanism, points, 100, Entropy.seeded(14))
     assert (many.receipt.unit, many.receipt.contributions) == ("person", contributions)
     assert (one.receipt.unit, one.receipt.contributions) == ("record", 1)
-    paid = [[step for step in release.receipt.steps if not step.instead] for release in (one, many)]
+    paid = [[step for step in release.receipt.steps if not step.replaces_later] for release in (one, many)]
     for alone, step in zip(*paid, strict=True):
         assert (step.purpose, step.amount) == (alone.purpose, alone.amount)
         if "smooth sensitivities" not in step.purpose:  # which have the records per unit inside

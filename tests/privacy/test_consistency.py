@@ -288,8 +288,8 @@ def test_the_sums_above_take_up_what_zeroing_removes():
     rng, variance = np.random.default_rng(1), np.r_[0.01, np.full(4, 0.01), np.full(16, 4.0)]
     noisy = np.r_[160.0, np.full(4, 40.0), rng.normal(10, 2, 16)]
     noisy[5:9] = [40, 0.5, -1, 1]
-    plain, zeroed = (
+    plain, zero_small_cells = (
         least_squares(tree, values, trust)[0] for values, trust in ((noisy, variance), shrink_small_counts(tree, noisy, variance))
     )
-    np.testing.assert_allclose(zeroed[:5], plain[:5], rtol=0.01)
-    assert np.abs(zeroed[6:9]).sum() < np.abs(plain[6:9]).sum()
+    np.testing.assert_allclose(zero_small_cells[:5], plain[:5], rtol=0.01)
+    assert np.abs(zero_small_cells[6:9]).sum() < np.abs(plain[6:9]).sum()

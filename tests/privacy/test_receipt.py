@@ -102,7 +102,7 @@ def test_what_is_protected_and_what_is_not_is_kept_as_given():
 
 
 def test_what_is_spent_in_place_of_later_steps_is_not_added_up():
-    early = replace(laplace("0.9"), instead=True, level=2)
+    early = replace(laplace("0.9"), replaces_later=True, level=2)
     receipt = Receipt(total=PureBudget(1), steps=(laplace("0.4"), early, laplace("0.6")))
     assert receipt.used == 1
     assert receipt.spent == receipt.total

@@ -143,7 +143,7 @@ def test_engines_count_the_same(tmp_path, address, engine):
     assert (one.engine, other.engine) == ("numpy", engine)
     assert np.array_equal(one.data.column, other.data.column)
     assert np.array_equal(one.data.count, other.data.count)
-    assert one.marks == other.marks
+    assert one.fingerprints == other.fingerprints
 
 
 def test_trips_between_coordinates(tmp_path):
@@ -165,9 +165,9 @@ def square(name, west):
 class TestMarks:
     def test_several_files_have_the_fingerprints_of_each(self, tmp_path):
         folder = parts(tmp_path)
-        together = set(opened(tmp_path, {"points": "parts/*.parquet"}).marks)
+        together = set(opened(tmp_path, {"points": "parts/*.parquet"}).fingerprints)
         for path in folder.iterdir():
-            alone = set(opened(tmp_path, {"points": f"parts/{path.name}"}).marks)
+            alone = set(opened(tmp_path, {"points": f"parts/{path.name}"}).fingerprints)
             assert alone & together == {fingerprints_of(nobody(), path.read_bytes())[0]}
 
     def test_neither_order_nor_names_matter(self, tmp_path):
@@ -175,7 +175,7 @@ class TestMarks:
         names = ["parts/0.parquet", "parts/1.parquet", "parts/2.parquet"]
         one, other = opened(tmp_path, {"points": names}), opened(tmp_path, {"points": names[::-1]})
         (folder / "0.parquet").rename(folder / "9.parquet")
-        assert one.marks == other.marks == opened(tmp_path, {"points": "parts"}).marks
+        assert one.fingerprints == other.fingerprints == opened(tmp_path, {"points": "parts"}).fingerprints
 
     def test_a_part_of_a_released_dataset_has_its_account(self, tmp_path, run, ledger):
         parts(tmp_path)
@@ -189,7 +189,7 @@ class TestMarks:
     def test_large_files_are_read_piece_by_piece(self, tmp_path, monkeypatch):
         path = tmp_path / "large"
         path.write_bytes(bytes(range(256)) * 100)
-        monkeypatch.setattr("dpviz.publishing.private_data._PIECE", 1000)
+        monkeypatch.setattr("dpviz.publishing.private_data._PIECE_BYTES", 1000)
         seen = []
         assert file_fingerprints([path], Progress(progress=seen.append)) == fingerprints_of(nobody(), path.read_bytes())[:1]
         assert seen == sorted(seen)

@@ -53,7 +53,7 @@ def test_empty_files_have_no_fingerprint(tmp_path, parts):
     (tmp_path / "d" / "a.csv").write_text("lon,lat,secret\n3,3,x\n")
     (tmp_path / "d" / "a (1).csv").write_text("lon,lat,secret\n4,4,x\n")
     other = opened(tmp_path, parts)
-    assert not {*one.marks} & {*other.marks}
+    assert not {*one.fingerprints} & {*other.fingerprints}
     assert (len(one.of_files), len(other.of_files)) == (1, 2)
 
 

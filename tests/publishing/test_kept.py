@@ -141,7 +141,7 @@ def test_inputs_that_break_the_report_of_pairs_only_spend_nothing(ledger, words,
     flows = flows_on(regions_with_shapes())
     real = report.trip_examples
     monkeypatch.setattr(report, "trip_examples", lambda *given: [1 / 0 for _ in real(*given)])
-    asked = order(mechanism, data=flows, marks=fingerprints_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(2, "1e-5"))
+    asked = order(mechanism, data=flows, fingerprints=fingerprints_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(2, "1e-5"))
     with pytest.raises(DpvizError, match="nothing was drawn or spent"):
         publish(asked, words, ledger)
     assert ledger.accounts() == []

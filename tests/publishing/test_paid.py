@@ -79,7 +79,7 @@ def test_a_lone_surrogate_in_a_region_spends_nothing(ledger):
         mechanism=TopDown(),
         budget=ApproxBudget(1, "1e-6"),
         dataset="trips",
-        marks=fingerprints_of(flows),
+        fingerprints=fingerprints_of(flows),
         cap=ApproxBudget(2, "1e-5"),
     )
     with pytest.raises(SettingError, match="half a character"):
@@ -166,6 +166,6 @@ def test_the_remaining_budget_is_rounded_down_and_the_manifest_is_exact(ledger, 
 
 def test_data_with_two_accounts_are_refused_with_a_remedy(ledger):
     draw(order(budget=PureBudget("1/4")), ledger)
-    draw(order(budget=PureBudget("1/4"), dataset="others", marks=("ab" * 32,)), ledger)
+    draw(order(budget=PureBudget("1/4"), dataset="others", fingerprints=("ab" * 32,)), ledger)
     with pytest.raises(RefusedError, match=r"'crowd' and 'others'.*give the one that these data had before"):
         draw(order(dataset="others"), ledger)

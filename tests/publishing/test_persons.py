@@ -69,7 +69,7 @@ def test_the_same_file_is_not_added_up_under_another_column_of_persons(run, ledg
 def test_persons_without_a_column_are_described_as_vouched_for(ledger):
     plain = flows_on(regions_with_shapes())
     flows = Flows(plain.regions, plain.origin, plain.destination, plain.count, contributions=4, unit="person")
-    asked = order(EITHER, data=flows, marks=fingerprints_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(5, "1e-5"))
+    asked = order(EITHER, data=flows, fingerprints=fingerprints_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(5, "1e-5"))
     assert unit_definition(asked) == "no column says who a person is; the curator vouches that nobody has more than 4 trips"
     paid = draw(asked, ledger)
     assert (paid.account.terms.person, paid.release.receipt.unit_definition) == ("", unit_definition(asked))
@@ -78,7 +78,13 @@ def test_persons_without_a_column_are_described_as_vouched_for(ledger):
 def test_an_old_account_says_when_it_takes_a_definition(ledger, monkeypatch):
     plain = flows_on(regions_with_shapes())
     flows = Flows(plain.regions, plain.origin, plain.destination, plain.count, contributions=4, unit="person", enforced=True)
-    asked = {"data": flows, "marks": ("ab" * 32,), "budget": ApproxBudget(1, "1e-6"), "cap": ApproxBudget(5, "1e-5"), "dataset": "trips"}
+    asked = {
+        "data": flows,
+        "fingerprints": ("ab" * 32,),
+        "budget": ApproxBudget(1, "1e-6"),
+        "cap": ApproxBudget(5, "1e-5"),
+        "dataset": "trips",
+    }
     draw(order(EITHER, **asked), ledger)
     with ledger._file.writing() as db:
         db.execute("UPDATE dataset SET person = NULL")

@@ -66,21 +66,21 @@ def test_the_same_records_in_another_file_share_a_mark(tmp_path):
     first = opened(tmp_path, POINTS)
     CROWD.sample(frac=1, random_state=1).to_parquet(tmp_path / "other.parquet")
     second = opened(tmp_path, changed(POINTS, "data.points", "other.parquet"))
-    assert len(set(first.marks) & set(second.marks)) == 1
-    assert len(set(first.marks) | set(second.marks)) == 3
+    assert len(set(first.fingerprints) & set(second.fingerprints)) == 1
+    assert len(set(first.fingerprints) | set(second.fingerprints)) == 3
 
 
 def test_the_same_file_on_another_lattice_shares_a_mark(tmp_path):
     first, second = opened(tmp_path, POINTS), opened(tmp_path, changed(POINTS, "domain.order", 3))
-    assert len(set(first.marks) & set(second.marks)) == 1
+    assert len(set(first.fingerprints) & set(second.fingerprints)) == 1
 
 
 def test_a_sample_shares_a_mark_on_every_domain_and_only_with_its_size(tmp_path):
     plain = changed(changed(POINTS, "data", {"sample": "gaussian_cluster", "size": 50}), "domain", None)
     other = plain | {"domain": {"bounds": [0, 0, 1024, 1024], "crs": "none", "order": 2}}
     first, second = opened(tmp_path, plain), opened(tmp_path, other)
-    assert len(set(first.marks) & set(second.marks)) == 1
-    assert not set(first.marks) & set(opened(tmp_path, changed(other, "data.size", 51)).marks)
+    assert len(set(first.fingerprints) & set(second.fingerprints)) == 1
+    assert not set(first.fingerprints) & set(opened(tmp_path, changed(other, "data.size", 51)).fingerprints)
 
 
 def test_one_more_record_changes_all_fingerprints():
@@ -102,8 +102,8 @@ def test_different_files_without_records_are_not_confused():
 
 def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
     found = opened(tmp_path, POINTS)
-    assert all(len(mark) == 64 and set(mark) <= set("0123456789abcdef") for mark in found.marks)
-    assert not any(mark in repr(found) for mark in found.marks)
+    assert all(len(mark) == 64 and set(mark) <= set("0123456789abcdef") for mark in found.fingerprints)
+    assert not any(mark in repr(found) for mark in found.fingerprints)
     assert "4" not in repr(found).partition("PointCounts")[2].replace("order=4", "")
 
 

@@ -34,7 +34,7 @@ def words(tmp_path):
 
 
 def order(mechanism=None, **options):
-    plain = {"budget": HALF, "dataset": "crowd", "marks": fingerprints_of(CROWD), "cap": PureBudget(1), "data": CROWD}
+    plain = {"budget": HALF, "dataset": "crowd", "fingerprints": fingerprints_of(CROWD), "cap": PureBudget(1), "data": CROWD}
     return Order(mechanism=mechanism or Quadtree(height=2), **{**plain, **options})
 
 
@@ -85,7 +85,7 @@ def test_invalid_public_inputs_spend_nothing(ledger, words, change, error, told)
     with pytest.raises(error, match=told) as refused:
         publish(replace(order(), **change), words, ledger)
     assert ledger.accounts() == []
-    assert ledger.find_by_fingerprints(order().marks) is None
+    assert ledger.find_by_fingerprints(order().fingerprints) is None
     assert "budget is spent" not in str(refused.value)
     assert not words.folder.exists()
 
@@ -179,14 +179,14 @@ def test_known_data_need_no_cap_and_keep_their_account_under_another_name(ledger
 def test_data_that_join_an_account_by_its_name_alone_are_named_as_new(ledger):
     told = []
     draw(order(), ledger, say=told.append)
-    draw(order(marks=("ab" * 32,)), ledger, say=told.append)
+    draw(order(fingerprints=("ab" * 32,)), ledger, say=told.append)
     assert ["These data are new to the account" in line for line in told] == [False, True, False]
 
 
 def test_a_dataset_has_one_unit_and_one_neighbour_relation(ledger):
     flows = load_flow_sample("northeast_commuters")
     cap = ApproxBudget(4, "1e-6")
-    plain = order(TopDown(), data=flows, marks=fingerprints_of(flows), budget=ApproxBudget(1, "1e-8"), cap=cap, dataset="trips")
+    plain = order(TopDown(), data=flows, fingerprints=fingerprints_of(flows), budget=ApproxBudget(1, "1e-8"), cap=cap, dataset="trips")
     draw(plain, ledger)
     assert ledger.account("trips").terms.neighbours == "replace one"
     with pytest.raises(RefusedError):

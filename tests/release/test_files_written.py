@@ -128,7 +128,7 @@ def test_the_manifest_must_be_that_of_the_release(tmp_path):
         {**describe(point_release(), WORDS), "privacy": manifest["privacy"]},
         describe(trip_release(), WORDS),
     ):
-        with pytest.raises(SettingError, match="not that of this release"):
+        with pytest.raises(SettingError, match="belongs to another release"):
             write_release(point_release(), tmp_path / "out", wrong)
     with pytest.raises(SettingError, match="breaks its schema at manifest"):
         write_release(point_release(), tmp_path / "out", {**describe(point_release(), WORDS), "seed": 7})

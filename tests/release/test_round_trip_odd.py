@@ -77,10 +77,19 @@ FRACTIONS = st.fractions(min_value="1/1000000", max_value=1000)
 @given(st.lists(st.tuples(FRACTIONS, FRACTIONS, st.booleans(), st.integers(0, 9) | st.none()), min_size=1, max_size=5), TEXTS)
 def test_any_receipt_comes_back_exactly(spendings, text):
     steps = tuple(
-        Step(purpose=text, amount=amount, sensitivity=scale, noise=text, scale=scale / 7, level=level, counts=level, instead=instead)
-        for amount, scale, instead, level in [*spendings, (spendings[0][0], spendings[0][1], False, None)]
+        Step(
+            purpose=text,
+            amount=amount,
+            sensitivity=scale,
+            noise=text,
+            scale=scale / 7,
+            level=level,
+            counts=level,
+            replaces_later=replaces_later,
+        )
+        for amount, scale, replaces_later, level in [*spendings, (spendings[0][0], spendings[0][1], False, None)]
     )
-    total = sum(step.amount for step in steps if not step.instead)
+    total = sum(step.amount for step in steps if not step.replaces_later)
     for kind in (PureBudget(total), ApproxBudget(total, "1e-9")):
         receipt = Receipt(total=kind, steps=steps, notes=(text,), contributions=3, unit="person")
         assert receipt_of(through_json(privacy_facts(receipt)), through_json(accounting_facts(receipt))) == receipt

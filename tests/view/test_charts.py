@@ -38,9 +38,9 @@ def a_table(rmse=(0.0, 3.5, 12_345.678), low=0.0):
     )
 
 
-def a_step(purpose, amount, level, *, instead=False):
+def a_step(purpose, amount, level, *, replaces_later=False):
     exact = {"amount": Fraction(amount), "sensitivity": Fraction(1), "scale": Fraction(2)}
-    return Step(purpose=purpose, noise="discrete Laplace", level=level, instead=instead, **exact)
+    return Step(purpose=purpose, noise="discrete Laplace", level=level, replaces_later=replaces_later, **exact)
 
 
 def a_receipt(*more):
@@ -122,7 +122,7 @@ def test_receipt_sums_by_zoom_in_exact_fractions_and_separates_structure_from_co
 
 
 def test_receipt_does_not_add_steps_that_early_leaves_take_instead_of_later_ones():
-    early = a_step("counts of early leaves", "2/3", 1, instead=True)
+    early = a_step("counts of early leaves", "2/3", 1, replaces_later=True)
     chart = charts.receipt_by_level(a_receipt(early, a_step("grid of cells", "1/21", None))).to_dict()
     found = {row["place"]: row["kind"] for row in rows(chart)}
     assert found == {

@@ -16,10 +16,10 @@ from dpviz.errors import RefusedError
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, ExactKdtree, HilbertTree, Identity, Quadtree, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.at_once import count_of_numbers, pair_intervals
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
+from dpviz.release.simultaneous_intervals import count_of_numbers, pair_intervals
 from dpviz.release.verdict import verdict
 from dpviz.samples.points import load_sample
 from dpviz.space.domain import Domain
@@ -235,9 +235,9 @@ def test_structure_is_drawn_apart_and_early_leaves_are_not_added():
     page = page_of(release)
     assert [attrs for attrs in page.all("rect") if attrs.get("class") == "structure"]
     assert "spent on choosing the structure" in page.text
-    early = any(step.instead for step in release.receipt.steps)
+    early = any(step.replaces_later for step in release.receipt.steps)
     assert ("† At leaves above the finest level" in page.text) == early
-    assert page.text.count("†") == sum(step.instead for step in release.receipt.steps) + early
+    assert page.text.count("†") == sum(step.replaces_later for step in release.receipt.steps) + early
 
 
 @pytest.mark.parametrize(("epsilon", "factor", "most"), [("0.5", "1.65", "62.3 %"), ("1", "2.72", "73.2 %"), ("10", "22,027", "100 %")])

@@ -32,11 +32,11 @@ def test_an_axis_holds_all_values_between_its_ends(values):
     assert places[0] == 0
     assert places[-1] == pytest.approx(1)
     known = sorted(value for pair in values for value in pair if value)
-    shown = [axis.place(value) for value in known]
+    shown = [axis.position(value) for value in known]
     assert shown == sorted(shown)
     assert all(axis.low <= value <= axis.high for value in known)
     for place, text in axis.ticks:
-        assert axis.place(float(text.replace(",", ""))) == pytest.approx(place, abs=1e-6)
+        assert axis.position(float(text.replace(",", ""))) == pytest.approx(place, abs=1e-6)
 
 
 def test_shares_follow_the_classes_of_reliability():

@@ -42,7 +42,7 @@ def test_areas_on_the_sheet_are_proportional_to_true_areas(domain):
 def test_the_domain_lies_on_its_sheet(domain):
     paper = domain_sheet(domain)
     west, south, east, north = on_plane(domain, np.array([[0, 0, domain.side, domain.side]]))[0]
-    (left, bottom), (right, top) = paper.place(np.array([[west, south], [east, north]])).tolist()
+    (left, bottom), (right, top) = paper.to_sheet(np.array([[west, south], [east, north]])).tolist()
     assert 0 < left < right < paper.width <= WIDTH + 1
     assert 0 < top < bottom < paper.height
     land = paper.land((-130.0, 20.0, -60.0, 55.0))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpviz.evaluation.flow_metrics import error_bounds
-from dpviz.release.at_once import pair_intervals
+from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.view import trips_charts as charts
 from dpviz.view.colors import ACCENT
 from tests.charts import assert_complete, found, rows

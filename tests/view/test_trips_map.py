@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpviz.errors import DomainError
-from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import PairSums
+from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.trips_map import MOST_ARCS, SHOWN_TRIPS, TripsMapSettings, arriving_color, has_geometry, leaving_color, trips_map

@@ -62,9 +62,11 @@ def compare_data() -> CompareData | None:
 
 
 def _sample_data(about: SampleInfo, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
-    """Return a sample as data to compare on, with the digest and marks that it has on the Points or Trips page."""
-    marks = cached.marks(digest, frame, data, f"sample {digest}".encode())
-    return CompareData(data=data, key=f"{digest} {frame}", digest=digest, marks=marks, title=about.title, unit=about.unit, bundled=True)
+    """Return a sample as data to compare on, with the digest and fingerprints that it has on the Points or Trips page."""
+    fingerprints = cached.fingerprints(digest, frame, data, f"sample {digest}".encode())
+    return CompareData(
+        data=data, key=f"{digest} {frame}", digest=digest, fingerprints=fingerprints, title=about.title, unit=about.unit, bundled=True
+    )
 
 
 def _own_data(how: CompareConfig) -> CompareData | None:
@@ -78,7 +80,7 @@ def _own_data(how: CompareConfig) -> CompareData | None:
         data=found.private,
         key=found.digest,
         digest=found.digest,
-        marks=found.marks,
+        fingerprints=found.fingerprints,
         title=found.title,
         unit=found.unit,
         bundled=found.bundled,

@@ -164,7 +164,7 @@ def _start(study: Study, data: CompareData) -> None:
 def _rows_for(study: Study) -> list[dict[str, Any]]:
     """Return the rows of the last study if it was on the same data with the same seed (the same `mark`), else none."""
     made = job()
-    return made.rows if made is not None and made.study.mark == study.mark else []
+    return made.rows if made is not None and made.study.fingerprint == study.fingerprint else []
 
 
 def _nothing_yet(data: CompareData | None) -> None:

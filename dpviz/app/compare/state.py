@@ -174,7 +174,7 @@ class CompareData:
         data: counts of a sample, or of a file that was declared public.
         key: identifies content and frame.
         digest: identifies the content; the same as on the Points or Trips page.
-        marks: fingerprints by which the ledger recognises the data; never shown.
+        fingerprints: fingerprints by which the ledger recognises the data; never shown.
         title: name of the data on screen.
         unit: what one record or trip is.
         bundled: whether the data are a sample, which comes with the package and is public.
@@ -183,7 +183,7 @@ class CompareData:
     data: PointCounts | Flows
     key: str
     digest: str
-    marks: tuple[str, ...]
+    fingerprints: tuple[str, ...]
     title: str
     unit: str
     bundled: bool = False

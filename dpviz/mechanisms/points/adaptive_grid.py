@@ -1,4 +1,4 @@
-"""AG: a coarse grid of noisy counts decides how finely each of its cells is cut."""
+"""AG: noisy counts of a coarse grid decide how finely each of its cells is cut."""
 
 from __future__ import annotations
 
@@ -76,24 +76,24 @@ class AdaptiveGrid(PointMechanism):
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
         total, coarse, fine = self._epsilons(budget)
-        rest = float((coarse + fine) / points.contributions)
-        side = self._side(self._total(counter, total), rest, points.domain)
-        subgrids, first, variance = self._cut(counter, side, coarse, rest)
+        epsilon_per_record = float((coarse + fine) / points.contributions)
+        side = self._side(self._total(counter, total), epsilon_per_record, points.domain)
+        subgrids, first, variance = self._cut(counter, side, coarse, epsilon_per_record)
         tree, node_of = subgrids.tree()
         cells = tree.at_depth(subgrids.base.height)
         noisy, variances = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         noisy[cells], variances[cells] = first, variance
         parts = np.bincount(subgrids.part_of(points.column, points.row), points.count, len(node_of)).astype(np.int64)
         noisy[node_of], variances[node_of] = counter.count("counts, second grid", parts, fine)
-        return counter.make_release(self._plan(budget), tree, noisy, variances)
+        return counter.make_release(self._finish(budget), tree, noisy, variances)
 
-    def _cut(self, counter: NoisyCounts, side: int, epsilon: Fraction, rest: float) -> tuple[Subgrids, Integers, float]:
+    def _cut(self, counter: NoisyCounts, side: int, epsilon: Fraction, epsilon_per_record: float) -> tuple[Subgrids, Integers, float]:
         """Measure the first grid and cut its cells; return the second grid, the first grid's noisy counts, and their variance."""
         domain, points = counter.points.domain, counter.points
         whole = Subgrids.of(domain, side, np.ones(side * side, np.int64))
         true = np.bincount(whole.part_of(points.column, points.row), points.count, side * side).astype(np.int64)
         first, variance = counter.count("counts, first grid", true, epsilon)
-        parts = np.ceil(np.sqrt(np.maximum(first, 0) * float(1 - exact(self.alpha, "alpha")) * rest / (self.c / 2)))
+        parts = np.ceil(np.sqrt(np.maximum(first, 0) * float(1 - exact(self.alpha, "alpha")) * epsilon_per_record / (self.c / 2)))
         most = max(1, MOST_PER_SIDE // side)
         if parts.max(initial=0) > most:
             counter.notes.append(f"Cells of the first grid have {most:,} x {most:,} parts at most: {MOST_PER_SIDE:,} a side in all.")
@@ -116,7 +116,7 @@ class AdaptiveGrid(PointMechanism):
         side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon / self.c) / 4))
         return min(side, domain.side, MOST_PER_SIDE)
 
-    def _plan(self, budget: PureBudget) -> Finish:
+    def _finish(self, budget: PureBudget) -> Finish:
         declared = self.declared_total is not None
         unprotected = (f"the declared number of records ({self.declared_total:,})",) if declared else ()
         return Finish(mechanism=self, budget=budget, unprotected=unprotected, approximate=APPROXIMATE, **finish_settings(self))
@@ -134,5 +134,5 @@ class AdaptiveGrid(PointMechanism):
         """Return a copy with other shares for the total, if it is measured, and for the first grid, limited to their ranges."""
         *total, coarse, fine = shares_of(shares)
         alpha = min(max(coarse / (coarse + fine), 0.01), 0.99) if coarse + fine else self.alpha
-        bought = min(max(total[0], 0.001), 0.5) if total else self.total_share
-        return replace(self, alpha=alpha, total_share=bought)
+        total_share = min(max(total[0], 0.001), 0.5) if total else self.total_share
+        return replace(self, alpha=alpha, total_share=total_share)

@@ -36,7 +36,7 @@ class HilbertTree(MedianTree):
 
     Deviations:
         Splits fall on any position of the curve, empty pieces are split too, and a piece of one position is a leaf, which is counted
-        with what its path has left. On lattices finer than the curve a position is a block of cells. Ranks are measured against
+        with the epsilon that its path has left. On lattices finer than the curve a position is a block of cells. Ranks are measured against
         n/2 itself, so that a median may use all of its epsilon ("sharp"). Noise is exact and discrete.
 
     >>> import dpviz as dv
@@ -60,22 +60,22 @@ class HilbertTree(MedianTree):
         """Halve the curve at medians of the records along it, once or twice per step."""
         domain, medians = counter.points.domain, iter(spending.medians)
         order = self.curve_order(domain)
-        along = _Along.of(counter.points, order)
+        along = _CurveRecords.of(counter.points, order)
         levels, children = [np.array([[0, 4**order]])], []
         for depth in range(spending.height):
             above = levels[-1]
             pieces = above[_has_lines(above)]
             for _ in range(self.cuts):
-                pieces = self._halved(counter, along, pieces, next(medians), depth)
+                pieces = self._halve(counter, along, pieces, next(medians), depth)
             levels.append(pieces)
-            children.append(_inside(above, pieces))
+            children.append(_count_inside(above, pieces))
         ends = np.concatenate(levels)
         curve = Curve(order=order, first=ends[:, 0].copy(), last=ends[:, 1].copy())
         rectangles = np.split(curve.rectangles(domain.order), np.cumsum([len(level) for level in levels[:-1]]))
         tree = tree_of(rectangles, [*children, np.zeros(len(levels[-1]), np.int64)], curve)
         return Grown(tree=tree, true=along.records(ends))
 
-    def _halved(self, counter: NoisyCounts, along: _Along, pieces: Integers, epsilon: Fraction, level: int) -> Integers:
+    def _halve(self, counter: NoisyCounts, along: _CurveRecords, pieces: Integers, epsilon: Fraction, level: int) -> Integers:
         """Halve pieces of the curve at private medians; return (p, 2) halves in order. Pieces of one position stay whole."""
         first, last = pieces.T
         wide, line = _has_lines(pieces), last.copy()
@@ -98,10 +98,10 @@ class HilbertTree(MedianTree):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class _Along:
+class _CurveRecords:
     """Occupied positions of the curve, sorted once for all levels, and the records at each. PRIVATE.
 
-    A level's nodes are pieces of the curve, so their records are found by bisection and never moved.
+    A level's nodes are pieces of the curve, so bisection finds their records.
     """
 
     position: Integers
@@ -126,9 +126,9 @@ class _Along:
 
     def records(self, pieces: Integers) -> Integers:
         """Count (p,) records in (p, 2) pieces."""
-        below = np.concatenate([[0], np.cumsum(self.count)])
+        cumulative = np.concatenate([[0], np.cumsum(self.count)])
         begin, end = np.searchsorted(self.position, pieces.T)
-        return np.asarray(below[end] - below[begin])
+        return np.asarray(cumulative[end] - cumulative[begin])
 
 
 def _has_lines(pieces: Integers) -> NDArray[np.bool_]:
@@ -136,7 +136,7 @@ def _has_lines(pieces: Integers) -> NDArray[np.bool_]:
     return np.asarray(pieces[:, 1] - pieces[:, 0] > 1)
 
 
-def _inside(above: Integers, pieces: Integers) -> Integers:
-    """Count (n,) the sorted (p, 2) pieces that lie in each of (n, 2) larger pieces, which they either tile or leave empty."""
+def _count_inside(above: Integers, pieces: Integers) -> Integers:
+    """Count (n,) pieces in each of (n, 2) larger pieces; the (p, 2) pieces are sorted, and tile each larger one or leave it empty."""
     begin, end = np.searchsorted(pieces[:, 0], above.T)
     return np.asarray(end - begin)

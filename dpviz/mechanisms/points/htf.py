@@ -89,7 +89,9 @@ class SplitCells:
         axis = np.where(across, 0, 1)
         parts[first, axis + 2] = line
         parts[first + 1, axis] = line
-        return type(self)(column=self.column, row=self.row, count=self.count, node=self._part(self.along(across), line), rectangles=parts)
+        return type(self)(
+            column=self.column, row=self.row, count=self.count, node=self._part_of(self.along(across), line), rectangles=parts
+        )
 
     def along(self, across: Mask) -> NDArray[np.int32]:
         """Return (k,) the column of each cell whose node is cut between columns, and the row of every other cell."""
@@ -99,7 +101,7 @@ class SplitCells:
             return self.row
         return np.where(across[self.node], self.column, self.row)
 
-    def _part(self, position: NDArray[np.int32], line: Integers) -> NDArray[np.int32]:
+    def _part_of(self, position: NDArray[np.int32], line: Integers) -> NDArray[np.int32]:
         """Return (k,) number of the part that each cell lies in: 2 node below the node's line, 2 node + 1 from the line on."""
         part = 2 * self.node
         part += position >= line.astype(np.int32)[self.node]
@@ -129,7 +131,7 @@ class SplitCells:
             number is charged.)
         """
         parts, area = 2 * len(line), self._areas(across, line)
-        part = self._part(self.along(across), line)
+        part = self._part_of(self.along(across), line)
         records = np.bincount(part, self.count, parts).astype(np.int64)
         whole, remainder = np.divmod(records, area)
         if whole.any():
@@ -137,7 +139,7 @@ class SplitCells:
             number, excess = np.bincount(part, above > 0, parts), np.bincount(part, np.maximum(above, 0, out=above), parts)
         else:
             number, excess = np.bincount(part, minlength=parts), records
-        below, beyond = _rounded(excess.astype(np.int64), number.astype(np.int64), remainder, area).reshape(-1, 2).T
+        below, beyond = _round_down(excess.astype(np.int64), number.astype(np.int64), remainder, area).reshape(-1, 2).T
         return below + beyond
 
     def _areas(self, across: Mask, line: Integers) -> Integers:
@@ -148,7 +150,7 @@ class SplitCells:
         return np.stack([(line - low) * other, (high - line) * other], axis=1).ravel()
 
 
-def _rounded(excess: Integers, number: Integers, remainder: Integers, area: Integers) -> Integers:
+def _round_down(excess: Integers, number: Integers, remainder: Integers, area: Integers) -> Integers:
     """Compute (p,) floor(2**17 (excess - number remainder / area)), at most 2**59, with Python's integers where 64 bits are too few."""
     large = (number.astype(np.float64) * remainder > 2.0**44) | (excess > 2**41)
     product = 2 * UNITS * np.where(large, 0, number * remainder)
@@ -164,10 +166,10 @@ NOT_TRIED = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Splitting:
-    """The nodes of a level that are about to be split. PRIVATE but for the rectangles.
+    """The nodes of a level that are about to be split. PRIVATE, except for the rectangles.
 
     Attributes:
-        counter: draws the noise and keeps the receipt.
+        counter: adds the noise and keeps the receipt.
         cells: occupied cells of the nodes.
         across: (n,) whether a node is split by a line between columns; else by a line between rows; public.
         epsilon: epsilon of all objectives that are evaluated on this level together.
@@ -198,7 +200,7 @@ class Splitting:
         return left + (right - left) // 2
 
     def note(self, noise: str, evaluations: int) -> None:
-        """Write the step to the receipt."""
+        """Write the step to the receipt: the name of its noise, and the number of objectives evaluated per node."""
         sensitivity = Fraction(self.sensitivity * evaluations)
         self.counter.steps.append(
             Step(
@@ -362,7 +364,7 @@ class Htf(PointMechanism):
         "uniform".
 
     Deviations:
-        With all settings: noise is exact and discrete, on objectives rounded down to multiples of 2**-16. Midpoints are l + floor((r - l)
+        With all settings: noise is exact and discrete; objectives are rounded down to multiples of 2**-16. Midpoints are l + floor((r - l)
         / 2), splits lie strictly inside a node, and a node one cell wide is split along its other axis. Odd levels, counted from the
         bottom, are split between columns, as the paper's text says; its pseudocode can be read either way. The height is at least 1. A
         height that follows from the noisy total is at most twice the lattice's order, plus the extra levels. A node that is known to be a
@@ -391,7 +393,7 @@ class Htf(PointMechanism):
         "permute-and-flip",
         "Split search",
         choices=SEARCHES,
-        help="One choice among a few lines, the paper's search, or halves for free.",
+        help="One choice among a few lines, the paper's search in rounds, or halves, which cost nothing.",
     )
     lines: int = setting(
         3, "Lines tried", low=2, high=63, when=("search", "permute-and-flip"), help="Evenly spaced candidates per partition."
@@ -426,7 +428,9 @@ class Htf(PointMechanism):
     stop_count: int = setting(100, "Stop count", low=0, high=10**9, when=("stop", "count"), help="Records at which a partition ends.")
     stop_cells: int = setting(2, "Stop cells", low=1, high=10**6, help="Partitions with fewer cells are not split.")
     reuse_splits: bool = setting(
-        True, "Early leaves get unspent splits", help="Count them with the ε of the splits that they were spared; the paper lets it go."
+        True,
+        "Early leaves get unspent splits",
+        help="Count them with the ε of the splits that are not made below them; the paper leaves it unspent.",
     )
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     combine: bool = setting(True, "Use all counts", help="Combine a path's counts with the fresh one; else only leaves are kept.")
@@ -440,13 +444,13 @@ class Htf(PointMechanism):
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
         spending = self.spending(counter, budget.epsilon)
-        levels = self._levels(counter, spending)
+        levels = self._grow(counter, spending)
         tree = tree_of([level.rectangles for level in levels], [np.where(level.split, 2, 0) for level in levels])
         value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("value", "variance"))
         finish = Finish(
             mechanism=self,
             budget=budget,
-            notes=self._notes(spending, len(levels) - 1),
+            notes=self._list_notes(spending, len(levels) - 1),
             approximate=APPROXIMATE if self.combine else None,
             **finish_settings(self),
         )
@@ -454,11 +458,11 @@ class Htf(PointMechanism):
 
     def spending(self, counter: NoisyCounts, epsilon: Fraction) -> Spending:
         """Determine the height and divide the budget; the parts add up to epsilon exactly."""
-        paid, height = Fraction(0), self.height
+        height_epsilon, height = Fraction(0), self.height
         if height is None:
             share = max(SMALLEST_HEIGHT_EPSILON, epsilon * exact(self.height_share, "The share for the height"))
-            paid = min(share, epsilon * LARGEST_HEIGHT_SHARE)
-            height = self._found_height(counter, paid, epsilon)
+            height_epsilon = min(share, epsilon * LARGEST_HEIGHT_SHARE)
+            height = self._estimate_height(counter, height_epsilon, epsilon)
         if self.search == MIDDLE:
             splits = Fraction(0)
         elif self.split_epsilon is None:
@@ -466,31 +470,33 @@ class Htf(PointMechanism):
         else:
             splits = min(exact(self.split_epsilon, "The epsilon per level"), epsilon * LARGEST_FIXED_SPLITS / height)
         weights = [RATIOS[self.ratio] ** depth for depth in range(height + 1)]
-        return Spending(splits=splits, counts=PureBudget(epsilon - paid - height * splits).split(weights), reused=self.reuse_splits)
+        return Spending(
+            splits=splits, counts=PureBudget(epsilon - height_epsilon - height * splits).split(weights), reused=self.reuse_splits
+        )
 
-    def _found_height(self, counter: NoisyCounts, paid: Fraction, epsilon: Fraction) -> int:
+    def _estimate_height(self, counter: NoisyCounts, height_epsilon: Fraction, epsilon: Fraction) -> int:
         """Return floor(log2(N epsilon / 10)) for a noisy total N, limited to 1 up to twice the lattice's order, plus the extra levels."""
-        (total,), _ = counter.count("total, for the height", np.array([counter.points.count.sum()]), paid)
+        (total,), _ = counter.count("total, for the height", np.array([counter.points.count.sum()]), height_epsilon)
         leaves = int(max(int(total), 1) * epsilon / RECORDS_PER_LEAF)
         return min(max(leaves.bit_length() - 1, 1), 2 * counter.points.domain.order) + self.extra
 
-    def _levels(self, counter: NoisyCounts, spending: Spending) -> list[Level]:
+    def _grow(self, counter: NoisyCounts, spending: Spending) -> list[Level]:
         """Count and split the nodes, one depth after the other; the receipt gets steps for all depths, also those that no node reaches."""
         levels, cells, nodes = [], SplitCells.of(counter.points), 0
         for depth in range(spending.height + 1):
             width, height = (cells.rectangles[:, 2:] - cells.rectangles[:, :2]).T
-            room = depth < spending.height and counter.has_room(nodes + 3 * len(width))
-            may = (width * height >= max(self.stop_cells, 2)) & room
-            level = self._counted(counter, spending, depth, cells, may)
+            has_room = depth < spending.height and counter.has_room(nodes + 3 * len(width))
+            splittable = (width * height >= max(self.stop_cells, 2)) & has_room
+            level = self._count_level(counter, spending, depth, cells, splittable)
             if len(level.split):
                 levels.append(level)
             nodes += len(level.split)
             if depth < spending.height:
                 across = (height == 1) | ((width > 1) & ((spending.height - depth) % 2 == 1))
-                cells = self._split(counter, spending, depth, cells.keep(level.split), across[level.split])
+                cells = self._split_level(counter, spending, depth, cells.keep(level.split), across[level.split])
         return levels
 
-    def _split(self, counter: NoisyCounts, spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
+    def _split_level(self, counter: NoisyCounts, spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
         nodes = Splitting(counter=counter, cells=cells, across=across, epsilon=spending.splits, level=depth)
         if self.search == MIDDLE:
             return cells.cut(across, nodes.middles)
@@ -498,29 +504,31 @@ class Htf(PointMechanism):
             across, by_rounds(nodes, self.rounds) if self.search == "rounds" else by_permute_and_flip(nodes, self.lines, self.inner)
         )
 
-    def _counted(self, counter: NoisyCounts, spending: Spending, depth: int, cells: SplitCells, may: Mask) -> Level:
-        """Count the nodes of one depth.
+    def _count_level(self, counter: NoisyCounts, spending: Spending, depth: int, cells: SplitCells, splittable: Mask) -> Level:
+        """Count the nodes of one depth, (n,) of which are `splittable`.
 
         A node that cannot be split is counted once with all the epsilon that its path has left. Every other node is counted with the
-        epsilon of its depth; where that count ends the path, the node is counted again with what is left.
+        epsilon of its depth. If this count is too small for a split, the node is counted again with the epsilon that is left.
         """
-        true, own, last = cells.records(), spending.counts[depth], depth == spending.height
+        true, epsilon, last = cells.records(), spending.counts[depth], depth == spending.height
         value, variance = np.full(len(true), np.nan), np.full(len(true), np.inf)
-        value[~may], variance[~may] = counter.count(
-            "counts" if last else "counts of early leaves", true[~may], spending.remaining(depth), depth, instead=not last
+        value[~splittable], variance[~splittable] = counter.count(
+            "counts" if last else "counts of early leaves", true[~splittable], spending.remaining(depth), depth, replaces_later=not last
         )
         if last:
-            return Level(rectangles=cells.rectangles, split=may, value=value, variance=variance)
-        value[may], variance[may] = counter.count("counts", true[may], own, depth)
-        ends = np.flatnonzero(may)[value[may] <= self._threshold(own / counter.points.contributions)]
-        again, spread = counter.count("fresh counts of early leaves", true[ends], spending.remaining(depth) - own, depth, instead=True)
-        split = may.copy()
+            return Level(rectangles=cells.rectangles, split=splittable, value=value, variance=variance)
+        value[splittable], variance[splittable] = counter.count("counts", true[splittable], epsilon, depth)
+        ends = np.flatnonzero(splittable)[value[splittable] <= self._threshold(epsilon / counter.points.contributions)]
+        second, spread = counter.count(
+            "fresh counts of early leaves", true[ends], spending.remaining(depth) - epsilon, depth, replaces_later=True
+        )
+        split = splittable.copy()
         split[ends] = False
         if self.combine:
             weight = spread / (spread + variance[ends])
-            value[ends], variance[ends] = weight * value[ends] + (1 - weight) * again, weight * variance[ends]
+            value[ends], variance[ends] = weight * value[ends] + (1 - weight) * second, weight * variance[ends]
         else:
-            value[ends], variance[ends] = again, spread
+            value[ends], variance[ends] = second, spread
             value[split], variance[split] = np.nan, np.inf
         return Level(rectangles=cells.rectangles, split=split, value=value, variance=variance)
 
@@ -528,7 +536,7 @@ class Htf(PointMechanism):
         """Return the largest noisy count at which a node still becomes a leaf; `rate` is the epsilon of its count per record."""
         return float(self.stop_count) if self.stop == "count" else self.stop_noise / float(rate)
 
-    def _notes(self, spending: Spending, depth: int) -> tuple[str, ...]:
+    def _list_notes(self, spending: Spending, depth: int) -> tuple[str, ...]:
         forced = "Splits that were forced, of partitions two cells wide, cost nothing; they are charged all the same."
         notes = ["All splits are halves, which cost nothing." if self.search == MIDDLE else forced]
         if self.split_epsilon is not None and 0 < spending.splits < exact(self.split_epsilon, "The epsilon per level"):
@@ -553,10 +561,10 @@ class Htf(PointMechanism):
     def with_shares(self, shares: Sequence[float]) -> Htf:
         """Return a copy with other shares for the height and the splits, limited to their ranges."""
         parts = shares_of(shares)
-        chosen: dict[str, Any] = {}
+        changed: dict[str, Any] = {}
         if not self.height:
-            chosen["height_share"] = parts.pop(0)
+            changed["height_share"] = parts.pop(0)
         if self.split_epsilon is None and self.search != MIDDLE:
-            chosen["split_share"] = parts.pop(0)
+            changed["split_share"] = parts.pop(0)
         low_high = {rule.name: (rule.low or 0, rule.high or 1) for rule in self.rules()}
-        return replace(self, **{name: min(max(part, low_high[name][0]), low_high[name][1]) for name, part in chosen.items()})
+        return replace(self, **{name: min(max(part, low_high[name][0]), low_high[name][1]) for name, part in changed.items()})

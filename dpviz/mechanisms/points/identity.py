@@ -58,10 +58,10 @@ class Identity(PointMechanism):
         noisy, variance = counter.count_levels(tree, all_on_leaves(tree, budget.epsilon))
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
         release = counter.make_release(Finish(mechanism=self, budget=budget, notes=notes), tree, noisy, variance)
-        return zeroed(release, math.log(4**order) * points.contributions / float(budget.epsilon)) if self.threshold else release
+        return zero_small_cells(release, math.log(4**order) * points.contributions / float(budget.epsilon)) if self.threshold else release
 
 
-def zeroed(release: Release, threshold: float) -> Release:
+def zero_small_cells(release: Release, threshold: float) -> Release:
     """Set leaves with a count below `threshold` to 0, and every other node to the sum of its children."""
     tree, count = release.tree, release.count.copy()
     leaves = tree.at_depth(tree.height)

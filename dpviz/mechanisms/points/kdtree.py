@@ -11,11 +11,11 @@ import numpy as np
 
 from dpviz.arrays import Integers, Mask
 from dpviz.data.points import PointCounts
+from dpviz.mechanisms.audit_numbers import Numbers
 from dpviz.mechanisms.audit_points import ACROSS
 from dpviz.mechanisms.base import Rule, Share, setting
 from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.median_tree import Grown, Halving, MedianTree, Spending, Splitter, grow
-from dpviz.mechanisms.sights import Numbers
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_approx, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -79,7 +79,7 @@ class Kdtree(MedianTree):
     """A kd-tree with private splits: each binary level halves its nodes at private medians of their columns or rows.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one node
-    per level, so what splits and counts spend adds up along its path. Splits may fall on any lattice line, and empty nodes
+    per level, so the epsilons of splits and counts add up along its path. Splits may fall on any lattice line, and empty nodes
     are split too. The "smooth-sensitivity" variant is (epsilon, delta)-DP, all others are pure.
     A person's m records may lie in m nodes of a level. Pure steps cost epsilon / m per record, wherever the record lies. Smooth medians
     have an epsilon and a delta for one record; `smooth_medians` derives those of m records, in one node or in many, with a proof.
@@ -129,7 +129,7 @@ class Kdtree(MedianTree):
         "Splits that miss",
         choices=OUTSIDE,
         when=("variant", ("noisy-mean", "smooth-sensitivity")),
-        help="A split outside its node gives way to the node's middle, or to its nearest line, which wastes a level.",
+        help="A split outside its node is replaced by the node's middle, or by its nearest line, which wastes a level.",
     )
 
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
@@ -145,12 +145,12 @@ class Kdtree(MedianTree):
         """Whether the budget must have a delta: only with smooth sensitivity."""
         return self.variant == "smooth-sensitivity"
 
-    def accepted(self, budget: object) -> PureBudget | ApproxBudget:
+    def require_budget(self, budget: object) -> PureBudget | ApproxBudget:
         """Return the budget unchanged; raises `BudgetError` if the variant takes another kind."""
         return require_approx(budget, f"{self.title}, {self.variant},") if self.needs_delta else require_pure(budget, self.title)
 
     def binary_levels(self, height: int, wanted: int) -> int:
-        """Count the binary levels that split at private medians: down to the switch level for "hybrid", 1 for "cell", which pays once."""
+        """Count the binary levels that pay for private medians: those above the switch level for "hybrid", 1 for "cell"."""
         if self.variant == "cell":
             return 1
         steps = height if self.variant != "hybrid" else min(height, self.switch or max(1, wanted // 2))
@@ -162,23 +162,23 @@ class Kdtree(MedianTree):
 
     def splitter(self, counter: NoisyCounts, spending: Spending) -> Splitter:
         """Return the function that chooses the lines of a binary level and pays for them with the level's part of the budget."""
-        return self._cells(counter, spending) if self.variant == "cell" else self._medians(counter, spending)
+        return self._cell_splitter(counter, spending) if self.variant == "cell" else self._median_splitter(counter, spending)
 
-    def _medians(self, counter: NoisyCounts, spending: Spending) -> Splitter:
+    def _median_splitter(self, counter: NoisyCounts, spending: Spending) -> Splitter:
         def lines(binary: int, nodes: Halving) -> Integers:
             if binary >= len(spending.medians):
                 return nodes.middles()
             level = binary // self.cuts
             if self.variant == "noisy-mean":
-                return self._means(counter, nodes, spending.medians[binary], level)
+                return self._choose_at_means(counter, nodes, spending.medians[binary], level)
             if self.variant == "smooth-sensitivity":
                 budget = ApproxBudget(spending.medians[binary], spending.deltas[binary])
-                return self._smooth(counter, nodes, budget, level)
+                return self._choose_smooth_medians(counter, nodes, budget, level)
             return self.median(counter, nodes.values(), spending.medians[binary], level)
 
         return lines
 
-    def _means(self, counter: NoisyCounts, nodes: Halving, epsilon: Fraction, level: int) -> Integers:
+    def _choose_at_means(self, counter: NoisyCounts, nodes: Halving, epsilon: Fraction, level: int) -> Integers:
         """Choose lines at noisy means: half of epsilon is spent on sums, in units of the node's width, half on numbers of records."""
         bound, values = Fraction(counter.points.contributions), nodes.values()
         for purpose, noise in (("sums of places, in node widths", "rounded Laplace"), ("numbers for means", "discrete Laplace")):
@@ -195,7 +195,7 @@ class Kdtree(MedianTree):
             )
         return noisy_mean_medians(values, epsilon, counter.entropy, counter.points.contributions, outside=self.outside)
 
-    def _smooth(self, counter: NoisyCounts, nodes: Halving, budget: ApproxBudget, level: int) -> Integers:
+    def _choose_smooth_medians(self, counter: NoisyCounts, nodes: Halving, budget: ApproxBudget, level: int) -> Integers:
         bound, rate = counter.points.contributions, exact(self.sample, "The sampling rate")
         inner = epsilon_before_sampling(budget.epsilon, rate, bound)
         counter.steps.append(
@@ -204,16 +204,18 @@ class Kdtree(MedianTree):
                 amount=budget.epsilon,
                 delta=budget.delta,
                 sensitivity=Fraction(bound),
-                noise="Laplace, smooth sensitivity" + self.on_sample(budget.epsilon, inner),
+                noise="Laplace, smooth sensitivity" + self.describe_sample(budget.epsilon, inner),
                 scale=2 * bound / inner,
                 level=level,
                 counts=len(nodes.rectangles),
             )
         )
-        given = ApproxBudget(inner, delta_before_sampling(budget.delta, rate, bound))
-        return smooth_medians(sample_records(nodes.values(), rate, counter.entropy), given, counter.entropy, bound, outside=self.outside)
+        inner_budget = ApproxBudget(inner, delta_before_sampling(budget.delta, rate, bound))
+        return smooth_medians(
+            sample_records(nodes.values(), rate, counter.entropy), inner_budget, counter.entropy, bound, outside=self.outside
+        )
 
-    def _cells(self, counter: NoisyCounts, spending: Spending) -> Splitter:
+    def _cell_splitter(self, counter: NoisyCounts, spending: Spending) -> Splitter:
         points, order = counter.points, min(self.cell_order, counter.points.domain.order)
         noisy, _ = counter.count("grid of cells", points.blocks(order).ravel(), spending.medians[0])
         grid = CellGrid.of(noisy.reshape(1 << order, 1 << order), points.domain.side >> order)
@@ -236,7 +238,7 @@ class Kdtree(MedianTree):
         return [Share(label="grid of cells", share=first.share, structure=True) if self.variant == "cell" else first, *counts]
 
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
-        """List the pairs of the base, and a pair for the medians of one level alone, where a person's records lie in many nodes."""
+        """List the pairs of the base, and a pair where a person's records lie in many nodes of one level, for the medians of this level."""
         pairs = super().audit_pairs(budget)
         return pairs if self.variant == "cell" else [*pairs, _one_level_pair(self, budget)]
 
@@ -250,23 +252,23 @@ def _one_level_pair(mechanism: Kdtree, budget: Budget) -> Neighbours:
     nothing = [Fraction(0)] * above
     deltas = [*nothing, budget.delta] if isinstance(budget, ApproxBudget) else []
     steps = -(-(above + 1) // mechanism.cuts)
-    spending = Spending(medians=[*nothing, mechanism.accepted(budget).epsilon], counts=[Fraction(0)] * (steps + 1), deltas=deltas)
+    spending = Spending(medians=[*nothing, mechanism.require_budget(budget).epsilon], counts=[Fraction(0)] * (steps + 1), deltas=deltas)
 
     def run(points: PointCounts) -> Callable[[Entropy], Observation]:
-        def once(entropy: Entropy) -> Observation:
-            own = mechanism.splitter(NoisyCounts(points=points, entropy=entropy), spending)
-            found: list[Integers] = []
+        def observe(entropy: Entropy) -> Observation:
+            choose_lines = mechanism.splitter(NoisyCounts(points=points, entropy=entropy), spending)
+            chosen: list[Integers] = []
 
             def lines(level: int, nodes: Halving) -> Integers:
                 if level == above:
-                    found.append(own(level, nodes))
+                    chosen.append(choose_lines(level, nodes))
                 return nodes.middles()
 
             grow(points, steps, mechanism.cuts, lines)
-            numbers: Numbers = {("line in node", node): line for node, line in enumerate((found[0] % 16).tolist())}
-            return Observation(numbers=numbers | {"lines in the upper half": int((found[0] % 16 > 8).sum())})
+            numbers: Numbers = {("line in node", node): line for node, line in enumerate((chosen[0] % 16).tolist())}
+            return Observation(numbers=numbers | {"lines in the upper half": int((chosen[0] % 16 > 8).sum())})
 
-        return once
+        return observe
 
     one, other = ACROSS.inputs()
     return Neighbours(words=f"{ACROSS.words}; medians of one level alone", one=run(one), other=run(other))

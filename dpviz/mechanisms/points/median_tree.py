@@ -37,8 +37,8 @@ class Spending:
     """The parts of the budget that a tree spends on its splits and on its counts.
 
     Attributes:
-        medians: epsilon of each binary level of private splits, from the top; a single number for the
-            noisy grid of the variant "cell" of `Kdtree`.
+        medians: epsilon of each binary level of private splits, from the top; for the variant "cell" of `Kdtree` a single entry, the
+            epsilon of the noisy grid.
         counts: epsilon of the counts of each depth, root first.
         deltas: delta of each binary level of private splits; empty for a pure budget.
     """
@@ -70,7 +70,11 @@ class MedianTree(PointMechanism):
     height: int = setting(8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the lattice.")
     fan_out: int = setting(4, "Parts per step", choices=(4, 2), help="4 splits twice per step and counts only then; 2 counts every half.")
     median_share: float = setting(
-        0.3, "Share for medians", low=SMALLEST_SHARE, high=LARGEST_SHARE, help="Part of ε that finds the splits; the rest counts."
+        0.3,
+        "Share for medians",
+        low=SMALLEST_SHARE,
+        high=LARGEST_SHARE,
+        help="Part of ε that finds the splits; what is left pays for the counts.",
     )
     split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How the ε for counts is shared between zoom levels.")
     weights: tuple[float, ...] = setting(
@@ -90,7 +94,7 @@ class MedianTree(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget on `points`; raises `BudgetError` for the wrong kind, or for custom weights that do not fit."""
-        counter, spending = NoisyCounts(points=points, entropy=entropy), self.spending(points.domain, self.accepted(budget))
+        counter, spending = NoisyCounts(points=points, entropy=entropy), self.spending(points.domain, self.require_budget(budget))
         self.check(points.domain)
         grown = self.grow(counter, spending)
         noisy, variance = counter.count_levels(grown.tree, spending.counts, grown.true)
@@ -98,7 +102,7 @@ class MedianTree(PointMechanism):
         release = counter.make_release(finish, grown.tree, noisy, variance)
         return prune(release, self.prune) if self.prune else release
 
-    def accepted(self, budget: object) -> PureBudget | ApproxBudget:
+    def require_budget(self, budget: object) -> PureBudget | ApproxBudget:
         """Return the budget unchanged; raises `BudgetError` if it is of the wrong kind."""
         return require_pure(budget, self.title)
 
@@ -165,7 +169,7 @@ class MedianTree(PointMechanism):
                 purpose="medians",
                 amount=epsilon,
                 sensitivity=Fraction(bound, 2),
-                noise="exponential mechanism" + self.on_sample(epsilon, inner),
+                noise="exponential mechanism" + self.describe_sample(epsilon, inner),
                 scale=bound / inner * (1 if self.exponent == "sharp" else 2),
                 level=level,
                 counts=len(nodes),
@@ -173,7 +177,7 @@ class MedianTree(PointMechanism):
         )
         return exponential_medians(sample_records(nodes, rate, counter.entropy), inner, counter.entropy, bound, self.exponent)
 
-    def on_sample(self, epsilon: Fraction, inner: Fraction) -> str:
+    def describe_sample(self, epsilon: Fraction, inner: Fraction) -> str:
         """Describe the sample for the receipt: epsilon of the medians on it, and epsilon by the paper's bound; "" without a sample."""
         if self.sample == 1:
             return ""
@@ -197,8 +201,8 @@ class MedianTree(PointMechanism):
 
         If nothing is left for counts, the weights stay as they are.
         """
-        first, counts = shares_of(shares)[0], sum(shares[1:])
-        median = min(max(first, SMALLEST_SHARE), LARGEST_SHARE)
+        median_part, counts = shares_of(shares)[0], sum(shares[1:])
+        median = min(max(median_part, SMALLEST_SHARE), LARGEST_SHARE)
         if not counts:
             return replace(self, median_share=median)
         return replace(self, median_share=median, split="custom", weights=tuple(share / counts for share in shares[1:]))
@@ -245,7 +249,7 @@ Splitter = Callable[[int, Halving], Integers]
 """A function of a binary level (0 at the root) and its nodes that returns (n,) lines, strictly inside the nodes."""
 
 
-def grow(points: PointCounts, height: int, cuts: int, lines: Splitter) -> Grown:
+def grow(points: PointCounts, height: int, cuts: int, choose_lines: Splitter) -> Grown:
     """Halve every node `cuts` times per step, columns first, then rows and so on.
 
     A node one cell wide is halved along its other axis. A single cell stays whole; a node that is a single cell at the beginning of a
@@ -255,23 +259,23 @@ def grow(points: PointCounts, height: int, cuts: int, lines: Splitter) -> Grown:
         points: private.
         height: number of steps.
         cuts: number of binary levels per step.
-        lines: chooses the lines at which nodes are halved, and pays for what these reveal.
+        choose_lines: chooses the lines at which nodes are halved, and spends budget on the choice.
     """
     side = points.domain.side
     rectangles, cells = np.array([[0, 0, side, side]]), NodeCells.of(points)
-    levels, fans, true = [rectangles], [], [cells.records()]
+    levels, children, true = [rectangles], [], [cells.records()]
     for step in range(height):
         inner = _sides(rectangles).prod(axis=1) > 1
         rectangles, cells = rectangles[inner], cells.kept(inner)
         parent = np.flatnonzero(inner)
         for cut in range(cuts):
             level = step * cuts + cut
-            rectangles, cells, parent = _halved(rectangles, cells, parent, level, lines)
-        fans.append(np.bincount(parent, minlength=len(inner)))
+            rectangles, cells, parent = _halve(rectangles, cells, parent, level, choose_lines)
+        children.append(np.bincount(parent, minlength=len(inner)))
         levels.append(rectangles)
         true.append(cells.records())
-    fans.append(np.zeros(len(rectangles), np.int64))
-    return Grown(tree=tree_of(levels, fans), true=np.concatenate(true))
+    children.append(np.zeros(len(rectangles), np.int64))
+    return Grown(tree=tree_of(levels, children), true=np.concatenate(true))
 
 
 def _sides(rectangles: Integers) -> Integers:
@@ -279,13 +283,15 @@ def _sides(rectangles: Integers) -> Integers:
     return rectangles[:, 2:] - rectangles[:, :2]
 
 
-def _halved(rectangles: Integers, cells: NodeCells, parent: Integers, level: int, lines: Splitter) -> tuple[Integers, NodeCells, Integers]:
+def _halve(
+    rectangles: Integers, cells: NodeCells, parent: Integers, level: int, choose_lines: Splitter
+) -> tuple[Integers, NodeCells, Integers]:
     """Halve all nodes but single cells; return the rectangles, cells and parents of the parts."""
     width, height = _sides(rectangles).T
     halved = width * height > 1
     across = (height == 1) | ((width > 1) & (level % 2 == 0))
     line = np.zeros(len(rectangles), np.int64)
-    line[halved] = lines(level, Halving(rectangles=rectangles[halved], across=across[halved], cells=cells, halved=halved))
+    line[halved] = choose_lines(level, Halving(rectangles=rectangles[halved], across=across[halved], cells=cells, halved=halved))
     parts = np.repeat(rectangles, 1 + halved, axis=0)
     second = np.cumsum(1 + halved)[halved] - 1
     axis = np.where(across[halved], 0, 1)

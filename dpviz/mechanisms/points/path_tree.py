@@ -1,4 +1,4 @@
-"""The path-budget tree: what was released decides the splits, and every path from the root to a leaf spends exactly epsilon."""
+"""The path-budget tree: released counts decide the splits, and every path from the root to a leaf spends exactly epsilon."""
 
 from __future__ import annotations
 
@@ -74,18 +74,18 @@ class PathTree(PointMechanism):
 
     Privacy:
         Every node has a remaining budget R per record; the root's R is epsilon / m. A measured node spends e = phi R and passes R - e on
-        to its children. A leaf spends what it has left on a second measurement. A skipped node is not measured and passes on R. What was
-        released so far determines which nodes are measured next and with what parameter. The measured nodes that contain a given record
-        lie on one path, and their parameters add up to the root's R, whatever the transcript is. One more record changes the
-        distribution of each of these measurements by a factor of at most exp(e), and does not change any other measurement. So the
-        probability of a whole transcript changes by a factor of at most exp(epsilon / m) for one of m records, and exp(epsilon) for all
-        m. True counts enter no comparison, and the number of records is never used. Whether a tree outgrows memory, and therefore ends,
-        is a function of the transcript. R and e are whole numbers of units of (epsilon / m) / 2**32, and e is rounded down, so the parts
-        add up exactly in the computation, too.
+        to its children. A leaf spends its remaining R - e on a second measurement. A skipped node is not measured and passes on R. The
+        transcript, which is all that was released so far, determines which nodes are measured next and with what parameter. The measured
+        nodes that contain a given record lie on one path, and their parameters add up to the root's R for any transcript. One more record
+        changes the distribution of each of these measurements by a factor of at most exp(e), and does not change any other measurement.
+        So the probability of a whole transcript changes by a factor of at most exp(epsilon / m) for one of m records, and exp(epsilon)
+        for all m. True counts enter no comparison, and the number of records is never used. Whether a tree outgrows memory, and therefore
+        ends, is a function of the transcript. R and e are whole numbers of units of (epsilon / m) / 2**32, and e is rounded down, so the
+        parts add up exactly in the computation, too.
 
     Source:
-        Own. Nodes are split by noisy counts as in Shaham et al., HTF, SIGSPATIAL 2021 (whose leaves spend what is left, too) and Zhang,
-        Xiao, Xie, PrivTree, SIGMOD 2016.
+        Own. Nodes are split by noisy counts as in Shaham et al., HTF, SIGSPATIAL 2021 (whose leaves also spend the remaining budget) and
+        Zhang, Xiao, Xie, PrivTree, SIGMOD 2016.
 
     Deviations:
         None: this is the definition. Small leaves are drawn towards 0 before least squares, and answers inside a partition lean towards
@@ -99,15 +99,25 @@ class PathTree(PointMechanism):
 
     key: ClassVar[str] = "path_tree"
     title: ClassVar[str] = "Path-budget tree"
-    summary: ClassVar[str] = "Splits quarters where the released counts say that it pays; what a path has not spent counts its leaf again."
+    summary: ClassVar[str] = (
+        "Splits quarters where the released counts are large enough; the budget that a path has left counts its leaf again."
+    )
 
-    growth: float = setting(1.26, "Growth of ε per level", low=1, high=4, help="A level gets this many times the budget of the one above.")
+    growth: float = setting(
+        1.26, "Growth of ε per level", low=1, high=4, help="A level gets this many times the budget of the level above it."
+    )
     mix: float = setting(0.2, "Even part", low=0.01, high=1, help="Part of the budget that is spread evenly over the levels.")
     tau: float = setting(3.0, "Split above", low=0, high=100, help="Times the noise scale that a count must exceed to be split.")
-    rise: float = setting(1.03, "Rise per level", low=0.5, high=2, help="How much more a count must exceed one level further down.")
+    rise: float = setting(1.03, "Rise per level", low=0.5, high=2, help="Factor on this threshold for each level further down.")
     big: float = setting(8.0, "Skip above", low=1, high=1e6, help="Times the threshold from which a level is skipped: 16 parts at once.")
-    calm: float = setting(2.0, "Uniform below", low=0, high=100, help="Four siblings look uniform if they vary less than that.")
-    doubt: float = setting(2.0, "Threshold if uniform", low=1, high=100, help="How much more siblings that look uniform must exceed.")
+    calm: float = setting(
+        2.0,
+        "Uniform below",
+        low=0,
+        high=100,
+        help="Four siblings look uniform if their variance is less than this many times that of the noise.",
+    )
+    doubt: float = setting(2.0, "Threshold if uniform", low=1, high=100, help="Factor on the threshold of siblings that look uniform.")
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     zero: bool = setting(
         True, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
@@ -128,7 +138,7 @@ class PathTree(PointMechanism):
                 scale=bound / budget.epsilon,
             )
         )
-        levels = self._measured(counter, budget.epsilon / bound)
+        levels = self._measure(counter, budget.epsilon / bound)
         tree = quarter_tree([level.node for level in levels], [np.where(level.split, 4, 0) for level in levels], range(len(levels)), order)
         value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("mean", "variance"))
         first, again = (np.concatenate([getattr(level, name) for level in levels]) for name in ("first", "again"))
@@ -142,22 +152,22 @@ class PathTree(PointMechanism):
         weights = [(1 - self.mix) * each / sum(growth) + self.mix / order for each in growth]
         return [int(weight / sum(weights[depth:]) * 2**PHI_BITS) for depth, weight in enumerate(weights[:-1])] + [2**PHI_BITS]
 
-    def _measured(self, counter: NoisyCounts, epsilon: Fraction) -> list[Measured]:
+    def _measure(self, counter: NoisyCounts, epsilon: Fraction) -> list[Measured]:
         """Measure all depths, one after the other; `epsilon` is the epsilon per record."""
         order, cells = counter.points.domain.order, CurveCells.of(counter.points)
         phi = self.schedule(order)
         levels = [Measured.skipped_root()]
-        node, rest, skip, nodes = split_nodes(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_), 5
+        node, remaining, skip, nodes = split_nodes(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_), 5
         for depth in range(1, order + 1):
-            true, part = cells.records(node, depth), np.where(skip, 0, rest * phi[depth - 1] >> PHI_BITS)
-            first, variance = _noisy(counter, true, part, epsilon)
-            threshold, rest = self._threshold(first, variance, part * float(epsilon / GRAIN), depth), rest - part
+            true, spent = cells.records(node, depth), np.where(skip, 0, remaining * phi[depth - 1] >> PHI_BITS)
+            first, variance = _add_noise(counter, true, spent, epsilon)
+            threshold, remaining = self._threshold(first, variance, spent * float(epsilon / GRAIN), depth), remaining - spent
             split = (skip | (first > threshold)) & (depth < order)
             split &= skip | counter.has_room(nodes + 4 * int(split.sum()))
-            again, spread = _noisy(counter, true, np.where(split, 0, rest), epsilon)
+            again, spread = _add_noise(counter, true, np.where(split, 0, remaining), epsilon)
             levels.append(Measured.of(node, split, (first, variance), (again, spread)))
             skipped = split & (first > self.big * threshold) & (depth + 2 <= order)
-            node, rest, skip = split_nodes(node[split]), np.repeat(rest[split], 4), np.repeat(skipped[split], 4)
+            node, remaining, skip = split_nodes(node[split]), np.repeat(remaining[split], 4), np.repeat(skipped[split], 4)
             nodes += len(node)
             if not len(node):
                 break
@@ -177,15 +187,15 @@ class PathTree(PointMechanism):
         return np.where(np.repeat(spread, 4) < calm, self.doubt * threshold, threshold)
 
 
-def _noisy(counter: NoisyCounts, true: Integers, part: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:
-    """Draw (n,) noisy counts, and return them with their variances; `part` is each epsilon in units of epsilon / 2**32.
+def _add_noise(counter: NoisyCounts, true: Integers, units: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:
+    """Return (n,) noisy counts and their variances; (n,) `units` are the epsilons of the counts in units of epsilon / 2**32.
 
-    Where the part is 0, the count is NaN and the variance infinite.
+    Where units are 0, the count is NaN and the variance infinite.
     """
     value, variance = np.full(len(true), np.nan), np.full(len(true), np.inf)
-    for units in np.unique(part[part > 0]).tolist():
-        here = np.flatnonzero(part == units)
-        parameter = epsilon * units / GRAIN
+    for number in np.unique(units[units > 0]).tolist():
+        here = np.flatnonzero(units == number)
+        parameter = epsilon * number / GRAIN
         value[here] = discrete_laplace(true[here], PureBudget(parameter), counter.entropy)
         variance[here] = laplace_variance(1 / parameter)
     return value, variance

@@ -73,14 +73,14 @@ class Privelet(PointMechanism):
         spread = WaveletSpread(order=order, variance=laplace_variance(scale), width=points.domain.side >> order)
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
         tree = quadtree(points.domain, order)
-        count = _at_nodes(tree, table(noisy))
+        count = _sum_at_nodes(tree, table(noisy))
         finish = Finish(mechanism=self, budget=budget, notes=notes, least_squares=False)
         release = counter.make_release(finish, tree, count, np.ones(len(tree)))
         unknown, infinite = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         return replace(release, noisy=unknown, noise_variance=infinite, spread=spread, steps=("inverse wavelet",))
 
 
-def _at_nodes(tree: Tree, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sum_at_nodes(tree: Tree, cells: NDArray[np.float64]) -> NDArray[np.float64]:
     """Add up (side, side) cells to (n,) sums at the nodes of the complete quadtree over them."""
     count = np.empty(len(tree))
     for depth in range(tree.height, -1, -1):

@@ -39,7 +39,7 @@ class PrivTree(PointMechanism):
         b > theta - delta with this record. If b <= theta with this record, the probability of a split grows by a factor of 1 / q. If
         b = theta + s with s >= 1, it grows by a factor of 1 + q**(s-1) (1 - q) / (1 + q - q**(s-1)). The probability of no split, which
         occurs once, at the end of a path, shrinks by a factor of at most 1 / q. This makes up for splits in one direction, and costs
-        1 / lambda in the other. On a path b falls by at least delta per step, since counts fall. So at most one node of the path has
+        1 / lambda in the other. On a path b falls by at least delta per step, since counts do not grow. So at most one node of the path has
         theta - delta < b <= theta, and the others have s >= 1, 1 + delta, 1 + 2 delta, ..., since delta is whole. With q**delta <=
         1 / beta the j-th of these costs at most beta**-j / lambda, because (1 - q) / (1 + q - beta**-j) <= 1 / lambda for all j >= 1
         and beta >= 4. The total is (1 + beta / (beta - 1)) / lambda = (2 beta - 1) / ((beta - 1) lambda), which is the epsilon of the
@@ -53,7 +53,7 @@ class PrivTree(PointMechanism):
 
     Deviations:
         Noise is discrete and delta is rounded up to a whole number. The tree ends at the lattice. Only leaves are counted, with
-        what the splits leave of epsilon.
+        the epsilon that the splits leave.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -66,7 +66,11 @@ class PrivTree(PointMechanism):
     summary: ClassVar[str] = "Splits quarters for as long as they seem crowded, to any depth for one price: strong where data are sparse."
 
     structure_share: float = setting(
-        0.5, "Share for splits", low=0.01, high=0.99, help="The part of ε that decides which nodes are split; the rest counts the leaves."
+        0.5,
+        "Share for splits",
+        low=0.01,
+        high=0.99,
+        help="The part of ε that decides which nodes are split; what is left pays for the counts of leaves.",
     )
     fan_out: int = setting(4, "Parts per split", choices=(4, 16), help="4 halves each side, 16 halves it twice.")
     threshold: int = setting(0, "Threshold", low=0, high=1_000_000, help="Nodes are split above it; the paper has 0.")
@@ -79,18 +83,18 @@ class PrivTree(PointMechanism):
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
         structure, counts = budget.split([self.structure_share, 1 - self.structure_share])
-        tree, true = self._grown(counter, structure)
+        tree, true = self._grow(counter, structure)
         leaves = tree.leaves
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         noisy[leaves], variance[leaves] = counter.count("counts of leaves", true[leaves], counts)
         return counter.make_release(Finish(mechanism=self, budget=budget, **finish_settings(self)), tree, noisy, variance)
 
-    def _grown(self, counter: NoisyCounts, epsilon: Fraction) -> tuple[Tree, Integers]:
+    def _grow(self, counter: NoisyCounts, epsilon: Fraction) -> tuple[Tree, Integers]:
         """Grow the tree by noisy splits; return it with (n,) true counts of its nodes, which are PRIVATE."""
         order, cells = counter.points.domain.order, CurveCells.of(counter.points)
         scale = self._scale(counter, epsilon)
         decay = math.ceil(scale * Fraction(math.log(self.fan_out) * (1 + 1e-12)))
-        nodes, halved, grown = [np.zeros(1, np.int64)], [0], 1
+        nodes, halved, size = [np.zeros(1, np.int64)], [0], 1
         children: list[Integers] = []
         true: list[Integers] = []
         while halved[-1] < order and len(nodes[-1]):
@@ -98,8 +102,8 @@ class PrivTree(PointMechanism):
             bias = np.maximum(true[-1] - len(children) * decay, self.threshold - decay)
             split = discrete_laplace(bias, PureBudget(1 / scale), counter.entropy) > self.threshold
             step = min(1 if self.fan_out == 4 else 2, order - halved[-1])
-            grown += int(split.sum()) << 2 * step
-            split &= counter.has_room(grown)
+            size += int(split.sum()) << 2 * step
+            split &= counter.has_room(size)
             children.append(np.where(split, 4**step, 0))
             nodes.append(split_nodes(nodes[-1][split], step))
             halved.append(halved[-1] + step)
@@ -112,7 +116,7 @@ class PrivTree(PointMechanism):
         return quarter_tree(nodes, children, halved, order), np.concatenate(true)
 
     def _scale(self, counter: NoisyCounts, epsilon: Fraction) -> Fraction:
-        """Compute lambda, the scale of the noise on splits; the step goes to the receipt."""
+        """Compute lambda, the scale of the noise on splits, and write the step to the receipt."""
         steps = Fraction(2 * self.fan_out - 1, self.fan_out - 1) * counter.points.contributions
         counter.steps.append(
             Step(purpose="splits", amount=epsilon, sensitivity=steps, noise="discrete Laplace, along a path", scale=steps / epsilon)

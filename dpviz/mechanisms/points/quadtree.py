@@ -60,7 +60,11 @@ class Quadtree(PointMechanism):
         when=("split", "custom"),
         help="One per zoom level, whole domain first: shares that add up to 1, or whole numbers.",
     )
-    count_root: bool = setting(True, "Count the whole domain", help="Spend a share of ε on the total. Custom weights say this themselves.")
+    count_root: bool = setting(
+        True,
+        "Count the whole domain",
+        help="Spend a share of ε on the total. Without effect for custom weights, whose first one is the total's.",
+    )
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     zero: bool = setting(
         False, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."

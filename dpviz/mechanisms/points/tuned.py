@@ -100,7 +100,7 @@ class TunedGrid(GridTuning):
         Fanaeepour, Rubinstein, "End-to-end differentially-private parameter tuning in spatial histograms", 2017, Algorithm 1.
 
     Deviations:
-        By default (none of this is in the paper): rho follows from a noisy total; errors are clipped; all candidates have the same
+        By default (this is not in the paper): rho follows from a noisy total; errors are clipped; all candidates have the same
         sensitivity, which counts the boxes whose errors one record can change; the root mean square error takes the place of Theorem
         7.1, which always favours the coarsest grid; and the choice is made by permute-and-flip. With total="declared", a wrong |D| costs
         accuracy, not privacy, and a |D| below 100 is taken as 100. The paper divides the error of each candidate by the candidate's own
@@ -153,13 +153,13 @@ class TunedGrid(GridTuning):
         """Score the candidates by their relative errors with `budget`, clipped or as in the paper. PRIVATE."""
         if self.total != "declared":
             return super().scores(points, budget, total, candidates)
-        queries, most = BoxQueries(points=points, boxes=self.boxes(points.domain)), float(max(total, SMALLEST_TOTAL))
-        sides = [each.side for each in self.candidates(points.domain)]
+        queries, largest_total = BoxQueries(points=points, boxes=self.boxes(points.domain)), float(max(total, SMALLEST_TOTAL))
+        sides = [size.side for size in self.candidates(points.domain)]
         noise = np.stack([noise_part(grid_cover(queries.boxes, side), budget, points.contributions, self.bound) for side in sides])
-        bias = np.stack([np.minimum(grid_bias(queries, side), most) for side in sides])
-        moves = response_sensitivity(most, self.sanity, noise)
+        bias = np.stack([np.minimum(grid_bias(queries, side), largest_total) for side in sides])
+        sensitivities = response_sensitivity(largest_total, self.sanity, noise)
         errors = combined(bias, noise, self.bound)
-        return bounded_scores(errors, queries.truth, self.rho(total), most + float(noise.max()), moves.tolist())
+        return bounded_scores(errors, queries.truth, self.rho(total), largest_total + float(noise.max()), sensitivities.tolist())
 
     def check(self, frame: Domain) -> None:
         """Raise an error if the number of records must be declared and is not, or if there are no boxes or too many."""

@@ -27,7 +27,7 @@ class UniformGrid(PointMechanism):
     """UG: m x m cells with m = sqrt(N epsilon / c), which balances noise against the error of assuming uniformity.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
-    may lie in m cells: they change the counts, and the total, by m in all, which is the sensitivity.
+    may lie in m cells: they change the counts, and the total, by m in all, and m is the sensitivity.
 
     Source:
         Qardaji, Yang, Li, "Differentially private grids for geospatial data", ICDE 2013, Guideline 1. One cell is the
@@ -81,31 +81,31 @@ class UniformGrid(PointMechanism):
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
-        side, epsilon = self._side(counter, budget)
-        cut = min(side, points.domain.side, MOST_PER_SIDE)
-        tree = grid(points.domain, cut, cut)
+        side, epsilon = self._choose_side(counter, budget)
+        fitting = min(side, points.domain.side, MOST_PER_SIDE)
+        tree = grid(points.domain, fitting, fitting)
         noisy, variance = counter.count_levels(tree, all_on_leaves(tree, epsilon))
         declared = self.side is None and self.declared_total is not None
         finish = Finish(
             mechanism=self,
             budget=budget,
             unprotected=(f"the declared number of records ({self.declared_total:,})",) if declared else (),
-            notes=(f"The grid has {cut:,} cells per side, not {side:,}: the lattice or the memory has no room for more.",)
-            if cut < side
+            notes=(f"The grid has {fitting:,} cells per side, not {side:,}: the lattice or the memory has no room for more.",)
+            if fitting < side
             else (),
         )
         return counter.make_release(finish, tree, noisy, variance)
 
-    def _side(self, counter: NoisyCounts, budget: PureBudget) -> tuple[int, Fraction]:
+    def _choose_side(self, counter: NoisyCounts, budget: PureBudget) -> tuple[int, Fraction]:
         """Return the number of cells per side, and the epsilon that is left for counting the cells."""
         bound = counter.points.contributions
         if self.side is not None:
             return self.side, budget.epsilon
         if self.declared_total is not None:
             return self.rule(self.declared_total, budget.epsilon / bound), budget.epsilon
-        share, rest = budget.split([self.total_share, 1 - self.total_share])
-        total, _ = counter.count("total, for the size of the grid", np.array([counter.points.count.sum()]), share)
-        return self.rule(int(total[0]), rest / bound), rest
+        total_epsilon, cell_epsilon = budget.split([self.total_share, 1 - self.total_share])
+        total, _ = counter.count("total, for the size of the grid", np.array([counter.points.count.sum()]), total_epsilon)
+        return self.rule(int(total[0]), cell_epsilon / bound), cell_epsilon
 
     def shares(self, frame: Domain) -> list[Share]:
         """List the shares of the total and of the cells; one share if no total is measured."""

@@ -23,8 +23,8 @@ from dpviz.space.regions import Regions
 
 MOST_PAIRS = 2**28
 MOST_KEPT = 2**21
-_AT_ONCE = 2**20
-_EMPTY_KEPT = 2**19
+_PAIRS_PER_BLOCK = 2**20
+_MOST_EMPTY_KEPT = 2**19
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +85,8 @@ class FlatGaussian(FlowMechanism):
         counter.record("every pair of leaves", rho.rho, tree.height, tree.size(tree.height))
         parameter = counter.variance(rho.rho)
         variance, least = gaussian_variance(parameter), self.smallest_kept(tree.size(tree.height), parameter)
-        (origin, destination, noisy), above, across = _measured(counter, tree, rho, least)
-        summed = summed_stage(*_listed(above))
+        (origin, destination, noisy), above, across = _measure_pairs(counter, tree, rho, least)
+        summed = summed_stage(*_list_nonzero(above))
         leaves = measured_stage(origin, destination, noisy, variance, tree.size(tree.height))
         stages = [*with_sums_above(tree, summed, tree.height - 1), leaves]
         left_out = () if least is None else (f"pairs under {least:,} left out of the finest stage",)
@@ -98,7 +98,7 @@ class FlatGaussian(FlowMechanism):
             settings=self.chosen(),
             steps=("larger regions are sums of all noisy pairs", *left_out),
             every_pair=True,
-            across=None if least is None else pair_sums(*_listed(across), across.shape[1]),
+            across=None if least is None else pair_sums(*_list_nonzero(across), across.shape[1]),
             approximate=None if least is None else "pairs that were left out of the finest stage have an unknown error",
         )
 
@@ -115,7 +115,7 @@ class FlatGaussian(FlowMechanism):
         if self.least is not None or pairs <= MOST_KEPT:
             return self.least
         candidates = np.arange(1, 2 + int(10 * float(parameter) ** 0.5))
-        return int(candidates[np.argmax(pairs * gaussian_tail(candidates, float(parameter)) <= _EMPTY_KEPT)])
+        return int(candidates[np.argmax(pairs * gaussian_tail(candidates, float(parameter)) <= _MOST_EMPTY_KEPT)])
 
     def check(self, frame: Regions) -> None:
         """Raise an error if there are too many pairs of leaves."""
@@ -128,13 +128,13 @@ class FlatGaussian(FlowMechanism):
             raise DomainError(f"There are more than {MOST_PAIRS:,} pairs of leaf regions; noise on each is not feasible. Choose TopDown.")
 
 
-def _listed(sums: Integers) -> tuple[Places, Places, Integers]:
+def _list_nonzero(sums: Integers) -> tuple[Places, Places, Integers]:
     """List the origins, destinations and values of a dense table of sums; zeros are left out."""
     origin, destination = np.nonzero(sums)
     return origin.astype(np.int32), destination.astype(np.int32), sums[origin, destination]
 
 
-def _measured(
+def _measure_pairs(
     counter: NoisyFlows, tree: PairTree, rho: ZcdpBudget, least: int | None
 ) -> tuple[tuple[Places, Places, Integers], Integers, Integers]:
     """Measure every pair of leaves, block by block.
@@ -148,7 +148,7 @@ def _measured(
     above, kept = np.zeros((int(parent[-1]) + 1, width), np.int64), []
     column = tree.destinations.first_child(tree.destinations.depth - 1)[:-1]
     across = np.zeros((len(parent), len(column)), np.int64)
-    rows = max(_AT_ONCE // width, 1)
+    rows = max(_PAIRS_PER_BLOCK // width, 1)
     for start in range(0, len(parent), rows):
         stop = min(start + rows, len(parent))
         part = slice(*np.searchsorted(flows.origin, [start, stop]))

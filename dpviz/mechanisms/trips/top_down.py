@@ -24,7 +24,7 @@ from dpviz.release.flow_release import FlowRelease, StageCounts
 from dpviz.space.pair_tree import SIDES, Children, PairTree
 from dpviz.space.regions import Regions
 
-_BITS = 63
+_KEY_BITS = 63
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,14 +52,14 @@ def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
     In tree order, the pairs of each node follow each other, at every stage. So the nodes of a stage are runs in the sorted list, and
     each finer stage cuts these runs into shorter ones.
     """
-    steps = [_step(flows, tree, stage) for stage in range(1, tree.height + 1)]
+    steps = [_refined_regions(flows, tree, stage) for stage in range(1, tree.height + 1)]
     order = _tree_order([child for _, child in steps], len(flows.count))
     count = flows.count[order]
     begins = np.zeros(len(count), np.bool_)
     begins[:1] = True
     first = np.flatnonzero(begins)
-    nothing = np.zeros(len(first), np.int32)
-    stages = [TrueStage(parent=first * 0, child=nothing, origin=nothing, destination=nothing, count=_sums(count, first))]
+    zeros = np.zeros(len(first), np.int32)
+    stages = [TrueStage(parent=first * 0, child=zeros, origin=zeros, destination=zeros, count=_sum_runs(count, first))]
     sides = {"origin": np.zeros(len(count), np.int32), "destination": np.zeros(len(count), np.int32)}
     for stage, (unsorted, child) in enumerate(steps, start=1):
         parent = np.cumsum(begins) - 1
@@ -72,13 +72,13 @@ def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
                 child=child[order[first]],
                 origin=sides["origin"][first],
                 destination=sides["destination"][first],
-                count=_sums(count, first),
+                count=_sum_runs(count, first),
             )
         )
     return stages
 
 
-def _step(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, Places]:
+def _refined_regions(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, Places]:
     """Return, for each leaf pair, (k,) its region on the side that a stage refines, and (k,) this region's position among siblings."""
     side = tree.refined_side(stage)
     regions, leaf = (tree.origins, flows.origin) if side == "origin" else (tree.destinations, flows.destination)
@@ -92,7 +92,7 @@ def _tree_order(children: list[Places], size: int) -> Integers:
     """Return (size,) the order of the leaf pairs by their paths from the root: by one packed key, or a lexsort if 63 bits are too few."""
     width = [int(child.max(initial=0)).bit_length() for child in children]
     spare = size.bit_length()
-    if sum(width) + spare > _BITS:
+    if sum(width) + spare > _KEY_BITS:
         return np.lexsort(children[::-1])
     key = np.zeros(size, np.int64)
     for child, bits in zip(children, width, strict=True):
@@ -105,7 +105,7 @@ def _tree_order(children: list[Places], size: int) -> Integers:
     return key
 
 
-def _sums(count: Integers, first: Integers) -> Integers:
+def _sum_runs(count: Integers, first: Integers) -> Integers:
     return np.add.reduceat(count, first) if len(first) else np.zeros(0, np.int64)
 
 
@@ -214,31 +214,33 @@ class TopDown(FlowMechanism):
         tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
         parts = rho.split(self._weights(tree))
         truth = true_stages(flows, tree)
-        stages = [self._root(counter, parts)]
+        stages = [self._release_root(counter, parts)]
         released_at = np.full(len(truth[0].count), len(stages[0].count) - 1, np.int64)
         for stage, part in enumerate(parts[-tree.height :], start=1):
-            made, released_at = self._descend(counter, tree, stage, part, stages[-1], truth[stage], released_at)
-            stages.append(made)
+            released_stage, released_at = self._release_stage(counter, tree, stage, part, stages[-1], truth[stage], released_at)
+            stages.append(released_stage)
         return counter.make_release(
             tree,
             stages,
             counter.receipt(budget, converted=rho, conversion=self.conversion, exact_total=self.neighbours == BOUNDED),
             mechanism=self.key,
             settings=self.chosen(),
-            steps=self._steps(),
+            steps=self._describe_steps(),
             approximate=_APPROXIMATE,
         )
 
-    def _root(self, counter: NoisyFlows, parts: Sequence[Fraction]) -> StageCounts:
+    def _release_root(self, counter: NoisyFlows, parts: Sequence[Fraction]) -> StageCounts:
         """Make stage 0, the total: exact, or measured with noise under add/remove."""
         total, variance, zero = np.array([counter.flows.total], np.int64), 0.0, np.zeros(1, np.int32)
         if self.neighbours == ADD_REMOVE:
             total, variance = counter.measure("total", total, parts[0], 0), gaussian_variance(counter.variance(parts[0]))
         count = np.maximum(total, 0)
-        some = count > 0
-        return StageCounts(origin=zero[some], destination=zero[some], count=count[some], noisy=total[some], variance=variance, measured=1)
+        positive = count > 0
+        return StageCounts(
+            origin=zero[positive], destination=zero[positive], count=count[positive], noisy=total[positive], variance=variance, measured=1
+        )
 
-    def _descend(
+    def _release_stage(
         self,
         counter: NoisyFlows,
         tree: PairTree,
@@ -251,7 +253,7 @@ class TopDown(FlowMechanism):
         """Release one stage: measure the children of released nodes, make them add up to their parents, drop zeros.
 
         Args:
-            counter: draws the noise.
+            counter: adds the noise.
             tree: the tree of pairs.
             stage: number of the stage, from 1.
             rho: budget of the stage.
@@ -268,11 +270,11 @@ class TopDown(FlowMechanism):
         true = np.zeros(len(children.origin), np.int64)
         true[slot[slot >= 0]] = truth.count[slot >= 0]
         noisy = counter.measure(tree.title(stage), true, rho, stage)
-        count = self._whole(noisy, children, above.count, counter.variance(rho))
+        count = self._make_whole(noisy, children, above.count, counter.variance(rho))
         kept = np.flatnonzero(count)
         released = np.full(len(count) + 1, -1, np.int64)
         released[kept] = np.arange(len(kept))
-        made = StageCounts(
+        released_stage = StageCounts(
             origin=children.origin[kept],
             destination=children.destination[kept],
             count=count[kept],
@@ -280,9 +282,9 @@ class TopDown(FlowMechanism):
             variance=gaussian_variance(counter.variance(rho)),
             measured=len(count),
         )
-        return made, released[slot]
+        return released_stage, released[slot]
 
-    def _whole(self, noisy: Integers, children: Children, totals: Integers, variance: Fraction) -> Integers:
+    def _make_whole(self, noisy: Integers, children: Children, totals: Integers, variance: Fraction) -> Integers:
         """Compute (k,) whole non-negative counts that add up to their parents' counts and are nearest to the noisy counts.
 
         With the dial or a false discovery rate, children whose noisy count is under a threshold get 0. If all children of a parent are
@@ -310,14 +312,14 @@ class TopDown(FlowMechanism):
         sizes = [tree.size(stage) for stage in range(0 if self.neighbours == ADD_REMOVE else 1, tree.height + 1)]
         return stage_weights(self.split, sizes, custom=self.weights)
 
-    def _steps(self) -> tuple[str, ...]:
+    def _describe_steps(self) -> tuple[str, ...]:
         """Describe the steps of post-processing, in order."""
-        zeroed: tuple[str, ...] = ()
+        zero_small_cells: tuple[str, ...] = ()
         if self.false_discovery is not None and self.dial == 0:
-            zeroed = (f"counts that noise could explain set to zero, for a false discovery rate of {self.false_discovery:g}",)
+            zero_small_cells = (f"counts that noise could explain set to zero, for a false discovery rate of {self.false_discovery:g}",)
         elif self.dial:
-            zeroed = (f"counts under {self.dial:g} standard deviations set to zero",)
-        return (*zeroed, f"nearest whole consistent counts ({self.optimiser}, {self.lowered} lowered first)", "zeros dropped")
+            zero_small_cells = (f"counts under {self.dial:g} standard deviations set to zero",)
+        return (*zero_small_cells, f"nearest whole consistent counts ({self.optimiser}, {self.lowered} lowered first)", "zeros dropped")
 
     def check(self, frame: Regions) -> None:
         """Raise an error if custom weights do not fit the levels, or a region has too many children for the solver."""

@@ -168,8 +168,8 @@ def test_a_path_that_ends_early_spends_all_of_epsilon_and_the_steps_say_so(monke
         next(step for step in released.receipt.steps if step.purpose == name) for name in ("counts", "fresh counts of early leaves")
     )
     assert own.amount + again.amount == EPSILON
-    assert again.instead
-    assert not own.instead
+    assert again.replaces_later
+    assert not own.replaces_later
 
 
 def unchecked(monkeypatch) -> None:
@@ -201,12 +201,12 @@ def test_the_enumeration_catches_rounds_that_each_spend_all(monkeypatch):
 
 def test_the_enumeration_catches_a_choice_that_depends_on_more_than_was_released(monkeypatch):
     honest = Htf._threshold
-    study_of = htf.Htf._counted
+    study_of = htf.Htf._count_level
 
     def peeking(self, counter, spending, depth, cells, may):
         monkeypatch.setattr(Htf, "_threshold", lambda mine, rate: honest(mine, rate) + 3.0 * (cells.records().sum() % 2))
         return study_of(self, counter, spending, depth, cells, may)
 
-    monkeypatch.setattr(Htf, "_counted", peeking)
+    monkeypatch.setattr(Htf, "_count_level", peeking)
     with pytest.raises((AssertionError, IndexError, ValueError)):
         worst_loss(monkeypatch, VARIANTS["rounds"], range(3))

@@ -125,7 +125,7 @@ def test_an_early_leaf_has_the_variance_of_all_that_the_levels_below_would_have_
     inner = np.setdiff1d(np.arange(len(tree)), early)
     assert found.noise_variance[inner] == pytest.approx([laplace_variance(1 / amounts[depth]) for depth in tree.depth[inner].tolist()])
     ends = steps_of(found, "counts of early leaves")
-    assert all(step.instead for step in ends)
+    assert all(step.replaces_later for step in ends)
     assert sum(step.counts for step in ends) == early.size
     assert found.receipt.spent == found.receipt.total
     np.testing.assert_allclose(found.count, dense_solution(tree, found.noisy, found.noise_variance)[0], atol=1e-6)

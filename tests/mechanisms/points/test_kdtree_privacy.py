@@ -176,8 +176,8 @@ def test_splits_that_look_at_the_records_without_paying_are_caught(monkeypatch):
 def test_early_leaves_that_get_all_of_epsilon_are_caught(monkeypatch):
     honest = NoisyCounts.count
 
-    def generous(counter, purpose, true, epsilon, level=None, *, instead=False):
-        return honest(counter, purpose, true, EPSILON if instead else epsilon, level, instead=instead)
+    def generous(counter, purpose, true, epsilon, level=None, *, replaces_later=False):
+        return honest(counter, purpose, true, EPSILON if replaces_later else epsilon, level, replaces_later=replaces_later)
 
     monkeypatch.setattr(NoisyCounts, "count", generous)
     first = compared(monkeypatch, Kdtree(fan_out=2), *pair(np.zeros((4, 4), int), [(0, 0)]), Lined(digits=(0, 0, 0, 0)))

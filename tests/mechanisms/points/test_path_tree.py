@@ -140,15 +140,15 @@ def test_all_records_of_a_person_cost_exactly_epsilon_wherever_they_lie(monkeypa
 
 def path_sums(monkeypatch, mechanism: PathTree, points: PointCounts, policy) -> tuple[Release, np.ndarray]:
     """A release, and (n,) units of the budget that were spent from the root down to each node, its second measurement included."""
-    spent, honest = [], path_tree._noisy
+    spent, honest = [], path_tree._add_noise
 
     def noted(counter, true, part, epsilon):
         spent.append(part)
         return honest(counter, true, part, epsilon)
 
-    monkeypatch.setattr(path_tree, "_noisy", noted)
+    monkeypatch.setattr(path_tree, "_add_noise", noted)
     released = run(monkeypatch, mechanism, points, Script(policy))
-    monkeypatch.setattr(path_tree, "_noisy", honest)
+    monkeypatch.setattr(path_tree, "_add_noise", honest)
     first, second = (np.concatenate([[0], *spent[which::2]]) for which in (0, 1))
     along = first.copy()
     for depth in range(released.tree.height):

@@ -84,7 +84,7 @@ def crowd(order: int, bound: int = 1) -> PointCounts:
 
 
 class Shared:
-    """Stands in for `_noisy`: the same noise for whoever asks, by depth, first or second measurement, and place in the depth."""
+    """Stands in for `_add_noise`: the same noise for whoever asks, by depth, first or second measurement, and place in the depth."""
 
     def __init__(self, seed: int, order: int) -> None:
         self.calls = iter([(depth, second) for depth in range(1, order + 1) for second in (0, 1)])
@@ -104,7 +104,7 @@ def test_it_measures_splits_and_finishes_as_the_slow_definition_does_with_the_sa
     points, seen = crowd(order, bound), set()
     for seed in range(2):
         noise = Shared(seed, order)
-        monkeypatch.setattr(path_tree, "_noisy", noise)
+        monkeypatch.setattr(path_tree, "_add_noise", noise)
         released = mechanism.release(points, PureBudget(epsilon), Entropy.seeded(0))
         wanted = reference(mechanism, points, epsilon / bound, noise.at)
         corners = [(node["x"], node["y"], node["x"] + node["size"], node["y"] + node["size"]) for node in wanted]
@@ -157,7 +157,7 @@ def test_noise_goes_where_its_parameter_says_and_nowhere_else(monkeypatch, epsil
     monkeypatch.setattr(path_tree, "discrete_laplace", exact)
     counter = measure.NoisyCounts(points=crowd(3), entropy=Entropy.seeded(0))
     parts = np.array([0, GRAIN // 2, 7, GRAIN // 2, 0, GRAIN])
-    value, variance = path_tree._noisy(counter, np.arange(6), parts, Fraction(epsilon))
+    value, variance = path_tree._add_noise(counter, np.arange(6), parts, Fraction(epsilon))
     assert asked == [(Fraction(epsilon) * units / GRAIN, places) for units, places in ((7, [2]), (GRAIN // 2, [1, 3]), (GRAIN, [5]))]
     np.testing.assert_array_equal(value, [np.nan, 10, 20, 30, np.nan, 50])
     half, whole = (variance_of(float(epsilon) * share) for share in (0.5, 1))

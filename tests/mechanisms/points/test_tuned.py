@@ -14,8 +14,8 @@ from dpviz.mechanisms.tuning import (
     HeightCandidate,
     PruningCandidate,
     TreeNoise,
-    _kept,
-    _sums,
+    _corner_sums,
+    _prune,
     answer_variance,
     canonical_variance,
 )
@@ -55,7 +55,7 @@ def test_the_bound_covers_the_true_spread_of_answers_and_the_bias(name):
     assert wanted.error.sum() < 1.6 * np.sqrt(spread**2 + bias**2).sum()
     found = HeightCandidate(mechanism=TREES[name]).expected(queries, BUDGET)
     np.testing.assert_allclose(found.error, np.sqrt(spread**2 + bias**2), rtol=1e-5)
-    assert found.moved == wanted.moved
+    assert found.sensitivity == wanted.sensitivity
 
 
 def test_a_tree_of_which_only_the_root_was_measured_has_its_noise_by_share_of_area():
@@ -72,13 +72,13 @@ def test_leaves_alone_are_the_same_candidate_as_a_grid():
         one = HeightCandidate(mechanism=Quadtree(height=height, split="leaf")).expected(queries, BUDGET)
         other = GridCandidate(mechanism=UniformGrid(side=2**height)).expected(queries, BUDGET)
         np.testing.assert_allclose(one.error, other.error)
-        assert one.moved == other.moved
+        assert one.sensitivity == other.sensitivity
 
 
 def test_the_noise_of_a_tree_that_nothing_is_pruned_from_is_that_of_the_whole_tree():
     queries, sides, variance = queries_of(np.full((8, 8), 9)), (1, 2, 4, 8), (1.0, 2.0, 3.0, 5.0)
-    levels = _kept([np.full((side, side), 576 // side**2) for side in sides], 1.0)
-    known = [(side, each, _sums(kept), _sums(leaf)) for side, each, (kept, leaf) in zip(sides, variance, levels, strict=True)]
+    levels = _prune([np.full((side, side), 576 // side**2) for side in sides], 1.0)
+    known = [(side, each, _corner_sums(kept), _corner_sums(leaf)) for side, each, (kept, leaf) in zip(sides, variance, levels, strict=True)]
     noise = TreeNoise(sides=sides, variance=variance, consistent=False)
     np.testing.assert_allclose(canonical_variance(queries.boxes, known), answer_variance(queries.boxes, noise))
 
@@ -124,19 +124,19 @@ def test_no_record_moves_the_errors_of_a_tree_by_more_than_it_says(prune):
             more = matrix.copy()
             more.ravel()[cell] += 1
             after = candidate.expected(BoxQueries(points=PointCounts.from_matrix(more), boxes=first.boxes), BUDGET)
-            assert before.moved == after.moved
+            assert before.sensitivity == after.sensitivity
             moved = np.abs(after.error - before.error).sum()
-            assert moved <= before.moved + 1e-9
+            assert moved <= before.sensitivity + 1e-9
             worst = max(worst, moved)
     if prune:
-        assert worst > PruningCandidate(mechanism=Quadtree(height=2)).expected(first, BUDGET).moved / 4
+        assert worst > PruningCandidate(mechanism=Quadtree(height=2)).expected(first, BUDGET).sensitivity / 4
 
 
 def test_thresholds_keep_the_nodes_that_are_full_enough():
     cells = np.zeros((4, 4), int)
     cells[0, :2] = 5
     counts = [cells.reshape(side, 4 // side, side, 4 // side).sum(axis=(1, 3)) for side in (1, 2, 4)]
-    (root, root_leaf), (quarters, quarter_leaf), (fine, fine_leaf) = _kept(counts, 6)
+    (root, root_leaf), (quarters, quarter_leaf), (fine, fine_leaf) = _prune(counts, 6)
     assert root.all()
     assert not root_leaf.any()
     assert quarters.all()

@@ -63,7 +63,7 @@ def test_stages_are_those_of_a_groupby(flows, first):
 @given(trips(), st.sampled_from(FIRST))
 def test_so_they_are_where_the_way_down_does_not_fit_63_bits(flows, first):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flow_stages, "_BITS", -1)
+        patch.setattr(flow_stages, "_KEY_BITS", -1)
         patch.setattr(flow_stages.np, "lexsort", counted := CellCounts(np.lexsort))
         check(flows, first)
     assert counted.calls == 1

@@ -12,7 +12,7 @@ from dpviz.mechanisms import FLOW_MECHANISMS, Quadtree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
-from dpviz.release.at_once import MISSED, gaussian_reach, laplace_reach, pair_intervals, point_intervals
+from dpviz.release.simultaneous_intervals import MISS_PROBABILITY, gaussian_reach, laplace_reach, pair_intervals, point_intervals
 from dpviz.space.domain import Domain
 from dpviz.view.report_maps import drawn_level
 from dpviz.view.report_numbers import largest_pairs, point_examples
@@ -68,7 +68,7 @@ def test_one_of_many_laplace_counts_is_outside_with_its_share_of_the_probability
     scale = 1 / Fraction(epsilon)
     reach = math.ceil(laplace_reach(np.array([math.sqrt(laplace_variance(scale))]), numbers)[0])
     outside = 2 * math.exp(-float(epsilon) * (reach + 1)) / (1 + math.exp(-float(epsilon)))
-    assert outside <= MISSED / numbers * (1 + 1e-9)
+    assert outside <= MISS_PROBABILITY / numbers * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("numbers", [1, 1000])

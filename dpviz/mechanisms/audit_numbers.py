@@ -1,4 +1,4 @@
-"""What any release shows besides its counts, as numbers for audits: texts, receipt, contents, and how probable its noise was."""
+"""What an audit reads from any release besides its counts: receipt and contents as numbers, and a bound on the noise's probability."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Numbers = dict[Hashable, float]
 
 
 def manifest_numbers(release: Release | FlowRelease) -> Numbers:
-    """Collect the facts of a manifest besides its tables: the value 1 for each text, the cost and noise of each step, and the contents."""
+    """Collect the facts of a manifest, without its tables: the value 1 for each text, the cost and noise of each step, and the contents."""
     receipt = release.receipt
     facts = (receipt.unit, receipt.neighbours, receipt.total, receipt.contributions, receipt.converted)
     texts = (*map(str, facts), *receipt.notes, *receipt.unprotected, *release.steps)
     numbers: Numbers = {("text", text): 1.0 for text in texts}
     for number, step in enumerate(receipt.steps):
         numbers["numbers measured in step", number, step.purpose] = -1 if step.counts is None else step.counts
-        numbers["amount of step", number, step.purpose, step.level, step.noise, step.instead] = float(step.amount)
+        numbers["amount of step", number, step.purpose, step.level, step.noise, step.replaces_later] = float(step.amount)
         numbers["scale of step", number], numbers["sensitivity of step", number] = float(step.scale), float(step.sensitivity)
         numbers["delta of step", number] = float(step.delta)
     return numbers | dict(_leaves(contents_facts(release), ("manifest",)))

@@ -11,12 +11,12 @@ from dpviz.arrays import Floats, Integers
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 
-MISSED = 0.05
-"""The largest probability that any of the intervals misses the number that was measured."""
+MISS_PROBABILITY = 0.05
+"""The largest probability that any of the intervals misses the number that was counted."""
 
 
 def count_of_numbers(release: Release | FlowRelease) -> int:
-    """Count the numbers, N, among which a reader may choose: all that were measured or released; for trips all possible pairs."""
+    """Count the numbers, N, that a reader can choose from: for points all measured or released ones, for trips all possible pairs."""
     if isinstance(release, FlowRelease):
         return sum(release.tree.size(stage) for stage in range(release.tree.height + 1))
     return max(len(release.tree), sum(step.counts or 0 for step in release.receipt.steps))
@@ -72,11 +72,11 @@ def laplace_reach(stddev: Floats, numbers: int) -> Floats:
         (k,) half widths, not yet rounded.
     """
     scale = np.zeros(len(stddev))
-    some = stddev > 0
-    scale[some] = 0.5 / np.arcsinh(1 / (math.sqrt(2) * stddev[some]))
-    return scale * math.log(numbers / MISSED)
+    noisy = stddev > 0
+    scale[noisy] = 0.5 / np.arcsinh(1 / (math.sqrt(2) * stddev[noisy]))
+    return scale * math.log(numbers / MISS_PROBABILITY)
 
 
 def gaussian_reach(stddev: Floats, numbers: int) -> Floats:
     """Compute (k,) half widths of simultaneous intervals, not yet rounded, for N = `numbers` counts with discrete Gaussian noise."""
-    return np.asarray(stddev * float(scipy.special.ndtri(1 - MISSED / (2 * numbers))))
+    return np.asarray(stddev * float(scipy.special.ndtri(1 - MISS_PROBABILITY / (2 * numbers))))
