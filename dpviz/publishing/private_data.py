@@ -85,7 +85,7 @@ def file_fingerprints(paths: Sequence[Path], watch: Progress = _UNWATCHED) -> tu
         nonlocal done
         with one_by_one:
             done += size
-            watch.at(done / whole)
+            watch.report(done / whole)
 
     with ThreadPoolExecutor(_READERS) as readers:
         try:
