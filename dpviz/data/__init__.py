@@ -1,5 +1,5 @@
 """Private counts of points and trips, with each person's records bounded. Only a mechanism or a study may look at them.
 
 Here belong the counts (`points`, `flows`), the rows and columns that they are made of, and the bound of each person's records. Files are
-opened in `dpviz.data.reading` and counted in `dpviz.data.counting`. What is public, such as domains and regions, is in `dpviz.space`.
+opened in `dpviz.data.reading` and counted in `dpviz.data.counting`. Public domains and regions are in `dpviz.space`.
 """

@@ -1,4 +1,4 @@
-"""People and their bound: who a record belongs to, and which of a person's records are kept."""
+"""The people that records belong to, and the bound that decides which of a person's records are kept."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Bound:
     Attributes:
         most: m >= 1, the most records of a person; it may need more than 64 bits.
         distinct: whether a person counts once in each cell, so that m distinct cells are kept.
-        fewer: what is done with people who have fewer than m records: "keep", "drop" or "refuse".
+        fewer: what happens to people who have fewer than m records: "keep", "drop" or "refuse".
         key: decides which records are kept. The key is secret: whoever knows it can tell which of a person's records were left out.
     """
 
@@ -78,7 +78,7 @@ def bound_of(most: int, key: bytes | None, *, distinct: bool = False, fewer: str
 
 
 def refuse_unenforced(person: object, most: object, *, distinct: bool) -> None:
-    """Refuse a bound on the records of a person where no column says who the persons are."""
+    """Refuse a bound of each person's records if no column says who the persons are."""
     if person is None and (distinct or most != 1):
         raise InputError(
             "contributions above 1 and distinct need a person column to enforce them with; without one the unit is a record or trip."
@@ -87,10 +87,10 @@ def refuse_unenforced(person: object, most: object, *, distinct: bool) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Holdings:
-    """How many records each person has in each cell. PRIVATE.
+    """How many records each person has in each cell, one entry per pair of person and cell. PRIVATE.
 
     Attributes:
-        codes: (g,) index into `texts`.
+        codes: (g,) the person, as an index into `texts`.
         texts: (p,) canonical texts of people, no text twice.
         cells: (g,) cell numbers; no pair of person and cell twice.
         records: (g,) records of the person in the cell, at least 1.
@@ -102,15 +102,15 @@ class Holdings:
     records: Integers = field(repr=False)
 
 
-def people(values: ArrayLike | People) -> People:
+def find_people(values: ArrayLike | People) -> People:
     """Find the distinct people of a column; None, NaN and masked entries are missing.
 
     Raises:
-        InputError: entries that cannot be compared, such as lists, or more than one dimension.
+        InputError: entries cannot be compared, such as lists, or the array has more than one dimension.
     """
     if isinstance(values, People):
         return values
-    with suppress(Exception):  # whatever pandas and the objects themselves raise may quote a cell
+    with suppress(Exception):  # an error of pandas or of the objects may quote an entry
         as_texts = not hasattr(values, "dtype") or values.dtype.kind in "OU"  # as objects: Arrow's texts cannot hold lone surrogates
         codes, distinct = pd.factorize(pd.Series(values, dtype=object if as_texts else None), use_na_sentinel=True)
         return People(codes=codes.astype(np.int64), distinct=list(distinct.astype(object)))
@@ -118,7 +118,7 @@ def people(values: ArrayLike | People) -> People:
 
 
 def check_people(values: ArrayLike | People, length: int, bad_rows: str) -> People:
-    """Find the people of a column that the caller gives.
+    """Find the people of a column, and check its length and its missing entries.
 
     Args:
         values: (n,) entries.
@@ -126,20 +126,20 @@ def check_people(values: ArrayLike | People, length: int, bad_rows: str) -> Peop
         bad_rows: "refuse" or "drop".
 
     Raises:
-        InputError: as `people`; the column has another length, or under "refuse" a missing entry.
+        InputError: as `find_people`; the column has another length, or under "refuse" a missing entry.
     """
-    found = people(values)
-    if found.codes.shape != (length,):
+    owners = find_people(values)
+    if owners.codes.shape != (length,):
         raise InputError("The person column must have one entry per row.")
-    if bad_rows == "refuse" and (found.codes < 0).any():
+    if bad_rows == "refuse" and (owners.codes < 0).any():
         raise InputError(f"The person column has a missing cell: every row must say whom it belongs to. {REMEDY}")
-    return found
+    return owners
 
 
 def canonical_text(value: Any) -> bytes:
     """Return a person's canonical text, the same for 7, 7.0, np.int64(7) and "7".
 
-    A column's type can depend on the cells of other persons, so it must not decide who a person is.
+    The type of a column can depend on other persons' entries, so it must not decide who a person is.
     """
     if isinstance(value, bool | float | np.floating | np.integer) and value == value // 1:
         value = int(value)
@@ -147,26 +147,26 @@ def canonical_text(value: Any) -> bytes:
 
 
 def person_hashes(texts: Texts, key: bytes) -> Words:
-    """Return (n,) SipHash values of people's canonical texts (bytes, or texts in UTF-8) under a key."""
+    """Return (n,) SipHash values of people's canonical texts (bytes, or texts encoded in UTF-8) under a key."""
     if isinstance(texts, pa.Array | pa.ChunkedArray):
         texts = texts.to_numpy(zero_copy_only=False)
     cells = np.empty(len(texts), object)
     cells[:] = texts
-    return np.asarray(pd.util.hash_array(cells, hash_key=_secret(key)[:8].hex(), categorize=False))
+    return np.asarray(pd.util.hash_array(cells, hash_key=_derive_secret(key)[:8].hex(), categorize=False))
 
 
 def priorities_of_hashes(hashes: Words, cells: Integers, numbers: Integers, key: bytes) -> Words:
-    """Return (n,) priorities of records by rounds of splitmix64, from the person's hash, the cell and the record's number in the cell."""
-    before, between, after = np.frombuffer(_secret(key)[8:], np.uint64)
+    """Return (n,) priorities of records: rounds of splitmix64 mix the person's hash, the cell and the record's number in the cell."""
+    before, between, after = np.frombuffer(_derive_secret(key)[8:], np.uint64)
     words = _mix(hashes + (cells.astype(np.uint64) ^ before) * _GOLDEN)
     words = _mix(words + (numbers.astype(np.uint64) ^ between) * _SILVER)
     return _mix(words ^ after)
 
 
 def priorities(texts: Texts, cells: Integers, numbers: Integers, key: bytes) -> Words:
-    """Return (n,) priorities of records: each depends on the record's own person, cell and number, and on the key, alone.
+    """Return (n,) priorities of records. A priority depends on the record's person, cell and number and on the key, and on nothing else.
 
-    The records of a person that have the smallest (priority, cell, number) are kept.
+    A person keeps the records with the smallest (priority, cell, number).
 
     Args:
         texts: (n,) canonical texts of people.
@@ -179,9 +179,9 @@ def priorities(texts: Texts, cells: Integers, numbers: Integers, key: bytes) -> 
 
 
 def _encoded(texts: pa.Array | pa.ChunkedArray) -> tuple[Integers, pa.Array]:
-    whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
-    found = whole.dictionary_encode()
-    return found.indices.to_numpy(zero_copy_only=False), found.dictionary
+    array = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+    encoded = array.dictionary_encode()
+    return encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary
 
 
 def bound_records(owners: People, cells: Integers, records: Integers, bound: Bound) -> Holdings:
@@ -191,22 +191,22 @@ def bound_records(owners: People, cells: Integers, records: Integers, bound: Bou
         owners: who each of n rows belongs to; rows without a person are left out.
         cells: (n,) the cell of each row; rows with a negative number are left out.
         records: (n,) records that each row stands for; at most m of them can count.
-        bound: how many records are kept, and by which key.
+        bound: how many records are kept, and the key that chooses them.
     """
-    held = holdings(owners, cells, records, bound)
-    kept = records_kept(held, bound)
-    some = kept > 0
-    return Holdings(codes=held.codes[some], texts=held.texts, cells=held.cells[some], records=kept[some])
+    holdings = count_holdings(owners, cells, records, bound)
+    kept = choose_records(holdings, bound)
+    is_kept = kept > 0
+    return Holdings(codes=holdings.codes[is_kept], texts=holdings.texts, cells=holdings.cells[is_kept], records=kept[is_kept])
 
 
-def holdings(owners: People, cells: Integers, records: Integers, bound: Bound) -> Holdings:
+def count_holdings(owners: People, cells: Integers, records: Integers, bound: Bound) -> Holdings:
     """Count the records of each person in each cell before the bound; arguments as for `bound_records`."""
-    codes, texts = _by_text(owners)
+    codes, texts = _merge_by_text(owners)
     rows = np.flatnonzero((codes >= 0) & (cells >= 0) & (records > 0))
-    distinct, cell = _narrow(cells[rows], len(texts))
+    distinct, cell = _shrink_cells(cells[rows], len(texts))
     width = np.int64(len(distinct) if distinct is not None else cell.max(initial=0) + 1)
-    pair, few = codes[rows] * width + cell, np.minimum(records[rows], bound.cap)
-    if bound.distinct or few.max(initial=1) == 1:
+    pair, capped = codes[rows] * width + cell, np.minimum(records[rows], bound.cap)
+    if bound.distinct or capped.max(initial=1) == 1:
         pair.sort()
         first = _starts(pair)
         number = np.ones(len(first), np.int64) if bound.distinct else np.diff(first, append=len(pair))
@@ -214,16 +214,16 @@ def holdings(owners: People, cells: Integers, records: Integers, bound: Bound) -
         order = np.argsort(pair)
         pair = pair[order]
         first = _starts(pair)
-        number = np.add.reduceat(few[order], first)
-    person, spot = np.divmod(pair[first], width)
-    return Holdings(codes=person, texts=texts, cells=spot if distinct is None else distinct[spot], records=number)
+        number = np.add.reduceat(capped[order], first)
+    person, cell_index = np.divmod(pair[first], width)
+    return Holdings(codes=person, texts=texts, cells=cell_index if distinct is None else distinct[cell_index], records=number)
 
 
-def _narrow(cells: Integers, people: int) -> tuple[Integers | None, Integers]:
-    """Make cell numbers so small that person * width + cell fits in 64 bits.
+def _shrink_cells(cells: Integers, people: int) -> tuple[Integers | None, Integers]:
+    """Renumber cells if person * width + cell would not fit in 64 bits.
 
     Returns:
-        None and the cells if their numbers are small enough; else the distinct cells, and (n,) indexes into these.
+        None and the cells as they are if the numbers fit; else the distinct cells, and (n,) indexes into them.
     """
     if (int(cells.max(initial=0)) + 1) * max(people, 1) < 2**63:
         return None, cells
@@ -236,63 +236,62 @@ def _starts(groups: Integers) -> Integers:
     return np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]][: len(groups)])
 
 
-def _by_text(owners: People) -> tuple[Integers, list[bytes]]:
-    """Return (n,) codes of people by their canonical texts, -1 where missing, and the texts."""
+def _merge_by_text(owners: People) -> tuple[Integers, list[bytes]]:
+    """Give people of one canonical text one code. Return (n,) codes, -1 where the person is missing, and the distinct texts."""
     texts = [canonical_text(value) for value in owners.distinct]
     known: dict[bytes, int] = {}
     merged = np.array([known.setdefault(text, len(known)) for text in texts] + [-1], np.int64)
     return (owners.codes if len(known) == len(texts) else merged[owners.codes]), list(known)
 
 
-def records_kept(held: Holdings, bound: Bound) -> Integers:
-    """Return (g,) records that are kept of each holding: at most m of each person.
+def choose_records(holdings: Holdings, bound: Bound) -> Integers:
+    """Return (g,) how many records are kept of each person in each cell: at most m of each person in all.
 
     A person's records in a cell are numbered 0, 1, 2, ... The person's m records with the smallest (priority, cell, number) are kept.
-    With one key, which records a person keeps is thus a function of that person's own records, whatever their order and files:
-    adding or removing a person changes at most m of the kept records, all of them that person's. With a random key, each set of m
-    records is equally likely.
+    For a given key, which records a person keeps depends on that person's records alone, not on their order or files. So adding or
+    removing a person changes at most m of the kept records, all of them that person's. With a random key, each set of m records is
+    equally likely.
 
     Raises:
-        InputError: a person has fewer than m, and such people are refused.
+        InputError: a person has fewer than m records, and such people are refused.
     """
-    total = np.bincount(held.codes, weights=held.records, minlength=len(held.texts))
-    few = total[held.codes] < bound.most
-    if bound.fewer == REFUSE and few.any():
+    total = np.bincount(holdings.codes, weights=holdings.records, minlength=len(holdings.texts))
+    has_fewer = total[holdings.codes] < bound.most
+    if bound.fewer == REFUSE and has_fewer.any():
         raise InputError(FEWER)
-    kept = np.where(few & (bound.fewer == DROP), 0, held.records)
-    much = np.flatnonzero(total[held.codes] > bound.most)
-    if len(much):
-        rows = np.repeat(much, held.records[much])
-        order = _by_priority(rows, held, bound.key)
-        chosen = rows[order[_number_within(held.codes[rows[order]]) < bound.most]]
-        kept[much] = np.bincount(chosen, minlength=len(kept))[much]
+    kept = np.where(has_fewer & (bound.fewer == DROP), 0, holdings.records)
+    crowded = np.flatnonzero(total[holdings.codes] > bound.most)
+    if len(crowded):
+        rows = np.repeat(crowded, holdings.records[crowded])
+        order = _order_by_priority(rows, holdings, bound.key)
+        chosen = rows[order[_number_within(holdings.codes[rows[order]]) < bound.most]]
+        kept[crowded] = np.bincount(chosen, minlength=len(kept))[crowded]
     return kept
 
 
-def _by_priority(rows: Integers, held: Holdings, key: bytes) -> Integers:
+def _order_by_priority(rows: Integers, holdings: Holdings, key: bytes) -> Integers:
     """Return (n,) order of records by person, then by (priority, cell, number).
 
-    Records are sorted by one word of the person and the priority's first bits.
-    If two such words are equal, records are sorted by person, priority, cell and number instead.
+    A sort by one 64-bit word, the person and the first bits of the priority, is enough unless two words are equal.
     """
-    person, cell, number = held.codes[rows], held.cells[rows], _number_within(rows)
-    priority = priorities_of_hashes(person_hashes(held.texts, key)[person], cell, number, key)
-    bits = np.uint64(len(held.texts).bit_length())
-    word = (person.astype(np.uint64) << (np.uint64(64) - bits)) | (priority >> bits)
-    order = np.argsort(word)
-    word = word[order]
-    return order if (word[1:] != word[:-1]).all() else np.lexsort((number, cell, priority, person))
+    person, cell, number = holdings.codes[rows], holdings.cells[rows], _number_within(rows)
+    priority = priorities_of_hashes(person_hashes(holdings.texts, key)[person], cell, number, key)
+    bits = np.uint64(len(holdings.texts).bit_length())
+    sort_word = (person.astype(np.uint64) << (np.uint64(64) - bits)) | (priority >> bits)
+    order = np.argsort(sort_word)
+    sort_word = sort_word[order]
+    return order if (sort_word[1:] != sort_word[:-1]).all() else np.lexsort((number, cell, priority, person))
 
 
 def _number_within(groups: Integers) -> Integers:
-    """Return (n,) 0, 1, 2, ... within each run of equal values."""
+    """Number the entries of each run of equal values 0, 1, 2, ...; return (n,) numbers."""
     if not len(groups):
         return groups
     first = _starts(groups)
     return np.asarray(np.arange(len(groups)) - np.repeat(first, np.diff(first, append=len(groups))))
 
 
-def _secret(key: bytes) -> bytes:
+def _derive_secret(key: bytes) -> bytes:
     return hashlib.blake2b(key, digest_size=32, person=b"dpviz bounding").digest()
 
 

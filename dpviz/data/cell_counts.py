@@ -1,4 +1,4 @@
-"""Records per cell, as every engine returns them, and the count of rows in memory, which gives the same result as the other engines."""
+"""The records per cell that every engine returns, and the counting of rows in memory, with the same result as the other engines."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class CellCounts:
         counts: (k,) records in each, at least 1, cut to `most_per_cell`.
         outside: records of good rows outside the domain or the regions.
         bad: records of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
-        over: records of good rows inside that are not in `counts`: the bound left them out, or their cell holds too many.
-        beyond: records among `over` that were left out because their cell holds too many.
+        over: records of good rows inside that are not in `counts`, because of the bound or because their cell holds too many.
+        beyond: the part of `over` that was left out because a cell holds too many.
     """
 
     cells: Integers = field(repr=False)
@@ -40,30 +40,30 @@ def count_rows(cells: Integers, weight: Integers | None, owners: People | None, 
 
     Args:
         cells: (n,) cell of each row, OUTSIDE or BAD.
-        weight: (n,) records of each row, -1 where the count is bad; 1 each if None.
+        weight: (n,) records of each row, -1 where the count is bad; if None, each row is one record.
         owners: who each row belongs to; None where the unit is one record.
-        bound: of each person's records; None without `owners`.
+        bound: the bound of each person's records; None without `owners`.
         size: how many cells there are.
     """
     if weight is None and owners is None:
         inside = cells >= 0
-        some, counts = _sum_records(cells if inside.all() else cells[inside], None, size)
-        bad, here = int(np.count_nonzero(cells == BAD)), int(np.count_nonzero(inside))
-        beyond = here - total_of(counts)
-        return CellCounts(cells=some, counts=counts, bad=bad, outside=len(cells) - here - bad, over=beyond, beyond=beyond)
+        occupied, counts = _sum_records(cells if inside.all() else cells[inside], None, size)
+        bad, inside_count = int(np.count_nonzero(cells == BAD)), int(np.count_nonzero(inside))
+        beyond = inside_count - total_of(counts)
+        return CellCounts(cells=occupied, counts=counts, bad=bad, outside=len(cells) - inside_count - bad, over=beyond, beyond=beyond)
     amount = np.ones(len(cells), np.int64) if weight is None else np.abs(weight)
     faulty = _find_faulty(cells, weight, owners)
     inside = ~faulty & (cells >= 0)
     if owners is None or bound is None:
-        kept, records = cells[inside], amount[inside]
+        kept_cells, records = cells[inside], amount[inside]
     else:
-        held = bound_records(owners, np.where(inside, cells, OUTSIDE), amount, bound)
-        kept, records = held.cells, held.records
-    some, counts = _sum_records(kept, records, size)
+        kept = bound_records(owners, np.where(inside, cells, OUTSIDE), amount, bound)
+        kept_cells, records = kept.cells, kept.records
+    occupied, counts = _sum_records(kept_cells, records, size)
     bad, outside = total_of(amount[faulty]), total_of(amount[~faulty & (cells == OUTSIDE)])
-    left = total_of(counts)
-    over, beyond = total_of(amount[inside]) - left, total_of(records) - left
-    return CellCounts(cells=some, counts=counts, outside=outside, bad=bad, over=over, beyond=beyond)
+    counted = total_of(counts)
+    over, beyond = total_of(amount[inside]) - counted, total_of(records) - counted
+    return CellCounts(cells=occupied, counts=counts, outside=outside, bad=bad, over=over, beyond=beyond)
 
 
 def _find_faulty(cells: Integers, weight: Integers | None, owners: People | None) -> NDArray[np.bool_]:
@@ -81,12 +81,12 @@ def _sum_records(cells: Integers, weight: Integers | None, size: int) -> tuple[I
     most = most_per_cell(size)
     if size <= max(_DENSE_CELLS, 4 * len(cells)):
         total = np.minimum(np.bincount(cells, weights=weight, minlength=size), most).astype(np.int64, copy=False)
-        some = np.flatnonzero(total)
-        return some, total[some]
+        occupied = np.flatnonzero(total)
+        return occupied, total[occupied]
     if weight is None:
-        some, counts = np.unique(cells, return_counts=True)
-        return some, np.minimum(counts, most).astype(np.int64)
-    some, where = np.unique(cells, return_inverse=True)
-    counts = np.minimum(np.bincount(where, weights=weight, minlength=len(some)), most).astype(np.int64)
+        occupied, counts = np.unique(cells, return_counts=True)
+        return occupied, np.minimum(counts, most).astype(np.int64)
+    occupied, index = np.unique(cells, return_inverse=True)
+    counts = np.minimum(np.bincount(index, weights=weight, minlength=len(occupied)), most).astype(np.int64)
     keep = counts > 0
-    return some[keep], counts[keep]
+    return occupied[keep], counts[keep]

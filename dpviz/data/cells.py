@@ -1,7 +1,7 @@
-"""Rows as numbers, by the same rules in every engine: checked counts and coordinates, and the cell of each row.
+"""Check counts and coordinates, and find the cell of each row. Every engine follows these rules.
 
 A cell is a number: row * side + column of a lattice, or origin * leaves + destination for a pair of leaf regions. OUTSIDE marks a good row
-that lies outside the domain or the regions, BAD a row with an entry that is missing, not finite or unreadable.
+that is outside the domain or the regions, BAD a row with an entry that is missing, not finite or unreadable.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ def coordinates(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return (n,) coordinates; NaN where they are missing or masked.
 
     Raises:
-        InputError: the values are no numbers (texts, booleans, times, complex numbers), or have not one dimension.
+        InputError: the values are not numbers (but texts, booleans, times or complex numbers), or the array is not one-dimensional.
     """
-    array, found = array_of(values), None
+    array, numbers = array_of(values), None
     with suppress(TypeError, ValueError, OverflowError):
-        found = None if array is None else _floats(array)
-    if found is None:
+        numbers = None if array is None else _floats(array)
+    if numbers is None:
         raise InputError(f"Column {name} must hold numbers.")  # raised outside the handler, because a context would quote the entry
-    if found.ndim != 1:
+    if numbers.ndim != 1:
         raise InputError(f"Column {name} must have one dimension.")
-    return found
+    return numbers
 
 
 def _floats(array: NDArray[Any]) -> NDArray[np.float64] | None:
@@ -75,16 +75,16 @@ def whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
     """Return (n,) counts, cut to 2**53; -1 marks a row to drop.
 
     Raises:
-        InputError: the values are no numbers, or not `length` of them; a count is bad or masked under "refuse".
+        InputError: the values are not numbers, or there are not `length` of them; a count is bad or masked under "refuse".
     """
     array = array_of(values)
     if array is None or array.shape != (length,):
         raise InputError("The counts column must have one number per row.")
     if array.dtype.kind not in "iuf":
         raise InputError("The counts column must hold whole numbers.")
-    hidden, array = np.ma.getmask(array), np.ma.getdata(array)
-    counts, whole = clip_counts(array)
-    bad = ~whole | hidden
+    masked, array = np.ma.getmask(array), np.ma.getdata(array)
+    counts, valid = clip_counts(array)
+    bad = ~valid | masked
     if bad_rows == "refuse" and bad.any():
         raise InputError(
             "The counts column must hold whole numbers, at least 0. Survey weights are refused:"
@@ -94,12 +94,12 @@ def whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
 
 
 def clip_counts(values: NDArray[Any]) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return (n,) numbers cut to 2**53, 0 where not finite, whole and >= 0; and (n,) whether each is all three."""
-    whole = values >= 0
+    """Return (n,) counts cut to 2**53, and (n,) whether each is valid: finite, whole and >= 0. The count of an invalid value is 0."""
+    valid = values >= 0
     if values.dtype.kind == "f":
-        whole &= np.isfinite(values) & (values == np.floor(values))
-    wide = values.astype({"f": np.float64, "u": np.uint64}.get(values.dtype.kind, np.int64))
-    return np.where(whole, np.minimum(wide, wide.dtype.type(MOST_RECORDS)), 0).astype(np.int64), whole
+        valid &= np.isfinite(values) & (values == np.floor(values))
+    widened = values.astype({"f": np.float64, "u": np.uint64}.get(values.dtype.kind, np.int64))
+    return np.where(valid, np.minimum(widened, widened.dtype.type(MOST_RECORDS)), 0).astype(np.int64), valid
 
 
 def most_per_cell(size: int) -> int:
@@ -133,7 +133,7 @@ def freeze(values: Any, dtype: type[np.signedinteger[Any]], name: str) -> NDArra
     """Return (k,) whole numbers as a read-only array: a copy, unless the array is read-only and owns its memory already.
 
     Raises:
-        InputError: not an array of whole numbers in one dimension, or beyond the type.
+        InputError: the values are not a one-dimensional array of whole numbers, or do not fit the type.
     """
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in "iu" or np.ma.is_masked(values):
         raise InputError(f"{name} must be an array of whole numbers in one dimension.")
@@ -151,11 +151,11 @@ _NO_ROWS = np.zeros(0, np.int64)
 
 
 def cells_of(x: Floats, y: Floats, domain: Domain) -> Integers:
-    """Return (n,) lattice cells, row * side + column, of coordinates in the domain's CRS; OUTSIDE of it, or BAD where not finite."""
+    """Return (n,) lattice cells of coordinates in the domain's CRS: OUTSIDE for points outside the domain, BAD where not finite."""
     cells, inside = _cells(x, y, domain)
     if not inside:
-        odd = np.flatnonzero(cells < 0)
-        cells[odd[~(np.isfinite(x[odd]) & np.isfinite(y[odd]))]] = BAD
+        unusable = np.flatnonzero(cells < 0)
+        cells[unusable[~(np.isfinite(x[unusable]) & np.isfinite(y[unusable]))]] = BAD
     return cells
 
 
@@ -169,12 +169,12 @@ def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:
 def pairs_of(origin: NDArray[np.signedinteger[Any]], destination: NDArray[np.signedinteger[Any]], width: int) -> Integers:
     """Return (n,) cells of pairs of leaves, origin * width + destination; BAD where either is BAD, else OUTSIDE where either is OUTSIDE."""
     pairs = origin.astype(np.int64) * width + destination
-    odd = np.minimum(origin, destination)
-    return np.where(odd < 0, odd, pairs)
+    worst = np.minimum(origin, destination)
+    return np.where(worst < 0, worst, pairs)
 
 
 def _cells(x: Floats, y: Floats, domain: Domain) -> tuple[Integers, bool]:
-    """Return (n,) lattice cells, OUTSIDE where there is none; and whether all are inside.
+    """Return (n,) lattice cells, OUTSIDE for points outside the domain, and whether all points are inside.
 
     Chunks fit the processor's cache. Cells are computed as floats, which are exact here because cells are below 2**48.
     """
@@ -183,19 +183,19 @@ def _cells(x: Floats, y: Floats, domain: Domain) -> tuple[Integers, bool]:
     for start in range(0, len(x), _CHUNK):
         part = slice(start, start + _CHUNK)
         column, row = buffers[:, : min(_CHUNK, len(x) - start)]
-        outside = _lattice_lines(x[part], west, east, domain.side, column)
-        beyond = _lattice_lines(y[part], south, north, domain.side, row)
+        outside_x = _lattice_lines(x[part], west, east, domain.side, column)
+        outside_y = _lattice_lines(y[part], south, north, domain.side, row)
         row *= domain.side
         row += column
-        row[outside] = OUTSIDE
-        row[beyond] = OUTSIDE
+        row[outside_x] = OUTSIDE
+        row[outside_y] = OUTSIDE
         cells[part] = row
-        inside = inside and not (outside.size or beyond.size)
+        inside = inside and not (outside_x.size or outside_y.size)
     return cells, inside
 
 
 def _lattice_lines(values: Floats, low: float, high: float, side: int, out: Floats) -> Integers:
-    """Write each value's lattice column or row to `out`, and return the indexes of values outside. The upper edge is in the last."""
+    """Write the lattice column or row of each value to `out`, the last one on the upper edge; return the indexes of values outside."""
     with np.errstate(over="ignore", invalid="ignore"):
         np.subtract(values, low, out=out)
         np.multiply(out, side / (high - low), out=out)
@@ -203,7 +203,7 @@ def _lattice_lines(values: Floats, low: float, high: float, side: int, out: Floa
         np.minimum(out, side - 1, out=out)
     if values.min() >= low and values.max() < high:
         return _NO_ROWS
-    odd = np.flatnonzero(~((values >= low) & (values < high)))
-    edge = values[odd] == high
-    out[odd] = np.where(edge, side - 1, 0)
-    return np.asarray(odd[~edge])
+    suspect = np.flatnonzero(~((values >= low) & (values < high)))
+    edge = values[suspect] == high
+    out[suspect] = np.where(edge, side - 1, 0)
+    return np.asarray(suspect[~edge])

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats
-from dpviz.data.bounding import People, people
+from dpviz.data.bounding import People, find_people
 from dpviz.data.reading.safety import attempt
 from dpviz.errors import InputError
 
@@ -43,10 +43,10 @@ class PointColumns:
     """Names of the columns of a file of points. None stands for no column, or for a column that is still to be found by its name.
 
     Attributes:
-        x: easting or longitude; None if the points are geometries.
-        y: northing or latitude.
-        count: records that a row stands for.
-        person: who a row belongs to.
+        x: the column of easting or longitude; None if the points are geometries.
+        y: the column of northing or latitude.
+        count: the column of records that a row stands for.
+        person: the column that says who a row belongs to.
     """
 
     x: str | None = None
@@ -86,7 +86,7 @@ class OpenFile:
         has_geometry: whether points come from geometries, not from two columns.
         crs: the CRS that the file declares; None if it declares none.
         rows: number of rows, where the file states it; private.
-        take: a function that reads columns, given by the file's own names; its second argument is `bad_rows`.
+        take: a function that reads the rows, from the names of their columns as the file spells them, and `bad_rows`.
     """
 
     format: str
@@ -98,7 +98,7 @@ class OpenFile:
 
 
 def fold_name(name: str) -> str:
-    """Return a column's name in the form in which names are compared: without blanks around it and without upper case."""
+    """Return a column's name as names are compared: in lower case, without blanks around it."""
     return name.strip().casefold()
 
 
@@ -108,21 +108,21 @@ def candidates(names: Iterable[str], aliases: Sequence[str]) -> list[str]:
 
 
 def is_number_text(name: str) -> bool:
-    """Return whether a name is written as a number, so that it may be an entry of a file without a header."""
+    """Return whether a name is written as a number: the file may then have no header, so that this is an entry of its first row."""
     return re.fullmatch(NUMBER, name.strip(), re.ASCII) is not None
 
 
 def only_candidate(names: Iterable[str], aliases: Sequence[str]) -> str | None:
     """Return the one column whose name equals an alias; None if there is none, or several."""
-    found = candidates(names, aliases)
-    return found[0] if len(found) == 1 else None
+    matches = candidates(names, aliases)
+    return matches[0] if len(matches) == 1 else None
 
 
 def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry: bool) -> PointColumns:
     """Return the wanted columns as the file spells them. x and y are found by their names if they are None.
 
     Raises:
-        InputError: no column fits, or several do; the column of counts has the name of a survey weight.
+        InputError: no column has a wanted name, or several have; the column of counts has the name of a survey weight.
     """
     if has_geometry and (wanted.x is not None or wanted.y is not None):
         raise InputError("The file has point geometries of its own: leave x and y out.")
@@ -139,30 +139,30 @@ def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry:
 def _find_axis(names: Sequence[str], wanted: str | None, aliases: Sequence[str], axis: str) -> str:
     if wanted is not None:
         return _find_column(names, wanted)
-    found = candidates(names, aliases)
-    if not found:
+    matches = candidates(names, aliases)
+    if not matches:
         raise InputError(
             f"No column for {axis}: the header names none of {', '.join(aliases)}. Say which one it is with {axis}='...';"
             " the first line of a text table must hold the names, separated by commas (.csv) or tabs (.tsv)."
         )
-    if len(found) > 1:
-        raise InputError(f"Several columns could be {axis}: {' and '.join(map(repr, found))}. Say which one it is with {axis}='...'.")
-    return found[0]
+    if len(matches) > 1:
+        raise InputError(f"Several columns could be {axis}: {' and '.join(map(repr, matches))}. Say which one it is with {axis}='...'.")
+    return matches[0]
 
 
 def columns_called(names: Sequence[str], wanted: str) -> list[str]:
-    """Return the columns of exactly the wanted name, or else the columns of this name in any case."""
+    """Return the columns with exactly the wanted name; if there are none, those whose names differ only in case or blanks around them."""
     exact = [name for name in names if name == wanted]
     return exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]
 
 
 def _find_column(names: Sequence[str], wanted: str) -> str:
-    found = columns_called(names, wanted)
-    if not found:
+    matches = columns_called(names, wanted)
+    if not matches:
         raise InputError(f"There is no column named {wanted!r}.")
-    if len(found) > 1:
+    if len(matches) > 1:
         raise InputError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
-    return found[0]
+    return matches[0]
 
 
 def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> Floats:
@@ -172,20 +172,22 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> F
         InputError: the column has entries, and not one is a number.
     """
     if isinstance(values, pa.ChunkedArray):
-        found, filled = readable_numbers(values), _is_filled(values)
+        numbers, filled = readable_numbers(values), _is_filled(values)
     elif values.dtype.kind in "iuf":
         return values.astype(np.float64, copy=False)
     else:
         texts = pd.Series(values, dtype=object)
-        found = np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64) if values.dtype.kind in "OU" else np.full(len(values), np.nan)
+        numbers = (
+            np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64) if values.dtype.kind in "OU" else np.full(len(values), np.nan)
+        )
         filled = bool((texts.notna() & (texts != "")).any())
-    if filled and np.isnan(found).all():
+    if filled and np.isnan(numbers).all():
         raise no_number(name)
-    return found
+    return numbers
 
 
 def no_number(*names: str) -> InputError:
-    """Return the error for a column that has entries, and not one is a number; or for one of several such columns."""
+    """Return the error for columns that have entries, none of which is a number."""
     return InputError(
         f"Column {' or '.join(map(repr, names))} holds no number. A number is written in digits, with a point before decimals,"
         " without thousands separators, units or degree signs."
@@ -243,12 +245,12 @@ def readable_numbers(column: pa.ChunkedArray) -> Floats:
 
 
 def people_of(values: NDArray[np.generic] | pa.ChunkedArray) -> People:
-    """Find the people whom entries name; missing and blank entries name nobody. Text stays text ('007' is not '7')."""
-    found = _arrow_people(values) if isinstance(values, pa.ChunkedArray) else people(values)
-    blank = [isinstance(value, str) and not value.strip() for value in found.distinct]
+    """Return the people that the entries name; a missing or blank entry is a missing person. Text stays text ('007' is not '7')."""
+    owners = _arrow_people(values) if isinstance(values, pa.ChunkedArray) else find_people(values)
+    blank = [isinstance(value, str) and not value.strip() for value in owners.distinct]
     if not any(blank):
-        return found
-    return People(codes=np.where(np.r_[blank, False][found.codes], -1, found.codes), distinct=found.distinct)
+        return owners
+    return People(codes=np.where(np.r_[blank, False][owners.codes], -1, owners.codes), distinct=owners.distinct)
 
 
 def _arrow_people(column: pa.ChunkedArray) -> People:
@@ -260,11 +262,11 @@ def _arrow_people(column: pa.ChunkedArray) -> People:
     return People(codes=np.where(np.r_[missing, True][codes], -1, codes), distinct=encoded.dictionary.to_pylist())
 
 
-def raw_points(columns: PointColumns, get: Callable[[str], Any], **rest: Any) -> RawPoints:
-    """Make rows of the columns that `get` reads by their names; `rest` gives x and y of geometries."""
-    if "x" not in rest:
+def raw_points(columns: PointColumns, read: Callable[[str], Any], **geometry: Any) -> RawPoints:
+    """Return the rows in the columns that `read` reads by their names; `geometry` gives x and y if the points are geometries."""
+    if "x" not in geometry:
         assert columns.x is not None  # noqa: S101  (for the type checker: resolved columns have x and y, or geometry)
         assert columns.y is not None  # noqa: S101
-        rest |= {"x": parse_numbers(get(columns.x), columns.x), "y": parse_numbers(get(columns.y), columns.y)}
-    count = None if columns.count is None else parse_numbers(get(columns.count), columns.count)
-    return RawPoints(count=count, person=None if columns.person is None else people_of(get(columns.person)), **rest)
+        geometry |= {"x": parse_numbers(read(columns.x), columns.x), "y": parse_numbers(read(columns.y), columns.y)}
+    count = None if columns.count is None else parse_numbers(read(columns.count), columns.count)
+    return RawPoints(count=count, person=None if columns.person is None else people_of(read(columns.person)), **geometry)

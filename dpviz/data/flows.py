@@ -1,4 +1,4 @@
-"""Trips between pairs of leaf regions, the private input of every trip mechanism, and how the rows of a table become trips."""
+"""Trips per pair of leaf regions, the private input of every trip mechanism, and the reading of trips from the rows of a table."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Trips:
         count: (n,) trips of each row, -1 where a row is to be left out.
         person: (n,) who each row belongs to; None without a person column.
         ragged: number of further lines that could not be cut into entries.
-        notes: what was left out on purpose, as texts without a private number.
+        notes: texts, without a private number, that say what was left out on purpose.
     """
 
     origin: Places = field(repr=False)
@@ -66,7 +66,7 @@ class Trips:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ids:
-    """Ids of regions in rows. PRIVATE.
+    """The ids of regions in a column. PRIVATE.
 
     Attributes:
         codes: (n,) index into `texts`, -1 where the entry is missing, blank, or neither a text nor a whole number.
@@ -82,17 +82,17 @@ class Ids:
 
 
 def ids_of(cells: pd.Series | pa.ChunkedArray, source: str) -> Ids:
-    """Return the ids in a column. A text stays as it is; a whole number becomes its digits, also if missing entries made it a float."""
+    """Return the ids in a column. A text stays as it is; a whole number becomes its digits, even if missing entries made it a float."""
     if isinstance(cells, pa.ChunkedArray):
         numeric = pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type) or pa.types.is_decimal(cells.type)
     else:
         numeric = pd.api.types.is_numeric_dtype(cells.dtype)
         if cells.dtype == object:  # one by one, because pandas takes the objects True and 1 for equal
             cells = pd.Series([_id_text(value) for value in cells.to_numpy()], dtype=object)
-    found = people_of(cells)
-    texts = [_id_text(value) for value in found.distinct]
+    entries = people_of(cells)
+    texts = [_id_text(value) for value in entries.distinct]
     unusable = np.array([text is None for text in texts] + [True])
-    codes = np.where(unusable[found.codes], -1, found.codes)
+    codes = np.where(unusable[entries.codes], -1, entries.codes)
     return Ids(codes=codes, texts=[text or "" for text in texts], numeric=numeric, source=source)
 
 
@@ -101,7 +101,7 @@ def _id_text(value: object) -> str | None:
         return value
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return str(value)
-    number, fault = _whole(value)
+    number, fault = _parse_count(value)
     return str(number) if fault == _FINE else None
 
 
@@ -117,37 +117,39 @@ def leaf_indexes(ids: Ids, side: Regions, bad_rows: str) -> Places:
     Each distinct id is looked up as it is written and, if no leaf has it, without the blanks around it.
 
     Raises:
-        InputError: under "refuse", an id is missing or no leaf region; under "drop", the column holds numbers, whatever they are, and the
+        InputError: under "refuse", an id is missing or not the id of a leaf region; under "drop", the column holds numbers, but the
             leaves' ids have leading zeros.
     """
     if bad_rows == "refuse":
         refuse_missing(ids)
-    known = side.find(ids.texts, side.depth)
-    other = np.flatnonzero(known < 0)
-    known[other] = side.find([ids.texts[index].strip() for index in other.tolist()], side.depth)
-    leaves = np.append(known, np.int32(BAD))[ids.codes]
+    leaves = side.find(ids.texts, side.depth)
+    unknown_texts = np.flatnonzero(leaves < 0)
+    leaves[unknown_texts] = side.find([ids.texts[index].strip() for index in unknown_texts.tolist()], side.depth)
+    indexes = np.append(leaves, np.int32(BAD))[ids.codes]
     if bad_rows == "drop":
         if ids.numeric:
             refuse_lost_zeros(ids.source, side)
-        return leaves
-    if (unknown := np.unique(ids.codes[leaves < 0])).size:
+        return indexes
+    if (unknown := np.unique(ids.codes[indexes < 0])).size:
         if _have_leading_zeros(side) and any_lost_zeros([ids.texts[code] for code in unknown.tolist()], side):
-            raise InputError(f"{ids.source} {_zeros_text(side)}")
+            raise InputError(f"{ids.source} {_lost_zeros_error(side)}")
         raise InputError(f"{ids.source} has an id that is no leaf region ({side.levels[-1]}); ids are compared letter by letter. {REMEDY}")
-    return leaves
+    return indexes
 
 
 def refuse_lost_zeros(source: str, side: Regions) -> None:
     """Refuse a column of numbers where the leaves' ids have leading zeros."""
     if _have_leading_zeros(side):
-        raise InputError(f"{source} {_zeros_text(side)}")
+        raise InputError(f"{source} {_lost_zeros_error(side)}")
 
 
 def any_lost_zeros(texts: list[str], side: Regions) -> bool:
     """Return whether any text would be the id of a leaf region, or a Census block code in one, if it had zeros in front."""
     length = len(side.ids_of(side.depth)[0])
-    whole = [text.strip().zfill(BLOCK_CODE if len(text) == BLOCK_CODE - 1 else length)[:length] for text in texts if len(text) < BLOCK_CODE]
-    return bool((side.find(whole, side.depth) >= 0).any())
+    padded = [
+        text.strip().zfill(BLOCK_CODE if len(text) == BLOCK_CODE - 1 else length)[:length] for text in texts if len(text) < BLOCK_CODE
+    ]
+    return bool((side.find(padded, side.depth) >= 0).any())
 
 
 def _have_leading_zeros(side: Regions) -> bool:
@@ -156,7 +158,7 @@ def _have_leading_zeros(side: Regions) -> bool:
     return len({len(text) for text in ids}) == 1 and all(text.isdecimal() for text in ids) and any(text[0] == "0" for text in ids)
 
 
-def _zeros_text(side: Regions) -> str:
+def _lost_zeros_error(side: Regions) -> str:
     return _LOST_ZEROS.format(example=f"{len(side.ids_of(side.depth)[0])} digits each")
 
 
@@ -166,7 +168,7 @@ class Counts:
 
     Attributes:
         trips: (n,) number of trips in each entry, cut to 2**53; 0 where the entry has a fault.
-        fault: (n,) 0 where the entry is a whole number of at least 0; else the number of the broken rule, a key of `_FAULTS`.
+        fault: (n,) 0 where the entry is a whole number of at least 0, else the number of the rule that it breaks.
         source: the column's name in errors.
     """
 
@@ -176,13 +178,13 @@ class Counts:
 
 
 def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = False, blanks: bool = False) -> Counts:
-    """Read the counts in a column without rounding: only numbers that are stored as floats are handled as floats.
+    """Read the counts in a column. Texts and decimals are read exactly, without a detour over floats.
 
     Args:
         cells: the column's entries.
         source: the column's name in errors.
-        texts: whether texts are read as numbers, as in files; else a text is a fault.
-        blanks: whether a missing entry is 0, as in a matrix.
+        texts: whether texts are read as numbers, as in files; otherwise a text is a fault.
+        blanks: whether a missing entry counts as 0, as in a matrix.
     """
     if isinstance(cells, pd.Series) and not (isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufO"):
         rule = f"{source} must hold whole numbers."
@@ -195,7 +197,7 @@ def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = 
 
 
 def _stored_numbers(cells: pd.Series | pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
-    """Return (n,) stored integers or floats, and (n,) whether each is missing; None for columns of another kind."""
+    """Return (n,) integers or floats, and (n,) whether each is missing; None for a column that stores neither."""
     if isinstance(cells, pd.Series):
         values = cells.to_numpy()
         return None if values.dtype.kind == "O" else (values, np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool))
@@ -219,17 +221,17 @@ def _check_numbers(values: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[In
 def _read_each(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integers, NDArray[np.int8]]:
     """Return (n,) counts and (n,) faults of texts, decimals or mixed entries. Each distinct entry of an Arrow column is read once."""
     if isinstance(cells, pd.Series):
-        pairs = [(0, _BLANK) if blank else _whole(value) for value, blank in zip(cells.to_numpy(), cells.isna(), strict=True)]
+        pairs = [(0, _BLANK) if blank else _parse_count(value) for value, blank in zip(cells.to_numpy(), cells.isna(), strict=True)]
         codes = np.arange(len(pairs))
     else:
-        found = people_of(cells)
-        pairs, codes = [_whole(value, texts) for value in found.distinct], found.codes
+        entries = people_of(cells)
+        pairs, codes = [_parse_count(value, texts) for value in entries.distinct], entries.codes
     number = np.array([*(pair[0] for pair in pairs), 0], np.int64)
     fault = np.array([*(pair[1] for pair in pairs), _BLANK], np.int8)
     return number[codes], fault[codes]
 
 
-def _whole(value: object, texts: bool = False) -> tuple[int, int]:
+def _parse_count(value: object, texts: bool = False) -> tuple[int, int]:
     """Return an entry as a whole number, cut to 2**53 (0 if the entry has a fault), and the number of its fault."""
     if isinstance(value, str) and texts and _NUMBER.fullmatch(value.strip()):
         value = Decimal(value.strip())
@@ -251,14 +253,14 @@ def check_counts(counts: Counts, bad_rows: str) -> Integers:
     bad = counts.fault != _FINE
     if bad_rows == "refuse" and bad.any():
         raise InputError(_fault_text(counts, counts.fault))
-    filled = counts.fault[counts.fault != _BLANK]
-    if len(filled) and filled.all():
-        raise InputError(f"{counts.source} holds no whole number. {_fault_text(counts, filled)}")
+    faults = counts.fault[counts.fault != _BLANK]
+    if len(faults) and faults.all():
+        raise InputError(f"{counts.source} holds no whole number. {_fault_text(counts, faults)}")
     return np.where(bad, -1, counts.trips)
 
 
 def _fault_text(counts: Counts, fault: NDArray[np.int8]) -> str:
-    """Return the error text for the kind of fault with the smallest number among those that occur."""
+    """Return the error text for the fault that comes first in `_FAULTS` among those that occur."""
     kind = int(fault[fault != _FINE].min())
     return f"{counts.source} {_FAULTS[kind]}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
 
@@ -278,14 +280,14 @@ class Flows:
         destinations: where trips end; `regions` if None.
         contributions: m, the most trips of one protected unit.
         unit: "trip", or "person" where m trips of one person are protected together.
-        exactly: declaration that every person has exactly m trips, so that replacing a person leaves the total as it is.
-        enforced: whether the bound was enforced with a person column; else the curator vouches for it.
+        exactly: whether the curator declares that every person has exactly m trips; then replacing a person does not change the total.
+        enforced: whether the bound was enforced with a person column; otherwise the curator vouches for it.
         dropped: trips left out; for the curator only, never released.
         outside: dropped trips outside the regions.
         bad: dropped trips of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
-        over: dropped trips that the bound leaves out, and `beyond`.
-        beyond: dropped trips beyond the most that a pair holds, see `most_per_cell`; no `count` includes them.
-        notes: what a reader left out on purpose, such as totals; for the curator only.
+        over: dropped trips that the bound leaves out, plus `beyond`.
+        beyond: dropped trips beyond the most that a pair holds (`most_per_cell`).
+        notes: texts that say what the reader of a file left out on purpose, such as totals; for the curator only.
 
     Raises:
         InputError: arrays of different lengths, indexes outside the regions, pairs out of order or twice, counts under 1
@@ -314,7 +316,7 @@ class Flows:
             object.__setattr__(self, "destinations", self.regions)
         for name, kind in (("origin", np.int32), ("destination", np.int32), ("count", np.int64)):
             object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
-        object.__setattr__(self, "contributions", _most(self.contributions))
+        object.__setattr__(self, "contributions", _check_contributions(self.contributions))
         if not isinstance(self.exactly, bool | np.bool_):
             raise InputError("exactly must be True or False: it is a declaration.")
         if self.unit not in (TRIP, PERSON) or (self.unit == TRIP and self.contributions > 1):
@@ -345,7 +347,7 @@ class Flows:
 
     @property
     def total(self) -> int:
-        """The number of trips that are counted, `beyond` included, cut to 2**53. It does not depend on how trips are spread over pairs."""
+        """The number of trips in the counts, plus `beyond`. It does not depend on how the trips are spread over the pairs."""
         return int(self.count.sum()) + self.beyond
 
     def __repr__(self) -> str:
@@ -420,8 +422,8 @@ class Flows:
         bad_rows: str = "refuse",
         key: bytes | None = None,
     ) -> Flows:
-        """Bound each person's trips, and add up the trips of each pair. Arguments as for `from_table`; rows have indexes, not ids."""
-        most = _most(contributions)
+        """Bound each person's trips, and add up the trips of each pair; arguments as for `from_table`, with indexes in place of ids."""
+        most = _check_contributions(contributions)
         refuse_unenforced(trips.person, 1, distinct=distinct)
         pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))
         fewer = KEEP if not exactly else bad_rows
@@ -440,7 +442,7 @@ class Flows:
 
     @classmethod
     def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **bound: Any) -> Flows:
-        """Take the trips per pair that an engine counted; `bound` gives contributions, exactly, enforced and notes."""
+        """Make flows of the trips per pair that an engine counted; `bound` holds contributions, exactly, enforced and notes."""
         origin, destination = np.divmod(counted.cells, destinations.size(destinations.depth))
         return cls(
             regions,
@@ -465,7 +467,7 @@ def match_depths(regions: Regions, destinations: Regions) -> tuple[Regions, Regi
     return regions, destinations
 
 
-def _most(contributions: object) -> int:
+def _check_contributions(contributions: object) -> int:
     if isinstance(contributions, bool) or not isinstance(contributions, int | np.integer) or contributions < 1:
         raise InputError("contributions must be a whole number, at least 1.")
     return int(contributions)

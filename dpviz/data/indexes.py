@@ -1,4 +1,4 @@
-"""Indexes of occupied cells: by node, along the Z-order curve, and as running sums south-west of lattice lines."""
+"""Three indexes of the occupied cells, for fast counts: by node, by position on the Z-order curve, and by the lattice lines around them."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Cells:
     row: Places
     count: Integers
 
-    def at(self, some: Integers | Mask | slice) -> Cells:
+    def select(self, indexes: Integers | Mask | slice) -> Cells:
         """Return some of the cells, by their indexes, a mask or a slice."""
-        return Cells(column=self.column[some], row=self.row[some], count=self.count[some])
+        return Cells(column=self.column[indexes], row=self.row[indexes], count=self.count[indexes])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NodeCells:
     """The cells of disjoint nodes. PRIVATE.
 
-    In both orders the cells of a node have the same range of indexes, so one sort at the start is enough for every level: a node that is
-    cut across leaves `by_column` as it is, and `by_row` needs only a stable partition within the node.
+    In both orders the cells of a node have the same range of indexes. So the cells are sorted only once, at the start: cutting a node
+    between columns keeps `by_column` as it is, and needs only a stable partition of the node's cells in `by_row`.
 
     Attributes:
         by_column: (k,) cells ordered by node, then column.
@@ -53,71 +53,75 @@ class NodeCells:
 
     @classmethod
     def of(cls, points: PointCounts) -> Self:
-        """Take all cells as one node."""
+        """Return all occupied cells as one node."""
         by_row = Cells(column=points.column, row=points.row, count=points.count)
         size = len(points.column)
         key = np.sort(points.column.astype(np.int64) << 39 | np.arange(size))
-        return cls(by_column=by_row.at(key & (2**39 - 1)), by_row=by_row, start=np.array([0, size]))
+        return cls(by_column=by_row.select(key & (2**39 - 1)), by_row=by_row, start=np.array([0, size]))
 
     def records(self) -> Integers:
         """Return (n,) records in each node."""
         sums = np.concatenate([[0], np.cumsum(self.by_row.count)])
         return np.diff(sums[self.start])
 
-    def along(self, across: Mask) -> tuple[Places, Integers]:
-        """Return (k,) columns of cells in nodes that are cut across, rows of other cells, and (k,) counts, in order in each node."""
-        if across.all():
-            return self.by_column.column, self.by_column.count
-        if not across.any():
-            return self.by_row.row, self.by_row.count
-        here = np.repeat(across, np.diff(self.start))
-        return np.where(here, self.by_column.column, self.by_row.row), np.where(here, self.by_column.count, self.by_row.count)
+    def along(self, by_columns: Mask) -> tuple[Places, Integers]:
+        """Return (k,) positions of the cells along the axis of their node's cut, ascending in each node, and (k,) their counts.
 
-    def cut(self, across: Mask, line: Integers, halved: Mask) -> Self:
+        Args:
+            by_columns: (n,) whether a node's cells are given by their columns, else by their rows.
+        """
+        if by_columns.all():
+            return self.by_column.column, self.by_column.count
+        if not by_columns.any():
+            return self.by_row.row, self.by_row.count
+        in_node = np.repeat(by_columns, np.diff(self.start))
+        return np.where(in_node, self.by_column.column, self.by_row.row), np.where(in_node, self.by_column.count, self.by_row.count)
+
+    def cut(self, by_columns: Mask, line: Integers, is_cut: Mask) -> Self:
         """Cut nodes in two.
 
         Args:
-            across: (n,) whether the columns of a node's cells are compared with its line, else their rows.
-            line: (n,) lattice line of each node; cells below it come first.
-            halved: (n,) whether a node is cut; the others stay whole.
+            by_columns: (n,) whether the columns of a node's cells are compared with its line, else their rows.
+            line: (n,) lattice line of each node; the cells below it are the first part.
+            is_cut: (n,) whether a node is cut; otherwise it stays whole.
 
         Returns:
-            The cells of the parts, in order: two for a node that is halved, one for each other.
+            The cells of the parts, in the order of the nodes: two parts for a node that is cut, one for a node that is not.
         """
-        lines = np.where(halved, line, np.iinfo(np.int32).max).astype(np.int32)
-        stays = bool(across.all()), not across.any()
-        orders, below = [], np.zeros(len(lines), np.int64)
-        for cells, same in zip((self.by_column, self.by_row), stays, strict=True):
-            if same:
+        compared_lines = np.where(is_cut, line, np.iinfo(np.int32).max).astype(np.int32)
+        unchanged = bool(by_columns.all()), not by_columns.any()
+        orders, below = [], np.zeros(len(compared_lines), np.int64)
+        for cells, keep_order in zip((self.by_column, self.by_row), unchanged, strict=True):
+            if keep_order:
                 orders.append(cells)
             else:
-                cut, below = self._partitioned(cells, across, lines)
-                orders.append(cut)
+                partitioned, below = self._partition(cells, by_columns, compared_lines)
+                orders.append(partitioned)
         ends = np.stack([self.start[:-1] + below, self.start[1:]], axis=1)
-        wanted = np.stack([halved, np.ones_like(halved)], axis=1)
-        return type(self)(by_column=orders[0], by_row=orders[1], start=np.concatenate([[0], ends[wanted]]))
+        is_node_end = np.stack([is_cut, np.ones_like(is_cut)], axis=1)
+        return type(self)(by_column=orders[0], by_row=orders[1], start=np.concatenate([[0], ends[is_node_end]]))
 
-    def kept(self, keep: Mask) -> Self:
-        """Return the cells of the nodes that a (n,) mask keeps."""
+    def filter_nodes(self, keep: Mask) -> Self:
+        """Return the nodes that a (n,) mask selects, with their cells."""
         if keep.all():
             return self
         sizes = np.diff(self.start)
-        here = np.repeat(keep, sizes)
+        cell_kept = np.repeat(keep, sizes)
         start = np.concatenate([[0], np.cumsum(sizes[keep])])
-        return type(self)(by_column=self.by_column.at(here), by_row=self.by_row.at(here), start=start)
+        return type(self)(by_column=self.by_column.select(cell_kept), by_row=self.by_row.select(cell_kept), start=start)
 
-    def _partitioned(self, cells: Cells, across: Mask, line: Places) -> tuple[Cells, Integers]:
-        """Return the cells of each node with those below its line first, else in the same order; and (n,) how many are below."""
+    def _partition(self, cells: Cells, by_columns: Mask, line: Places) -> tuple[Cells, Integers]:
+        """Return the cells in a stable partition of each node, those below its line first; and (n,) how many are below."""
         size = len(cells.column)
-        new = Cells(column=np.empty(size, np.int32), row=np.empty(size, np.int32), count=np.empty(size, np.int64))
+        partitioned = Cells(column=np.empty(size, np.int32), row=np.empty(size, np.int32), count=np.empty(size, np.int64))
         below = np.empty(len(line), np.int64)
         for nodes, part in self._batches():
             sizes = np.diff(self.start[nodes.start : nodes.stop + 1])
-            target, below[nodes] = _targets(cells.at(part), sizes, across[nodes], line[nodes])
-            new.column[part][target] = cells.column[part]
-            new.row[part][target] = cells.row[part]
-            new.count[part][target] = cells.count[part]
-        return new, below
+            target, below[nodes] = _partition_targets(cells.select(part), sizes, by_columns[nodes], line[nodes])
+            partitioned.column[part][target] = cells.column[part]
+            partitioned.row[part][target] = cells.row[part]
+            partitioned.count[part][target] = cells.count[part]
+        return partitioned, below
 
     def _batches(self) -> Iterator[tuple[slice, slice]]:
         """Yield slices of nodes and of their cells, a bounded number of cells at a time unless one node has more."""
@@ -129,22 +133,22 @@ class NodeCells:
             first = last
 
 
-def _targets(cells: Cells, sizes: Integers, across: Mask, line: Places) -> tuple[Integers, Integers]:
+def _partition_targets(cells: Cells, sizes: Integers, by_columns: Mask, line: Places) -> tuple[Integers, Integers]:
     """Return (k,) new index of each cell in a stable partition of every node by its line, and (n,) how many cells are below the line."""
-    if across.all():
-        beyond = cells.column >= np.repeat(line, sizes)
-    elif not across.any():
-        beyond = cells.row >= np.repeat(line, sizes)
+    if by_columns.all():
+        is_above = cells.column >= np.repeat(line, sizes)
+    elif not by_columns.any():
+        is_above = cells.row >= np.repeat(line, sizes)
     else:
-        beyond = np.where(np.repeat(across, sizes), cells.column, cells.row) >= np.repeat(line, sizes)
+        is_above = np.where(np.repeat(by_columns, sizes), cells.column, cells.row) >= np.repeat(line, sizes)
     start = np.concatenate([[0], np.cumsum(sizes)])
-    passed = np.zeros(len(beyond) + 1, np.int64)
-    np.cumsum(beyond, out=passed[1:])
-    above = np.diff(passed[start])
-    before = passed[start[:-1]]
-    moved = passed[:-1] + np.repeat(start[1:] - above - before, sizes)
-    stayed = np.arange(len(beyond)) - passed[:-1] + np.repeat(before, sizes)
-    return np.where(beyond, moved, stayed), sizes - above
+    above_before = np.zeros(len(is_above) + 1, np.int64)
+    np.cumsum(is_above, out=above_before[1:])
+    above_count = np.diff(above_before[start])
+    first_above = above_before[start[:-1]]
+    target_above = above_before[:-1] + np.repeat(start[1:] - above_count - first_above, sizes)
+    target_below = np.arange(len(is_above)) - above_before[:-1] + np.repeat(first_above, sizes)
+    return np.where(is_above, target_above, target_below), sizes - above_count
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -166,14 +170,19 @@ class CurveCells:
 
     @classmethod
     def of(cls, points: PointCounts) -> Self:
-        """Take all occupied cells of a lattice."""
+        """Return all occupied cells of a lattice."""
         position = morton(points.column.astype(np.int64), points.row.astype(np.int64))
         sort = np.argsort(position)
         below = np.concatenate([[0], np.cumsum(points.count[sort])])
         return cls(position=position[sort], below=below, order=points.domain.order)
 
     def records(self, node: Integers, depth: int) -> Integers:
-        """Return (n,) records in nodes of a quadtree, given by positions on the curve of 2**depth columns. Ascending ones are fastest."""
+        """Return (n,) records in quadtree nodes of one depth.
+
+        Args:
+            node: (n,) positions of the nodes on the curve of 2**depth columns; fastest if ascending.
+            depth: depth of the nodes.
+        """
         shift = 2 * (self.order - depth)
         begin, end = np.searchsorted(self.position, [node << shift, (node + 1) << shift])
         return np.asarray(self.below[end] - self.below[begin])
@@ -186,11 +195,11 @@ MOST_CELLS = 2**21
 class CornerCounts:
     """The number of records south-west of each crossing of lattice lines. PRIVATE.
 
-    The numbers are kept as a table if the table has at most `MOST_CELLS` entries. Otherwise crossings are counted when they are needed, in
-    time that grows like (occupied cells + crossings) x log(columns), and in memory that grows like occupied cells + crossings.
+    A table of all numbers is made if it has at most `MOST_CELLS` entries. Otherwise each request is counted, in time that grows like
+    (occupied cells + crossings) x log(columns), and in memory that grows like occupied cells + crossings.
 
     Attributes:
-        points: private.
+        points: the private counts.
         columns: (c,) ascending lattice lines.
         rows: (r,) ascending lattice lines.
     """
@@ -204,45 +213,44 @@ class CornerCounts:
         if (len(self.rows) + 1) * (len(self.columns) + 1) <= MOST_CELLS:
             return self.table[row, column]
         row, column = np.broadcast_arrays(row, column)
-        return self._counted(row.ravel(), column.ravel()).reshape(row.shape)
+        return self._count_south_west(row.ravel(), column.ravel()).reshape(row.shape)
 
     @cached_property
     def table(self) -> Integers:
-        """(r, c) the number at every crossing."""
-        i, j = (_passed(lines, cells) for lines, cells in ((self.columns, self.points.column), (self.rows, self.points.row)))
+        """(r, c) number of records south-west of every crossing."""
+        i, j = (_count_lines_passed(lines, cells) for lines, cells in ((self.columns, self.points.column), (self.rows, self.points.row)))
         shape = (len(self.rows) + 1, len(self.columns) + 1)
         cells = np.bincount(j * shape[1] + i, self.points.count, shape[0] * shape[1]).reshape(shape).astype(np.int64)
         return cells.cumsum(0).cumsum(1)[:-1, :-1]
 
-    def _counted(self, row: Integers, column: Integers) -> Integers:
+    def _count_south_west(self, row: Integers, column: Integers) -> Integers:
         """Count the records south-west of (m,) crossings, by a wavelet matrix.
 
-        Occupied cells begin in the order of their rows, so that the cells south of a line are the first ones. Then the cells are sorted by
-        one bit of their column after the other, the highest bit first; cells of the same bit keep their order. So the cells that agree
-        with a line's index in all bits so far, and lie south of the other line, remain a range. Wherever the line's bit is 1, the cells
-        of the range whose bit is 0 lie west of the line.
+        At first occupied cells are ordered by row, so that the cells south of a row line are a range. Then the cells are sorted stably by
+        the bits of their column, the highest bit first. After each bit, the cells south of the row line whose higher bits equal those of
+        the column line are still a range. If the next bit of the column line is 1, the cells of the range with bit 0 are west of the line.
         """
-        passed, weight = _passed(self.columns, self.points.column).astype(np.int32), self.points.count
+        passed, weight = _count_lines_passed(self.columns, self.points.column).astype(np.int32), self.points.count
         low, high = np.zeros(len(row), np.int64), np.searchsorted(self.points.row, self.rows)[row]
-        found, column = np.zeros(len(row), np.int64), column + 1
+        totals, column = np.zeros(len(row), np.int64), column + 1
         for bit in reversed(range((len(self.columns) + 1).bit_length())):
-            one = (passed >> bit & 1).astype(np.bool_)
-            zeros, sums = _before(~one), _before(np.where(one, 0, weight))
+            is_one = (passed >> bit & 1).astype(np.bool_)
+            zeros, sums = _running_sums(~is_one), _running_sums(np.where(is_one, 0, weight))
             east = (column >> bit & 1).astype(np.bool_)
-            found += np.where(east, sums[high] - sums[low], 0)
+            totals += np.where(east, sums[high] - sums[low], 0)
             low, high = (np.where(east, zeros[-1] + edge - zeros[edge], zeros[edge]) for edge in (low, high))
-            order = np.concatenate([np.flatnonzero(~one), np.flatnonzero(one)])
+            order = np.concatenate([np.flatnonzero(~is_one), np.flatnonzero(is_one)])
             passed, weight = passed[order], weight[order]
-        return found
+        return totals
 
 
-def _passed(lines: Lines, cells: NDArray[np.int32]) -> Integers:
-    """Return (k,) how many of the ascending lines are at most each cell's column (or row)."""
+def _count_lines_passed(lines: Lines, cells: NDArray[np.int32]) -> Integers:
+    """Return (k,) how many of the ascending lines are at or below each cell's column (or row)."""
     return np.minimum(intervals(lines, cells) + 1, len(lines))
 
 
-def _before(values: NDArray[np.bool_] | Integers) -> Integers:
-    """Return (n + 1,) sum of all values before each value, and before the end."""
+def _running_sums(values: NDArray[np.bool_] | Integers) -> Integers:
+    """Return (n + 1,) running sums: the sum of all values before each value, then the sum of all."""
     sums = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=sums[1:])
     return sums

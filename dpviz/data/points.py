@@ -27,7 +27,7 @@ class PointCounts:
     """Records per occupied lattice cell. PRIVATE: only a mechanism or a study may look inside.
 
     Attributes:
-        domain: the public frame.
+        domain: the public domain.
         column: (k,) lattice columns of the occupied cells, ordered by row, then column.
         row: (k,) lattice rows of the occupied cells, 0 in the south.
         count: (k,) records in each cell, at least 1.
@@ -39,8 +39,8 @@ class PointCounts:
         over: dropped records that the bound leaves out, or that are beyond the most that a cell holds (`most_per_cell`).
 
     Raises:
-        InputError: arrays that are not of one length, cells outside the lattice or out of order, counts under 1 or beyond
-            2**53 in all, an unknown unit, parts of `dropped` that do not add up to it.
+        InputError: the arrays differ in length, a cell is outside the lattice or out of order, a count is under 1, the counts add up to
+            more than 2**53, the unit is unknown, or outside, bad and over do not add up to dropped.
     """
 
     domain: Domain
@@ -58,7 +58,7 @@ class PointCounts:
         for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
             object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
         for name, least in (("contributions", 1), ("dropped", 0), ("outside", 0), ("bad", 0), ("over", 0)):
-            object.__setattr__(self, name, _whole(getattr(self, name), name, least))
+            object.__setattr__(self, name, _check_whole(getattr(self, name), name, least))
         if self.outside + self.bad + self.over not in (0, self.dropped):
             raise InputError("outside, bad and over must add up to dropped.")
         if self.unit not in ("record", "person"):
@@ -101,8 +101,8 @@ class PointCounts:
         Args:
             x: (n,) easting or longitude, in the domain's CRS.
             y: (n,) northing or latitude.
-            domain: the public frame; points outside it are dropped, points on its east and north edge kept.
-            count: (n,) records that each row stands for, whole and >= 0; 1 each if None.
+            domain: the public domain; points outside it are dropped, points on its east and north edge are kept.
+            count: (n,) records that each row stands for, whole and >= 0; if None, each row is one record.
             person: (n,) who a record belongs to; each person then keeps at most `contributions` of the records inside
                 the domain, chosen at random. Without it the protected unit is one record.
             contributions: m >= 1.
@@ -116,7 +116,7 @@ class PointCounts:
         x, y = coordinates(x, "x"), coordinates(y, "y")
         if x.shape != y.shape:
             raise InputError("x and y must have the same length.")
-        contributions = _whole(contributions, "contributions", 1)
+        contributions = _check_whole(contributions, "contributions", 1)
         check_bad_rows(bad_rows)
         weight = None if count is None else whole_counts(count, len(x), bad_rows)
         cells = cells_of(x, y, domain)
@@ -129,17 +129,17 @@ class PointCounts:
 
     @classmethod
     def from_cell_counts(cls, counted: CellCounts, domain: Domain, bound: Bound | None) -> PointCounts:
-        """Take the records per cell that an engine counted with this `bound`; without one the unit is a record."""
-        rest = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
+        """Make point counts of the records per cell that an engine counted with this `bound`; the unit is a record if there is none."""
+        left_out = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
         unit = {} if bound is None else {"contributions": bound.most, "unit": "person"}
-        return cls._from_cells(counted.cells, counted.counts, domain, dropped=sum(rest.values()), **rest, **unit)
+        return cls._from_cells(counted.cells, counted.counts, domain, dropped=sum(left_out.values()), **left_out, **unit)
 
     @classmethod
     def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain, **options: Any) -> PointCounts:
         """Count a GeoDataFrame's points, reprojected to the domain's CRS; `options` as for `from_xy`.
 
         Raises:
-            InputError: no geometry column, no CRS on a frame whose domain has one, or geometries that are not points.
+            InputError: there is no geometry column, no CRS although the domain has one, or a geometry that is not a point.
         """
         geometry, crs = guard("The frame must be a GeoDataFrame with a geometry column.", lambda: (frame.geometry, frame.crs))
         if domain.crs is not None:
@@ -156,11 +156,11 @@ class PointCounts:
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *, domain: Domain | None = None) -> PointCounts:
-        """Take a dense frequency matrix.
+        """Make point counts of a dense frequency matrix.
 
         Args:
             matrix: (side, side) whole counts, [row, column], row 0 in the south; side a power of two, at least 2.
-            domain: a domain of the same side; if None, bounds (0, 0, side, side) on a plain plane.
+            domain: a domain of the same side; if None, the domain has bounds (0, 0, side, side) and no CRS.
 
         Raises:
             InputError: the matrix is not square, its side is no power of two, or a count is negative or not whole.
@@ -179,25 +179,25 @@ class PointCounts:
         return cls._from_cells(occupied, counts[occupied], domain)
 
     @classmethod
-    def _from_cells(cls, occupied: Integers, counts: Integers, domain: Domain, **rest: Any) -> PointCounts:
+    def _from_cells(cls, occupied: Integers, counts: Integers, domain: Domain, **options: Any) -> PointCounts:
         row, column = (occupied >> domain.order).astype(np.int32), (occupied & (domain.side - 1)).astype(np.int32)
-        for own in (column, row, counts):
-            own.flags.writeable = False  # the constructor takes read-only arrays without a copy
-        return cls(domain=domain, column=column, row=row, count=counts, **rest)
+        for array in (column, row, counts):
+            array.flags.writeable = False  # the constructor takes read-only arrays without a copy
+        return cls(domain=domain, column=column, row=row, count=counts, **options)
 
     def blocks(self, zoom: int) -> Integers:
         """Return (2**zoom, 2**zoom) true counts of equal blocks of the domain, [row, column], row 0 in the south."""
         shift, side = self.domain.order - zoom, 1 << zoom
         block = (self.row >> shift).astype(np.int64) * side + (self.column >> shift)
-        return _sums(block, self.count, side * side).reshape(side, side)
+        return _sum_blocks(block, self.count, side * side).reshape(side, side)
 
 
-def _sums(block: Integers, counts: Integers, size: int) -> Integers:
+def _sum_blocks(block: Integers, counts: Integers, size: int) -> Integers:
     """Return (size,) exact integer sums of the counts in each block; float64 holds every total up to 2**53."""
     return np.bincount(block, weights=counts, minlength=size).astype(np.int64)
 
 
-def _whole(value: object, name: str, least: int) -> int:
+def _check_whole(value: object, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{name} must be a whole number, at least {least}.")
     return int(value)

@@ -85,7 +85,7 @@ def file_fingerprints(paths: Sequence[Path], watch: Progress = _UNWATCHED) -> tu
         nonlocal finished
         with lock:
             finished += size
-            watch.at(finished / total)
+            watch.report(finished / total)
 
     with ThreadPoolExecutor(_READERS) as readers:
         try:

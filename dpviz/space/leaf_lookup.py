@@ -326,7 +326,7 @@ class LeafLookup:
         lists = _make_lists(fill_cells(leaves, pairs, lattice), pairs, lattice)
         return cls(leaves=leaves, crs=CRS(shapes.crs), lattice=lattice, **lists)
 
-    def places(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
+    def find(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
         """Find the leaf of each pair of coordinates. Apart from the result, the memory used does not grow with n.
 
         Args:

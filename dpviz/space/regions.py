@@ -384,7 +384,7 @@ def _check_crs(crs: CRS | None) -> None:
         raise DomainError("The geometry has no CRS; set it with set_crs(...), it is never guessed.")
     if not is_horizontal(crs):
         raise DomainError(
-            "The geometry's CRS has no place on a map (heights only, or geocentric); reproject it to EPSG:4326, for instance."
+            "The geometry's CRS has no positions on a map (heights only, or geocentric); reproject it to EPSG:4326, for instance."
         )
 
 

@@ -34,7 +34,7 @@ def test_a_count_says_how_far_it_is_and_keeps_what_it_found():
     here, on = Event(), Event()
 
     def work(watch):
-        watch.at(0.25)
+        watch.report(0.25)
         here.set()
         on.wait(30)
         return FOUND

@@ -139,7 +139,7 @@ def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, m
 
     def slow(found, asked_for, watch):
         asked.append(watch)
-        watch.at(0.25)
+        watch.report(0.25)
         assert watch.cancel.wait(60)
         raise cancellation()
 

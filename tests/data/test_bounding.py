@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.bounding import People, bound_of, bound_records, people
+from dpviz.data.bounding import People, bound_of, bound_records, find_people
 from dpviz.data.counting.files import read_points
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
@@ -167,8 +167,8 @@ def test_hidden_people_are_missing():
 
 
 def test_nobody_is_named_in_a_repr():
-    assert "zq17" not in repr(people(["zq17"]))
-    assert people(people(["a"])).distinct == ["a"]
+    assert "zq17" not in repr(find_people(["zq17"]))
+    assert find_people(find_people(["a"])).distinct == ["a"]
     nobody = People(codes=np.zeros(0, np.int64), distinct=[])
     held = bound_records(nobody, np.zeros(0, np.int64), np.zeros(0, np.int64), bound_of(1, b"k"))
     assert held.records.tolist() == []

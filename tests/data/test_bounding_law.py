@@ -16,11 +16,11 @@ from dpviz.data.bounding import (
     bound_of,
     bound_records,
     canonical_text,
-    people,
+    choose_records,
+    find_people,
     person_hashes,
     priorities,
     priorities_of_hashes,
-    records_kept,
     refuse_unenforced,
 )
 from dpviz.errors import InputError
@@ -47,7 +47,7 @@ def slow(rows, bound):
 
 def fast(rows, bound):
     person, place, weight = ([row[part] for row in rows] for part in range(3))
-    held = bound_records(people(person), np.array(place, np.int64), np.array(weight, np.int64), bound)
+    held = bound_records(find_people(person), np.array(place, np.int64), np.array(weight, np.int64), bound)
     found = {(held.texts[code], int(spot)): int(n) for code, spot, n in zip(held.codes, held.cells, held.records, strict=True)}
     assert len(found) == len(held.records)
     return found
@@ -144,7 +144,7 @@ def test_wrong_rules_are_not_even():
 
 def test_the_whole_bound_is_even_over_keys():
     """As `test_the_choice_is_even_over_keys`, through the sort and not by the priorities alone."""
-    owners, runs, seen = people(["b", *"aaaaa"]), 4000, Counter()
+    owners, runs, seen = find_people(["b", *"aaaaa"]), 4000, Counter()
     for run in range(runs):
         held = bound_records(owners, np.array([9, 0, 1, 2, 3, 4]), np.ones(6, np.int64), bound_of(2, run.to_bytes(3, "big")))
         assert held.cells.tolist().count(9) == 1
@@ -153,7 +153,7 @@ def test_the_whole_bound_is_even_over_keys():
 
 
 def test_the_choices_of_two_people_do_not_hang_together():
-    owners, runs, seen = people(list("aabb")), 4000, np.zeros((2, 2))
+    owners, runs, seen = find_people(list("aabb")), 4000, np.zeros((2, 2))
     for run in range(runs):
         held = bound_records(owners, np.array([0, 1, 0, 1]), np.ones(4, np.int64), bound_of(1, run.to_bytes(3, "big")))
         seen[tuple(held.cells[np.argsort(held.codes)])] += 1
@@ -178,7 +178,7 @@ def test_holdings_may_come_in_any_order():
     held = Holdings(codes=codes, texts=[f"p{code}" for code in range(30)], cells=places, records=rng.integers(1, 5, len(codes)))
     order = rng.permutation(len(codes))
     mixed = Holdings(codes=codes[order], texts=held.texts, cells=places[order], records=held.records[order])
-    np.testing.assert_array_equal(records_kept(mixed, bound_of(6, b"k")), records_kept(held, bound_of(6, b"k"))[order])
+    np.testing.assert_array_equal(choose_records(mixed, bound_of(6, b"k")), choose_records(held, bound_of(6, b"k"))[order])
 
 
 def test_places_too_many_for_one_word_are_counted_all_the_same():

@@ -83,9 +83,9 @@ def test_kept_nodes_keep_their_cells_and_their_order(matrix, cuts, keep):
         found = found.cut(np.array(across), np.array(line), np.array(halved))
         slow = slow_cut(slow, across, line, halved)
     chosen = np.array((keep * 8)[: len(slow)])
-    assert_same(found.kept(chosen), [cells for cells, stays in zip(slow, chosen, strict=True) if stays])
-    assert_same(found.kept(np.zeros(len(slow), np.bool_)), [])
-    assert found.kept(np.ones(len(slow), np.bool_)) is found
+    assert_same(found.filter_nodes(chosen), [cells for cells, stays in zip(slow, chosen, strict=True) if stays])
+    assert_same(found.filter_nodes(np.zeros(len(slow), np.bool_)), [])
+    assert found.filter_nodes(np.ones(len(slow), np.bool_)) is found
 
 
 @several

@@ -329,7 +329,7 @@ class TestInterruptions:
     def test_exceptions_of_the_work_are_raised(self):
         with pytest.raises(InputError, match="as it is"):
             console.run_with_bar("counting", lambda _: raising(InputError("as it is")))
-        assert console.run_with_bar("counting", lambda watch: watch.at(0.5)) is None
+        assert console.run_with_bar("counting", lambda watch: watch.report(0.5)) is None
 
     @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
     @pytest.mark.parametrize("engine", [pytest.param("numpy", marks=pytest.mark.slow), "duckdb"])

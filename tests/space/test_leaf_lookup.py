@@ -75,7 +75,7 @@ def probes(lookup, seed, number=200):
 
 def agrees(lookup, seed):
     x, y = probes(lookup, seed)
-    np.testing.assert_array_equal(lookup.places(x, y), joined(lookup.leaves, x, y))
+    np.testing.assert_array_equal(lookup.find(x, y), joined(lookup.leaves, x, y))
 
 
 def covers_its_borders(lookup, x, y):
@@ -131,7 +131,7 @@ def test_the_comparison_notices_borders_that_are_marked_too_thinly(monkeypatch):
     monkeypatch.setattr(leaf_lattice, "PADDING", -0.01)
     faulty = lookup_of(cells, 5)
     x, y = probes(faulty, 1, 20_000)
-    assert (faulty.places(x, y) != joined(cells, x, y)).any()
+    assert (faulty.find(x, y) != joined(cells, x, y)).any()
 
 
 def test_borders_marked_without_padding_would_be_missed_by_rounding_alone(monkeypatch):
@@ -149,14 +149,14 @@ def test_borders_marked_without_padding_would_be_missed_by_rounding_alone(monkey
 def test_a_common_border_belongs_to_the_smallest_place():
     lookup = lookup_of(SQUARES)
     x, y = [1, 1, 0.5, 1.5, 2, 2, 0, 2.1, 1], [0.5, 1, 1, 1, 1, 2, 0, 1, -1e-300]
-    assert lookup.places(x, y).tolist() == [0, 0, 0, 1, 1, 2, 0, OUTSIDE, OUTSIDE]
+    assert lookup.find(x, y).tolist() == [0, 0, 0, 1, 1, 2, 0, OUTSIDE, OUTSIDE]
 
 
 def test_the_smallest_place_has_what_several_cover():
     whole, part = shapely.box(0, 0, 10, 10), shapely.box(3, 3, 4, 4)
-    assert lookup_of([whole, part, whole]).places([3.5, 3, 9], [3.5, 3, 9]).tolist() == [0, 0, 0]
+    assert lookup_of([whole, part, whole]).find([3.5, 3, 9], [3.5, 3, 9]).tolist() == [0, 0, 0]
     lookup = lookup_of([part, whole, whole])
-    assert lookup.places([3.5, 3, 9], [3.5, 3, 9]).tolist() == [0, 0, 1]
+    assert lookup.find([3.5, 3, 9], [3.5, 3, 9]).tolist() == [0, 0, 1]
     agrees(lookup, 1)
 
 
@@ -168,7 +168,7 @@ def test_leaves_smaller_than_a_cell_are_found(order):
     for polygons in ([sliver, dot, rest], [rest, dot, sliver]):
         lookup = lookup_of(polygons, order)
         inside = [(5, 5), (7 + 5e-7, 7 + 5e-7), (1, 1)]
-        assert lookup.places(*zip(*inside, strict=True)).tolist() == [
+        assert lookup.find(*zip(*inside, strict=True)).tolist() == [
             next(i for i, p in enumerate(polygons) if p is q) for q in (sliver, dot, rest)
         ]
         agrees(lookup, 2)
@@ -178,7 +178,7 @@ def test_holes_and_parts_are_distinguished():
     ring = shapely.box(0, 0, 10, 10).difference(shapely.box(2, 2, 8, 8))
     island = shapely.MultiPolygon([shapely.box(4, 4, 5, 5), shapely.box(20, 4, 21, 5)])
     lookup = lookup_of([ring, island])
-    assert lookup.places([1, 3, 4.5, 20.5, 15, 2], [1, 3, 4.5, 4.5, 4.5, 5]).tolist() == [0, OUTSIDE, 1, 1, OUTSIDE, 0]
+    assert lookup.find([1, 3, 4.5, 20.5, 15, 2], [1, 3, 4.5, 4.5, 4.5, 5]).tolist() == [0, OUTSIDE, 1, 1, OUTSIDE, 0]
     agrees(lookup, 4)
 
 
@@ -191,25 +191,25 @@ def test_one_leaf_is_enough(shape, order):
 def test_what_is_nowhere_is_bad():
     nowhere = [np.nan, np.inf, -np.inf, 0.5, 0.5, np.nan, 0.5]
     other = [0.5, 0.5, 0.5, np.nan, np.inf, np.nan, 0.5]
-    assert lookup_of(SQUARES).places(nowhere, other).tolist() == [BAD] * 6 + [0]
-    assert lookup_of(SQUARES).places([None, 0.5], [0.5, 0.5]).tolist() == [BAD, 0]
-    assert lookup_of(SQUARES).places(np.ma.array([0.5, 0.5], mask=[True, False]), [0.5, 0.5]).tolist() == [BAD, 0]
+    assert lookup_of(SQUARES).find(nowhere, other).tolist() == [BAD] * 6 + [0]
+    assert lookup_of(SQUARES).find([None, 0.5], [0.5, 0.5]).tolist() == [BAD, 0]
+    assert lookup_of(SQUARES).find(np.ma.array([0.5, 0.5], mask=[True, False]), [0.5, 0.5]).tolist() == [BAD, 0]
 
 
 def test_coordinates_beyond_all_numbers_are_outside():
     far = [1.7e308, -1.7e308, 0.5, 0.5]
     lookup = lookup_of([shapely.box(-1e300, -1e300, 1e300, 1e300)])
-    assert lookup.places(far, far[::-1]).tolist() == [OUTSIDE, OUTSIDE, OUTSIDE, OUTSIDE]
+    assert lookup.find(far, far[::-1]).tolist() == [OUTSIDE, OUTSIDE, OUTSIDE, OUTSIDE]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.uint64, object, np.float64])
 def test_numbers_of_every_dtype_are_read(dtype):
-    assert lookup_of([shapely.box(-1, -1, 3, 3)]).places(np.array([1, 2, 7], dtype), np.array([1, 3, 0], dtype)).tolist() == [0, 0, OUTSIDE]
+    assert lookup_of([shapely.box(-1, -1, 3, 3)]).find(np.array([1, 2, 7], dtype), np.array([1, 3, 0], dtype)).tolist() == [0, 0, OUTSIDE]
 
 
 def test_no_points_have_no_places():
-    assert lookup_of(SQUARES).places([], []).tolist() == []
-    assert lookup_of(SQUARES).places([], []).dtype == np.int64
+    assert lookup_of(SQUARES).find([], []).tolist() == []
+    assert lookup_of(SQUARES).find([], []).dtype == np.int64
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_no_points_have_no_places():
 )
 def test_columns_that_are_no_coordinates_are_refused(x, y, says):
     with pytest.raises(InputError, match=says) as caught:
-        lookup_of(SQUARES).places(x, y)
+        lookup_of(SQUARES).find(x, y)
     assert "zq" not in str(caught.value)
     assert caught.value.__cause__ is None
 
@@ -252,7 +252,7 @@ def test_a_span_that_floats_cannot_cut_is_refused(shape):
 def test_polygons_that_cross_themselves_count_as_regions_repairs_them():
     bow = shapely.from_wkt("POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))")
     lookup = lookup_of([bow, shapely.box(5, 0, 6, 1)])
-    assert lookup.places([0.1, 1, 1.9, 1], [1, 1, 1, 0.5]).tolist() == [0, 0, 0, OUTSIDE]
+    assert lookup.find([0.1, 1, 1.9, 1], [1, 1, 1, 0.5]).tolist() == [0, 0, 0, OUTSIDE]
     agrees(lookup, 6)
 
 
@@ -262,7 +262,7 @@ def test_a_pickled_lookup_answers_the_same_and_is_small():
     packed = pickle.dumps(lookup)
     again = pickle.loads(packed)  # noqa: S301
     x, y = probes(lookup, 7, 2000)
-    assert np.array_equal(again.places(x, y), lookup.places(x, y))
+    assert np.array_equal(again.find(x, y), lookup.find(x, y))
     assert np.array_equal(again.table, lookup.table)
     assert (again.crs, again.lattice) == (lookup.crs, lookup.lattice)
     assert len(packed) < lookup.table.nbytes / 2
@@ -282,7 +282,7 @@ def test_threads_get_the_same_answers():
     lookup = pickle.loads(pickle.dumps(lookup_of(SQUARES)))  # noqa: S301
     x, y = np.random.default_rng(2).uniform(-0.5, 2.5, (2, 20_000))
     with ThreadPoolExecutor(4) as threads:
-        answers = list(threads.map(lambda _: lookup.places(x, y), range(8)))
+        answers = list(threads.map(lambda _: lookup.find(x, y), range(8)))
     assert all(np.array_equal(answer, joined(lookup.leaves, x, y)) for answer in answers)
 
 
@@ -297,7 +297,7 @@ def test_chunks_do_not_show(monkeypatch):
     other = lookup_of(cells)
     assert np.array_equal(other.table, lookup.table)
     assert np.array_equal(other.candidates, lookup.candidates)
-    assert np.array_equal(other.places(x, y), lookup.places(x, y))
+    assert np.array_equal(other.find(x, y), lookup.find(x, y))
 
 
 def test_the_table_stays_within_its_bound():
@@ -327,7 +327,7 @@ def test_300_000_points_get_the_counties_of_sjoin(counties):
     x, y = around(counties, 250_000)
     edge_x, edge_y = on_borders(lookup.leaves, np.random.default_rng(2), 50_000)
     x, y = np.concatenate([x, edge_x]), np.concatenate([y, edge_y])
-    np.testing.assert_array_equal(lookup.places(x, y), joined(lookup.leaves, x, y))
+    np.testing.assert_array_equal(lookup.find(x, y), joined(lookup.leaves, x, y))
     assert covers_its_borders(lookup, edge_x, edge_y)
 
 
@@ -344,7 +344,7 @@ def test_ten_million_points_take_a_tenth_of_sjoin(counties):
     rounds = []
     for _ in range(3):
         lookup, building = seconds(lambda: LeafLookup.from_regions(counties))
-        places, asking = seconds(lambda lookup=lookup: lookup.places(x, y))
+        places, asking = seconds(lambda lookup=lookup: lookup.find(x, y))
         rounds.append((building + asking, building, asking))
     ours, building, asking = min(rounds)
     points = gpd.GeoDataFrame(geometry=gpd.points_from_xy(x, y, crs=lookup.crs))

@@ -115,7 +115,9 @@ def test_shapes_that_make_no_sense_are_refused(case):
     assert words in refusal(lambda: regions_with(geometry))
 
 
-@pytest.mark.parametrize(("crs", "words"), [(None, "no CRS"), ("EPSG:5703", "no place on a map"), ("EPSG:4978", "no place on a map")])
+@pytest.mark.parametrize(
+    ("crs", "words"), [(None, "no CRS"), ("EPSG:5703", "no positions on a map"), ("EPSG:4978", "no positions on a map")]
+)
 def test_geometry_needs_the_crs_of_a_map(crs, words):
     assert words in refusal(lambda: regions_with(squares(4), crs))
 

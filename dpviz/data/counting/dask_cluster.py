@@ -1,4 +1,4 @@
-"""The cluster of a Dask job, and the wait for its results. Workers are processes of this machine, or those of a scheduler at an address."""
+"""Connect to the Dask workers that count, and wait for their results. The workers run on this machine, or belong to a running scheduler."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10
 START_SECONDS = 60
 _END_SECONDS = 20
-_KEEP_MEMORY = {  # freed arrays are used again: asking the system for fresh pages costs more than counting
+_WORKER_ENVIRONMENT = {  # freed memory is kept for later arrays: asking the system for new pages takes longer than counting
     "MALLOC_TRIM_THRESHOLD_": 2**30,
     "MALLOC_MMAP_THRESHOLD_": 2**25,
     **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1),
 }
 NOT_STARTED = (
     "Dask's workers could not be started on this machine: is there memory for them, and room in the folder for temporary files?"
-    " Take fewer workers, or another engine."
+    " Choose fewer workers, or another engine."
 )
 
 
@@ -51,8 +51,8 @@ class DaskCluster:
     """The workers that count.
 
     Attributes:
-        scheduler: a scheduler that runs already; None for workers of this machine.
-        workers: number of processes of this machine, of one thread each; the number of its processors if None.
+        scheduler: a running scheduler; None for workers of this machine.
+        workers: number of worker processes of this machine, one thread each; the number of its processors if None.
 
     Raises:
         InputError: the number of workers is under 1, or is given beside a scheduler.
@@ -67,12 +67,12 @@ class DaskCluster:
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
             raise InputError("workers must be a whole number, at least 1.")
         if self.scheduler is not None:
-            raise InputError("workers are those that the cluster at the address has: leave the number out.")
+            raise InputError("The cluster at the address has its own number of workers: leave workers out.")
 
 
 @contextmanager
 def connect(cluster: DaskCluster) -> Iterator[Client]:
-    """Open a client of the cluster. Afterwards close the client, and end the workers of this machine that were started for it.
+    """Open a client of the cluster. At the end the client is closed, and workers that were started on this machine end.
 
     Raises:
         InputError: the cluster does not start, or does not answer within CONNECT_SECONDS.
@@ -82,7 +82,7 @@ def connect(cluster: DaskCluster) -> Iterator[Client]:
             with _client(cluster.scheduler.address, None) as client:
                 yield client
         else:
-            with _own_cluster(cluster.workers or os.cpu_count() or 1) as (address, security), _client(address, security) as client:
+            with _start_workers(cluster.workers or os.cpu_count() or 1) as (address, security), _client(address, security) as client:
                 yield client
 
 
@@ -104,20 +104,20 @@ def _client(address: str, security: Security | None) -> Iterator[Client]:
 
 
 @contextmanager
-def _own_cluster(workers: int) -> Iterator[tuple[str, Security]]:
-    """Start a process that starts workers, and yield their address and credentials. The workers end with this process, however it ends.
+def _start_workers(workers: int) -> Iterator[tuple[str, Security]]:
+    """Start a process that starts workers, and yield their address and credentials. The workers end when this process ends or dies.
 
-    The process between this one and the workers keeps the caller's main module, log and signals away from the workers.
+    The process in between shields the workers from the caller's main module, log and signals.
     """
     with private_folder() as folder:
         process = _start_process(folder, workers)
         try:
-            facts = _first_line(process)
-            if facts is None:
+            address_and_security = _read_first_line(process)
+            if address_and_security is None:
                 raise InputError(NOT_STARTED)
-            yield facts["address"], Security(require_encryption=True, **facts["security"])  # type: ignore[no-untyped-call]
+            yield address_and_security["address"], Security(require_encryption=True, **address_and_security["security"])  # type: ignore[no-untyped-call]
         finally:
-            _end(process)
+            _end_process(process)
 
 
 def _start_process(folder: Path, workers: int) -> subprocess.Popen[str]:
@@ -135,20 +135,20 @@ def _start_process(folder: Path, workers: int) -> subprocess.Popen[str]:
     raise InputError(NOT_STARTED)
 
 
-def _first_line(process: subprocess.Popen[str]) -> dict[str, Any] | None:
-    """Read the line that the process prints once its workers run; None if the process ended, or took more than START_SECONDS."""
+def _read_first_line(process: subprocess.Popen[str]) -> dict[str, Any] | None:
+    """Read the address and credentials that the process prints once its workers run; None if it ends, or needs more than START_SECONDS."""
     assert process.stdout is not None  # noqa: S101  (for the type checker: it is a pipe)
-    late = threading.Timer(START_SECONDS, process.kill)
-    late.start()
+    timer = threading.Timer(START_SECONDS, process.kill)
+    timer.start()
     try:
         line = process.stdout.readline()
     finally:
-        late.cancel()
-    facts: dict[str, Any] | None = json.loads(line) if line.endswith("\n") else None
-    return facts
+        timer.cancel()
+    address_and_security: dict[str, Any] | None = json.loads(line) if line.endswith("\n") else None
+    return address_and_security
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _end_process(process: subprocess.Popen[str]) -> None:
     assert process.stdin is not None  # noqa: S101
     assert process.stdout is not None  # noqa: S101
     with suppress(OSError):
@@ -167,11 +167,11 @@ def _serve(folder: str, workers: int) -> None:
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
         "distributed.worker.profile.enabled": False,
-        "distributed.nanny.pre-spawn-environ": _KEEP_MEMORY,
+        "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
         "distributed.comm.timeouts.connect": START_SECONDS,  # on a busy machine a killed worker may take long to restart
     }
     with dask.config.set(quiet):
-        security = _credentials()
+        security = _make_credentials()
         cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=workers,
             threads_per_worker=1,
@@ -183,52 +183,52 @@ def _serve(folder: str, workers: int) -> None:
             security=security,
         )
         with cluster:
-            sys.stdout.write(json.dumps({"address": cluster.scheduler_address, "security": _shown(security)}) + "\n")
+            sys.stdout.write(json.dumps({"address": cluster.scheduler_address, "security": _credentials_json(security)}) + "\n")
             sys.stdout.flush()
             sys.stdin.read()
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _credentials() -> Security:
-    """Make fresh certificates. Workers run any code that they are sent, so no other process of this machine may connect to them."""
+def _make_credentials() -> Security:
+    """Make fresh certificates, so that no other process of this machine can connect to the workers, which run any code they receive."""
     return Security.temporary()  # type: ignore[no-untyped-call,no-any-return]
 
 
-def _shown(security: Security) -> dict[str, str]:
+def _credentials_json(security: Security) -> dict[str, str]:
     return {name: str(getattr(security, name)) for name in ("tls_ca_file", "tls_client_key", "tls_client_cert")}
 
 
 SILENT_SECONDS = 60
-_LOOK_SECONDS = 0.05
-_BEAT_SECONDS = 2.0
+_POLL_SECONDS = 0.05
+_PULSE_SECONDS = 2.0
 LOST = "The connection to the Dask scheduler was lost, and nothing was kept: check the cluster, then count again."
 NO_WORKERS = f"The Dask cluster has had no worker for {SILENT_SECONDS} seconds: start workers, then count again."
-_DIED = "Workers of the Dask cluster ended over one part of the data, several times: give each of them more memory."
-_NO_DISK = "A Dask worker has no room left on its disk for intermediate data: free some, or give the workers another folder."
-NO_MEMORY = "A Dask worker has too little memory for its part of the data: give each worker more, or start fewer of them."
+_DIED = "Several workers of the Dask cluster ended while they counted the same part of the data: give each worker more memory."
+_NO_DISK = "A Dask worker has no room left on its disk for intermediate data: free space, or give the workers another folder."
+NO_MEMORY = "A Dask worker has too little memory for its part of the data: give each worker more, or start fewer workers."
 _NO_DPVIZ = "A Dask worker has no dpviz: install the version that is installed here, with its extra 'scale', on every worker."
 _OTHER_DPVIZ = "A Dask worker has another version of dpviz: install the one that is installed here on every worker."
 FAILED = "A Dask worker failed at its part of the data. Are Dask, pandas, pyarrow and dpviz of one version everywhere?"
 
 
-def check_workers(client: Client, watch: Progress) -> int:
-    """Wait for a worker, check that all have the same code as this process, and return how many threads they have.
+def check_workers(client: Client, progress: Progress) -> int:
+    """Wait for a worker, check that all workers have the code of this process, and return how many threads they have in all.
 
     Raises:
-        InputError: no worker came within SILENT_SECONDS, or a worker has no dpviz or another version of it.
+        InputError: there is no worker within SILENT_SECONDS, or a worker has no dpviz or another version of it.
         DpvizError: the count was cancelled.
     """
     end = time.monotonic() + SILENT_SECONDS
-    while not (threads := _answer_of(client, _threads(client))):
-        watch.at(0.0)
+    while not (threads := _await_answer(client, _count_threads(client))):
+        progress.report(0.0)
         if time.monotonic() > end:
             raise InputError(NO_WORKERS)
-        time.sleep(_LOOK_SECONDS)
-    there = _answer_of(client, _everywhere(client, find_spec, "dpviz"))
-    if not all(there.values()):
+        time.sleep(_POLL_SECONDS)
+    installed = _await_answer(client, _run_on_workers(client, find_spec, "dpviz"))
+    if not all(installed.values()):
         raise InputError(_NO_DPVIZ)
-    code, own = _answer_of(client, _everywhere(client, code_digest)), _own_digest()
-    if any(digest != own for digest in code.values()):
+    code, own_digest = _await_answer(client, _run_on_workers(client, code_digest)), _own_digest()
+    if any(digest != own_digest for digest in code.values()):
         raise InputError(_OTHER_DPVIZ)
     return sum(threads.values())
 
@@ -243,24 +243,24 @@ def code_digest() -> str:
 _own_digest = code_digest  # workers look up `code_digest` by its name; a test can change this one alone
 
 
-def _answer_of(client: Client, question: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
-    """Return the result of a coroutine on the client's loop.
+def _await_answer(client: Client, coroutine: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """Run a coroutine on the client's event loop, and wait for its result.
 
     Raises:
         InputError: the coroutine fails, or has no result within SILENT_SECONDS.
     """
-    answer = _start(client, question)
+    answer = _start_coroutine(client, coroutine)
     with suppress(Exception):
-        found: dict[str, Any] = answer.result(SILENT_SECONDS)
-        return found
+        result: dict[str, Any] = answer.result(SILENT_SECONDS)
+        return result
     answer.cancel()
     raise InputError(LOST)
 
 
-def _start(client: Client, question: Coroutine[Any, Any, Any]) -> ThreadFuture[Any]:
-    """Start a coroutine on the client's loop, which runs in a thread of its own."""
+def _start_coroutine(client: Client, coroutine: Coroutine[Any, Any, Any]) -> ThreadFuture[Any]:
+    """Start a coroutine on the client's event loop, which runs in another thread."""
     loop: Any = client.loop
-    return asyncio.run_coroutine_threadsafe(question, loop.asyncio_loop)
+    return asyncio.run_coroutine_threadsafe(coroutine, loop.asyncio_loop)
 
 
 def _scheduler(client: Client) -> Any:
@@ -268,51 +268,51 @@ def _scheduler(client: Client) -> Any:
     return client.scheduler
 
 
-async def _everywhere(client: Client, question: Callable[..., Any], *given: Any) -> dict[str, Any]:
-    """Return the result of a function on each worker, None where the function failed."""
-    found = await client.run(question, *given, on_error="return")
-    return {worker: None if isinstance(answer, BaseException) else answer for worker, answer in found.items()}
+async def _run_on_workers(client: Client, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """Run a function on every worker. Return its result by the worker's address, None where it failed."""
+    answers = await client.run(function, *arguments, on_error="return")
+    return {worker: None if isinstance(answer, BaseException) else answer for worker, answer in answers.items()}
 
 
-def result_of(client: Client, work: Future[Any], watch: Progress, share: float = 1.0) -> Any:
+def wait_for_result(client: Client, future: Future[Any], progress: Progress, share: float = 1.0) -> Any:
     """Wait for the result of a future.
 
     Args:
         client: a client of the cluster.
-        work: the future.
-        watch: reports progress, and can cancel.
-        share: the part of the whole job that this work is.
+        future: what the workers compute.
+        progress: reports progress, and can cancel.
+        share: the share of this future in the whole job, from 0 to 1.
 
     Raises:
-        InputError: the work failed; the connection to the scheduler broke; the scheduler was silent, or had no worker, for
+        InputError: the workers failed; the connection to the scheduler broke; or the scheduler did not answer, or had no worker, for
             SILENT_SECONDS.
         DpvizError: the count was cancelled.
     """
     pulse = _Pulse(client)
     try:
-        with _bar(client, work) as bar:
-            while work.status == "pending":
+        with _open_bar(client, future) as bar:
+            while future.status == "pending":
                 pulse.check()
-                watch.at(share * bar.done)
-                time.sleep(_LOOK_SECONDS)
-        return _outcome(client, work)
+                progress.report(share * bar.done)
+                time.sleep(_POLL_SECONDS)
+        return _get_result(client, future)
     finally:
         pulse.stop()
         with suppress(Exception):
-            work.release()  # type: ignore[no-untyped-call]
+            future.release()  # type: ignore[no-untyped-call]
 
 
-def _outcome(client: Client, work: Future[Any]) -> Any:
+def _get_result(client: Client, future: Future[Any]) -> Any:
     error: BaseException | None = None
-    if work.status in ("finished", "error"):
+    if future.status in ("finished", "error"):
         try:
-            return work.result(timeout=SILENT_SECONDS)
-        except Exception as found:  # noqa: BLE001  (errors of workers have no common root; their texts could quote an entry)
-            error = found
-    raise InputError(_reason(client, error))
+            return future.result(timeout=SILENT_SECONDS)
+        except Exception as failure:  # noqa: BLE001  (errors of workers have no common root; their texts could quote an entry)
+            error = failure
+    raise InputError(_failure_text(client, error))
 
 
-def _reason(client: Client, error: BaseException | None) -> str:
+def _failure_text(client: Client, error: BaseException | None) -> str:
     if client.status != "running" or error is None or type(error).__name__.endswith("CancelledError"):
         return LOST
     if isinstance(error, KilledWorker):
@@ -323,7 +323,7 @@ def _reason(client: Client, error: BaseException | None) -> str:
 
 
 class _Bar(ProgressBar):
-    """Dask's progress bar, which draws nothing and keeps in `done` the share of all tasks that are done, from 0 to 1."""
+    """Dask's progress bar without a picture: `done` is the share of all tasks that are done, from 0 to 1."""
 
     done = 0.0
 
@@ -332,16 +332,16 @@ class _Bar(ProgressBar):
 
 
 @contextmanager
-def _bar(client: Client, work: Future[Any]) -> Iterator[_Bar]:
-    bar = _Bar([work], scheduler=_scheduler(client).address)  # type: ignore[no-untyped-call]
-    listening = _start(client, _quiet(bar))
+def _open_bar(client: Client, future: Future[Any]) -> Iterator[_Bar]:
+    bar = _Bar([future], scheduler=_scheduler(client).address)  # type: ignore[no-untyped-call]
+    listening = _start_coroutine(client, _listen(bar))
     try:
         yield bar
     finally:
         listening.cancel()
 
 
-async def _quiet(bar: _Bar) -> None:
+async def _listen(bar: _Bar) -> None:
     try:
         with suppress(Exception):
             await bar.listen()  # type: ignore[no-untyped-call]
@@ -351,15 +351,15 @@ async def _quiet(bar: _Bar) -> None:
 
 
 class _Pulse:
-    """A question to the scheduler every few seconds: how many threads its workers have."""
+    """Asks the scheduler every few seconds how many threads its workers have, to notice when it or all workers are lost."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._request: ThreadFuture[Any] | None = None
-        self._heard = self._staffed = self._sent = time.monotonic()
+        self._answered_at = self._staffed_at = self._asked_at = time.monotonic()
 
     def check(self) -> None:
-        """Read the last answer, and ask again if it is time.
+        """Read the last answer, and ask again if `_PULSE_SECONDS` have passed.
 
         Raises:
             InputError: there was no answer or no worker for SILENT_SECONDS, or the connection is lost.
@@ -369,15 +369,15 @@ class _Pulse:
             raise InputError(LOST)
         if self._request is not None and self._request.done():
             with suppress(Exception):
-                self._heard, workers = now, self._request.result()
-                self._staffed = now if workers else self._staffed
+                self._answered_at, workers = now, self._request.result()
+                self._staffed_at = now if workers else self._staffed_at
             self._request = None
-        if self._request is None and now - self._sent > _BEAT_SECONDS:
-            self._sent = now
-            self._request = _start(self._client, _threads(self._client))
-        if now - self._heard > SILENT_SECONDS:
+        if self._request is None and now - self._asked_at > _PULSE_SECONDS:
+            self._asked_at = now
+            self._request = _start_coroutine(self._client, _count_threads(self._client))
+        if now - self._answered_at > SILENT_SECONDS:
             raise InputError(LOST)
-        if now - self._staffed > SILENT_SECONDS:
+        if now - self._staffed_at > SILENT_SECONDS:
             raise InputError(NO_WORKERS)
 
     def stop(self) -> None:
@@ -386,9 +386,9 @@ class _Pulse:
             self._request.cancel()
 
 
-async def _threads(client: Client) -> dict[str, int]:
-    found: dict[str, int] = await _scheduler(client).ncores(workers=None)
-    return found
+async def _count_threads(client: Client) -> dict[str, int]:
+    threads: dict[str, int] = await _scheduler(client).ncores(workers=None)
+    return threads
 
 
 if __name__ == "__main__":

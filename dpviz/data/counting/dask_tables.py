@@ -1,4 +1,4 @@
-"""Parts of files for Dask's workers, and the tables of records per cell that workers count, bound and add up."""
+"""The work of Dask's workers: they read parts of files, and count, bound and add up tables of records per cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpviz.arrays import Integers
-from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, person_hashes, records_kept
+from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, choose_records, person_hashes
 from dpviz.data.cells import MOST_RECORDS, total_of
 from dpviz.data.columns import is_number, readable_texts
 from dpviz.data.counting.job import Job
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 DENSE_CELLS = 2**22
-_AT_ONCE = 2**22
+_RECORDS_AT_ONCE = 2**22
 
 
 class Tally(IntEnum):
     """Keys of counters and faults in the column `cell` of a table. The keys are negative, unlike numbers of cells.
 
-    Counters are for the curator. Faults are raised by the client.
+    Counters are for the curator. For a fault the client raises an error.
     """
 
-    OUTSIDE = -1  # records
+    OUTSIDE = -1  # from here on: numbers of records
     BAD = -2
     INSIDE = -3  # records before the bound
-    KEPT = -4  # after the bound
-    ROWS = -10  # rows that were read, without bad lines
+    KEPT = -4  # records after the bound
+    ROWS = -10  # from here on: numbers of rows, first all rows but the bad lines
     CELL_ROWS = -12
     COUNT_ROWS = -13
     PERSON_ROWS = -14
     OUTSIDE_ROWS = -15
-    LONG_LINES = -16  # bad lines, by the rule that they break
+    LONG_LINES = -16  # from here on: numbers of bad lines, by the rule that they break
     NOT_UTF8_LINES = -17
     MARKED_LINES = -18
     RAGGED_LINES = -19
     FEWER = -21  # people with fewer records than was declared for every person
-    ABSENT = -31  # from here on: parts of files, by why they were not counted
+    ABSENT = -31  # from here on: numbers of parts that were not counted, by the reason
     DAMAGED = -32
     DIFFERENT = -33
     MEMORY = -35
@@ -61,33 +61,33 @@ _TEXT = pd.ArrowDtype(pa.large_string())
 
 
 def table(cells: Integers, counts: Integers) -> pd.DataFrame:
-    """Make a table of cells and the records of each, with the columns of Dask's frames. PRIVATE."""
+    """Make a table of the columns `cell` and `count`: cells, and the records of each. PRIVATE."""
     return pd.DataFrame({"cell": cells.astype(np.int64, copy=False), "count": counts.astype(np.int64, copy=False)})
 
 
 EMPTY = table(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-def tallies(numbers: Mapping[Tally, int]) -> pd.DataFrame:
-    """Make a table of counters alone, without counters that are 0."""
-    some = {int(kind): number for kind, number in sorted(numbers.items()) if number}
-    return table(np.fromiter(some.keys(), np.int64, len(some)), np.fromiter(some.values(), np.int64, len(some)))
+def tally_table(numbers: Mapping[Tally, int]) -> pd.DataFrame:
+    """Make a table of counters; those that are 0 are left out."""
+    nonzero = {int(kind): number for kind, number in sorted(numbers.items()) if number}
+    return table(np.fromiter(nonzero.keys(), np.int64, len(nonzero)), np.fromiter(nonzero.values(), np.int64, len(nonzero)))
 
 
 def count_cells(cells: Integers, weight: Integers | None, size: int) -> pd.DataFrame:
-    """Count records per cell: a table of distinct cells, ascending, and of the records in each.
+    """Return a table of distinct cells, ascending, and the records in each.
 
     Args:
         cells: (n,) the cell of each row, at least 0.
-        weight: (n,) records of each row; 1 each if None.
+        weight: (n,) records of each row; if None, each row is one record.
         size: how many cells there are.
     """
     if weight is not None:
         return sum_tables(table(cells, weight))
     if size <= max(DENSE_CELLS, 4 * len(cells)):
         total = np.bincount(cells, minlength=size)
-        some = np.flatnonzero(total)
-        return table(some, total[some])
+        occupied = np.flatnonzero(total)
+        return table(occupied, total[occupied])
     return table(*np.unique(cells, return_counts=True))
 
 
@@ -96,13 +96,13 @@ def join_tables(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([EMPTY, *tables], ignore_index=True)
 
 
-def sum_tables(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add up the rows of each cell, ascending by cell. Sums are cut to 2**53, as floats, because integers could wrap around."""
-    cells, counts = frame["cell"].to_numpy(), frame["count"].to_numpy()
+def sum_tables(table_of_cells: pd.DataFrame) -> pd.DataFrame:
+    """Add up the rows of each cell, ascending by cell. Sums are floats, because integers could wrap around, and are cut to 2**53."""
+    cells, counts = table_of_cells["cell"].to_numpy(), table_of_cells["count"].to_numpy()
     if not len(cells):
         return EMPTY
     if (cells[1:] > cells[:-1]).all() and counts.min() > 0:
-        return frame
+        return table_of_cells
     if 0 < cells.max() < max(DENSE_CELLS, len(cells)):
         return _sum_densely(cells, counts)
     order = np.argsort(cells, kind="stable")  # a stable sort is fast where parts are in order already
@@ -113,33 +113,33 @@ def sum_tables(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sum_densely(cells: Integers, counts: Integers) -> pd.DataFrame:
-    """Add up as `sum_tables` does, in one array of all cells; for few cells."""
-    good = cells >= 0
-    total = np.minimum(np.bincount(cells[good], weights=counts[good]), MOST_RECORDS).astype(np.int64)
-    some = np.flatnonzero(total)
-    return join_tables([sum_tables(table(cells[~good], counts[~good])), table(some, total[some])])
+    """Add up as `sum_tables` does, in one array of all cells; this is fast if there are few cells."""
+    is_cell = cells >= 0
+    total = np.minimum(np.bincount(cells[is_cell], weights=counts[is_cell]), MOST_RECORDS).astype(np.int64)
+    occupied = np.flatnonzero(total)
+    return join_tables([sum_tables(table(cells[~is_cell], counts[~is_cell])), table(occupied, total[occupied])])
 
 
-def by_person(owners: pa.Array, cells: Integers, records: Integers, bound: Bound) -> pd.DataFrame:
-    """Count records of each person in each cell, with the keyed hash of the person by which Dask groups the rows. PRIVATE.
+def count_by_person(owners: pa.Array, cells: Integers, records: Integers, bound: Bound) -> pd.DataFrame:
+    """Count the records of each person in each cell, and add the person's keyed hash, by which Dask groups the rows. PRIVATE.
 
     Args:
-        owners: (n,) canonical texts, none missing.
-        cells: (n,) at least 0.
+        owners: (n,) canonical texts of persons, none missing.
+        cells: (n,) the cell of each row, at least 0.
         records: (n,) records that each row stands for; at most m of them can count.
-        bound: says whether several records in one cell count once; its key is that of the hash.
+        bound: the bound of each person's records; its key is the key of the hash.
     """
     encoded = owners.dictionary_encode()
-    few = np.minimum(records, bound.cap)
-    rows = few > 0
-    codes, cells, few = _group(encoded.indices.to_numpy()[rows], cells[rows], few[rows], bound)
+    capped = np.minimum(records, bound.cap)
+    rows = capped > 0
+    codes, cells, capped = _group_pairs(encoded.indices.to_numpy()[rows], cells[rows], capped[rows], bound)
     hashes = person_hashes(encoded.dictionary, bound.key)
     texts = pd.Series(pd.arrays.ArrowExtensionArray(encoded.dictionary.take(pa.array(codes))))
-    return pd.DataFrame({"person": texts, "hash": hashes[codes], "cell": cells, "count": few})
+    return pd.DataFrame({"person": texts, "hash": hashes[codes], "cell": cells, "count": capped})
 
 
 def without_person(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Turn counters into rows without a person, in the columns of `by_person`."""
+    """Turn counters into rows without a person, with the columns of `count_by_person`."""
     blank = pd.Series([""] * len(numbers), dtype=_TEXT)
     return pd.DataFrame({"person": blank, "hash": np.zeros(len(numbers), np.uint64), "cell": numbers["cell"], "count": numbers["count"]})
 
@@ -147,41 +147,43 @@ def without_person(numbers: pd.DataFrame) -> pd.DataFrame:
 NO_PEOPLE = without_person(EMPTY)
 
 
-def bound_table(frame: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
-    """Bound the people in a frame, all of whose records are in it: return the records per cell that they keep, and the counters."""
-    good = frame["cell"].to_numpy() >= 0
-    codes, texts = pd.factorize(frame["person"][good].to_numpy(dtype=object))
-    people, cells, records = _group(codes.astype(np.int64), frame["cell"].to_numpy()[good], frame["count"].to_numpy()[good], bound)
+def bound_table(rows: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
+    """Bound the records of people, all of whose records must be in `rows`. Return the kept records per cell, and the counters."""
+    is_cell = rows["cell"].to_numpy() >= 0
+    codes, texts = pd.factorize(rows["person"][is_cell].to_numpy(dtype=object))
+    people, cells, records = _group_pairs(
+        codes.astype(np.int64), rows["cell"].to_numpy()[is_cell], rows["count"].to_numpy()[is_cell], bound
+    )
     total = np.bincount(people, weights=records, minlength=len(texts))
     fewer = int((total < bound.most).sum()) if bound.fewer == REFUSE else 0
     lenient = replace(bound, fewer=KEEP) if bound.fewer == REFUSE else bound
-    left = np.zeros(len(people), np.int64)
+    kept = np.zeros(len(people), np.int64)
     for part in _slice_people(people, np.where(total[people] > bound.most, records, 1)):
         start, stop = people[part.start], people[part.stop - 1] + 1
-        held = Holdings(codes=people[part] - start, texts=texts[start:stop], cells=cells[part], records=records[part])
-        left[part] = records_kept(held, lenient)
-    some = left > 0
-    left_in = tallies({Tally.KEPT: total_of(left), Tally.FEWER: fewer})
-    tables = (count_cells(cells[some], left[some], size), frame.loc[~good, ["cell", "count"]], left_in)
+        holdings = Holdings(codes=people[part] - start, texts=texts[start:stop], cells=cells[part], records=records[part])
+        kept[part] = choose_records(holdings, lenient)
+    is_kept = kept > 0
+    counters = tally_table({Tally.KEPT: total_of(kept), Tally.FEWER: fewer})
+    tables = (count_cells(cells[is_kept], kept[is_kept], size), rows.loc[~is_cell, ["cell", "count"]], counters)
     return sum_tables(join_tables(tables))
 
 
-def _group(codes: Integers, cells: Integers, records: Integers, bound: Bound) -> tuple[Integers, Integers, Integers]:
-    """Return distinct pairs of person and cell, ordered by person, then cell, and the records of each pair."""
+def _group_pairs(codes: Integers, cells: Integers, records: Integers, bound: Bound) -> tuple[Integers, Integers, Integers]:
+    """Return the distinct pairs of person and cell, ordered by person, then cell, and the records of each pair."""
     if not len(codes):
         return codes, cells, records
     order = np.lexsort((cells, codes))
     codes, cells = codes[order], cells[order]
     first = np.flatnonzero(np.r_[True, (codes[1:] != codes[:-1]) | (cells[1:] != cells[:-1])])
-    number = np.ones(len(first), np.int64) if bound.distinct else np.add.reduceat(records[order], first)
-    return codes[first], cells[first], number
+    pair_records = np.ones(len(first), np.int64) if bound.distinct else np.add.reduceat(records[order], first)
+    return codes[first], cells[first], pair_records
 
 
 def _slice_people(people: Integers, weight: Integers) -> Iterable[slice]:
-    """Return slices of whole people, about `_AT_ONCE` records each. `people` is ascending."""
+    """Cut the ascending `people` into slices of about `_RECORDS_AT_ONCE` records, without dividing a person."""
     ends = np.r_[np.flatnonzero(people[1:] != people[:-1]) + 1, len(people)][: len(people) and None]
-    share = np.cumsum(weight)[ends - 1] // _AT_ONCE if len(people) else ends
-    last = ends[np.r_[share[1:] != share[:-1], True]] if len(people) else ends[:0]
+    batch_of_end = np.cumsum(weight)[ends - 1] // _RECORDS_AT_ONCE if len(people) else ends
+    last = ends[np.r_[batch_of_end[1:] != batch_of_end[:-1], True]] if len(people) else ends[:0]
     return map(slice, np.r_[0, last[:-1]].tolist() if len(last) else [], last.tolist())
 
 
@@ -194,9 +196,9 @@ class Part(NamedTuple):
     """A part of a file.
 
     Attributes:
-        path: of the file, as every worker must see it.
-        first: its first row group, or the byte at or after which its first line begins.
-        last: the row group after its last one, or the byte at or after which the next part's first line begins.
+        path: the path of the file, which must be the same for every worker.
+        first: the first row group; in a text table, the part has the lines that begin at this byte or after it.
+        last: the row group after the last one; in a text table, the part has the lines that begin before this byte.
     """
 
     path: str
@@ -208,9 +210,9 @@ class Batch(NamedTuple):
     """Some rows of a file. PRIVATE.
 
     Attributes:
-        columns: those that the job reads, by name.
-        rows: how many.
-        bad: further lines of a text table that are no rows.
+        columns: the columns that the job reads, by name.
+        rows: number of rows.
+        bad: further lines of a text table, which are bad and not among the rows.
     """
 
     columns: Mapping[str, pa.ChunkedArray]
@@ -231,18 +233,18 @@ def batches(part: Part, job: Job) -> Iterator[Batch]:
     Raises:
         Fault: the file does not exist, is damaged, or has other columns than the other files.
     """
-    read = _text_batches(part, job) if job.is_text else _parquet_batches(part, job)
-    while batch := _read(part, read):
+    rows = _text_batches(part, job) if job.is_text else _parquet_batches(part, job)
+    while batch := _next_batch(part, rows):
         yield batch
 
 
-def _read(part: Part, read: Iterator[Batch]) -> Batch | None:
-    """Return the next rows; None after the last."""
+def _next_batch(part: Part, rows: Iterator[Batch]) -> Batch | None:
+    """Return the next batch; None after the last."""
     try:
-        return next(read, None)
+        return next(rows, None)
     except (Fault, MemoryError):
         raise
-    except Exception:  # noqa: BLE001, S110  (libraries document no common root, and their texts must not get out)
+    except Exception:  # noqa: BLE001, S110  (libraries document no common base class, and their texts may quote entries)
         pass
     raise Fault(Tally.DAMAGED if Path(part.path).is_file() else Tally.ABSENT)
 
@@ -259,25 +261,25 @@ def _parquet_batches(part: Part, job: Job) -> Iterator[Batch]:
 
 
 def row_groups(path: Path) -> list[int]:
-    """Return rows of each row group of a Parquet file.
+    """Return the number of rows of each row group of a Parquet file.
 
     Raises:
         InputError: the file is damaged.
     """
     rule = "The content cannot be read as Parquet: the file is damaged, or its ending is wrong."
-    facts = guard(rule, lambda: pq.read_metadata(path))
-    return [facts.row_group(group).num_rows for group in range(facts.num_row_groups)]
+    metadata = guard(rule, lambda: pq.read_metadata(path))
+    return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
 
 def parquet_parts(path: Path, groups: list[int], rows: int) -> Iterator[Part]:
     """Yield parts of a Parquet file: adjacent row groups with at most `rows` rows together, or a single larger row group."""
-    first, held = 0, 0
-    for group, more in enumerate(groups):
-        if held and held + more > rows:
+    first, rows_so_far = 0, 0
+    for group, group_rows in enumerate(groups):
+        if rows_so_far and rows_so_far + group_rows > rows:
             yield Part(str(path), first, group)
-            first, held = group, 0
-        held += more
-    if held:
+            first, rows_so_far = group, 0
+        rows_so_far += group_rows
+    if rows_so_far:
         yield Part(str(path), first, len(groups))
 
 
@@ -287,14 +289,14 @@ def text_parts(path: Path, job: Job) -> list[Part]:
     Raises:
         InputError: the file cannot be read, or has other columns than the job.
     """
-    head, size = guard("The file cannot be read: does it exist, and may you read it?", lambda: (_head(path), path.stat().st_size))
+    head, size = guard("The file cannot be read: does it exist, and may you read it?", lambda: (_read_head(path), path.stat().st_size))
     header = open_header(job.format, head)
     if header.names != tuple(job.schema.names):
         raise InputError(OTHER_COLUMNS)
     return [Part(str(path), first, min(first + TEXT_BYTES, size)) for first in range(header.end, size, TEXT_BYTES)]
 
 
-def _head(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(HEAD_BYTES)
 

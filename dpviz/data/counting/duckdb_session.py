@@ -23,10 +23,10 @@ NO_ROOM = (
     "There is not enough memory and disk space to count these files: free some in the folder for temporary files, or set TMPDIR"
     " to a folder on a larger disk."
 )
-_TICK = 0.1
+_WAIT_SECONDS = 0.1
 _MEMORY = 2 * 2**30
 _MEMORY_SHARE = 1 / 4
-_SHUT = {
+_CLOSED_SETTINGS = {
     "preserve_insertion_order": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -34,7 +34,12 @@ _SHUT = {
     "allow_persistent_secrets": "false",
     "python_enable_replacements": "false",
 }
-_LATER = ("enable_geoparquet_conversion = false", "enable_progress_bar = true", "enable_progress_bar_print = false", "TimeZone = 'UTC'")
+_SESSION_SETTINGS = (
+    "enable_geoparquet_conversion = false",
+    "enable_progress_bar = true",
+    "enable_progress_bar_print = false",
+    "TimeZone = 'UTC'",
+)
 
 
 class UnreadableError(InputError):
@@ -48,7 +53,7 @@ class DuckDBSettings:
     Attributes:
         memory: bytes that DuckDB uses before it spills to disk; 2 GiB if None, or a quarter of the machine's memory where that is less.
         threads: number of threads; the number of processors if None.
-        folder: the folder in which the private folder for spilling is made, and removed; the system's for temporary files if None.
+        folder: the folder in which a private folder for spilling is made, and later removed; the system's temporary folder if None.
     """
 
     memory: int | None = None
@@ -63,15 +68,15 @@ class Session:
     Attributes:
         connection: a connection that may open the job's files and the folder, and nothing else.
         folder: the folder to which DuckDB spills private data.
-        watch: reports progress, and can cancel.
+        progress: reports progress, and can cancel.
         damaged: the error text for files that cannot be read.
-        errors: our own errors, raised in functions that DuckDB calls; DuckDB itself would pass on only their texts.
-        read_share: the part of the files that was read, where DuckDB does not read them itself.
+        errors: dpviz errors raised in functions that DuckDB calls. DuckDB would pass on only their texts.
+        read_share: a function that returns the share of the files that was read, 0 to 1; None where DuckDB reads the files itself.
     """
 
     connection: duckdb.DuckDBPyConnection
     folder: Path
-    watch: Progress
+    progress: Progress
     damaged: str
     errors: list[DpvizError] = field(default_factory=list)
     read_share: Callable[[], float] | None = None
@@ -83,67 +88,67 @@ class Session:
             query: SQL.
             part: the progress of the whole job before and after the statement, from 0 to 1.
         """
-        self._follow(lambda: self.connection.execute(query) and None, part)
+        self._run_watched(lambda: self.connection.execute(query) and None, part)
 
     def columns(self, query: str, part: tuple[float, float]) -> dict[str, Any]:
         """Return the result of a query: column -> (n,) NumPy array; arguments as for `run`."""
-        return self._follow(lambda: self.connection.execute(query).fetchnumpy(), part)
+        return self._run_watched(lambda: self.connection.execute(query).fetchnumpy(), part)
 
     def row(self, query: str, part: tuple[float, float]) -> tuple[Any, ...]:
         """Return the first row of a query's result, () where there is none; arguments as for `run`."""
-        found = self._follow(lambda: self.connection.execute(query).fetchone(), part)
-        return () if found is None else tuple(found)
+        row = self._run_watched(lambda: self.connection.execute(query).fetchone(), part)
+        return () if row is None else tuple(row)
 
-    def caught(self, work: Callable[..., T]) -> Callable[..., T]:
-        """Wrap a function so that errors of dpviz that it raises are kept in `errors`."""
+    def keep_errors(self, function: Callable[..., T]) -> Callable[..., T]:
+        """Wrap a function, so that the dpviz errors that it raises are added to `errors`."""
 
         def run(*columns: Any) -> T:
             try:
-                return work(*columns)
+                return function(*columns)
             except DpvizError as error:
                 self.errors.append(error)
                 raise
 
         return run
 
-    def define(self, name: str, work: Callable[..., Any], inputs: Sequence[str], output: str) -> None:
-        """Define a function of SQL by a Python function of whole Arrow columns, missing entries included.
+    def define(self, name: str, function: Callable[..., Any], inputs: Sequence[str], output: str) -> None:
+        """Define a function of SQL by a Python function of whole Arrow columns, which may have missing entries.
 
         Args:
             name: the function's name in SQL.
-            work: takes (n,) Arrow columns and returns a (n,) Arrow array.
+            function: takes (n,) Arrow columns, and returns a (n,) Arrow array.
             inputs: the types of the arguments in SQL.
             output: the type of the result in SQL.
         """
-        run: Any = self.caught(work)
+        run: Any = self.keep_errors(function)
         run.__signature__ = inspect.Signature(
             [inspect.Parameter(f"c{index}", inspect.Parameter.POSITIONAL_ONLY) for index in range(len(inputs))]
         )
         create: Any = self.connection.create_function
         create(name, run, list(inputs), output, type="arrow", null_handling="special")
 
-    def _follow(self, work: Callable[[], T], part: tuple[float, float]) -> T:
-        """Run `work` in a thread of its own; this thread reports progress and looks whether the job was cancelled.
+    def _run_watched(self, work: Callable[[], T], part: tuple[float, float]) -> T:
+        """Run `work` in another thread, while this thread reports progress and checks whether the job was cancelled.
 
         Raises:
-            InputError: DuckDB failed. The text is ours and has no cause, because DuckDB's own text may quote entries.
+            InputError: DuckDB failed. The error has our text and no cause, because DuckDB's own text may quote entries.
             DpvizError: the job was cancelled.
         """
-        self.watch.at(part[0])
+        self.progress.report(part[0])
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(work)
             try:
-                while not wait([future], _TICK).done:
-                    self.watch.at(part[0] + (part[1] - part[0]) * self._done())
+                while not wait([future], _WAIT_SECONDS).done:
+                    self.progress.report(part[0] + (part[1] - part[0]) * self._share_done())
             except BaseException:
                 self._interrupt(future)
                 raise
         failed = future.exception()
         if failed is not None:
-            raise self._error_of(failed)
+            raise self._convert_error(failed)
         return future.result()
 
-    def _done(self) -> float:
+    def _share_done(self) -> float:
         if self.read_share is not None:
             return self.read_share()
         done = -1.0
@@ -152,18 +157,18 @@ class Session:
         return min(max(done, 0.0), 1.0)
 
     def _interrupt(self, future: Future[T]) -> None:
-        while not wait([future], _TICK / 2).done:  # again and again, because an interrupt between two statements is lost
+        while not wait([future], _WAIT_SECONDS / 2).done:  # repeatedly, because an interrupt between two statements has no effect
             self.connection.interrupt()
 
-    def _error_of(self, failed: BaseException) -> DpvizError:
-        """Return the error of dpviz for an error of DuckDB."""
+    def _convert_error(self, error: BaseException) -> DpvizError:
+        """Return the dpviz error for an error that DuckDB raised."""
         if self.errors:
             return type(self.errors[0])(*self.errors[0].args)
-        if isinstance(failed, duckdb.InterruptException):
+        if isinstance(error, duckdb.InterruptException):
             return cancellation()
-        text = str(failed)
+        text = str(error)
         spilling = str(self.folder) in text or "temp_directory" in text or "No space left" in text
-        if spilling or isinstance(failed, duckdb.OutOfMemoryException | MemoryError):
+        if spilling or isinstance(error, duckdb.OutOfMemoryException | MemoryError):
             return InputError(NO_ROOM)
         return UnreadableError(self.damaged)
 
@@ -178,7 +183,7 @@ def connect(job: Job, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb
     connection = None
     with suppress(duckdb.Error):
         connection = duckdb.connect(":memory:", config=_options(folder, settings))
-        for option in (*_LATER, f"allowed_paths = {quote_list(allowed_paths(job))}", "enable_external_access = false"):
+        for option in (*_SESSION_SETTINGS, f"allowed_paths = {quote_list(allowed_paths(job))}", "enable_external_access = false"):
             connection.execute(f"SET {option}")
         connection.execute("SET lock_configuration = true")
     if connection is None:
@@ -192,21 +197,21 @@ def connect(job: Job, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb
 def _options(folder: Path, settings: DuckDBSettings) -> dict[str, Any]:
     memory = settings.memory or min(_MEMORY, int(memory_bytes() * _MEMORY_SHARE))
     threads = {} if settings.threads is None else {"threads": settings.threads}
-    return _SHUT | threads | {"memory_limit": f"{memory // 1024} KiB", "temp_directory": str(folder)}
+    return _CLOSED_SETTINGS | threads | {"memory_limit": f"{memory // 1024} KiB", "temp_directory": str(folder)}
 
 
 def allowed_paths(job: Job) -> list[str]:
-    """Return the paths that DuckDB may open: each of the job's files, and the pattern that matches this file alone."""
+    """Return the paths that DuckDB may open: each of the job's files as its path, and as the glob pattern that matches only this path."""
     if job.is_text:
         return []
     return [text for path in job.files for text in (str(path), glob.escape(str(path)))]
 
 
 def quote(text: str) -> str:
-    """Return a text as SQL writes it."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def quote_list(texts: list[str]) -> str:
-    """Return a list of texts as SQL writes it."""
+    """Return a list of texts as an SQL literal."""
     return f"[{', '.join(map(quote, texts))}]"

@@ -1,4 +1,4 @@
-"""A counting job as SQL, by the same rules and arithmetic as in NumPy, and streams of rows from files into DuckDB."""
+"""Write a counting job as SQL, with the rules and the arithmetic of NumPy's engine, and stream rows of files into DuckDB."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ BAD_COUNT, NO_PERSON = -3, -4
 _INT32 = 2**31
 
 _MARGIN = 2.0**-30
-_POINT_HEAD, _POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
+_WKB_POINT_HEADER, _WKB_POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
 
-Work = Callable[..., pa.Array]
+Compute = Callable[..., pa.Array]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +50,13 @@ class Function:
     """A function of Arrow columns that SQL calls by its name.
 
     Attributes:
-        work: takes (n,) Arrow columns, with missing entries, and returns a (n,) Arrow array.
-        inputs: names of the columns that are its arguments, or types of these in SQL.
+        compute: takes (n,) Arrow columns, which may have missing entries, and returns a (n,) Arrow array.
+        inputs: the arguments, as names of the job's columns if `of_columns`, else as SQL types.
         output: the type of the result in SQL.
         of_columns: whether `inputs` are names of columns.
     """
 
-    work: Work
+    compute: Compute
     inputs: tuple[str, ...]
     output: str
     of_columns: bool = True
@@ -64,12 +64,12 @@ class Function:
 
 @dataclass(kw_only=True)
 class Expressions:
-    """SQL for a job, whose columns are called c0, c1, ... in the order of `job.columns`.
+    """SQL expressions for a job, whose columns are called c0, c1, ... in the order of `job.columns`.
 
     Attributes:
         job: what is counted.
-        functions: functions that the expressions call, by name; filled while expressions are made.
-        tables: Arrow tables that the expressions join, by name; filled likewise.
+        functions: functions that the expressions call, by name; each is added when an expression needs it.
+        tables: Arrow tables that the expressions join, by name; added likewise.
     """
 
     job: Job
@@ -77,15 +77,15 @@ class Expressions:
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
     def rows(self, scan: str) -> str:
-        """Return a query of the cell (or fault), amount and person of every row; amount and person only if the job has such a column."""
-        names = [self._row_cell(), self._weight(), self._person()]
-        listed = ", ".join(f"{text} AS {name}" for name, text in zip(("cell", "weight", "person"), names, strict=True) if text)
-        joins = " ".join(f"LEFT JOIN {name} ON {name}.id = {self._id(name)}" for name in self.tables)
-        inner = f"SELECT {listed} FROM ({self._read(scan)}) AS entries {joins}"  # noqa: S608  (names are ours, texts quoted)
-        return f"SELECT {self._coded()} FROM ({inner})"  # noqa: S608
+        """Return a query of the cell (or fault), amount and person of every row; without amount or person if the job has no such column."""
+        expressions = [self._row_cell(), self._weight_sql(), self._person_sql()]
+        columns = ", ".join(f"{text} AS {name}" for name, text in zip(("cell", "weight", "person"), expressions, strict=True) if text)
+        joins = " ".join(f"LEFT JOIN {name} ON {name}.id = {self._id_sql(name)}" for name in self.tables)
+        inner = f"SELECT {columns} FROM ({self._read(scan)}) AS entries {joins}"  # noqa: S608  (names are ours, texts quoted)
+        return f"SELECT {self._row_columns()} FROM ({inner})"  # noqa: S608
 
-    def _coded(self) -> str:
-        """Return the selected columns: the cell or the first fault of a row, its records, and its person."""
+    def _row_columns(self) -> str:
+        """Return SQL for the columns of the result: the cell or the first fault of a row, its records, and its person."""
         faults = [f"WHEN cell = {BAD} THEN {BAD}"]
         if self.job.count is not None:
             faults.append(f"WHEN weight < 0 THEN {BAD_COUNT}")
@@ -97,7 +97,7 @@ class Expressions:
         return ", ".join([cell, *amount, *person])
 
     def _read(self, scan: str) -> str:
-        """Return the scan with the coordinates as the columns x and y, so that each coordinate is computed once."""
+        """Return a query of the scan that adds the coordinates as the columns x and y, so that each is computed once."""
         finder = self.job.finder
         if not isinstance(finder, XyCells | GeometryCells) or _is_wkb(finder):
             return f"SELECT * FROM {scan}"  # noqa: S608
@@ -113,13 +113,13 @@ class Expressions:
     def number(self, name: str) -> str:
         """Return SQL for a column's entries as numbers, by the rules of `readable_numbers`."""
         column, kind = self._column(name), self._kind(name)
-        if _is_plain(kind):
+        if _is_number(kind):
             return f"CAST({column} AS DOUBLE)"
         if is_text(kind):
             return f"CASE WHEN contains({column}, '_') OR contains({column}, '+-') THEN NULL ELSE TRY_CAST({column} AS DOUBLE) END"
         if not pa.types.is_decimal(kind):
             return "CAST(NULL AS DOUBLE)"
-        return self._call(f"number_{column}", lambda entries: pa.array(readable_numbers(entries)), (name,), "DOUBLE")
+        return self._call_sql(f"number_{column}", lambda entries: pa.array(readable_numbers(entries)), (name,), "DOUBLE")
 
     def _row_cell(self) -> str:
         finder = self.job.finder
@@ -129,7 +129,7 @@ class Expressions:
             return self._id_pairs(finder)
         if isinstance(finder, XyPairs):
             return self._xy_pairs(finder)
-        return self._call("cells", self._find_cells, finder.columns, "BIGINT")
+        return self._call_sql("cells", self._find_cells, finder.columns, "BIGINT")
 
     def _find_cells(self, *columns: pa.ChunkedArray) -> pa.Array:
         finder = self.job.finder
@@ -139,69 +139,71 @@ class Expressions:
         return pa.array(self.job.finder.cells(dict(zip(self.job.finder.columns, columns, strict=True))))
 
     def _xy_pairs(self, finder: XyPairs) -> str:
-        """Return SQL that reads the coordinates as numbers, and calls the look-up of regions in Python with them."""
+        """Return SQL that reads the coordinates as numbers, and calls the Python function that finds the regions."""
 
-        def work(*columns: pa.ChunkedArray) -> pa.Array:
+        def find_cells(*columns: pa.ChunkedArray) -> pa.Array:
             return pa.array(finder.cells(dict(zip(finder.columns, columns, strict=True))))
 
-        self.functions["cells"] = Function(work=work, inputs=("DOUBLE",) * 4, output="BIGINT", of_columns=False)
+        self.functions["cells"] = Function(compute=find_cells, inputs=("DOUBLE",) * 4, output="BIGINT", of_columns=False)
         return f"cells({', '.join(map(self.number, finder.columns))})"
 
     def _id_pairs(self, finder: IdPairs) -> str:
-        start = self._leaf("starts", finder.origin, finder.starts)
-        end = self._leaf("ends", finder.destination, finder.ends)
+        start = self._leaf_sql("starts", finder.origin, finder.starts)
+        end = self._leaf_sql("ends", finder.destination, finder.ends)
         pair = f"CAST({start} AS BIGINT) * {len(finder.ends.texts)} + {end}"
         return f"CASE WHEN least({start}, {end}) < 0 THEN least({start}, {end}) ELSE {pair} END"
 
-    def _leaf(self, table: str, name: str, ids: LeafIds) -> str:
-        """Return SQL for the leaf of an id: a join where the id is written as the regions write it, else a call of Python."""
+    def _leaf_sql(self, table: str, name: str, ids: LeafIds) -> str:
+        """Return SQL for the leaf of an id: by a join if the id is written as in the regions, else by a call of Python."""
         kind = self._kind(name)
-        called = self._call(f"{table}_of", lambda entries: pa.array(ids.leaves(entries)), (name,), "BIGINT")
+        call = self._call_sql(f"{table}_of", lambda entries: pa.array(ids.leaves(entries)), (name,), "BIGINT")
         if not (is_text(kind) or pa.types.is_integer(kind)):
-            return called
+            return call
         self.tables[table] = pa.table({"id": pa.array(ids.texts, pa.string()), "leaf": np.arange(len(ids.texts))})
-        return f"CASE WHEN {table}.leaf IS NULL THEN {called} ELSE {table}.leaf END"
+        return f"CASE WHEN {table}.leaf IS NULL THEN {call} ELSE {table}.leaf END"
 
-    def _id(self, table: str) -> str:
-        """Return SQL for the text by which an id is joined."""
+    def _id_sql(self, table: str) -> str:
+        """Return SQL for the text on which an id is joined."""
         finder = self.job.finder
         assert isinstance(finder, IdPairs)  # noqa: S101  (for the type checker: only this one has tables)
         name, ids = (finder.origin, finder.starts) if table == "starts" else (finder.destination, finder.ends)
         text = f"CAST({self._column(name)} AS VARCHAR)"
         return text if ids.cut is None else f"CASE WHEN length({text}) = 15 THEN left({text}, {ids.cut}) ELSE {text} END"
 
-    def _weight(self) -> str | None:
+    def _weight_sql(self) -> str | None:
         name = self.job.count
         if name is None:
             return None
         column, kind = self._column(name), self._kind(name)
         if isinstance(self.job.finder, XyCells | GeometryCells):
-            return _whole(self.number(name))
-        if _is_plain(kind):
-            return _whole(column if pa.types.is_integer(kind) else f"CAST({column} AS DOUBLE)")
-        called = self._call("weights", lambda entries: pa.array(self.job.weights(entries)), (name,), "BIGINT")
+            return _count_sql(self.number(name))
+        if _is_number(kind):
+            return _count_sql(column if pa.types.is_integer(kind) else f"CAST({column} AS DOUBLE)")
+        call = self._call_sql("weights", lambda entries: pa.array(self.job.weights(entries)), (name,), "BIGINT")
         return (
-            f"CASE WHEN regexp_full_match({column}, '[0-9]{{1,15}}') THEN CAST({column} AS BIGINT) ELSE {called} END"
+            f"CASE WHEN regexp_full_match({column}, '[0-9]{{1,15}}') THEN CAST({column} AS BIGINT) ELSE {call} END"
             if is_text(kind)
-            else called
+            else call
         )
 
-    def _person(self) -> str | None:
-        """Return SQL for the person of a row: a whole number as it is stored, which stands for its digits; else a canonical text."""
+    def _person_sql(self) -> str | None:
+        """Return SQL for the person of a row: a whole number as it is stored, anything else as a canonical text."""
         name = self.job.person
         if name is None:
             return None
         column, kind = self._column(name), self._kind(name)
         if pa.types.is_integer(kind):
             return column
-        called = self._call("persons", lambda entries: self.job.persons(entries).cast(pa.string()).combine_chunks(), (name,), "VARCHAR")
+        call = self._call_sql("persons", lambda entries: self.job.persons(entries).cast(pa.string()).combine_chunks(), (name,), "VARCHAR")
         if not is_text(kind):
-            return called
-        words = f" AND {column} NOT IN ({quote_list(list(MISSING_WORDS))[1:-1]})" if self.job.is_text else ""
-        return f"CASE WHEN {column} IS NULL THEN NULL WHEN {column} >= '!' AND {column} < chr(127){words} THEN {column} ELSE {called} END"
+            return call
+        not_missing = f" AND {column} NOT IN ({quote_list(list(MISSING_WORDS))[1:-1]})" if self.job.is_text else ""
+        return (
+            f"CASE WHEN {column} IS NULL THEN NULL WHEN {column} >= '!' AND {column} < chr(127){not_missing} THEN {column} ELSE {call} END"
+        )
 
-    def _call(self, function: str, work: Work, names: tuple[str, ...], output: str) -> str:
-        self.functions[function] = Function(work=work, inputs=names, output=output)
+    def _call_sql(self, function: str, compute: Compute, names: tuple[str, ...], output: str) -> str:
+        self.functions[function] = Function(compute=compute, inputs=names, output=output)
         return f"{function}({', '.join(map(self._column, names))})"
 
     def _column(self, name: str) -> str:
@@ -214,58 +216,58 @@ class Expressions:
 
 def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
     """Return (n,) x and y of geometries in WKB; None unless all are little-endian points in two dimensions, as in most files."""
-    whole = pa.concat_arrays(cells.chunks or [pa.array([], cells.type)])
-    if not pa.types.is_binary(whole.type) or whole.null_count or not len(whole):
+    geometries = pa.concat_arrays(cells.chunks or [pa.array([], cells.type)])
+    if not pa.types.is_binary(geometries.type) or geometries.null_count or not len(geometries):
         return None
-    _, offsets, content = whole.buffers()
-    begins = np.frombuffer(offsets, np.int32)[whole.offset : whole.offset + len(whole) + 1]
-    if (np.diff(begins) != _POINT_BYTES).any():
+    _, offsets, content = geometries.buffers()
+    starts = np.frombuffer(offsets, np.int32)[geometries.offset : geometries.offset + len(geometries) + 1]
+    if (np.diff(starts) != _WKB_POINT_BYTES).any():
         return None
-    signs = np.frombuffer(content, np.uint8)[begins[0] : begins[-1]].reshape(-1, _POINT_BYTES)
-    if (signs[:, : len(_POINT_HEAD)] != np.frombuffer(_POINT_HEAD, np.uint8)).any():
+    wkb = np.frombuffer(content, np.uint8)[starts[0] : starts[-1]].reshape(-1, _WKB_POINT_BYTES)
+    if (wkb[:, : len(_WKB_POINT_HEADER)] != np.frombuffer(_WKB_POINT_HEADER, np.uint8)).any():
         return None
-    xy = np.ascontiguousarray(signs[:, len(_POINT_HEAD) :]).view("<f8").astype(np.float64, copy=False)
+    xy = np.ascontiguousarray(wkb[:, len(_WKB_POINT_HEADER) :]).view("<f8").astype(np.float64, copy=False)
     return np.ascontiguousarray(xy[:, 0]), np.ascontiguousarray(xy[:, 1])
 
 
 def cell_sql(domain: Domain, size: int) -> str:
     """Return SQL for the lattice cell of doubles x and y, with the arithmetic of `cells.cells_of`.
 
-    NaN is checked first. The smallest and largest values that a Parquet file states leave NaN out, and DuckDB skips comparisons whose
-    result follows from these values.
+    NaN is checked first: DuckDB leaves out comparisons that the smallest and largest value of a Parquet column decide, and these two
+    values ignore NaN.
     """
     west, south, east, north = domain.bounds
     kind = "INTEGER" if size < _INT32 else "BIGINT"
-    row, column = (_floor(axis, low, high, domain.side) for axis, low, high in (("y", south, north), ("x", west, east)))
+    row, column = (_unclipped_axis(axis, low, high, domain.side) for axis, low, high in (("y", south, north), ("x", west, east)))
     cell = f"CAST({row} * {_double(domain.side)} + {column} AS {kind})"
     within = "x >= {west} AND x {sign} {east} AND y >= {south} AND y {sign} {north}"
     start = {"west": _double(west), "south": _double(south)}
-    inner = within.format(sign="<", east=_double(_short_of(west, east)), north=_double(_short_of(south, north)), **start)
+    inner = within.format(sign="<", east=_double(_below_edge(west, east)), north=_double(_below_edge(south, north)), **start)
     outer = within.format(sign="<=", east=_double(east), north=_double(north), **start)
-    good = f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {_on_edge(domain, kind)} ELSE {OUTSIDE} END"
+    good = f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {_edge_cell(domain, kind)} ELSE {OUTSIDE} END"
     return f"CASE WHEN isfinite(x) AND isfinite(y) THEN {good} ELSE {BAD} END"
 
 
-def _short_of(low: float, high: float) -> float:
-    """Return a bound slightly below `high`: no coordinate below this bound has a column that rounds up to one beyond the last."""
+def _below_edge(low: float, high: float) -> float:
+    """Return a bound slightly below `high`. A coordinate below this bound is in the last column at most, whatever the rounding."""
     return high - (high - low) * _MARGIN
 
 
-def _on_edge(domain: Domain, kind: str) -> str:
-    """Return SQL for the cell of a point on or next to the east or north edge. A point on an edge is in the last column or row."""
+def _edge_cell(domain: Domain, kind: str) -> str:
+    """Return SQL for the cell of a point on or next to the east or north edge. Points on an edge are in the last column or row."""
     west, south, east, north = domain.bounds
     column, row = (
-        f"CASE WHEN {axis} = {_double(high)} THEN {_double(domain.side - 1)} ELSE {_axis(axis, low, high, domain.side)} END"
+        f"CASE WHEN {axis} = {_double(high)} THEN {_double(domain.side - 1)} ELSE {_clipped_axis(axis, low, high, domain.side)} END"
         for axis, low, high in (("x", west, east), ("y", south, north))
     )
     return f"CAST(({row}) * {_double(domain.side)} + ({column}) AS {kind})"
 
 
-def _axis(axis: str, low: float, high: float, side: int) -> str:
-    return f"least({_floor(axis, low, high, side)}, {_double(side - 1)})"
+def _clipped_axis(axis: str, low: float, high: float, side: int) -> str:
+    return f"least({_unclipped_axis(axis, low, high, side)}, {_double(side - 1)})"
 
 
-def _floor(axis: str, low: float, high: float, side: int) -> str:
+def _unclipped_axis(axis: str, low: float, high: float, side: int) -> str:
     return f"floor(({axis} - {_double(low)}) * {_double(side / (high - low))})"
 
 
@@ -274,13 +276,13 @@ def _double(value: float) -> str:
     return f"CAST({quote(repr(float(value)))} AS DOUBLE)"
 
 
-def _whole(number: str) -> str:
-    """Return SQL for a whole count, cut to 2**53, else -1. NaN is checked first, as in `cell_sql`."""
+def _count_sql(number: str) -> str:
+    """Return SQL for a count, cut to 2**53; -1 where the number is not whole and >= 0. NaN is checked first, as in `cell_sql`."""
     whole = f"CASE WHEN {number} >= 0 AND {number} = floor({number}) THEN CAST(least({number}, {MOST_RECORDS}) AS BIGINT) ELSE -1 END"
     return f"CASE WHEN isfinite(CAST({number} AS DOUBLE)) THEN {whole} ELSE -1 END"
 
 
-def _is_plain(kind: pa.DataType) -> bool:
+def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
@@ -307,11 +309,13 @@ class TextRows:
         """The share of all bytes that was read, from 0 to 1."""
         return self.read / self.job.size if self.job.size else 0.0
 
-    def reader(self, caught: Callable[[Callable[[], pa.RecordBatch | None]], Callable[[], pa.RecordBatch | None]]) -> pa.RecordBatchReader:
-        """Return batches of texts, with the job's columns called c0, c1, ...; `caught` keeps our errors, which DuckDB would hide."""
+    def reader(
+        self, keep_errors: Callable[[Callable[[], pa.RecordBatch | None]], Callable[[], pa.RecordBatch | None]]
+    ) -> pa.RecordBatchReader:
+        """Return batches of texts in columns c0, c1, ...; `keep_errors` wraps the reading, because DuckDB would hide our errors."""
         schema = pa.schema([(f"c{index}", pa.string()) for index in range(len(self.job.columns))])
         batches = self._batches(schema)
-        return pa.RecordBatchReader.from_batches(schema, iter(caught(lambda: next(batches, None)), None))
+        return pa.RecordBatchReader.from_batches(schema, iter(keep_errors(lambda: next(batches, None)), None))
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         names = self.job.schema.names
@@ -338,11 +342,11 @@ _ROWS = 2**16
 
 @dataclass(kw_only=True)
 class ParquetRows:
-    """The rows of Parquet files, one file after the other; texts that are not UTF-8 are missing. It is read once.
+    """A stream of the rows of Parquet files, one file after the other; texts that are not UTF-8 are missing. It can be read once.
 
     Attributes:
         job: what is counted.
-        bad: always none, because a Parquet file has no lines.
+        bad: no bad lines, because a Parquet file has no lines.
         read: about how many bytes were read so far.
     """
 
@@ -355,12 +359,14 @@ class ParquetRows:
         """About the share of all bytes that was read, from 0 to 1."""
         return self.read / self.job.size if self.job.size else 0.0
 
-    def reader(self, caught: Callable[[Callable[[], pa.RecordBatch | None]], Callable[[], pa.RecordBatch | None]]) -> pa.RecordBatchReader:
-        """Return batches of the job's columns, called c0, c1, ...; `caught` keeps our errors, which DuckDB would hide."""
-        kinds = [_as_duckdb_reads(self.job.schema.field(name).type) for name in self.job.columns]
+    def reader(
+        self, keep_errors: Callable[[Callable[[], pa.RecordBatch | None]], Callable[[], pa.RecordBatch | None]]
+    ) -> pa.RecordBatchReader:
+        """Return batches of the job's columns as c0, c1, ...; `keep_errors` wraps the reading, because DuckDB would hide our errors."""
+        kinds = [_duckdb_type(self.job.schema.field(name).type) for name in self.job.columns]
         schema = pa.schema([(f"c{index}", kind) for index, kind in enumerate(kinds)])
         batches = self._batches(schema)
-        return pa.RecordBatchReader.from_batches(schema, iter(caught(lambda: next(batches, None)), None))
+        return pa.RecordBatchReader.from_batches(schema, iter(keep_errors(lambda: next(batches, None)), None))
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         names = list(self.job.columns)
@@ -374,8 +380,8 @@ class ParquetRows:
                     yield from pa.Table.from_arrays(cast, schema=schema).to_batches()
 
 
-def _as_duckdb_reads(kind: pa.DataType) -> pa.DataType:
-    """Return the type that DuckDB gives a Parquet column of this type, for all types that a job reads."""
+def _duckdb_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type as which DuckDB reads a Parquet column of this type."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if is_text(kind):
         return pa.large_string()

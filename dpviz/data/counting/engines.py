@@ -1,4 +1,4 @@
-"""Choose the engine that counts some files, and make its job, or say why it cannot count them."""
+"""Choose the engine that counts some files, make its counting job, and run it."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ _NEEDS = {NUMPY: (), DUCKDB: ("duckdb",), DASK: ("dask", "distributed", "cryptog
 _SCALE = "Engine {engine!r} is not installed: pip install 'dpviz[scale]'."
 
 
-def choose_engine(found: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits) -> str:
+def choose_engine(files: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits) -> str:
     """Choose the engine that counts some files.
 
     Args:
-        found: the files.
-        engine: one of ENGINES, or "auto". "auto" is "dask" where there is a scheduler; else "duckdb" for tables that are larger than an
-            eighth of the machine's memory or than the limits, if it is installed; else "numpy".
-        scheduler: a Dask scheduler that runs already.
-        limits: the most that a file may hold that is read into memory.
+        files: the files.
+        engine: one of ENGINES, or "auto". "auto" is "dask" if there is a scheduler; else "duckdb", if it is installed, for tables that are
+            larger than an eighth of the machine's memory or than the limits; else "numpy".
+        scheduler: a running Dask scheduler; None without one.
+        limits: the most that a file may hold if it is read into memory.
 
     Raises:
         InputError: the engine does not exist, is not installed, or does not read such files.
@@ -52,11 +52,11 @@ def choose_engine(found: FoundFiles, engine: str, scheduler: Scheduler | None, l
     if engine not in (*ENGINES, AUTO):
         raise InputError(f"engine must be 'auto' or one of {', '.join(map(repr, ENGINES))}.")
     if scheduler is not None and engine not in (DASK, AUTO):
-        raise InputError("address is a Dask scheduler's: choose engine='dask', or leave it out.")
-    tables = found.format in TABLES and found.are_paths
+        raise InputError("address is a Dask scheduler's: choose engine='dask', or leave address out.")
+    are_tables = files.format in TABLES and files.are_paths
     if engine == AUTO:
-        engine = DASK if scheduler is not None else _by_size(found, limits, tables)
-    if engine != NUMPY and not tables:
+        engine = DASK if scheduler is not None else _choose_by_size(files, limits, are_tables)
+    if engine != NUMPY and not are_tables:
         raise InputError(
             f"Engine {engine!r} reads Parquet, CSV and TSV files by their paths; choose engine='numpy' for others and for uploads."
         )
@@ -65,10 +65,10 @@ def choose_engine(found: FoundFiles, engine: str, scheduler: Scheduler | None, l
     return engine
 
 
-def _by_size(found: FoundFiles, limits: Limits, tables: bool) -> str:
-    if not tables or found.fits(limits):
+def _choose_by_size(files: FoundFiles, limits: Limits, are_tables: bool) -> str:
+    if not are_tables or files.fits(limits):
         return NUMPY
-    return NUMPY if found.within(limits) and not is_installed(DUCKDB) else DUCKDB
+    return NUMPY if files.within(limits) and not is_installed(DUCKDB) else DUCKDB
 
 
 def is_installed(engine: str) -> bool:
@@ -87,48 +87,48 @@ class Plan(NamedTuple):
     job: Job | None
 
 
-def make_plan(found: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits, job: Callable[[], Job]) -> Plan:
+def make_plan(files: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits, make_job: Callable[[], Job]) -> Plan:
     """Choose the engine for some files, and make its job.
 
     Args:
-        found: the files.
-        engine: as for `choose_engine`. With "auto", files that only "numpy" can read go to it if they are within the limits.
-        scheduler: a Dask scheduler that runs already.
-        limits: the most that a file may hold that is read into memory.
-        job: makes the job of an engine other than "numpy".
+        files: the files to count.
+        engine: as for `choose_engine`. With "auto", files that only "numpy" can read are counted by it if they are within the limits.
+        scheduler: a running Dask scheduler; None without one.
+        limits: the most that a file may hold if it is read into memory.
+        make_job: makes the job of an engine other than "numpy".
 
     Raises:
         InputError: as `choose_engine`; or the engine cannot read the files, and the text says what to do.
     """
-    chosen = choose_engine(found, engine, scheduler, limits)
+    chosen = choose_engine(files, engine, scheduler, limits)
     if chosen == NUMPY:
         return Plan(NUMPY, None)
     try:
-        return Plan(chosen, job())
+        return Plan(chosen, make_job())
     except OnlyNumpyError:
-        if engine != AUTO or scheduler is not None or not found.within(limits):
+        if engine != AUTO or scheduler is not None or not files.within(limits):
             raise
     return Plan(NUMPY, None)
 
 
-def run_engine(plan: Plan, scheduler: Scheduler | None, watch: Progress) -> CellCounts:
-    """Let an engine other than "numpy" count."""
+def run_engine(plan: Plan, scheduler: Scheduler | None, progress: Progress) -> CellCounts:
+    """Count with the plan's engine, DuckDB or Dask."""
     assert plan.job is not None  # noqa: S101  (for the type checker: "numpy" is not run here)
     if plan.engine == DUCKDB:
         from dpviz.data.counting.duckdb import count_with_duckdb  # noqa: PLC0415  (DuckDB is an extra)
 
-        return count_with_duckdb(plan.job, watch)
+        return count_with_duckdb(plan.job, progress)
     from dpviz.data.counting.dask import DaskCluster, count_with_dask  # noqa: PLC0415  (Dask is an extra)
 
-    return count_with_dask(plan.job, watch, DaskCluster(scheduler=scheduler))
+    return count_with_dask(plan.job, progress, DaskCluster(scheduler=scheduler))
 
 
 _OTHER_CRS = (
-    "The files are not in the CRS of the {frame}, and only engine='numpy' reprojects: reproject the files,"
-    " choose a {frame} in their CRS, or choose engine='numpy'."
+    "The files are not in the CRS of the {name}, and only engine='numpy' reprojects: reproject the files,"
+    " use their CRS for the {name}, or choose engine='numpy'."
 )
 _MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
-_NO_PERSON = "Column {name!r} does not say whom rows belong to by texts, numbers or dates: store them so, or choose engine='numpy'."
+_NO_PERSON = "The person column {name!r} must hold texts, numbers or dates: store persons so, or choose engine='numpy'."
 _PERSONS = (
     *(is_text, is_number, pa.types.is_null, pa.types.is_boolean, pa.types.is_decimal128, pa.types.is_date),
     *(pa.types.is_binary, pa.types.is_large_binary),
@@ -136,17 +136,17 @@ _PERSONS = (
 _NESTED = "A column that is needed holds lists or records; store one text or number per cell."
 
 
-def points_job(found: FoundFiles, request: PointsRequest, domain: Domain, bound: Bound | None) -> Job:
+def make_points_job(files: FoundFiles, request: PointsRequest, domain: Domain, bound: Bound | None) -> Job:
     """Make the job of counting tables of points.
 
     Raises:
-        InputError: a column is not there or of the wrong type, the CRS is not known or another than the domain's.
+        InputError: a column is missing or has the wrong type, or the CRS is unknown or differs from the domain's.
     """
-    geo = found.geo if request.columns.x is None and request.columns.y is None else None
-    schema = _schema(found)
+    geo = files.geo if request.columns.x is None and request.columns.y is None else None
+    schema = _schema(files)
     names = [name for name in schema.names if geo is None or name not in geo.columns]
     columns = resolve_columns(names, request.columns, has_geometry=geo is not None)
-    kind = found.format if geo is None else "GeoParquet"
+    kind = files.format if geo is None else "GeoParquet"
     _refuse_other_crs(crs_of_file(kind, None if geo is None else geo.crs, request.crs, request.target), domain.crs, "domain")
     if geo is None:
         finder: CellFinder = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
@@ -154,76 +154,78 @@ def points_job(found: FoundFiles, request: PointsRequest, domain: Domain, bound:
         finder = GeometryCells(geometry=geo.primary, encoding=geo.encoding, domain=domain)
     else:
         raise InputError(NOT_POINTS)
-    return _make_job(found, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
+    return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
 
 
-def flows_job(found: FoundFiles, request: FlowsRequest, bound: Bound | None) -> Job:
+def make_flows_job(files: FoundFiles, request: FlowsRequest, bound: Bound | None) -> Job:
     """Make the job of counting tables of trips between leaf regions, which are given by their ids.
 
     Raises:
-        InputError: a column is not there or of the wrong type, ids have lost their leading zeros, the table is a matrix.
+        InputError: a column is missing or has the wrong type, ids have lost their leading zeros, or the table is a matrix.
     """
-    names = _schema(found).names
+    names = _schema(files).names
     if is_matrix(names, request.columns, request.sides):
         raise OnlyNumpyError(_MATRIX)
     columns = resolve_flow_columns(names, request.columns)
     sides = []
     for name, side in zip((str(columns.origin), str(columns.destination)), request.sides, strict=True):
-        if request.bad_rows == "drop" and is_number(_type_of(found, name)):
+        if request.bad_rows == "drop" and is_number(_type_of(files, name)):
             refuse_lost_zeros(f"Column {name!r}", side)
         sides.append(LeafIds.of(side, cut_length(name, side)))
     finder = IdPairs(origin=str(columns.origin), destination=str(columns.destination), starts=sides[0], ends=sides[1])
-    return _make_job(found, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
+    return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
 
 
-def pairs_job(found: FoundFiles, finder: XyPairs, request: PointsRequest, bound: Bound | None) -> Job:
-    """Make the job of counting tables of trips between coordinates; as `points_job`."""
-    names, wanted = _schema(found).names, request.columns
-    starts = resolve_columns(names, replace(wanted, x=finder.origin[0], y=finder.origin[1]), has_geometry=False)
+def make_pairs_job(files: FoundFiles, finder: XyPairs, request: PointsRequest, bound: Bound | None) -> Job:
+    """Make the job of counting tables of trips between coordinates; it raises as `make_points_job` does."""
+    names, columns = _schema(files).names, request.columns
+    starts = resolve_columns(names, replace(columns, x=finder.origin[0], y=finder.origin[1]), has_geometry=False)
     ends = resolve_columns(names, PointColumns(x=finder.destination[0], y=finder.destination[1]), has_geometry=False)
     finder = replace(finder, origin=(str(starts.x), str(starts.y)), destination=(str(ends.x), str(ends.y)))
-    _refuse_other_crs(crs_of_file(found.format, None, request.crs, request.target), request.target, "frame of regions")
-    return _make_job(found, finder, (starts.count, starts.person), bound, drop=request.bad_rows == "drop")
+    _refuse_other_crs(crs_of_file(files.format, None, request.crs, request.target), request.target, "regions")
+    return _make_job(files, finder, (starts.count, starts.person), bound, drop=request.bad_rows == "drop")
 
 
-def _make_job(found: FoundFiles, finder: CellFinder, others: tuple[str | None, str | None], bound: Bound | None, *, drop: bool) -> Job:
-    count, person = others
+def _make_job(
+    files: FoundFiles, finder: CellFinder, count_and_person: tuple[str | None, str | None], bound: Bound | None, *, drop: bool
+) -> Job:
+    count, person = count_and_person
     by_id = isinstance(finder, IdPairs)
-    numbers = [name for name in (*(() if by_id or isinstance(finder, GeometryCells) else finder.columns), count) if name is not None]
-    for name in numbers:
-        kind = _type_of(found, name)
-        if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind)):
+    number_columns = [name for name in (*(() if by_id or isinstance(finder, GeometryCells) else finder.columns), count) if name is not None]
+    for name in number_columns:
+        column_type = _type_of(files, name)
+        if not (is_number(column_type) or is_text(column_type) or pa.types.is_null(column_type)):
             raise no_number(name)
-    plain = [name for name in (*(finder.columns if by_id else ()), person) if name is not None]
-    if any(pa.types.is_nested(_type_of(found, name)) for name in plain):
+    other_columns = [name for name in (*(finder.columns if by_id else ()), person) if name is not None]
+    if any(pa.types.is_nested(_type_of(files, name)) for name in other_columns):
         raise InputError(_NESTED)
-    if person is not None and not any(test(_type_of(found, person)) for test in _PERSONS):
+    if person is not None and not any(test(_type_of(files, person)) for test in _PERSONS):
         raise OnlyNumpyError(_NO_PERSON.format(name=person))
     return Job(
-        files=found.paths,
-        format=found.format,
-        schema=_schema(found),
+        files=files.paths,
+        format=files.format,
+        schema=_schema(files),
         finder=finder,
         count=count,
         person=person,
         bound=bound,
         drop=drop,
         refuse_outside=by_id,
-        size=found.size,
+        size=files.size,
     )
 
 
-def _schema(found: FoundFiles) -> pa.Schema:
-    if found.schema is None:
-        raise InputError(f"{found.format} files are read by engine='numpy' only.")
-    return found.schema
+def _schema(files: FoundFiles) -> pa.Schema:
+    if files.schema is None:
+        raise InputError(f"{files.format} files are read by engine='numpy' only.")
+    return files.schema
 
 
-def _type_of(found: FoundFiles, name: str) -> pa.DataType:
-    kind = _schema(found).field(name).type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+def _type_of(files: FoundFiles, name: str) -> pa.DataType:
+    column_type = _schema(files).field(name).type
+    return column_type.value_type if pa.types.is_dictionary(column_type) else column_type
 
 
-def _refuse_other_crs(frame: CRS | None, target: object, what: str) -> None:
-    if frame is not None and target is not None and not same_crs(frame, CRS.from_user_input(target)):
-        raise OnlyNumpyError(_OTHER_CRS.format(frame=what))
+def _refuse_other_crs(crs: CRS | None, target: object, name: str) -> None:
+    if crs is not None and target is not None and not same_crs(crs, CRS.from_user_input(target)):
+        raise OnlyNumpyError(_OTHER_CRS.format(name=name))

@@ -1,4 +1,4 @@
-"""Read files into private counts: `read_points` and `read_flows`, by the engine that the files need."""
+"""Read files into private counts, with `read_points` and `read_flows`; the engine is chosen by the files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_unenforced
 from dpviz.data.cells import check_bad_rows
 from dpviz.data.columns import PointColumns
-from dpviz.data.counting.engines import AUTO, NUMPY, flows_job, make_plan, pairs_job, points_job, run_engine
+from dpviz.data.counting.engines import AUTO, NUMPY, make_flows_job, make_pairs_job, make_plan, make_points_job, run_engine
 from dpviz.data.counting.in_memory import read_all_points, read_all_trips, read_coordinate_trips
 from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
@@ -17,7 +17,7 @@ from dpviz.data.flows import Flows, Trips, match_depths
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import FlowColumns, FlowsRequest
 from dpviz.data.reading.geometries import same_crs
-from dpviz.data.reading.points import PointsRequest, points_of
+from dpviz.data.reading.points import PointsRequest, count_points
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, find_files, refuse_copies
 from dpviz.errors import InputError
@@ -63,18 +63,18 @@ def read_points(
     r"""Count the points of files on the lattice of a public domain.
 
     Formats: CSV and TSV (UTF-8, a header, decimal points), GeoJSON, GeoPackage, GeoParquet, Parquet with x and y columns, zipped
-    Shapefile; the ending of the name tells which. Only the columns that are named here are read. All engines give the same counts, bit
-    for bit, and with the same key keep the same records of each person.
+    Shapefile; the ending of the file's name decides. Only the columns that are named here are read. All engines give the same counts,
+    and with the same key keep the same records of each person.
 
     Args:
         source: a path, a glob such as ``"trips/*.parquet"``, a folder of Parquet files, an open binary file (an upload) with a `name`,
             or a list of those; all of one format with the same columns. Never a URL.
-        domain: the public frame; points are reprojected to its CRS, and dropped where they lie outside.
+        domain: the public domain; points are reprojected to its CRS, and dropped if they are outside.
         x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
         y: column of northing or latitude, likewise.
-        crs: of the files' coordinates, if the files do not say (tables never do); not needed on a plain plane.
-        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. A cell
-            of the lattice holds at most a thousand million records (less on very fine lattices), and more are cut to that.
+        crs: the CRS of the files' coordinates, if the files do not state it (tables never do); not needed if the domain has no CRS.
+        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. The count of a
+            lattice cell is cut to a thousand million records (less on very fine lattices).
         person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen at random by a
             keyed hash of the person, the cell and the record's number in it. Blank cells, and NA, null or NaN in text tables, are
             missing. Without `person` the protected unit is one record.
@@ -82,31 +82,31 @@ def read_points(
         distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
         bad_rows: "refuse" raises on a row with a missing or malformed cell, and on two files of equal content. "drop" leaves the
             row out, and counts both files; the result's `dropped` says how many records were left out. Under "drop" no single row
-            raises; what concerns a whole file or column still does: damage, limits, CRS, a column of which not one cell is a number,
-            geometries of which not one is a point, a counts column without a whole number. The syntax of a GeoJSON file is that of
-            the whole file: it is one text of JSON.
+            raises, but faults of a whole file or column still do: damage, limits, a wrong CRS, a column without a single number,
+            geometries without a single point, a counts column without a single whole number. A syntax error in GeoJSON is a fault of
+            the whole file.
         quoted_newlines: declares that cells of a text table may hold line ends between quotation marks; engine "numpy" only. Without
-            it a row is one line; with it one malformed row can take all that follow with it, so that releases do not read such files.
-        limits: the most that a file may hold, for files that are read into memory.
+            it a row is one line. With it one malformed row can spoil all rows after it, so that releases do not read such files.
+        limits: the most that a file may hold if it is read into memory.
         key: bytes that decide which records a person keeps; fresh from the operating system if None.
         engine: "numpy" reads whole files into memory, all formats and any CRS. "duckdb" reads Parquet (GeoParquet too), CSV and TSV in
-            parts, by their paths and in the domain's CRS, and spills to disk; "dask" does so on a cluster. "auto" is "dask" where there is
-            an `address`; else "numpy" where the files fit an eighth of the memory and the limits, or no other engine reads them; else
+            parts, by their paths and in the domain's CRS, and spills to disk; "dask" does so on a cluster. "auto" is "dask" if there is
+            an `address`; else "numpy" if the files fit an eighth of the memory and the limits, or no other engine reads them; else
             "duckdb".
-        address: of a Dask scheduler, such as tls://10.0.0.5:8786; workers of this machine if None. The scheduler and its workers see the
-            private files, and the operator of the scheduler can run code on this computer.
-        insecure_address: whether an address of another computer may be called without TLS.
+        address: the address of a Dask scheduler, such as tls://10.0.0.5:8786; workers of this machine if None. The scheduler and its
+            workers see the private files, and the operator of the scheduler can run code on this computer.
+        insecure_address: whether dpviz may connect to another computer without TLS.
         progress: a function that is called with the part that is done, from 0 to 1.
         cancel: an event that ends the count once it is set.
 
     Returns:
-        The private counts, with the curator's counters `outside`, `bad` and `over`. No number, name or cell of the file is in their repr.
+        The private counts, with the curator's counters `outside`, `bad` and `over`. Their repr shows no number, name or cell of the file.
 
     Raises:
-        InputError: no file is found, or files differ; a file, a column or a row cannot be used; the engine is not installed or does
-            not read such files. The text says the file, the column and the rule, never a cell's value.
+        InputError: no file is found, or the files differ in format or columns; a file, a column or a row cannot be used; the engine is
+            not installed or does not read such files. The text says the file, the column and the rule, never a cell's value.
         DomainError: the domain's bounds are in degrees and its CRS is not.
-        DpvizError: the count was cancelled; nothing of it is left.
+        DpvizError: the count was cancelled.
 
     >>> import io
     >>> upload = io.BytesIO(b"lon,lat,who\n1.5,2.5,a\n1.5,2.5,a\n6.0,3.0,b\n")
@@ -122,11 +122,13 @@ def read_points(
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     columns = PointColumns(x=x, y=y, count=count, person=person)
     request = PointsRequest(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines)
-    found, watch = _find_files(source, bad_rows), Progress(progress=progress, cancel=cancel)
-    plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: points_job(found, request, domain, bound))
+    files, job_progress = _find_files(source, bad_rows), Progress(progress=progress, cancel=cancel)
+    plan = make_plan(
+        files, _choose_for_lines(engine, quoted_newlines), scheduler, limits, lambda: make_points_job(files, request, domain, bound)
+    )
     if plan.job is not None:
-        return PointCounts.from_cell_counts(run_engine(plan, scheduler, watch), domain, bound)
-    return points_of(read_all_points(found.sources, request, watch), domain, bound)
+        return PointCounts.from_cell_counts(run_engine(plan, scheduler, job_progress), domain, bound)
+    return count_points(read_all_points(files.sources, request, job_progress), domain, bound)
 
 
 def read_flows(
@@ -162,13 +164,13 @@ def read_flows(
 
     Args:
         source: files, as for `read_points`.
-        regions: the public frame; where trips begin.
-        destinations: where they end, a hierarchy of the same depth; `regions` if None.
+        regions: the public regions where trips begin.
+        destinations: the public regions where trips end, a hierarchy of the same depth; `regions` if None.
         origin: column of ids of leaf regions; found by its name if None (origin, from, source, home, h_geocode, ...).
             Block codes of 15 characters in columns called h_geocode or w_geocode (LODES) are cut to the length of the leaves' ids.
-            Or two columns of coordinates, ``("x", "y")``, which are looked up in the polygons of the leaves.
+            Or two columns of coordinates, ``("x", "y")``; a trip begins in the leaf whose polygon covers them.
         destination: likewise (destination, to, target, work, w_geocode, ...).
-        crs: of coordinates; ids have none.
+        crs: the CRS of coordinates; ids have none.
         count: column of trips per row, whole and >= 0; beside ids found by its name if None (count, flow, trips, S000, ...); each row
             is one trip if there is none. Survey weights are refused.
         person: column that says who a row belongs to; each person then keeps at most `contributions` trips, chosen as by `read_points`.
@@ -177,8 +179,8 @@ def read_flows(
         exactly: declare that every person has exactly m trips; with `person`, people with fewer are refused or dropped.
         bad_rows: "refuse" raises on an unknown id, a missing or malformed cell, two files of equal content, and on totals that
             contradict the other rows; "drop" leaves such rows out (the result's `dropped` counts trips, and one for each unreadable
-            row or cell), and totals unchecked. Coordinates outside all regions are never refused. Under "drop" no single row raises,
-            only what concerns a whole file or column: see `Flows.from_table`.
+            row or cell), and does not check totals. Coordinates outside all regions are never refused. Under "drop" no single row
+            raises, only a fault of a whole file or column: see `Flows.from_table`.
         quoted_newlines: as for `read_points`.
         limits: as for `read_points`.
         key: bytes that decide which trips a person keeps; fresh from the operating system if None.
@@ -190,8 +192,8 @@ def read_flows(
 
     Raises:
         InputError: as `read_points`.
-        DomainError: coordinates, but leaf regions without polygons.
-        DpvizError: the count was cancelled; nothing of it is left.
+        DomainError: the columns are coordinates, but the leaf regions have no polygons.
+        DpvizError: the count was cancelled.
 
     >>> import io
     >>> from dpviz.space.regions import Regions
@@ -206,26 +208,28 @@ def read_flows(
     scheduler = scheduler_at(address, insecure=insecure_address)
     refuse_unenforced(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
-    sides = match_depths(regions, destinations or regions)
+    hierarchies = match_depths(regions, destinations or regions)
     if isinstance(origin, tuple) and isinstance(destination, tuple):
-        finder, columns = _pair_finder(origin, destination, sides), PointColumns(count=count, person=person)
-        reader = _by_coordinates(
+        finder, columns = _pair_finder(origin, destination, hierarchies), PointColumns(count=count, person=person)
+        reader = _reader_of_coordinates(
             finder,
             PointsRequest(target=finder.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines),
         )
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
     else:
-        named = FlowColumns(origin=origin, destination=destination, count=count, person=person)
-        reader = _by_ids(FlowsRequest(sides=sides, columns=named, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines))
-    found, watch = _find_files(source, bad_rows), Progress(progress=progress, cancel=cancel)
+        columns_of_ids = FlowColumns(origin=origin, destination=destination, count=count, person=person)
+        reader = _reader_of_ids(
+            FlowsRequest(sides=hierarchies, columns=columns_of_ids, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines)
+        )
+    files, job_progress = _find_files(source, bad_rows), Progress(progress=progress, cancel=cancel)
     enforced = bound if person is not None else None
-    plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: reader.job(found, enforced))
+    plan = make_plan(files, _choose_for_lines(engine, quoted_newlines), scheduler, limits, lambda: reader.job(files, enforced))
     if plan.job is None:
         return Flows.from_trips(
-            reader.read(found, watch),
-            regions=sides[0],
-            destinations=sides[1],
+            reader.read(files, job_progress),
+            regions=hierarchies[0],
+            destinations=hierarchies[1],
             contributions=bound.most,
             distinct=distinct,
             exactly=exactly,
@@ -233,9 +237,9 @@ def read_flows(
             key=bound.key,
         )
     return Flows.from_cell_counts(
-        run_engine(plan, scheduler, watch),
-        regions=sides[0],
-        destinations=sides[1],
+        run_engine(plan, scheduler, job_progress),
+        regions=hierarchies[0],
+        destinations=hierarchies[1],
         contributions=bound.most,
         exactly=exactly,
         enforced=enforced is not None,
@@ -244,14 +248,14 @@ def read_flows(
 
 def _find_files(source: Sources, bad_rows: str) -> FoundFiles:
     """Find the files of a source. Files of equal content are refused unless bad rows are dropped."""
-    found = find_files(source)
+    files = find_files(source)
     if bad_rows == "refuse":
-        refuse_copies(found)
-    return found
+        refuse_copies(files)
+    return files
 
 
-def _line_engine(engine: str, quoted_newlines: bool) -> str:
-    """Return the engine, or "numpy" where cells may hold line ends, which only "numpy" reads.
+def _choose_for_lines(engine: str, quoted_newlines: bool) -> str:
+    """Return the engine, or "numpy" if cells may hold line ends, which only "numpy" reads.
 
     Raises:
         InputError: another engine was named.
@@ -264,23 +268,23 @@ def _line_engine(engine: str, quoted_newlines: bool) -> str:
 
 
 class _Reader(NamedTuple):
-    """Two functions: one reads trips into memory, the other makes the job of an engine that does not."""
+    """Two functions: `read` reads trips into memory; `job` makes the counting job for an engine that reads the files itself."""
 
     read: Callable[[FoundFiles, Progress], Trips]
     job: Callable[[FoundFiles, Bound | None], Job]
 
 
-def _by_ids(request: FlowsRequest) -> _Reader:
+def _reader_of_ids(request: FlowsRequest) -> _Reader:
     return _Reader(
-        lambda found, watch: read_all_trips(found.sources, request, watch),
-        lambda found, bound: flows_job(found, request, bound),
+        lambda files, progress: read_all_trips(files.sources, request, progress),
+        lambda files, bound: make_flows_job(files, request, bound),
     )
 
 
-def _by_coordinates(finder: XyPairs, request: PointsRequest) -> _Reader:
+def _reader_of_coordinates(finder: XyPairs, request: PointsRequest) -> _Reader:
     return _Reader(
-        lambda found, watch: read_coordinate_trips(found.sources, finder, request, watch),
-        lambda found, bound: pairs_job(found, finder, request, bound),
+        lambda files, progress: read_coordinate_trips(files.sources, finder, request, progress),
+        lambda files, bound: make_pairs_job(files, finder, request, bound),
     )
 
 

@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def read_all_points(sources: Sequence[Source], request: PointsRequest, watch: Progress) -> RawPoints:
-    """Read the rows of all files of points. A person in several files, known by the same text, is one person."""
-    return join_points(_read_each(sources, lambda source: read_rows(source, request), watch))
+def read_all_points(sources: Sequence[Source], request: PointsRequest, progress: Progress) -> RawPoints:
+    """Read the rows of all files of points. A person with the same text in several files is one person."""
+    return join_points(_read_each(sources, lambda source: read_rows(source, request), progress))
 
 
-def read_all_trips(sources: Sequence[Source], request: FlowsRequest, watch: Progress) -> Trips:
+def read_all_trips(sources: Sequence[Source], request: FlowsRequest, progress: Progress) -> Trips:
     """Read the trips of all files."""
-    return join_trips(_read_each(sources, lambda source: read_trips(source, request), watch))
+    return join_trips(_read_each(sources, lambda source: read_trips(source, request), progress))
 
 
-def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: PointsRequest, watch: Progress) -> Trips:
+def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: PointsRequest, progress: Progress) -> Trips:
     """Read the trips between coordinates of all files.
 
     Args:
         sources: tables.
-        finder: names the columns of coordinates, and looks up leaf regions.
-        request: names the columns of counts and people; those of x and y are in `finder`.
-        watch: reports progress, and can cancel.
+        finder: names the columns of coordinates, and finds the leaf regions.
+        request: names the columns of counts and people; its x and y are not used.
+        progress: reports progress, and can cancel.
     """
 
     def read(source: Source) -> Trips:
@@ -49,22 +49,22 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
         ends = read_rows(source, replace(request, columns=PointColumns(x=x_end, y=y_end)))
         length = len(starts.x)
         return Trips(
-            origin=finder.starts.places(starts.x, starts.y).astype(np.int32),
-            destination=finder.ends.places(ends.x, ends.y).astype(np.int32),
+            origin=finder.starts.find(starts.x, starts.y).astype(np.int32),
+            destination=finder.ends.find(ends.x, ends.y).astype(np.int32),
             count=np.ones(length, np.int64) if starts.count is None else whole_counts(starts.count, length, "drop"),
             person=starts.person,
             ragged=starts.ragged,
         )
 
-    return join_trips(_read_each(sources, read, watch))
+    return join_trips(_read_each(sources, read, progress))
 
 
-def _read_each(sources: Sequence[Source], read: Callable[[Source], T], watch: Progress) -> list[T]:
+def _read_each(sources: Sequence[Source], read: Callable[[Source], T], progress: Progress) -> list[T]:
     parts = []
     for number, source in enumerate(sources):
-        watch.at(number / len(sources))
+        progress.report(number / len(sources))
         parts.append(read(source))
-    watch.at(1.0)
+    progress.report(1.0)
     return parts
 
 
@@ -96,15 +96,15 @@ def join_trips(parts: Sequence[Trips]) -> Trips:
 
 
 def _join_columns(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
-    some = [column for column in columns if column is not None]
-    return np.concatenate(some) if some else None
+    present = [column for column in columns if column is not None]
+    return np.concatenate(present) if present else None
 
 
 def join_people(parts: Sequence[People | None]) -> People | None:
-    """Join the people of several parts. A person may have one value in each part; values of one person have the same canonical text."""
-    some = [part for part in parts if part is not None]
-    if not some:
+    """Join the people of several parts. A person who is in several parts then has several codes, with the same canonical text."""
+    present = [part for part in parts if part is not None]
+    if not present:
         return None
-    before = np.cumsum([0, *(len(part.distinct) for part in some)])
-    codes = [np.where(part.codes < 0, -1, part.codes + first) for part, first in zip(some, before[:-1], strict=True)]
-    return People(codes=np.concatenate(codes), distinct=[value for part in some for value in part.distinct])
+    first_codes = np.cumsum([0, *(len(part.distinct) for part in present)])
+    codes = [np.where(part.codes < 0, -1, part.codes + first) for part, first in zip(present, first_codes[:-1], strict=True)]
+    return People(codes=np.concatenate(codes), distinct=[value for part in present for value in part.distinct])

@@ -1,4 +1,4 @@
-"""A counting job, as every engine gets it: which files and columns are counted, and how the cell of each row is found.
+"""The counting job that every engine is given: the files, their columns, and how the cell of each row is found.
 
 `dpviz.data.cells` says what a cell is.
 """
@@ -39,13 +39,13 @@ class Job:
     Attributes:
         files: real paths, in any order; the counts do not depend on the order.
         format: CSV, TSV or Parquet (GeoParquet is Parquet with `GeometryCells`).
-        schema: of every file. All columns of text tables are texts.
+        schema: the schema of every file. All columns of text tables are texts.
         finder: finds the cell of each row.
         count: column of records per row; None where each row is one record.
         person: column that says who a row belongs to; None where the unit is one record.
-        bound: of each person's records; None without `person`.
-        drop: whether bad rows are left out; else the first kind of them is refused.
-        refuse_outside: whether a row outside is refused like a bad one, unless bad rows are dropped; so for rows with an id of no region.
+        bound: the bound of each person's records; None without `person`.
+        drop: whether bad rows are left out; otherwise they are refused.
+        refuse_outside: whether a row outside is bad, too. It is True for ids: a row with an id of no region is refused or dropped.
         size: bytes of all files together.
     """
 
@@ -84,11 +84,11 @@ class Job:
 
 
 def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
-    """Return (n,) canonical texts of persons, as large strings; null where missing.
+    """Return (n,) canonical texts of persons, as large strings; null where the entry is missing or blank.
 
     Args:
         column: entries of a person column.
-        words: whether NA, null, NaN and the like are missing, as in text tables.
+        words: whether the words NA, null, NaN and the like are missing entries, as in text tables.
     """
     column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     column = column.cast(plain_type(column.type))
@@ -101,10 +101,10 @@ def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
         return column.cast(pa.large_string())
     encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
     missing = encoded.dictionary.is_null(nan_is_null=True).to_pylist()
-    known = [
+    texts_of_values = [
         None if absent else canonical_text(value).decode() for value, absent in zip(encoded.dictionary.to_pylist(), missing, strict=True)
     ]
-    return pa.chunked_array([pa.array(known, pa.large_string()).take(encoded.indices)])
+    return pa.chunked_array([pa.array(texts_of_values, pa.large_string()).take(encoded.indices)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,17 +128,17 @@ class Faults:
     outside: int = field(default=0, repr=False)
 
     def refuse(self, job: Job) -> None:
-        """Refuse the first kind of fault that occurs. Where bad rows are dropped, refuse only a column without a single good entry.
+        """Refuse the first kind of fault that occurs. If bad rows are dropped, refuse only a column without a single good entry.
 
         Raises:
-            InputError: there is such a fault or column; the text names the columns and the rule, never an entry or a number of rows.
+            InputError: there is such a fault or column. The text names the columns and the rule, never an entry or a number of rows.
         """
         if job.drop:
             self._refuse_unreadable_columns(job)
             return
         self.lines.refuse(REMEDY)
         if self.cell:
-            raise InputError(f"{_cell_fault(job.finder)} {REMEDY}")
+            raise InputError(f"{_cell_fault_text(job.finder)} {REMEDY}")
         if self.count:
             raise InputError(f"Column {job.count!r} has a cell that is not a whole number, at least 0. {WEIGHTS_REFUSED} {REMEDY}")
         if self.person:
@@ -148,7 +148,7 @@ class Faults:
             raise InputError(f"Column {listed} has an id that is no leaf region; ids are compared letter by letter. {REMEDY}")
 
     def _refuse_unreadable_columns(self, job: Job) -> None:
-        """Refuse coordinates that are texts if not one is a number, and counts if not one is a whole number."""
+        """Refuse text columns of coordinates without a single number, and a column of counts without a single whole number."""
         texts = [name for name in job.finder.columns if is_text(plain_type(job.schema.field(name).type))]
         if self.rows and self.cell == self.rows and texts and not isinstance(job.finder, IdPairs):
             raise no_number(*texts)
@@ -161,7 +161,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _cell_fault(finder: CellFinder) -> str:
+def _cell_fault_text(finder: CellFinder) -> str:
     if isinstance(finder, GeometryCells):
         return "A geometry is missing, empty, no point or not finite."
     listed = " or ".join(map(repr, finder.columns))
@@ -172,11 +172,11 @@ def _cell_fault(finder: CellFinder) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """The progress of a pass, and the way to cancel it. It stays in the process that started the pass.
+    """Where a count reports its progress, and how it is cancelled. It is not sent to other processes.
 
     Attributes:
         progress: a function that is called with the part that is done, from 0 to 1; None for no reports.
-        cancel: an event that ends the pass once it is set.
+        cancel: an event that ends the count once it is set.
     """
 
     progress: Callable[[float], object] | None = None
@@ -184,14 +184,14 @@ class Progress:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the pass is to end."""
+        """Whether the count was cancelled."""
         return self.cancel is not None and self.cancel.is_set()
 
-    def at(self, done: float) -> None:
+    def report(self, done: float) -> None:
         """Report the part that is done, from 0 to 1.
 
         Raises:
-            DpvizError: the pass was cancelled.
+            DpvizError: the count was cancelled.
         """
         if self.cancelled:
             raise cancellation()
@@ -200,7 +200,7 @@ class Progress:
 
 
 def cancellation() -> DpvizError:
-    """Return the error of a pass that was cancelled."""
+    """Return the error of a count that was cancelled."""
     return DpvizError("The counting was cancelled; nothing of it was kept.")
 
 
@@ -221,18 +221,18 @@ class CellFinder(Protocol):
         ...
 
     def cells(self, columns: Columns) -> Integers:
-        """Return (n,) the cell of each row, or OUTSIDE or BAD, which depends on that row alone. `columns` maps names to Arrow columns."""
+        """Return (n,) the cell of each row, OUTSIDE or BAD. It depends on that row alone. `columns` maps names to Arrow columns."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class XyCells:
-    """Lattice cells of two columns of coordinates, in the domain's CRS.
+    """Finds lattice cells from two columns of coordinates in the domain's CRS.
 
     Attributes:
         x: column of easting or longitude: numbers, or texts of numbers.
         y: column of northing or latitude.
-        domain: the public frame.
+        domain: the public domain.
     """
 
     x: str
@@ -256,12 +256,12 @@ class XyCells:
 
 @dataclass(frozen=True, kw_only=True)
 class GeometryCells:
-    """Lattice cells of a GeoParquet file's points, in the domain's CRS.
+    """Finds lattice cells from the points of GeoParquet files, in the domain's CRS.
 
     Attributes:
-        geometry: the column.
+        geometry: the column of points.
         encoding: "WKB", or "point" for a record of x and y.
-        domain: the public frame.
+        domain: the public domain.
     """
 
     geometry: str
@@ -279,7 +279,7 @@ class GeometryCells:
         return self.domain.side**2
 
     def cells(self, columns: Columns) -> Integers:
-        """Return (n,) the cell of each row; BAD where there is no point."""
+        """Return (n,) the cell of each row; BAD where the geometry is missing or not a point."""
         shapes = columns[self.geometry]
         if self.encoding == "point":
             x, y = (readable_numbers(pc.struct_field(shapes, axis)) for axis in "xy")
@@ -290,7 +290,7 @@ class GeometryCells:
 
 @dataclass(frozen=True, kw_only=True)
 class LeafIds:
-    """Ids of leaf regions. An id equals a leaf's letter by letter, as it is written or without the blanks around it.
+    """Ids of leaf regions. Ids are compared letter by letter, first as they are written, then without the blanks around them.
 
     Attributes:
         texts: (leaves,) the ids, in the order of the leaf regions.
@@ -302,17 +302,17 @@ class LeafIds:
 
     @classmethod
     def of(cls, regions: Regions, cut: int | None = None) -> LeafIds:
-        """Take the ids of a hierarchy's finest level."""
+        """Return the ids of a hierarchy's finest level."""
         return cls(texts=tuple(regions.ids_of(regions.depth).tolist()), cut=cut)
 
     def leaves(self, column: pa.ChunkedArray) -> Integers:
         """Return (n,) indexes of the leaves: OUTSIDE where no leaf has the id, BAD where the entry is missing or cannot be an id."""
         ids = ids_of(column, "")
         texts = [text[: self.cut] if self.cut and len(text) == BLOCK_CODE else text for text in ids.texts]
-        known = self._index.get_indexer(pd.Index(texts, dtype=object))
-        other = np.flatnonzero(known < 0)
-        known[other] = self._index.get_indexer(pd.Index([texts[index].strip() for index in other.tolist()], dtype=object))
-        return np.append(known.astype(np.int64), BAD)[ids.codes]
+        leaves = self._index.get_indexer(pd.Index(texts, dtype=object))
+        unknown = np.flatnonzero(leaves < 0)
+        leaves[unknown] = self._index.get_indexer(pd.Index([texts[index].strip() for index in unknown.tolist()], dtype=object))
+        return np.append(leaves.astype(np.int64), BAD)[ids.codes]
 
     @cached_property
     def _index(self) -> pd.Index[str]:
@@ -321,11 +321,11 @@ class LeafIds:
 
 @dataclass(frozen=True, kw_only=True)
 class IdPairs:
-    """Pairs of leaf regions from two columns of ids.
+    """Finds pairs of leaf regions from two columns of ids.
 
     Attributes:
-        origin: column of ids.
-        destination: column of ids.
+        origin: column of ids of origins.
+        destination: column of ids of destinations.
         starts: the ids of the origins.
         ends: the ids of the destinations.
     """
@@ -352,11 +352,11 @@ class IdPairs:
 
 @dataclass(frozen=True, kw_only=True)
 class XyPairs:
-    """Pairs of leaf regions from two pairs of columns of coordinates.
+    """Finds pairs of leaf regions from the coordinates of origins and destinations.
 
     Attributes:
-        origin: columns of x and y.
-        destination: columns of x and y.
+        origin: columns of x and y of origins.
+        destination: columns of x and y of destinations.
         starts: finds the leaf regions of origins, from coordinates in the files' CRS.
         ends: finds the leaf regions of destinations, likewise.
         leaves: number of leaf regions of origins, and of destinations.
@@ -383,4 +383,4 @@ class XyPairs:
     def cells(self, columns: Columns) -> Integers:
         """Return (n,) the pair of each row."""
         x, y, x_end, y_end = (readable_numbers(columns[name]) for name in self.columns)
-        return pairs_of(self.starts.places(x, y), self.ends.places(x_end, y_end), self.leaves[1])
+        return pairs_of(self.starts.find(x, y), self.ends.find(x_end, y_end), self.leaves[1])

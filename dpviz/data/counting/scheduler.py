@@ -1,4 +1,4 @@
-"""The address of a Dask scheduler: where it may come from, and which addresses are safe enough to be called."""
+"""The address of a Dask scheduler: who may set it, and which addresses dpviz connects to."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _ENCRYPTED = ("tls", "wss")
 
 @dataclass(frozen=True, kw_only=True)
 class Scheduler:
-    """A running Dask scheduler. Its operator sees the private data, also what its workers spill, and can run code here.
+    """A running Dask scheduler. Its operator sees the private data, including what the workers spill to disk, and can run code here.
 
     Its address comes from the user who starts the program, never from a file or a page.
 
     Attributes:
-        address: such as tls://10.0.0.5:8786; without a protocol it is tcp://. With tls:// and wss:// the certificates are those of
-            Dask's own configuration.
-        insecure: whether an address of another computer may be called without encryption; then anyone on the network path can pose as
+        address: such as tls://10.0.0.5:8786; without a protocol it is tcp://. For tls:// and wss:// Dask's configuration names the
+            certificates.
+        insecure: whether dpviz may connect to another computer without encryption; then anyone on the network path can pose as
             the scheduler.
 
     Raises:
-        InputError: no valid address, or one of another computer without encryption and without `insecure`.
+        InputError: the address is not valid, or is on another computer without encryption and without `insecure`.
     """
 
     address: str

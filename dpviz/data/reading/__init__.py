@@ -1,4 +1,4 @@
-"""From files to checked rows: which formats there are, what a file may hold, which columns are meant, and which rows are bad.
+"""From files to checked rows: formats, limits, the choice of columns, and bad rows.
 
-Here belongs all that opens a file, public files of regions too. Rows are counted in `dpviz.data.counting`.
+Here belongs everything that opens a file, also public files of regions. Rows are counted in `dpviz.data.counting`.
 """

@@ -1,4 +1,4 @@
-"""Arrow's reader of text tables, called so that none of its threads holds a Python object when it returns."""
+"""Call Arrow's reader of text tables so that none of its threads holds a Python object after the call."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pyarrow.csv
 
 from dpviz.arrow_memory import in_arrow_memory
 
-_PATIENCE = 10.0  # seconds; threads need milliseconds, unless the machine is overloaded
+_RELEASE_SECONDS = 10.0  # threads need milliseconds, unless the machine is overloaded
 
 
 class _Skip:
-    """A handler that leaves out rows with another number of cells than the header, and counts them."""
+    """A handler that leaves out rows with more or fewer cells than the header, and counts them."""
 
     def __init__(self, rows: list[int]) -> None:
         self._rows = rows
@@ -26,28 +26,28 @@ class _Skip:
 
 
 def read_csv(content: bytes, read: pyarrow.csv.ReadOptions, convert: pyarrow.csv.ConvertOptions, **parse: Any) -> tuple[pa.Table, int]:
-    """Read columns of a text table without its ragged rows, and return how many ragged rows there are.
+    """Read columns of a text table without its ragged rows. Return the columns, and the number of ragged rows.
 
-    Arrow's threads end their tasks after the reader has returned, and release the function that skips rows only then. Releasing it needs
-    Python's lock, and crashes a process that is about to end (see `arrow_memory`). So `read_csv` waits until the function is released.
+    Arrow's threads release the handler of ragged rows only after the reader has returned. Releasing it needs Python's lock, and crashes
+    a process that is about to end (see `arrow_memory`). So `read_csv` waits until the handler is released.
 
     Args:
         content: the rows.
-        read: names of the columns, size of the blocks, use of threads.
-        convert: which columns, and their types.
-        parse: options of `pyarrow.csv.ParseOptions`.
+        read: Arrow's options for the columns' names, the size of blocks and the use of threads.
+        convert: Arrow's options for the columns to read, and their types.
+        parse: keyword arguments of `pyarrow.csv.ParseOptions`.
 
     Raises:
         pyarrow.ArrowInvalid: the content cannot be cut, or a cell is not of its column's type.
     """
-    rows: list[int] = []
-    gone = threading.Event()
-    skip = _Skip(rows)
-    weakref.finalize(skip, gone.set).atexit = False
+    ragged_widths: list[int] = []
+    released = threading.Event()
+    skip = _Skip(ragged_widths)
+    weakref.finalize(skip, released.set).atexit = False
     options = pyarrow.csv.ParseOptions(**parse, invalid_row_handler=skip)
     del skip
     try:
-        return pyarrow.csv.read_csv(in_arrow_memory(content), read, options, convert), len(rows)
+        return pyarrow.csv.read_csv(in_arrow_memory(content), read, options, convert), len(ragged_widths)
     finally:
         del options
-        gone.wait(_PATIENCE)
+        released.wait(_RELEASE_SECONDS)

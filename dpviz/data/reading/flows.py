@@ -1,7 +1,7 @@
-"""Read files of trips: what their headers say, and their rows as checked trips between leaf regions.
+"""Read files of trips: describe them by their headers, and read their rows as trips between leaf regions.
 
 A file has one row per pair of regions or per trip, or is a matrix. Rows and columns whose id is a word for a total, such as "all", are left
-out. Unless bad rows are dropped, these totals are compared with the sums of the other rows first.
+out. Unless bad rows are dropped, these totals are first compared with the sums of the other rows.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class FlowColumns:
     """Names of the columns of trips. None stands for no column, or for a column that is still to be found by its name.
 
     Attributes:
-        origin: ids of the regions where trips begin.
-        destination: ids of the regions where they end.
-        count: trips that a row stands for.
-        person: who a row belongs to.
+        origin: the column of ids of the regions where trips begin.
+        destination: the column of ids of the regions where trips end.
+        count: the column of trips that a row stands for.
+        person: the column that says who a row belongs to.
     """
 
     origin: str | None = None
@@ -75,8 +75,8 @@ class FlowsRequest:
     """How the rows of files of trips are read.
 
     Attributes:
-        sides: the regions where trips begin, and where they end.
-        columns: those that the caller named; origin, destination and count are found by their names if they are None.
+        sides: the regions where trips begin, and the regions where they end.
+        columns: the columns that the caller names; origin, destination and count are found by their names if they are None.
         bad_rows: "refuse" or "drop".
         limits: the most that a file may hold.
         quoted_newlines: whether entries of text tables may hold line ends.
@@ -93,7 +93,7 @@ class FlowsRequest:
 
 
 def propose_columns(names: Sequence[str]) -> FlowColumns:
-    """Find the columns of origin, destination and count by their names; None where no column fits, or several do."""
+    """Find the columns of origin, destination and count by their names; each is None if no column or several have such a name."""
     return FlowColumns(
         origin=only_candidate(names, ORIGIN_NAMES),
         destination=only_candidate(names, DESTINATION_NAMES),
@@ -105,19 +105,20 @@ def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns) -> FlowColum
     """Return the wanted columns as the file spells them. Origin, destination and count are found by their names if they are None.
 
     Raises:
-        InputError: no column fits, or several do; one column has two roles; the column of counts has the name of a survey weight.
+        InputError: no column or several have a wanted name; one column has two roles; the column of counts has the name of a survey
+            weight.
     """
     origin = _find_side(names, wanted.origin, ORIGIN_NAMES, "origin")
     destination = _find_side(names, wanted.destination, DESTINATION_NAMES, "destination")
     if origin == destination:
         raise InputError(f"origin and destination are the same column {origin!r}; they must differ.")
     count = wanted.count
-    if count is None and len(found := candidates(names, TRIP_NAMES)) > 1:
-        raise InputError(f"Several columns could be count: {_listed(found)}. Say which one it is with count='...'.")
+    if count is None and len(matches := candidates(names, TRIP_NAMES)) > 1:
+        raise InputError(f"Several columns could be count: {_join_names(matches)}. Say which one it is with count='...'.")
     if count is None:
         count = only_candidate(names, TRIP_NAMES)
-    rest = resolve_columns(names, PointColumns(count=count, person=wanted.person), has_geometry=True)
-    columns = FlowColumns(origin=origin, destination=destination, count=rest.count, person=rest.person)
+    count_and_person = resolve_columns(names, PointColumns(count=count, person=wanted.person), has_geometry=True)
+    columns = FlowColumns(origin=origin, destination=destination, count=count_and_person.count, person=count_and_person.person)
     if len({origin, destination} & {columns.count, columns.person}):
         raise InputError("count and person must be other columns than origin and destination.")
     return columns
@@ -126,30 +127,30 @@ def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns) -> FlowColum
 def _find_side(names: Sequence[str], wanted: str | None, aliases: Sequence[str], side: str) -> str:
     if wanted is not None:
         return str(resolve_columns(names, PointColumns(person=wanted), has_geometry=True).person)
-    found = candidates(names, aliases)
-    if not found:
+    matches = candidates(names, aliases)
+    if not matches:
         raise InputError(
             f"No column for {side}: the header names none of {', '.join(aliases)}. Say which one it is with {side}='...';"
             " the first line must hold the names. The header of a matrix holds the ids of the destinations."
         )
-    if len(found) > 1:
-        raise InputError(f"Several columns could be {side}: {_listed(found)}. Say which one it is with {side}='...'.")
-    return found[0]
+    if len(matches) > 1:
+        raise InputError(f"Several columns could be {side}: {_join_names(matches)}. Say which one it is with {side}='...'.")
+    return matches[0]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return " and ".join(map(repr, names))
 
 
 def may_be_matrix(names: Sequence[str]) -> bool:
-    """Return whether a header may be that of a matrix: several names, but not both one for an origin and one for a destination."""
+    """Return whether a header may be that of a matrix: it has several names, and lacks an origin or a destination."""
     return len(names) > 1 and not (candidates(names, ORIGIN_NAMES) and candidates(names, DESTINATION_NAMES))
 
 
 def is_matrix(names: Sequence[str], wanted: FlowColumns, sides: tuple[Regions, Regions]) -> bool:
     """Return whether a file is a matrix of trips.
 
-    It is one if its header passes `may_be_matrix` and has the id of a destination, and the caller names neither origin nor destination.
+    The header of a matrix passes `may_be_matrix` and has the id of a destination, and the caller names neither origin nor destination.
 
     Raises:
         InputError: ids in the header have lost their leading zeros; the header is a row of data, or holds an id twice; the caller
@@ -177,7 +178,7 @@ def starts_with_data(names: Sequence[str]) -> bool:
 
 
 def cut_length(name: str, side: Regions) -> int | None:
-    """Return the length to which a column's block codes are cut: that of the leaves' ids. None for a column without a name of LODES."""
+    """Return the length of the leaves' ids, to which a column's Census block codes are cut; None unless the column has a name of LODES."""
     lengths = {len(text) for text in side.ids_of(side.depth)}
     return lengths.pop() if fold_name(name) in LODES_NAMES and len(lengths) == 1 else None
 
@@ -193,11 +194,11 @@ TOTALS_UNCHECKED = "rows or columns of totals, unchecked"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pairs:
-    """Rows of trips between regions that are given by ids. PRIVATE.
+    """Rows of trips between regions, which are given by their ids. PRIVATE.
 
     Attributes:
-        origin: (n,) ids.
-        destination: (n,) ids.
+        origin: ids of n origins.
+        destination: ids of n destinations.
         trips: (n,) number of trips of each row, -1 where a row is to be left out.
     """
 
@@ -205,26 +206,26 @@ class Pairs:
     destination: Ids
     trips: Integers = field(repr=False)
 
-    def at(self, rows: Mask) -> Pairs:
+    def select(self, rows: Mask) -> Pairs:
         """Return the rows that a (n,) mask selects."""
         origin, destination = (replace(ids, codes=ids.codes[rows]) for ids in (self.origin, self.destination))
         return Pairs(origin=origin, destination=destination, trips=self.trips[rows])
 
 
 def are_totals(pairs: Pairs, sides: tuple[Regions, Regions]) -> tuple[Mask, Mask]:
-    """Return two (n,) masks: whether each row's origin is a word for a total and no region, and whether its destination is."""
+    """Return two (n,) masks: whether each row's origin is a word for a total, and not a region; and the same for its destination."""
     origin, destination = pairs.origin, pairs.destination
-    return _are_words(origin, sides[0])[origin.codes], _are_words(destination, sides[1])[destination.codes]
+    return _are_total_words(origin, sides[0])[origin.codes], _are_total_words(destination, sides[1])[destination.codes]
 
 
-def _are_words(ids: Ids, side: Regions) -> Mask:
+def _are_total_words(ids: Ids, side: Regions) -> Mask:
     words = total_words(ids.texts)
     words[:-1] &= side.find(ids.texts, side.depth) < 0
     return words
 
 
 def total_words(texts: list[str]) -> Mask:
-    """Return (k + 1,) whether each of k texts is a word for a total. The last entry, False, stands for missing ids, whose code is -1."""
+    """Return (k + 1,) whether each of k texts is a word for a total. The last entry, False, is for missing ids, whose code is -1."""
     return np.array([*(fold_name(text) in TOTAL_WORDS for text in texts), False])
 
 
@@ -235,23 +236,23 @@ def check_totals(pairs: Pairs, from_total: Mask, to_total: Mask) -> None:
         InputError: the stated total of an origin, of a destination or of all trips is not the sum of its rows.
     """
     single = ~(from_total | to_total)
-    both = from_total & to_total
+    grand_total = from_total & to_total
     origin, destination, count = pairs.origin.codes, pairs.destination.codes, pairs.trips
-    good = (
-        _agree(origin, destination, count, (single, to_total & ~from_total))
-        and _agree(destination, origin, count, (single, from_total & ~to_total))
-        and bool((count[both] == count[single].sum()).all())
+    agree = (
+        _sums_agree(origin, destination, count, (single, to_total & ~from_total))
+        and _sums_agree(destination, origin, count, (single, from_total & ~to_total))
+        and bool((count[grand_total] == count[single].sum()).all())
     )
-    if not good:
+    if not agree:
         raise InputError(_CONTRADICTION)
 
 
-def _agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mask, Mask]) -> bool:
+def _sums_agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mask, Mask]) -> bool:
     """Return whether stated totals are the sums of single rows.
 
     Args:
-        key: (n,) codes of the region whose trips are added up.
-        word: (n,) codes of the other id of each row. In a row with a total, it is a word such as "all"; each word is checked by itself.
+        key: (n,) code of the region whose trips are added up.
+        word: (n,) code of the other id of the row; in a row with a total, of a word such as "all". Totals are checked for each word.
         count: (n,) trips of each row.
         parts: two (n,) masks: which rows are single pairs, and which are totals.
     """
@@ -265,16 +266,16 @@ def _agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mask, Ma
 
 @dataclass(frozen=True, kw_only=True)
 class FlowsFile:
-    """What the content of a file of trips says about its columns, for the curator, who adds what is missing. Not for release.
+    """A description of a file of trips, from which the curator chooses the columns. Not for release.
 
     Attributes:
         format: CSV, TSV or Parquet.
-        columns: names as the file spells them; for a matrix, they include the ids of the destinations.
+        columns: the columns' names as the file spells them; for a matrix, they include the ids of the destinations.
         matrix: whether it looks like a matrix: origins in the first column, destinations in the header, counts in the cells.
-        origin: the one column with a name of an origin; None if there is none, or several.
-        destination: the one column with a name of a destination, likewise.
-        count: the one column with a name of a number of trips, likewise; `read_flows` uses it if the caller names no other.
-        person: the one column with a name of a person, likewise; a proposal, which `read_flows` does not use by itself.
+        origin: the only column with a name of an origin; None if there is none, or several.
+        destination: the only column with a name of a destination, likewise.
+        count: the only column with a name of a number of trips, likewise; `read_flows` uses it if the caller names no other.
+        person: the only column with a name of a person, likewise; a proposal, which `read_flows` does not use by itself.
         rows: number of rows, where the file states it; private.
     """
 
@@ -289,55 +290,55 @@ class FlowsFile:
 
 
 def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> FlowsFile:
-    """Read what a file of trips says about itself. The result holds no entry of a row.
+    """Describe a file of trips. The result holds no entry of a row.
 
     Args:
         source: a path, or an open binary file with a `name`.
-        through: whether to read every row as well, where it is clear which columns are meant, and to refuse rows that `read_flows`
-            refuses under bad_rows="refuse" whatever the regions are.
+        through: whether to read every row as well, if the columns are clear from their names, and to refuse rows that `read_flows`
+            refuses for all regions under bad_rows="refuse".
         limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
     """
     opened = _open(source, limits)
-    found = propose_columns(opened.names)
+    proposed = propose_columns(opened.names)
     if starts_with_data(opened.names):
         raise InputError(NO_HEADER)
     matrix = may_be_matrix(opened.names) and _looks_like_matrix(opened)
-    if through and (matrix or (found.origin is not None and found.destination is not None)):
-        _read_through(opened, found, matrix)
+    if through and (matrix or (proposed.origin is not None and proposed.destination is not None)):
+        _read_through(opened, proposed, matrix)
     return FlowsFile(
         format=opened.format,
         columns=opened.names,
         matrix=matrix,
-        origin=found.origin,
-        destination=found.destination,
-        count=found.count,
+        origin=proposed.origin,
+        destination=proposed.destination,
+        count=proposed.count,
         person=only_candidate(opened.names, PERSON_NAMES),
         rows=opened.rows,
     )
 
 
-def _read_through(opened: OpenTable, found: FlowColumns, matrix: bool) -> None:
-    """Refuse rows that are bad whatever the regions are."""
+def _read_through(opened: OpenTable, proposed: FlowColumns, matrix: bool) -> None:
+    """Refuse rows that are bad for all regions."""
     if matrix:
-        _from_matrix(opened, "refuse")
+        _read_matrix(opened, "refuse")
     else:
-        names = [name for name in (found.origin, found.destination, found.count) if name is not None]
-        read = _read(opened, [opened.names.index(name) for name in names], "refuse")
-        for name, cells in zip(names[:2], read.columns, strict=False):
+        names = [name for name in (proposed.origin, proposed.destination, proposed.count) if name is not None]
+        cells_read = _read_columns(opened, [opened.names.index(name) for name in names], "refuse")
+        for name, cells in zip(names[:2], cells_read.columns, strict=False):
             refuse_missing(ids_of(cells, f"Column {name!r}"))
-        for name, cells in zip(names[2:], read.columns[2:], strict=True):
+        for name, cells in zip(names[2:], cells_read.columns[2:], strict=True):
             check_counts(counts_of(cells, f"Column {name!r}", texts=True), "refuse")
 
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
-    """Return whether most names after the first contain a digit, as ids do, or occur in the first column as well."""
-    ids = ids_of(_read(opened, [0], "drop").columns[0], "")
+    """Return whether most names after the first contain a digit, as ids do, or are entries of the first column."""
+    ids = ids_of(_read_columns(opened, [0], "drop").columns[0], "")
     known = {text.strip() for text in ids.texts}
-    alike = sum(name.strip() in known or any(sign.isdigit() for sign in name) for name in opened.names[1:])
-    return 2 * alike > len(opened.names) - 1
+    id_like = sum(name.strip() in known or any(character.isdigit() for character in name) for name in opened.names[1:])
+    return 2 * id_like > len(opened.names) - 1
 
 
 def read_trips(source: Source, request: FlowsRequest) -> Trips:
@@ -349,9 +350,9 @@ def read_trips(source: Source, request: FlowsRequest) -> Trips:
     sides, bad_rows = request.sides, request.bad_rows
     opened = _open(source, request.limits, quoted_newlines=request.quoted_newlines)
     if is_matrix(opened.names, request.columns, sides):
-        rows = _from_matrix(opened, bad_rows)
+        rows = _read_matrix(opened, bad_rows)
     else:
-        rows = _from_table(opened, resolve_flow_columns(opened.names, request.columns), sides, bad_rows)
+        rows = _read_table(opened, resolve_flow_columns(opened.names, request.columns), sides, bad_rows)
     return _find_leaves(rows, sides, bad_rows)
 
 
@@ -362,15 +363,15 @@ def _open(source: Source, limits: Limits, *, quoted_newlines: bool = False) -> O
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Rows:
-    """Rows of a file before their ids are looked up. `ragged` is the number of further, bad lines. PRIVATE."""
+    """Rows of a file before the leaf regions of their ids are found. `ragged` is the number of further, bad lines. PRIVATE."""
 
     pairs: Pairs
     person: People | None = None
     ragged: int = 0
 
 
-def _read(opened: OpenTable, positions: Sequence[int], bad_rows: str) -> Cells:
-    """Read the columns at some positions, and refuse nested ones. Bad lines are refused, or under "drop" left out."""
+def _read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str) -> Cells:
+    """Read the columns at some positions, and refuse nested columns. Bad lines are refused, or under "drop" left out."""
     read = opened.take(positions)
     if bad_rows == "refuse":
         read.bad.refuse(REMEDY)
@@ -379,10 +380,10 @@ def _read(opened: OpenTable, positions: Sequence[int], bad_rows: str) -> Cells:
     return read
 
 
-def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, Regions], bad_rows: str) -> _Rows:
+def _read_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, Regions], bad_rows: str) -> _Rows:
     names = [name for name in (columns.origin, columns.destination, columns.count, columns.person) if name is not None]
-    read = _read(opened, [opened.names.index(name) for name in names], bad_rows)
-    cells = dict(zip(names, read.columns, strict=True))
+    table = _read_columns(opened, [opened.names.index(name) for name in names], bad_rows)
+    cells = dict(zip(names, table.columns, strict=True))
     origin, destination = (_block_ids(cells[name], name, side) for name, side in zip(names[:2], sides, strict=True))
     count = np.ones(len(origin.codes), np.int64)
     if columns.count is not None and len(count):
@@ -390,8 +391,8 @@ def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, R
     person = None
     if columns.person is not None:
         people = cells[columns.person]
-        person = people_of(_without_words(people) if opened.format in SEPARATORS else people)
-    return _Rows(pairs=Pairs(origin=origin, destination=destination, trips=count), person=person, ragged=read.bad.total)
+        person = people_of(_blank_missing_words(people) if opened.format in SEPARATORS else people)
+    return _Rows(pairs=Pairs(origin=origin, destination=destination, trips=count), person=person, ragged=table.bad.total)
 
 
 def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
@@ -400,31 +401,33 @@ def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
     return ids if length is None else replace(ids, texts=[text[:length] if len(text) == BLOCK_CODE else text for text in ids.texts])
 
 
-def _without_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a person column in which words such as NA, null and NaN are missing entries."""
+def _blank_missing_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a person column in which the words NA, null, NaN and the like are replaced by missing entries."""
     return pc.if_else(pc.is_in(cells, value_set=pa.array(MISSING_WORDS)), pa.scalar(None, cells.type), cells)
 
 
-def _from_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
-    """Turn a matrix into rows: one for each entry that is not 0, and one for each entry of a total."""
-    read = _read(opened, range(len(opened.names)), bad_rows)
-    origin = ids_of(read.columns[0], "The first column")
+def _read_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
+    """Turn a matrix into rows: one for each cell that is not 0, or that is in a row or column of totals."""
+    table = _read_columns(opened, range(len(opened.names)), bad_rows)
+    origin = ids_of(table.columns[0], "The first column")
     texts = [name.strip() for name in opened.names[1:]]
-    counts = [counts_of(cells, "", texts=True, blanks=True) for cells in read.columns[1:]]
-    fault = np.stack([each.fault for each in counts])
-    trips = check_counts(Counts(trips=np.stack([each.trips for each in counts]), fault=fault, source="A column of the matrix"), bad_rows)
-    wanted = trips != 0
-    wanted |= total_words(texts)[:-1, None] | total_words(origin.texts)[origin.codes]
-    column, row = np.nonzero(wanted)
+    counts = [counts_of(cells, "", texts=True, blanks=True) for cells in table.columns[1:]]
+    fault = np.stack([column_counts.fault for column_counts in counts])
+    trips = check_counts(
+        Counts(trips=np.stack([column_counts.trips for column_counts in counts]), fault=fault, source="A column of the matrix"), bad_rows
+    )
+    is_row = trips != 0
+    is_row |= total_words(texts)[:-1, None] | total_words(origin.texts)[origin.codes]
+    column, row = np.nonzero(is_row)
     destination = Ids(
         codes=np.where([not text for text in texts], -1, np.arange(len(texts)))[column], texts=texts, numeric=False, source="The header"
     )
     pairs = Pairs(origin=replace(origin, codes=origin.codes[row]), destination=destination, trips=trips[column, row])
-    return _Rows(pairs=pairs, ragged=read.bad.total)
+    return _Rows(pairs=pairs, ragged=table.bad.total)
 
 
 def _find_leaves(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> Trips:
-    """Look up the ids, and leave totals out. In files with a person column no row is taken for a total."""
+    """Find the leaf regions of the ids, and leave totals out. In files with a person column no row is taken for a total."""
     pairs, notes = rows.pairs, list[str]()
     if bad_rows == "refuse":
         refuse_missing(pairs.origin)
@@ -433,7 +436,7 @@ def _find_leaves(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> 
     if rows.person is None and (total := totals[0] | totals[1]).any():
         if bad_rows == "refuse":
             check_totals(pairs, *totals)
-        pairs = pairs.at(~total)
+        pairs = pairs.select(~total)
         notes.append(TOTALS_CHECKED if bad_rows == "refuse" else TOTALS_UNCHECKED)
     return Trips(
         origin=leaf_indexes(pairs.origin, sides[0], bad_rows),

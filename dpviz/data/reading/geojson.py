@@ -1,4 +1,4 @@
-"""Read GeoJSON files of points as rows; and the checks that GeoJSON files of regions share."""
+"""Read GeoJSON files of points as rows, with checks that the reader of regions uses, too."""
 
 from __future__ import annotations
 
@@ -18,42 +18,41 @@ if TYPE_CHECKING:
 
 TWICE = object()
 NAMED_TWICE = "The GeoJSON names a member twice, and which one is meant is not guessed; save the file again."
-_DEEPEST = 100
+_MOST_NESTED = 100
 _OPENINGS, _BRACKETS = (np.frombuffer(signs, np.uint8) for signs in (b"[{", b"[{]}"))
 
 
 class _Feature(NamedTuple):
-    """What is kept of a GeoJSON feature while the rest of the file is read."""
+    """The part of a GeoJSON feature that is needed: its point, and the wanted properties."""
 
     x: float = np.nan
     y: float = np.nan
     is_other_shape: bool = False
-    kept: dict[str, Any] = {}  # noqa: RUF012  (never written to)
+    properties: dict[str, Any] = {}  # noqa: RUF012  (never written to)
 
 
 def open_geojson(data: bytes, wanted: PointColumns) -> OpenFile:
-    """Open a GeoJSON FeatureCollection, or one Feature; only the wanted columns of the properties are kept.
+    """Open a GeoJSON FeatureCollection, or one Feature; of the properties only the wanted columns are read.
 
-    The file is one text of JSON: a mistake in its syntax damages it as a whole. Control characters within texts and
-    deep nesting are accepted.
+    An error in the syntax of JSON damages the file as a whole. Control characters within texts and deep nesting are accepted.
     """
     text = flatten_json(data).decode("utf-8-sig", "replace")
     names: dict[str, None] = {}
-    named = {fold_name(str(name)) for name in (wanted.count, wanted.person) if name is not None}
+    folded_names = {fold_name(str(name)) for name in (wanted.count, wanted.person) if name is not None}
 
     def collapse(pairs: list[tuple[str, Any]]) -> Any:
-        thing = once(pairs)
-        if not isinstance(thing, dict) or thing.get("type") != "Feature" or "geometry" not in thing:
-            return thing
-        properties = thing.get("properties")
+        member = object_of_pairs(pairs)
+        if not isinstance(member, dict) or member.get("type") != "Feature" or "geometry" not in member:
+            return member
+        properties = member.get("properties")
         if properties is TWICE:
             return _Feature()
         properties = properties if isinstance(properties, dict) else {}
         names.update(dict.fromkeys(properties))
-        kept = {name: value for name, value in properties.items() if fold_name(name) in named} if named else {}
-        return _feature(thing.get("geometry"), kept)
+        wanted_properties = {name: value for name, value in properties.items() if fold_name(name) in folded_names} if folded_names else {}
+        return _make_feature(member.get("geometry"), wanted_properties)
 
-    top = json.loads(text, object_pairs_hook=collapse, parse_int=_whole, strict=False)
+    top = json.loads(text, object_pairs_hook=collapse, parse_int=_parse_integer, strict=False)
     if top is TWICE:
         raise InputError(NAMED_TWICE)
     features = [top] if isinstance(top, _Feature) else top.get("features") if isinstance(top, dict) else None
@@ -72,49 +71,49 @@ def open_geojson(data: bytes, wanted: PointColumns) -> OpenFile:
     return OpenFile(format="GeoJSON", names=tuple(names), has_geometry=True, crs=crs, rows=len(features), take=take)
 
 
-def _whole(digits: str) -> int | str:
+def _parse_integer(digits: str) -> int | str:
     return int(digits) if len(digits) < 19 else digits
 
 
 def flatten_json(data: bytes) -> bytes:
-    """Replace values of JSON that are nested deeper than 100, which the parser would not accept, by 0.
+    """Replace values of JSON that are nested deeper than 100 by 0, because the parser would refuse them.
 
-    Each value is replaced or kept by its own depth alone, so that no other feature is affected.
+    Whether a value is replaced depends on its own depth alone, so that no feature affects another one.
     """
     content = np.frombuffer(data, np.uint8)
-    quotes, marks = np.flatnonzero(content == ord('"')), np.flatnonzero(content == ord("\\"))
-    first = np.flatnonzero(np.r_[True, np.diff(marks) > 1][: len(marks)])
-    lengths = np.diff(np.r_[first, len(marks)])
-    quotes = np.setdiff1d(quotes, (marks[first] + lengths)[lengths % 2 == 1], assume_unique=True)
+    quotes, backslashes = np.flatnonzero(content == ord('"')), np.flatnonzero(content == ord("\\"))
+    run_starts = np.flatnonzero(np.r_[True, np.diff(backslashes) > 1][: len(backslashes)])
+    run_lengths = np.diff(np.r_[run_starts, len(backslashes)])
+    quotes = np.setdiff1d(quotes, (backslashes[run_starts] + run_lengths)[run_lengths % 2 == 1], assume_unique=True)
     positions = np.flatnonzero(np.isin(content, _BRACKETS))
     positions = positions[np.searchsorted(quotes, positions) % 2 == 0]
-    opens = np.isin(content[positions], _OPENINGS)
-    depth = np.cumsum(np.where(opens, 1, -1))
-    begins, ends = positions[opens & (depth == _DEEPEST + 1)], positions[~opens & (depth == _DEEPEST)]
+    is_opening = np.isin(content[positions], _OPENINGS)
+    depth = np.cumsum(np.where(is_opening, 1, -1))
+    begins, ends = positions[is_opening & (depth == _MOST_NESTED + 1)], positions[~is_opening & (depth == _MOST_NESTED)]
     if not len(begins) or len(begins) != len(ends):
         return data
-    change = np.zeros(len(content) + 1, np.int8)
-    change[begins], change[ends + 1] = 1, -1
-    flat = np.where(np.cumsum(change[:-1], dtype=np.int8) > 0, ord(" "), content)
-    flat[begins] = ord("0")
-    return flat.astype(np.uint8).tobytes()
+    depth_change = np.zeros(len(content) + 1, np.int8)
+    depth_change[begins], depth_change[ends + 1] = 1, -1
+    flattened = np.where(np.cumsum(depth_change[:-1], dtype=np.int8) > 0, ord(" "), content)
+    flattened[begins] = ord("0")
+    return flattened.astype(np.uint8).tobytes()
 
 
-def once(pairs: list[tuple[str, Any]]) -> Any:
-    """Return the object of the pairs that a JSON parser passes to its hook, or TWICE if a name comes twice."""
-    thing = dict(pairs)
-    return thing if len(thing) == len(pairs) else TWICE
+def object_of_pairs(pairs: list[tuple[str, Any]]) -> Any:
+    """Return the object of the pairs that a JSON parser passes to its hook; TWICE if a name occurs twice."""
+    value = dict(pairs)
+    return value if len(value) == len(pairs) else TWICE
 
 
-def _feature(geometry: Any, kept: dict[str, Any]) -> _Feature:
+def _make_feature(geometry: Any, properties: dict[str, Any]) -> _Feature:
     if not isinstance(geometry, dict):
-        return _Feature(kept=kept)
+        return _Feature(properties=properties)
     if geometry.get("type") != "Point":
-        return _Feature(is_other_shape=True, kept=kept)
+        return _Feature(is_other_shape=True, properties=properties)
     point = geometry.get("coordinates")
     if isinstance(point, list) and len(point) >= 2 and all(type(value) in (int, float) for value in point[:2]):
-        return _Feature(float(point[0]), float(point[1]), False, kept)
-    return _Feature(kept=kept)
+        return _Feature(float(point[0]), float(point[1]), False, properties)
+    return _Feature(properties=properties)
 
 
 def _geojson_crs(top: dict[str, Any]) -> CRS:
@@ -134,16 +133,16 @@ def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints
     x = np.array([feature.x for feature in features], np.float64)
     y = np.array([feature.y for feature in features], np.float64)
 
-    def get(name: str) -> NDArray[np.object_]:
+    def read(name: str) -> NDArray[np.object_]:
         cells = np.empty(len(features), object)
-        cells[:] = [_cell(feature.kept.get(name), name == columns.person) for feature in features]
+        cells[:] = [_read_property(feature.properties.get(name), name == columns.person) for feature in features]
         return cells
 
-    return raw_points(columns, get, x=x, y=y, has_other_shapes=others > 0)
+    return raw_points(columns, read, x=x, y=y, has_other_shapes=others > 0)
 
 
-def _cell(value: Any, as_text: bool) -> Any:
-    """Return a property as a text (None stays None), or as it is if it may be a number."""
+def _read_property(value: Any, as_text: bool) -> Any:
+    """Return a property as a text if `as_text`; otherwise as it is if it is a number or a text, else None."""
     if as_text:
         return None if value is None else str(value)
     return value if type(value) in (int, float, str) else None

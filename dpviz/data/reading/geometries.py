@@ -1,7 +1,6 @@
 """Open files of points and of regions, and find their CRS. The header or metadata is read first, then only the columns that are needed.
 
-GDAL opens only GeoPackages and Shapefiles, after a check of their bytes. Unchecked, GDAL would also open files that describe network
-services.
+GDAL opens only GeoPackages and Shapefiles, after a check of their bytes. Without it, GDAL would also open files that name network services.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pyproj import CRS, Transformer
 from dpviz.arrays import Floats
 from dpviz.data.cells import REMEDY, xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decode_texts, is_text, raw_points
-from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, once, open_geojson
+from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, object_of_pairs, open_geojson
 from dpviz.data.reading.safety import Limits, attempt, check_geopackage, guard, repack_shapefile, too_many_rows
 from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     Shapes = NDArray[np.object_]
 
 _DAMAGED = "A text or a geometry in the file is damaged; is its encoding declared?"
-_UNNAMED_GEOMETRY = "wkb_geometry"
+_DEFAULT_GEOMETRY_NAME = "wkb_geometry"
 
 
 def open_format(kind: str, data: bytes, limits: Limits, wanted: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
@@ -47,8 +46,8 @@ def open_format(kind: str, data: bytes, limits: Limits, wanted: PointColumns, *,
     Args:
         kind: the format.
         data: the content.
-        limits: the most that it may hold.
-        wanted: the columns that the caller named. Where x or y is named, a Parquet file with geometries is read by columns, too.
+        limits: the most that the file may hold.
+        wanted: the columns that the caller names. If x or y is named, the geometries of a Parquet file are ignored.
         quoted_newlines: whether entries of a text table may hold line ends.
 
     Raises:
@@ -70,20 +69,20 @@ def open_format(kind: str, data: bytes, limits: Limits, wanted: PointColumns, *,
 
 
 def _open_points_table(opened: OpenTable, wanted: PointColumns) -> OpenFile:
-    """Open a table of points. Their coordinates are its geometries if it has some and neither x nor y is named, else columns."""
+    """Open a table of points. They are its geometries if it has some and neither x nor y is named, else its columns of coordinates."""
     geo = opened.geo if wanted.x is None and wanted.y is None else None
 
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
         names = [columns.x, columns.y, columns.count, columns.person, None if geo is None else geo.primary]
-        named = list(dict.fromkeys(name for name in names if name is not None))
+        needed = list(dict.fromkeys(name for name in names if name is not None))
         numbers = {opened.names.index(name) for name in names[:3] if name is not None and name != columns.person}
-        read = opened.take([opened.names.index(name) for name in named], numbers=numbers, missing_words=True)
+        read_cells = opened.take([opened.names.index(name) for name in needed], numbers=numbers, missing_words=True)
         if bad_rows == "refuse":
-            read.bad.refuse(REMEDY)
-        cells = dict(zip(named, read.columns, strict=True))
+            read_cells.bad.refuse(REMEDY)
+        cells = dict(zip(needed, read_cells.columns, strict=True))
         if geo is not None:
-            return raw_points(columns, cells.__getitem__, **_parquet_points(cells[geo.primary], geo.encoding))
-        return raw_points(columns, cells.__getitem__, ragged=read.bad.total)
+            return raw_points(columns, cells.__getitem__, **_points_of_column(cells[geo.primary], geo.encoding))
+        return raw_points(columns, cells.__getitem__, ragged=read_cells.bad.total)
 
     return OpenFile(
         format=opened.format if geo is None else "GeoParquet",
@@ -95,12 +94,12 @@ def _open_points_table(opened: OpenTable, wanted: PointColumns) -> OpenFile:
     )
 
 
-def _parquet_points(column: pa.ChunkedArray, encoding: str) -> dict[str, Any]:
+def _points_of_column(column: pa.ChunkedArray, encoding: str) -> dict[str, Any]:
     if encoding == "point":
         return {axis: pc.struct_field(column, axis).to_numpy(zero_copy_only=False).astype(np.float64) for axis in "xy"}
     if encoding != "WKB":
         raise InputError(NOT_POINTS)
-    return _points(shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore"))
+    return _points_of_geometries(shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +113,8 @@ class _Layer:
     rows: int
 
 
-def _only_layer(data: bytes) -> _Layer:
-    """Describe the layer.
+def _describe_only_layer(data: bytes) -> _Layer:
+    """Describe the only layer with geometries.
 
     Raises:
         InputError: there is no layer with geometries, or there are several; the content is of another format.
@@ -125,18 +124,18 @@ def _only_layer(data: bytes) -> _Layer:
         raise InputError("The file has no layer with geometries.")
     if len(layers) > 1:
         raise InputError("The file has several layers with geometries; save the one to be read by itself.")
-    facts = pyogrio.read_info(io.BytesIO(data), layer=layers[0], force_feature_count=True)
-    if facts["driver"] not in ("GPKG", "ESRI Shapefile"):
+    info = pyogrio.read_info(io.BytesIO(data), layer=layers[0], force_feature_count=True)
+    if info["driver"] not in ("GPKG", "ESRI Shapefile"):
         raise InputError("The file's content is not what its ending says.")
-    crs = CRS.from_user_input(facts["crs"]) if facts["crs"] else None
+    crs = CRS.from_user_input(info["crs"]) if info["crs"] else None
     crs = None if crs is not None and crs.name.lower().startswith("undefined") else crs
-    rows, columns = facts["features"], tuple(facts["fields"])
-    return _Layer(name=layers[0], columns=columns, crs=crs, geometry_type=facts["geometry_type"], rows=rows)
+    rows, columns = info["features"], tuple(info["fields"])
+    return _Layer(name=layers[0], columns=columns, crs=crs, geometry_type=info["geometry_type"], rows=rows)
 
 
 def _open_points_layer(kind: str, data: bytes) -> OpenFile:
     """Open the points of a GeoPackage or Shapefile with GDAL."""
-    layer = _only_layer(data)
+    layer = _describe_only_layer(data)
     if layer.geometry_type.removeprefix("2.5D ").split()[0] not in ("Point", "Unknown"):
         raise InputError(NOT_POINTS)
 
@@ -144,43 +143,44 @@ def _open_points_layer(kind: str, data: bytes) -> OpenFile:
         wanted = list(filter(None, {columns.count, columns.person}))
         options = {"layer": layer.name, "columns": wanted, "max_features": layer.rows}
         meta, table = guard(_DAMAGED, lambda: pyogrio.raw.read_arrow(io.BytesIO(data), **options))
-        cells = {name: _texts(table.column(name), meta["encoding"]) for name in wanted}
+        cells = {name: _decode_layer_texts(table.column(name), meta["encoding"]) for name in wanted}
         if bad_rows == "refuse" and any(column.null_count > table.column(name).null_count for name, column in cells.items()):
             raise InputError(_DAMAGED)
-        geometry = table.column(meta["geometry_name"] or _UNNAMED_GEOMETRY).to_numpy(zero_copy_only=False)
-        return raw_points(columns, cells.__getitem__, **_points(shapely.from_wkb(geometry, on_invalid="ignore")))
+        geometry = table.column(meta["geometry_name"] or _DEFAULT_GEOMETRY_NAME).to_numpy(zero_copy_only=False)
+        return raw_points(columns, cells.__getitem__, **_points_of_geometries(shapely.from_wkb(geometry, on_invalid="ignore")))
 
     return OpenFile(format=kind, names=layer.columns, has_geometry=True, crs=layer.crs, rows=layer.rows, take=take)
 
 
-def _texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
+def _decode_layer_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
     return decode_texts(column, encoding) if is_text(column.type) else column
 
 
-def _points(geometries: NDArray[np.object_]) -> dict[str, Any]:
-    """Return the fields x, y and has_other_shapes of `RawPoints`, of (n,) shapely geometries.
+def _points_of_geometries(geometries: NDArray[np.object_]) -> dict[str, Any]:
+    """Return the fields x, y and has_other_shapes of `RawPoints` for (n,) shapely geometries.
 
     Raises:
-        InputError: there are geometries, and not one is a point.
+        InputError: there are geometries, none of which is a point.
     """
-    kinds = shapely.get_type_id(geometries)
-    others = kinds > 0
-    if others.any() and not (kinds == 0).any():
+    type_ids = shapely.get_type_id(geometries)
+    are_others = type_ids > 0
+    if are_others.any() and not (type_ids == 0).any():
         raise InputError(NOT_POINTS)
     x, y = xy_of(geometries)
-    return {"x": x, "y": y, "has_other_shapes": bool(others.any())}
+    return {"x": x, "y": y, "has_other_shapes": bool(are_others.any())}
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenShapes:
-    """What a file of regions says about itself, and a function that reads its columns. PUBLIC.
+    """The header or metadata of a file of regions, and a function that reads its columns. PUBLIC.
 
     Attributes:
         format: CSV, TSV, Parquet, GeoJSON, GeoPackage, GeoParquet or Shapefile.
-        names: of the columns, geometry left out.
-        crs: as the file declares it; None if it does not.
+        names: names of the columns, geometry left out.
+        crs: the CRS that the file declares; None if it declares none.
         has_geometry: whether the file has shapes of its own.
-        take: reads the named columns, as objects, and (n,) shapes, None where one is missing. Without geometry it returns no shapes.
+        take: a function that reads the named columns, as objects, and (n,) shapes, with None for a missing shape. It returns None
+            in place of the shapes if the file has no geometry.
     """
 
     format: str
@@ -214,7 +214,7 @@ def _open_geojson(data: bytes, limits: Limits) -> OpenShapes:
     text = attempt(lambda: data.decode("utf-8-sig"))
     if text is None:
         raise InputError(NOT_UTF8)
-    top = json.loads(text, object_pairs_hook=_once)
+    top = json.loads(text, object_pairs_hook=_refuse_repeated_names)
     features = [top] if isinstance(top, dict) and top.get("type") == "Feature" else top.get("features")
     if not isinstance(features, list) or not all(map(_is_feature, features)):
         raise InputError("The file is no GeoJSON FeatureCollection.")
@@ -223,18 +223,20 @@ def _open_geojson(data: bytes, limits: Limits) -> OpenShapes:
     empty = {"type": "FeatureCollection", "crs": top.get("crs"), "features": []}
     crs = open_geojson(json.dumps(empty).encode(), PointColumns()).crs
     properties = [feature.get("properties") or {} for feature in features]
-    names = dict.fromkeys(name for each in properties for name in each)
+    names = dict.fromkeys(name for feature_properties in properties for name in feature_properties)
 
     def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes]:
-        table = pd.DataFrame({name: pd.Series([each.get(name) for each in properties], dtype=object) for name in wanted})
+        table = pd.DataFrame(
+            {name: pd.Series([feature_properties.get(name) for feature_properties in properties], dtype=object) for name in wanted}
+        )
         texts = [None if feature.get("geometry") is None else json.dumps(feature["geometry"]) for feature in features]
         return table, shapely.from_geojson(np.array(texts, object), on_invalid="raise")
 
     return OpenShapes(format="GeoJSON", names=tuple(names), crs=crs, has_geometry=True, take=take)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> Any:
-    if (thing := once(pairs)) is TWICE:
+def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> Any:
+    if (thing := object_of_pairs(pairs)) is TWICE:
         raise InputError(NAMED_TWICE)
     return thing
 
@@ -248,12 +250,12 @@ def _open_shapes_table(opened: OpenTable) -> OpenShapes:
     geo = opened.geo
     if geo is None:
         return OpenShapes(
-            format=opened.format, names=opened.names, crs=None, has_geometry=False, take=lambda wanted: (_frame(opened, wanted), None)
+            format=opened.format, names=opened.names, crs=None, has_geometry=False, take=lambda wanted: (_read_frame(opened, wanted), None)
         )
     column, encoding = opened.names.index(geo.primary), geo.encoding
 
     def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes]:
-        return _frame(opened, wanted), _decode_shapes(opened.take([column]).columns[0], encoding)
+        return _read_frame(opened, wanted), _decode_shapes(opened.take([column]).columns[0], encoding)
 
     names = tuple(name for name in opened.names if name not in geo.columns)
     return OpenShapes(format="GeoParquet", names=names, crs=geo.crs, has_geometry=True, take=take)
@@ -268,11 +270,11 @@ def _decode_shapes(cells: pa.ChunkedArray, encoding: str) -> Shapes:
     return np.asarray(geopandas.GeoDataFrame.from_arrow(table).geometry.to_numpy(), object)
 
 
-def _frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:
+def _read_frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:
     """Read columns as objects. Entries of text tables lose the blanks around them."""
-    read = opened.take([opened.names.index(name) for name in wanted])
-    read.bad.refuse("Correct the file.")
-    cells = [column.to_pylist() for column in read.columns]
+    read_cells = opened.take([opened.names.index(name) for name in wanted])
+    read_cells.bad.refuse("Correct the file.")
+    cells = [column.to_pylist() for column in read_cells.columns]
     if opened.format in SEPARATORS:
         cells = [[None if value is None else value.strip() for value in column] for column in cells]
     return pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in zip(wanted, cells, strict=True)})
@@ -280,7 +282,7 @@ def _frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:
 
 def _open_shapes_layer(kind: str, data: bytes, limits: Limits) -> OpenShapes:
     """Open the shapes of a GeoPackage or Shapefile with GDAL."""
-    layer = _only_layer(data)
+    layer = _describe_only_layer(data)
     if layer.rows > limits.rows:
         raise too_many_rows(limits)
 
@@ -297,29 +299,29 @@ _FAR = np.finfo(np.float64).max
 
 
 def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) -> CRS | None:
-    """Return the CRS of the file's coordinates; None on a plain plane, where coordinates are taken as they are.
+    """Return the CRS of the file's coordinates; None if the domain has no CRS, so that coordinates are used as they are.
 
     Args:
         kind: the format, for errors.
         declared: the CRS that the file declares.
         crs: the CRS that the caller gives.
-        target: the domain's CRS; None for a plain plane.
+        target: the domain's CRS; None if it has none.
 
     Raises:
         InputError: neither the file nor the caller states a CRS, the two differ, the CRS is not known, or it does not fit the domain.
     """
     if target is None:
         if crs is not None:
-            raise InputError("The domain is a plain plane without a CRS: leave crs out, or give the domain one.")
+            raise InputError("The domain has no CRS: leave crs out, or give the domain a CRS.")
         return None
     if crs is None:
         if declared is None:
-            raise InputError(f"This {kind} file does not say its CRS, and it is never guessed: pass crs=..., such as crs='EPSG:4326'.")
+            raise InputError(f"This {kind} file does not state its CRS, which is never guessed: pass crs=..., such as crs='EPSG:4326'.")
         return check_on_map(declared)
-    given = guard("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
-    if declared is not None and not same_crs(given, declared):
+    chosen = guard("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
+    if declared is not None and not same_crs(chosen, declared):
         raise InputError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
-    return check_on_map(given)
+    return check_on_map(chosen)
 
 
 def check_on_map(crs: CRS) -> CRS:
@@ -330,7 +332,7 @@ def check_on_map(crs: CRS) -> CRS:
     """
     if not is_horizontal(crs):
         raise InputError(
-            "The CRS of the points has no place on a map (heights only, or geocentric); convert them to EPSG:4326, for instance."
+            "The CRS of the points has no positions on a map (heights only, or geocentric); convert them to EPSG:4326, for instance."
         )
     return crs
 
@@ -341,7 +343,7 @@ def same_crs(one: CRS, other: CRS) -> bool:
 
 
 def reproject(raw: RawPoints, source: CRS | None, crs: object) -> tuple[Floats, Floats]:
-    """Return (n,) x and (n,) y in another CRS. A point that this CRS lacks gets coordinates so large that they lie outside any domain."""
+    """Return (n,) x and (n,) y in another CRS. Points that cannot be reprojected get huge coordinates, which are outside every domain."""
     target = None if crs is None else CRS.from_user_input(crs)
     if source is None or target is None or same_crs(source, target):
         return raw.x, raw.y

@@ -1,4 +1,4 @@
-"""Inspect files before they are counted: what headers and schemas say, and which columns have values that repeat, as ids of persons do."""
+"""Inspect files before they are counted: describe their columns, and find columns whose values repeat, as ids of persons do."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ from dpviz.errors import InputError
 Pair = tuple[str, str]
 
 
-def describe_points(found: FoundFiles) -> PointsFile:
-    """Describe files of points by what they say about themselves. No row of a table is read, because tables may be large.
+def describe_points(files: FoundFiles) -> PointsFile:
+    """Describe files of points by their headers or metadata. No row of a table is read, because tables may be large.
 
     Raises:
         InputError: as `inspect_points`.
     """
-    if found.schema is None:
-        return inspect_points(found.sources[0])
-    geo = found.geo
-    names = tuple(name for name in found.schema.names if geo is None or name not in geo.columns)
+    if files.schema is None:
+        return inspect_points(files.sources[0])
+    geo = files.geo
+    names = tuple(name for name in files.schema.names if geo is None or name not in geo.columns)
     x, y = (None if geo is not None else only_candidate(names, aliases) for aliases in (X_NAMES, Y_NAMES))
-    if found.format != "Parquet" and x is None and y is None and any(map(is_number_text, names)):
+    if files.format != "Parquet" and x is None and y is None and any(map(is_number_text, names)):
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     crs = None if geo is None else geo.crs
     return PointsFile(
-        format=found.format if geo is None else "GeoParquet",
+        format=files.format if geo is None else "GeoParquet",
         columns=names,
         has_geometry=geo is not None,
         x=x,
@@ -60,38 +60,40 @@ def describe_points(found: FoundFiles) -> PointsFile:
         count=only_candidate(names, COUNT_NAMES),
         person=only_candidate(names, PERSON_NAMES),
         crs=None if crs is None else crs.to_string(),
-        rows=found.rows,
+        rows=files.rows,
     )
 
 
-def describe_flows(found: FoundFiles) -> FlowsFile:
-    """Describe files of trips by what they say about themselves. Rows are read only of small files, to tell a matrix from a table.
+def describe_flows(files: FoundFiles) -> FlowsFile:
+    """Describe files of trips by their headers or metadata. Rows are read only in small files, to tell a matrix from a table.
 
     Raises:
         InputError: as `inspect_flows`.
     """
-    if found.schema is None:
-        return inspect_flows(found.sources[0])
-    names = tuple(found.schema.names)
+    if files.schema is None:
+        return inspect_flows(files.sources[0])
+    names = tuple(files.schema.names)
     if starts_with_data(names):
         raise InputError(NO_HEADER)
-    if may_be_matrix(names) and coordinate_columns(names) is None and found.within(DEFAULT_LIMITS):
-        return inspect_flows(found.sources[0])
-    named = propose_columns(names)
+    if may_be_matrix(names) and coordinate_columns(names) is None and files.within(DEFAULT_LIMITS):
+        return inspect_flows(files.sources[0])
+    proposed = propose_columns(names)
     return FlowsFile(
-        format=found.format,
+        format=files.format,
         columns=names,
         matrix=False,
-        origin=named.origin,
-        destination=named.destination,
-        count=named.count,
+        origin=proposed.origin,
+        destination=proposed.destination,
+        count=proposed.count,
         person=only_candidate(names, PERSON_NAMES),
-        rows=found.rows,
+        rows=files.rows,
     )
 
 
 def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
-    """Find the x and y columns of origins and of destinations: the first and the second name for x, and those for y; else None.
+    """Find the columns of x and y of origins and of destinations by their names; None unless there are two of each.
+
+    The first column with a name of x and the first with a name of y are the origin's, the second ones the destination's.
 
     >>> coordinate_columns(["pickup_lng", "pickup_lat", "dropoff_lng", "dropoff_lat", "fare"])
     (('pickup_lng', 'pickup_lat'), ('dropoff_lng', 'dropoff_lat'))
@@ -104,15 +106,15 @@ def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
 
 MOST_ROWS, MOST_BYTES = 1_000_000, 64 * 2**20  # the most that is read from the beginning of the files
 MOST_SHOWN = 3
-_MOST_DISTINCT = 0.9  # share of the rows; with more distinct values they hardly repeat
+_MOST_DISTINCT = 0.9  # distinct values per row; with more of them, values hardly repeat
 _BATCH = 65_536
-_CODE_FROM = 1000  # larger whole numbers are rather codes than measurements
+_CODE_FROM = 1000  # whole numbers from here on are more likely codes than measurements
 _SECONDS = (946_684_800, 2_208_988_800)  # Unix time of the years 2000 and 2040
 _TIMES = (
     r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?$|^\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4}([ T].*)?$"
     r"|^\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?$"
 )
-_NAMED = re.compile(r"(id|nr|no|key|hash)$")
+_ID_NAME = re.compile(r"(id|nr|no|key|hash)$")
 _Columns = dict[str, pa.Array | pa.ChunkedArray]
 
 
@@ -125,7 +127,7 @@ class RepeatedColumn:
         values: number of distinct values.
         rows: number of rows with a value.
         once: number of values that occur in a single row.
-        all_rows: whether every row was looked at, else the first rows only.
+        all_rows: whether every row was read; otherwise only the first rows.
     """
 
     name: str
@@ -136,7 +138,7 @@ class RepeatedColumn:
 
     @property
     def consequence(self) -> str:
-        """A sentence on what a release that protects single records hides, if this column names the person of each row.
+        """A sentence that says whom a release that protects single records would not hide, if this column names the person of each row.
 
         >>> RepeatedColumn(name="Fahrzeug-ID", values=3, rows=50_000).consequence
         '3 values, 50,000 rows: publishing by record would not hide any of them'
@@ -151,79 +153,81 @@ class RepeatedColumn:
 
 
 def find_repeated_columns(
-    found: FoundFiles, *, but: Collection[str] = (), limits: Limits = DEFAULT_LIMITS
+    files: FoundFiles, *, but: Collection[str] = (), limits: Limits = DEFAULT_LIMITS
 ) -> tuple[RepeatedColumn, ...] | None:
     """Find columns of texts or whole numbers whose values repeat, likely ids first.
 
-    The content decides whether a column is found: dates, times and fractions are no ids, and values that hardly repeat are no persons with
-    several records. A column's name only decides its rank. At most the first million rows are looked at, and of text the first 64 MiB.
+    The content decides whether a column is found: dates, times and fractions are not ids, and values that hardly repeat are not persons
+    with several records. A column's name only decides its rank. At most a million rows are read, and of a text table the first 64 MiB.
 
     Args:
-        found: the files.
+        files: the files.
         but: columns with another use, such as coordinates and counts.
-        limits: the most that a file may hold that is read as a whole.
+        limits: the most that a file may hold if it is read as a whole.
 
     Returns:
-        None if no entry was read: there is no column of texts or numbers, or no file can be opened. Names and declared types alone
+        None if no entry was read, because no column has texts or numbers, or no file can be opened. Names and declared types alone
         decide that, never an entry, because a manifest says whether private values were looked at.
     """
     skipped = {*map(fold_name, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
     counts: dict[str, list[pa.Table]] = {}
     rows: dict[str, int] = {}
-    seen, looked = 0, False
-    for source in found.sources:
-        for columns in attempt(lambda source=source: list(_columns(source, found, limits))) or ():  # type: ignore[misc]
-            seen += max(map(len, columns.values()), default=0)
+    rows_seen, entries_read = 0, False
+    for source in files.sources:
+        for columns in attempt(lambda source=source: list(_read_first_rows(source, files, limits))) or ():  # type: ignore[misc]
+            rows_seen += max(map(len, columns.values()), default=0)
             for name, cells in columns.items():
-                may_be = fold_name(name) not in skipped and _may_be_ids(cells.type)
-                looked = looked or may_be or (found.format == "GeoJSON" and fold_name(name) not in skipped)  # GeoJSON declares no types
-                if may_be:
+                may_be_id = fold_name(name) not in skipped and _may_be_ids(cells.type)
+                entries_read = (
+                    entries_read or may_be_id or (files.format == "GeoJSON" and fold_name(name) not in skipped)
+                )  # GeoJSON declares no types
+                if may_be_id:
                     counts.setdefault(name, []).append(_value_counts(cells))
                     rows[name] = rows.get(name, 0) + len(cells) - cells.null_count
-        if seen >= MOST_ROWS:
+        if rows_seen >= MOST_ROWS:
             break
-    if not looked:
+    if not entries_read:
         return None
-    all_rows = seen < MOST_ROWS and not (found.format in SEPARATORS and max(found.sizes) >= MOST_BYTES)
+    all_rows = rows_seen < MOST_ROWS and not (files.format in SEPARATORS and max(files.sizes) >= MOST_BYTES)
     ranked = []
     for name, parts in counts.items():
         found_values = pa.concat_tables(parts).group_by("value").aggregate([("rows", "sum")])
         found_values = found_values.filter(found_values["value"].is_valid())
         values = found_values["value"].combine_chunks()
         if 0 < len(values) <= _MOST_DISTINCT * rows[name] and rows[name] > 1 and _are_ids(values):
-            once = pc.sum(pc.equal(found_values["rows_sum"], 1)).as_py()
-            column = RepeatedColumn(name=name, values=len(values), rows=rows[name], once=once, all_rows=all_rows)
+            single = pc.sum(pc.equal(found_values["rows_sum"], 1)).as_py()
+            column = RepeatedColumn(name=name, values=len(values), rows=rows[name], once=single, all_rows=all_rows)
             ranked.append(((not _is_called_like_id(name), not _are_codes(values), -len(values)), column))
     return tuple(column for _, column in sorted(ranked, key=lambda each: each[0]))
 
 
-def _columns(source: Source, found: FoundFiles, limits: Limits) -> Iterator[_Columns]:
+def _read_first_rows(source: Source, files: FoundFiles, limits: Limits) -> Iterator[_Columns]:
     """Yield the first rows of a file, in parts."""
-    if found.format == "Parquet":
-        yield from _of_parquet(source, found)
-    elif found.format in SEPARATORS:
-        yield _of_text(source, found.format, limits)
+    if files.format == "Parquet":
+        yield from _read_parquet(source, files)
+    elif files.format in SEPARATORS:
+        yield _read_text(source, files.format, limits)
     else:
         kind, data = read_checked(source, limits)
-        yield _of_geojson(data) if kind == "GeoJSON" else _of_layer(kind, data, limits)
+        yield _read_geojson(data) if kind == "GeoJSON" else _read_layer(kind, data, limits)
 
 
-def _of_parquet(source: Source, found: FoundFiles) -> Iterator[_Columns]:
+def _read_parquet(source: Source, files: FoundFiles) -> Iterator[_Columns]:
     """Yield the first rows of a Parquet file. Texts stay dictionary-encoded: one long text can stand for millions of entries."""
-    schema, geometries = cast("pa.Schema", found.schema), () if found.geo is None else found.geo.columns
-    names = [each.name for each in schema if _may_be_ids(each.type) and each.name not in geometries]
+    schema, geometries = cast("pa.Schema", files.schema), () if files.geo is None else files.geo.columns
+    names = [column_field.name for column_field in schema if _may_be_ids(column_field.type) and column_field.name not in geometries]
     texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
     if not names:
         return
-    file, left = pq.ParquetFile(str(source) if is_path(source) else source, read_dictionary=texts), MOST_ROWS
+    file, rows_left = pq.ParquetFile(str(source) if is_path(source) else source, read_dictionary=texts), MOST_ROWS
     for batch in file.iter_batches(batch_size=_BATCH, columns=names):
         yield dict(zip(names, batch.columns, strict=True))
-        left -= len(batch)
-        if left <= 0:
+        rows_left -= len(batch)
+        if rows_left <= 0:
             return
 
 
-def _of_text(source: Source, kind: str, limits: Limits) -> _Columns:
+def _read_text(source: Source, kind: str, limits: Limits) -> _Columns:
     data = first_bytes(source, MOST_BYTES)
     if len(data) == MOST_BYTES:
         data = data[: data.rfind(b"\n") + 1]
@@ -231,59 +235,59 @@ def _of_text(source: Source, kind: str, limits: Limits) -> _Columns:
     return dict(zip(table.names, table.take(range(len(table.names))).columns, strict=True))
 
 
-def _of_geojson(data: bytes) -> _Columns:
-    features = [each.get("properties") or {} for each in json.loads(data.decode("utf-8-sig", "replace"))["features"][:MOST_ROWS]]
+def _read_geojson(data: bytes) -> _Columns:
+    features = [feature.get("properties") or {} for feature in json.loads(data.decode("utf-8-sig", "replace"))["features"][:MOST_ROWS]]
     names = dict.fromkeys(name for properties in features for name in properties)
     cells = {name: [properties.get(name) for properties in features] for name in names}
-    read = {name: attempt(lambda values=values: pa.array(values)) for name, values in cells.items()}  # type: ignore[misc]
-    return {name: pa.nulls(len(features)) if column is None else column for name, column in read.items()}
+    arrays = {name: attempt(lambda values=values: pa.array(values)) for name, values in cells.items()}  # type: ignore[misc]
+    return {name: pa.nulls(len(features)) if column is None else column for name, column in arrays.items()}
 
 
-def _of_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
+def _read_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
     checked = repack_shapefile(data, limits) if kind == "Shapefile" else check_geopackage(data)
     layer = next(name for name, geometry in pyogrio.list_layers(io.BytesIO(checked)) if geometry is not None)
-    read = pyogrio.raw.read(io.BytesIO(checked), layer=layer, read_geometry=False, max_features=MOST_ROWS)
-    return {name: pa.array(cells, from_pandas=True) for name, cells in zip(read[0]["fields"], read[3], strict=True)}
+    layer_content = pyogrio.raw.read(io.BytesIO(checked), layer=layer, read_geometry=False, max_features=MOST_ROWS)
+    return {name: pa.array(cells, from_pandas=True) for name, cells in zip(layer_content[0]["fields"], layer_content[3], strict=True)}
 
 
 def _may_be_ids(kind: pa.DataType) -> bool:
-    """Return whether a column's type is one of ids: texts, whole numbers, or numbers that may all be whole."""
+    """Return whether a column's type allows ids: texts, integers, or floats, which may all be whole."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     types = pa.types
     kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_fixed_size_binary)
-    return any(is_one(kind) for is_one in kinds)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def _value_counts(cells: pa.Array | pa.ChunkedArray) -> pa.Table:
     """Count the rows of each distinct value."""
-    found = pc.value_counts(cells)
-    values = found.field("values")
+    counted = pc.value_counts(cells)
+    values = counted.field("values")
     values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-    return pa.table({"value": values, "rows": found.field("counts")})
+    return pa.table({"value": values, "rows": counted.field("counts")})
 
 
 def _are_ids(values: pa.Array) -> bool:
-    """Return whether distinct values may be ids: they are no fractions, dates or times."""
+    """Return whether distinct values may be ids, because they are not fractions, dates or times."""
     if pa.types.is_floating(values.type):
         numbers = values.to_numpy(zero_copy_only=False)
         return bool(np.all(np.isfinite(numbers) & (np.floor(numbers) == numbers)))
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return True
-    read = attempt(lambda: pc.cast(pc.utf8_trim_whitespace(values), pa.float64()))
-    if read is not None:
-        return _are_ids(read)
+    numbers_in_texts = attempt(lambda: pc.cast(pc.utf8_trim_whitespace(values), pa.float64()))
+    if numbers_in_texts is not None:
+        return _are_ids(numbers_in_texts)
     return not bool(pc.all(pc.match_substring_regex(values, _TIMES)).as_py())
 
 
 def _are_codes(values: pa.Array) -> bool:
-    """Return whether distinct values look like codes: texts with digits, or large numbers that are no times."""
+    """Return whether distinct values look like codes: texts with digits, or large numbers that are not Unix times."""
     numbers = attempt(lambda: pc.cast(values, pa.float64()))
     if numbers is not None:
-        middle = float(np.median(numbers.to_numpy(zero_copy_only=False)))
-        return middle >= _CODE_FROM and not any(low <= middle / scale <= high for scale in (1, 1000) for low, high in (_SECONDS,))
+        median = float(np.median(numbers.to_numpy(zero_copy_only=False)))
+        return median >= _CODE_FROM and not any(low <= median / scale <= high for scale in (1, 1000) for low, high in (_SECONDS,))
     texts = attempt(lambda: pc.match_substring_regex(values, r"\d"))
     return texts is None or 2 * (pc.sum(texts).as_py() or 0) > len(values)
 
 
 def _is_called_like_id(name: str) -> bool:
-    return fold_name(name) in PERSON_NAMES or _NAMED.search(fold_name(name)) is not None
+    return fold_name(name) in PERSON_NAMES or _ID_NAME.search(fold_name(name)) is not None

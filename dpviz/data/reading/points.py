@@ -1,4 +1,4 @@
-"""Read files of points: what their headers say, and their rows, checked and in the domain's CRS."""
+"""Read files of points: describe them by their headers, and read their rows, checked and in the domain's CRS."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ _LONGITUDES = ("lon", "lng", "long", "longitude")
 
 @dataclass(frozen=True, kw_only=True)
 class PointsFile:
-    """What a file of points says about itself, for the curator, who adds what is missing. Not for release.
+    """A description of a file of points, from which the curator chooses columns and CRS. Not for release.
 
     Attributes:
         format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
-        columns: names as the file spells them, geometry left out.
-        has_geometry: whether points come from geometries; x and y are None then.
-        x: the one column with a name of an easting or longitude; None if there is none, or several.
-        y: the one column with a name of a northing or latitude, likewise.
-        count: the one column with a name of a number of records, likewise; a proposal, which `read_points` does not use by itself.
-        person: the one column with a name of a person, likewise; a proposal, which `read_points` does not use by itself.
+        columns: the columns' names as the file spells them, geometry left out.
+        has_geometry: whether the points are geometries; x and y are None then.
+        x: the only column with a name of an easting or longitude; None if there is none, or several.
+        y: the only column with a name of a northing or latitude, likewise.
+        count: the only column with a name of a number of records, likewise; a proposal, which `read_points` does not use by itself.
+        person: the only column with a name of a person, likewise; a proposal, which `read_points` does not use by itself.
         crs: the CRS that the file declares; None if it declares none.
         rows: number of rows, where the file states it; private.
     """
@@ -67,23 +67,23 @@ class PointsFile:
 
     @property
     def needs_crs(self) -> bool:
-        """Whether `read_points` needs a CRS, unless the domain is a plain plane."""
+        """Whether `read_points` needs a CRS, if the domain has one."""
         return self.crs is None
 
 
 def inspect_points(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> PointsFile:
-    """Read what a file of points says about itself. The result holds no entry of the file.
+    """Describe a file of points. The result holds no entry of the file.
 
     Args:
         source: a path, or an open binary file with a `name`.
-        through: whether to read every row as well, where it is clear which columns hold the coordinates, and to refuse rows that
+        through: whether to read every row as well, if the columns of coordinates are clear from their names, and to refuse rows that
             `read_points` refuses under bad_rows="refuse".
         limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
     """
-    opened = _open(source, limits, PointColumns())
+    opened = _open_source(source, limits, PointColumns())
     names, tabular = opened.names, not opened.has_geometry
     x, y = (only_candidate(names, aliases) if tabular else None for aliases in (X_NAMES, Y_NAMES))
     if opened.format in SEPARATORS and any(map(is_number_text, names)) and x is None and y is None:
@@ -91,8 +91,8 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
     if through and not (tabular and (x is None or y is None)):
         columns = PointColumns(x=x, y=y)
         crs = None if opened.crs is None else check_on_map(opened.crs)
-        raw = _rows(opened, columns, "refuse", limits)
-        _refuse_rows(raw, columns, crs)
+        raw = _read_rows(opened, columns, "refuse", limits)
+        _refuse_faults(raw, columns, crs)
         _refuse_no_degrees(raw, columns, crs)
     return PointsFile(
         format=opened.format,
@@ -112,9 +112,9 @@ class PointsRequest:
     """How the rows of files of points are read.
 
     Attributes:
-        target: the CRS to which coordinates are reprojected; None on a plain plane, where they are taken as they are.
-        columns: those that the caller named; x and y are found by their names if they are None.
-        crs: of the files' coordinates, if the files do not say.
+        target: the CRS to which coordinates are reprojected; None if the domain has no CRS, so that they are used as they are.
+        columns: the columns that the caller names; x and y are found by their names if they are None.
+        crs: the CRS of the files' coordinates, if the files do not state it.
         bad_rows: "refuse" or "drop".
         limits: the most that a file may hold.
         quoted_newlines: whether entries of text tables may hold line ends.
@@ -132,35 +132,35 @@ class PointsRequest:
 
 
 def read_rows(source: Source, request: PointsRequest) -> RawPoints:
-    """Read a file's rows in the target CRS. Bad rows are refused, or keep the entries by which they are dropped later.
+    """Read a file's rows, with coordinates in the target CRS. Bad rows are refused, or kept as they are, to be dropped later.
 
     Raises:
         InputError: as `read_points`.
     """
-    opened = _open(source, request.limits, request.columns, quoted_newlines=request.quoted_newlines)
+    opened = _open_source(source, request.limits, request.columns, quoted_newlines=request.quoted_newlines)
     columns = resolve_columns(opened.names, request.columns, has_geometry=opened.has_geometry)
     crs = crs_of_file(opened.format, opened.crs, request.crs, request.target)
-    raw = _rows(opened, columns, request.bad_rows, request.limits)
+    raw = _read_rows(opened, columns, request.bad_rows, request.limits)
     _check_counts(raw, columns)
     if request.bad_rows == "refuse":
-        _refuse_rows(raw, columns, crs)
+        _refuse_faults(raw, columns, crs)
     east, north = reproject(raw, crs, request.target)
     return replace(raw, x=east, y=north)
 
 
-def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCounts:
-    """Count rows in the domain's CRS, and drop bad ones. Without a bound the unit is one record."""
+def count_points(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCounts:
+    """Count rows whose coordinates are in the domain's CRS, and drop bad rows. Without a bound the unit is one record."""
     weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
     counted = count_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
     return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
 
 
-def _open(source: Source, limits: Limits, wanted: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
+def _open_source(source: Source, limits: Limits, wanted: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
     kind, data = read_checked(source, limits)
     return open_format(kind, data, limits, wanted, quoted_newlines=quoted_newlines)
 
 
-def _rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:
+def _read_rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:
     raw = guard(f"The rows cannot be read as {opened.format}: the file is damaged.", lambda: opened.take(columns, bad_rows))
     if len(raw.x) + raw.ragged > limits.rows:
         raise too_many_rows(limits)
@@ -175,7 +175,7 @@ def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
         raise InputError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}")
 
 
-def _refuse_rows(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
+def _refuse_faults(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
     """Refuse bad rows, and coordinates that seem to be swapped."""
     _refuse_bad_rows(raw, columns)
     _refuse_swapped(raw, crs)
@@ -186,10 +186,10 @@ def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
         raise InputError(f"Some geometries are not points. {REMEDY}")
     for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
         if not np.isfinite(values).all():
-            what = (
+            fault = (
                 "A geometry is missing, empty or not finite." if name is None else f"Column {name!r} has a cell that is no finite number."
             )
-            raise InputError(f"{what} {REMEDY}")
+            raise InputError(f"{fault} {REMEDY}")
     if raw.count is not None:
         _refuse_bad_counts(raw.count, columns.count)
     if raw.person is not None and (raw.person.codes < 0).any():
@@ -206,7 +206,7 @@ def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
 
 
 def _refuse_no_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
-    """Refuse coordinates that are degrees by their CRS or by their columns' names, if not one pair of coordinates can be in degrees."""
+    """Refuse coordinates that should be degrees, by their CRS or their columns' names, if not a single pair can be degrees."""
     in_degrees = crs.is_geographic if crs is not None else fold_name(columns.x or "") in _LONGITUDES
     if in_degrees and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
         raise InputError(

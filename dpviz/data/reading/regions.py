@@ -37,14 +37,14 @@ _LIKE_A_NAME = re.compile(r"\s*[^\W\d][\w .:/()%#-]{0,39}")
 
 @dataclass(frozen=True, kw_only=True)
 class RegionsFile:
-    """What a file of regions says about itself.
+    """The header or metadata of a file of regions.
 
     Attributes:
         format: CSV, TSV, Parquet, GeoJSON, GeoPackage, GeoParquet or Shapefile.
-        columns: names as the file spells them, geometry left out.
+        columns: the columns' names as the file spells them, geometry left out.
         has_geometry: whether it holds shapes.
-        nested: whether it names parents, so that `read_regions` needs no levels.
-        levels: the one column with the name of an id, a proposal for a single level; empty if there is none, or several.
+        nested: whether it has a column of parents, so that `read_regions` needs no levels.
+        levels: a proposal for a single level: the only column with the name of an id; empty if there is none, or several.
     """
 
     format: str
@@ -55,16 +55,16 @@ class RegionsFile:
 
 
 def inspect_regions(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> RegionsFile:
-    """Read what a file of regions says about itself; its rows are read only with `through`.
+    """Describe a file of regions by its header or metadata; its rows are read only with `through`.
 
     Args:
         source: a path, or an open binary file with a `name`.
-        through: whether to read every row as well: to make regions where the file says enough for that, else to find damage.
+        through: whether to read every row as well: the regions are made if their levels and CRS are known, else damage is looked for.
         limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
-        DomainError: the regions make no sense.
+        DomainError: the regions are not valid.
     """
     opened = open_shapes(*read_checked(source, limits), limits)
     ids = candidates(opened.names, ID_NAMES)
@@ -81,13 +81,15 @@ def inspect_regions(source: Source, *, through: bool = False, limits: Limits = D
 
 
 def _read_through(opened: OpenShapes, nested: bool) -> None:
-    """Make the regions, or at least read all rows."""
-    if (opened.has_geometry and opened.crs is None) or not all(fold_name(axis) in _IN_DEGREES for axis in _axes(opened.names)):
-        _rows(opened, opened.names)  # the CRS is not known yet
+    """Make the regions if their levels and CRS are known; otherwise read all rows."""
+    if (opened.has_geometry and opened.crs is None) or not all(
+        fold_name(axis) in _IN_DEGREES for axis in _coordinate_columns(opened.names)
+    ):
+        _read_rows(opened, opened.names)  # the CRS is not known yet
     elif nested or _are_locations(opened.names):
-        _regions(opened, ["id"] if _are_locations(opened.names) else None, None, None)
+        _make_regions(opened, ["id"] if _are_locations(opened.names) else None, None, None)
     else:
-        _rows(opened, opened.names)
+        _read_rows(opened, opened.names)
 
 
 def read_regions(
@@ -105,17 +107,17 @@ def read_regions(
     region_id, parent_id, level and perhaps name. A table may give points as longitude and latitude. Ids stay text.
 
     Args:
-        source: a path, or an open binary file (an upload) with a `name`; its ending tells the format. Never a URL.
-        levels: the columns of ids, coarsest first, of which there may be one; in any case. None if the file names parents, or is a
-            table of locations: id, lat, lon and perhaps name.
-        names: for some levels, the column with readable names. If None, a column called like the level with "_name" behind it,
-            and for the leaves one called name or label.
-        crs: of the coordinates, if the file does not say; longitude and latitude of a table are in EPSG:4326 unless it is given.
+        source: a path, or an open binary file (an upload) with a `name`, whose ending says the format. Never a URL.
+        levels: one or more columns of ids, coarsest first. None if the file has a column of parents, or is a table of locations with
+            the columns id, lat, lon and perhaps name.
+        names: level -> column with readable names. If None, a level's names are in the column called like the level with "_name" at
+            the end, those of the leaves also in one called name or label.
+        crs: the CRS of the coordinates, if the file does not state it; for longitude and latitude of a table EPSG:4326 if None.
         limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
-        DomainError: a column is not there, or the regions make no sense: see `Regions`, `Regions.from_table` and
+        DomainError: a column is missing, or the regions are not valid: see `Regions`, `Regions.from_table` and
             `Regions.from_parents`.
 
     >>> import io
@@ -126,39 +128,41 @@ def read_regions(
     (Regions(2 id), ['Los Angeles', 'San Diego'])
     """
     kind, data = read_checked(source, limits)
-    return _regions(open_shapes(kind, data, limits), levels, names, crs)
+    return _make_regions(open_shapes(kind, data, limits), levels, names, crs)
 
 
-def _regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object) -> Regions:
+def _make_regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object) -> Regions:
     if levels is None and _are_locations(opened.names):
         levels = ["id"]
     if levels is not None:
         if isinstance(levels, str) or not levels:
             raise DomainError("levels must be a list of columns, coarsest first, such as ['state', 'county'].")
         columns = [_find_column(opened.names, level) for level in levels]
-        labels = _labels(opened.names, columns, None if names is None else {_find_column(opened.names, key): names[key] for key in names})
-        return Regions.from_table(_table(opened, [*columns, *labels.values()], crs), levels=columns, names=labels)
-    canonical = _parent_columns(opened.names)
-    table = _table(opened, list(canonical), crs)
+        labels = _find_labels(
+            opened.names, columns, None if names is None else {_find_column(opened.names, key): names[key] for key in names}
+        )
+        return Regions.from_table(_read_table(opened, [*columns, *labels.values()], crs), levels=columns, names=labels)
+    canonical = _find_parent_columns(opened.names)
+    table = _read_table(opened, list(canonical), crs)
     return Regions.from_parents(table.rename(columns=canonical))
 
 
 def _are_locations(names: Sequence[str]) -> bool:
-    """Return whether a table is one of locations, as flow maps use: it has the columns id, lat and lon, perhaps name, and no others."""
+    """Return whether a table holds locations as flow maps use them: its columns are id, lat, lon and perhaps name, and no others."""
     return {"id", "lat", "lon"} <= {fold_name(name) for name in names} <= {"id", "lat", "lon", "name"}
 
 
 def _find_column(names: Sequence[str], wanted: str) -> str:
-    found = columns_called(names, wanted)
-    if not found:
-        raise DomainError(f"There is no column named {wanted!r}; the file has {_listed(names)}.")
-    if len(found) > 1:
+    matches = columns_called(names, wanted)
+    if not matches:
+        raise DomainError(f"There is no column named {wanted!r}; the file has {_quote_names(names)}.")
+    if len(matches) > 1:
         raise DomainError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
-    return found[0]
+    return matches[0]
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return the first names, in quotes. Texts that do not look like a name may be a line of data, and are only counted."""
+def _quote_names(names: Sequence[str]) -> str:
+    """Return the first names, in quotes. A text that does not look like a name may be an entry, and is only counted."""
     shown = [name for name in names if _LIKE_A_NAME.fullmatch(name)][:_MOST_NAMED]
     more = len(names) - len(shown)
     return (
@@ -170,61 +174,61 @@ def _listed(names: Sequence[str]) -> str:
     )
 
 
-def _labels(names: Sequence[str], levels: Sequence[str], named: Mapping[str, str] | None) -> dict[str, str]:
-    """Map levels to columns of readable names: the columns that the caller named, or those with a name like the level's."""
-    if named is not None:
-        return {level: _find_column(names, column) for level, column in named.items()}
-    found = {level: candidates(names, [f"{fold_name(level)}_name"]) for level in levels}
-    if levels and not found[levels[-1]]:
-        found[levels[-1]] = [name for name in candidates(names, LABEL_NAMES) if name not in levels]
-    return {level: columns[0] for level, columns in found.items() if len(columns) == 1}
+def _find_labels(names: Sequence[str], levels: Sequence[str], chosen: Mapping[str, str] | None) -> dict[str, str]:
+    """Map levels to columns of readable names: those that the caller names, else those that are found by their names."""
+    if chosen is not None:
+        return {level: _find_column(names, column) for level, column in chosen.items()}
+    columns_of_level = {level: candidates(names, [f"{fold_name(level)}_name"]) for level in levels}
+    if levels and not columns_of_level[levels[-1]]:
+        columns_of_level[levels[-1]] = [name for name in candidates(names, LABEL_NAMES) if name not in levels]
+    return {level: columns[0] for level, columns in columns_of_level.items() if len(columns) == 1}
 
 
-def _parent_columns(names: Sequence[str]) -> dict[str, str]:
+def _find_parent_columns(names: Sequence[str]) -> dict[str, str]:
     """Map the file's own names of columns to region_id, parent_id, level and name.
 
     Raises:
-        DomainError: region_id, parent_id or level is not there, or several columns could be one of the four.
+        DomainError: region_id, parent_id or level is missing, or several columns could be one of the four.
     """
-    found = {ID: ID_NAMES, PARENT: PARENT_NAMES, LEVEL: LEVEL_NAMES, NAME: LABEL_NAMES}
-    columns = {meant: candidates(names, aliases) for meant, aliases in found.items()}
-    columns = {meant: [name for name in own if fold_name(name) == meant] or own for meant, own in columns.items()}
-    if missing := [meant for meant in (ID, PARENT, LEVEL) if not columns[meant]]:
+    aliases_of = {ID: ID_NAMES, PARENT: PARENT_NAMES, LEVEL: LEVEL_NAMES, NAME: LABEL_NAMES}
+    columns = {role: candidates(names, aliases) for role, aliases in aliases_of.items()}
+    columns = {role: [name for name in matches if fold_name(name) == role] or matches for role, matches in columns.items()}
+    if missing := [role for role in (ID, PARENT, LEVEL) if not columns[role]]:
         raise DomainError(
             f"The file does not say how its regions are nested (no column {missing[0]!r}). Pass levels=[...], the columns of ids from"
-            f" the coarsest to the leaves (one is enough), out of {_listed(names)}."
+            f" the coarsest to the leaves (one is enough), out of {_quote_names(names)}."
         )
-    for meant, own in columns.items():
-        if len(own) > 1:
-            raise DomainError(f"Several columns could be {meant!r}: {_listed(own)}. Rename all but one, or pass levels=[...].")
-    return {own[0]: meant for meant, own in columns.items() if own}
+    for role, matches in columns.items():
+        if len(matches) > 1:
+            raise DomainError(f"Several columns could be {role!r}: {_quote_names(matches)}. Rename all but one, or pass levels=[...].")
+    return {matches[0]: role for role, matches in columns.items() if matches}
 
 
-def _table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFrame:
-    """Return the wanted columns, with the file's shapes, or else with points from its columns of coordinates, if it has any."""
-    axes = () if opened.has_geometry else _axes(opened.names)
-    known = _crs_of(opened, crs) if opened.has_geometry else _crs_of_axes(axes, crs)
-    table, shapes = _rows(opened, (*wanted, *axes))
+def _read_table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFrame:
+    """Return the wanted columns, with the file's shapes or, if it has none, points made of its columns of coordinates."""
+    axes = () if opened.has_geometry else _coordinate_columns(opened.names)
+    shapes_crs = _crs_of(opened, crs) if opened.has_geometry else _crs_of_axes(axes, crs)
+    table, shapes = _read_rows(opened, (*wanted, *axes))
     if axes:
-        shapes = _points(*(_numbers(table[axis], axis) for axis in axes))
-    return table if shapes is None else geopandas.GeoDataFrame(table[list(dict.fromkeys(wanted))], geometry=shapes, crs=known)
+        shapes = _make_points(*(_parse_coordinates(table[axis], axis) for axis in axes))
+    return table if shapes is None else geopandas.GeoDataFrame(table[list(dict.fromkeys(wanted))], geometry=shapes, crs=shapes_crs)
 
 
-def _rows(opened: OpenShapes, wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes | None]:
-    """Read the wanted columns, once each, and the shapes if there are any."""
+def _read_rows(opened: OpenShapes, wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes | None]:
+    """Read the wanted columns, each once, and the shapes if there are any."""
     rule = f"The rows cannot be read as {opened.format}: the file is damaged."
     return guard(rule, lambda: opened.take(list(dict.fromkeys(wanted))))
 
 
-def _axes(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of longitude and latitude, or of easting and northing; none unless there are both."""
-    found = [candidates(names, aliases) for aliases in (X_NAMES, Y_NAMES)]
-    if not all(found):
+def _coordinate_columns(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of longitude and latitude, or of easting and northing; () unless there are both."""
+    matches = [candidates(names, aliases) for aliases in (X_NAMES, Y_NAMES)]
+    if not all(matches):
         return ()
-    for axis, own in zip(("longitudes", "latitudes"), found, strict=True):
-        if len(own) > 1:
-            raise DomainError(f"Several columns could be {axis}: {_listed(own)}. Rename all but one.")
-    return found[0][0], found[1][0]
+    for axis, alternatives in zip(("longitudes", "latitudes"), matches, strict=True):
+        if len(alternatives) > 1:
+            raise DomainError(f"Several columns could be {axis}: {_quote_names(alternatives)}. Rename all but one.")
+    return matches[0][0], matches[1][0]
 
 
 def _crs_of_axes(axes: Sequence[str], crs: object) -> CRS | None:
@@ -233,29 +237,31 @@ def _crs_of_axes(axes: Sequence[str], crs: object) -> CRS | None:
             raise DomainError("The file has neither geometry nor columns of coordinates: leave crs out.")
         return None
     if crs is None and not all(fold_name(axis) in _IN_DEGREES for axis in axes):
-        raise DomainError(f"Columns {_listed(axes)} are coordinates without a CRS, which is never guessed: pass crs=..., or rename them.")
+        raise DomainError(
+            f"Columns {_quote_names(axes)} are coordinates without a CRS, which is never guessed: pass crs=..., or rename them."
+        )
     return _parse_crs(DEGREES if crs is None else crs)
 
 
 def _crs_of(opened: OpenShapes, crs: object) -> CRS:
     if crs is None:
         if opened.crs is None:
-            raise DomainError(f"This {opened.format} file does not say its CRS, and it is never guessed: pass crs=..., say 'EPSG:4326'.")
+            raise DomainError(f"This {opened.format} file does not state its CRS, which is never guessed: pass crs=..., say 'EPSG:4326'.")
         return opened.crs
-    given = _parse_crs(crs)
-    if opened.crs is not None and not given.equals(opened.crs, ignore_axis_order=True):
+    chosen = _parse_crs(crs)
+    if opened.crs is not None and not chosen.equals(opened.crs, ignore_axis_order=True):
         raise DomainError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
-    return given
+    return chosen
 
 
 def _parse_crs(crs: object) -> CRS:
-    found = attempt(lambda: CRS.from_user_input(crs))
-    if found is None:
+    parsed = attempt(lambda: CRS.from_user_input(crs))
+    if parsed is None:
         raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326'.")
-    return found
+    return parsed
 
 
-def _numbers(cells: pd.Series, name: str) -> NDArray[np.float64]:
+def _parse_coordinates(cells: pd.Series, name: str) -> NDArray[np.float64]:
     """Return (n,) coordinates of a column, NaN where an entry is missing or blank."""
     filled = cells.notna() & (cells != "")
     numbers = np.asarray(pd.to_numeric(cells.where(filled, None), errors="coerce"), np.float64)
@@ -264,11 +270,11 @@ def _numbers(cells: pd.Series, name: str) -> NDArray[np.float64]:
     return numbers
 
 
-def _points(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.object_]:
+def _make_points(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.object_]:
     """Return (n,) points, None where both coordinates are missing."""
     if (np.isnan(x) != np.isnan(y)).any():
         raise DomainError("A region has one coordinate without the other.")
     points = np.full(len(x), None, object)
-    there = ~np.isnan(x)
-    points[there] = shapely.points(x[there], y[there])
+    has_point = ~np.isnan(x)
+    points[has_point] = shapely.points(x[has_point], y[has_point])
     return points

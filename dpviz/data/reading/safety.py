@@ -1,4 +1,4 @@
-"""Safety of files: limits, checks of bytes before a reader gets them, errors without private text, and private temporary folders."""
+"""Safety of files: limits, checks of bytes before a library reads them, errors without private text, and private temporary folders."""
 
 from __future__ import annotations
 
@@ -41,28 +41,30 @@ FORMATS = {
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz", ".zip", ".kmz")
 _SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 _MOST_STEPS = 10_000  # of a thousand SQLite instructions each
-_PER_STEP = 1000
-_DBF_HEAD = 33
+_INSTRUCTIONS_PER_STEP = 1000
+_DBF_HEADER_BYTES = 33
 _VIEW_REFUSED = "The GeoPackage's layer is a view; save it as a table."
 _VIRTUAL_REFUSED = "The GeoPackage has a virtual table, which could read other files; save its layer into a new file."
-_OWN_MODULES = re.compile(r"create\s+virtual\s+table\b.*?\busing\s+[\"'`\[]?(rtree|rtree_i32|fts3|fts4|fts5)\b", re.IGNORECASE | re.DOTALL)
-_PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_INDEX_MODULES = re.compile(
+    r"create\s+virtual\s+table\b.*?\busing\s+[\"'`\[]?(rtree|rtree_i32|fts3|fts4|fts5)\b", re.IGNORECASE | re.DOTALL
+)
+_USUAL_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The most that a file may hold. A file beyond a limit is refused, before its content is read if the file declares its size.
+    """The most that a file may hold. A file beyond a limit is refused, before its content is read if its header declares the size.
 
     Attributes:
         file_bytes: bytes of the file itself.
         unpacked_bytes: bytes of all members of an archive, or of all columns that are read from a Parquet file.
         members: number of files in an archive.
         expansion: unpacked bytes per packed byte of an archive.
-        rows: number of records of the file, or of lines of a text table.
-        columns: number of names in the header; a GeoJSON file has no header.
+        rows: number of rows of the file, or of lines of a text table.
+        columns: number of columns. It does not limit GeoJSON files of points, whose features name their own properties.
 
     Raises:
-        SettingError: a limit is no whole number, or under 1.
+        SettingError: a limit is not a whole number, or under 1.
     """
 
     file_bytes: int = 512 * 2**20
@@ -85,16 +87,16 @@ DEFAULT_LIMITS = Limits()
 def guard(rule: str, read: Callable[[], T]) -> T:
     """Call `read`, and replace any error of a library by an InputError with the text `rule`.
 
-    Texts of libraries quote entries and paths. The new error is raised outside the handler, so that it has neither
-    a cause nor a context. Errors of dpviz pass unchanged, and warnings are ignored.
+    Errors of libraries may quote entries and paths. The new error is raised outside the handler, so that it has neither a cause nor a
+    context. Errors of dpviz are raised as they are, and warnings are ignored.
     """
     error: DpvizError = InputError(rule)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return read()
-    except DpvizError as own:
-        error = own
+    except DpvizError as dpviz_error:
+        error = dpviz_error
     except Exception:  # noqa: BLE001, S110  (errors of libraries have no common class, and their texts may quote entries)
         pass
     raise error
@@ -109,19 +111,19 @@ def attempt(read: Callable[[], T]) -> T | None:
 
 
 def read_checked(source: Source, limits: Limits) -> tuple[str, bytes]:
-    """Read a source: the format that its name declares, and its content.
+    """Read a source. Return the format that its name declares, and its content.
 
     Args:
         source: a path, or an open binary file (an upload) with a `name`.
-        limits: the most bytes.
+        limits: the most that the file may hold; only `file_bytes` is checked here.
 
     Raises:
-        InputError: a URL or GDAL path, an unknown ending, no such file, no bytes, too many bytes.
+        InputError: the source is a URL or a path of GDAL, has an unknown ending, does not exist, is empty, or is too large.
     """
     name = name_of(source)
     kind = format_of(name)
     if is_path(source):
-        data = guard("The file cannot be read: does it exist, and may you read it?", lambda: _from_path(Path(name), limits))
+        data = guard("The file cannot be read: does it exist, and may you read it?", lambda: _read_path(Path(name), limits))
     else:
         data = guard("The upload cannot be read: it must be an open binary file.", lambda: first_bytes(source, limits.file_bytes + 1))
     if len(data) > limits.file_bytes:
@@ -140,7 +142,7 @@ def name_of(source: Source) -> str:
     """Return a path as a text, or the name that an upload has.
 
     Raises:
-        InputError: it is neither a path nor an open file with a name.
+        InputError: the source is neither a path nor an open file with a name.
     """
     name = os.fspath(source) if is_path(source) else getattr(source, "name", None)
     if not isinstance(name, str):
@@ -155,7 +157,7 @@ def format_of(name: str) -> str:
     """Return the format that the ending of a file's name declares.
 
     Raises:
-        InputError: a URL, or an ending that is not known.
+        InputError: the name is a URL, or has an unknown ending.
     """
     refuse_url(name)
     ending = PurePosixPath(name).suffix.lower()
@@ -169,33 +171,33 @@ def format_of(name: str) -> str:
 
 
 def refuse_url(name: str) -> None:
-    """Refuse URLs and virtual paths of GDAL: only files of this machine are opened."""
+    """Refuse URLs and GDAL's virtual paths: only files of this machine are opened."""
     if "://" in name or name.lower().startswith(("/vsi", "http:", "https:", "ftp:", "file:")):
         raise InputError("A source must be a local file: URLs and GDAL's virtual paths are never opened.")
 
 
 def refuse_share(name: str) -> None:
-    """Refuse a network share in a text from a configuration or a page: opening it signs in at a computer that the text names."""
+    """Refuse a network share in a text from a configuration or a page: to open it, the system would sign in at the computer named there."""
     if name.replace("\\", "/").startswith("//"):
         raise InputError(
-            "A network share is not opened by its address, at which the system would sign in: mount it as a folder or a drive."
+            "A network share is not opened by its address, because the system would sign in there: mount it as a folder or a drive."
         )
 
 
-def _from_path(path: Path, limits: Limits) -> bytes:
-    facts = path.stat()
-    if not stat.S_ISREG(facts.st_mode):
+def _read_path(path: Path, limits: Limits) -> bytes:
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
         raise InputError("The path is not a file.")
-    if facts.st_size > limits.file_bytes:
+    if status.st_size > limits.file_bytes:
         raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.")
     return first_bytes(path, limits.file_bytes + 1)
 
 
 def first_bytes(source: Source, most: int) -> bytes:
-    """Return the first bytes of a file, at most `most` of them. An upload is left at its beginning.
+    """Return the first bytes of a file, at most `most` of them. An upload is then at its beginning again.
 
     Raises:
-        InputError: an upload that is not opened in binary mode.
+        InputError: an upload is not opened in binary mode.
     """
     if is_path(source):
         with Path(os.fspath(source)).open("rb") as file:
@@ -212,37 +214,36 @@ def first_bytes(source: Source, most: int) -> bytes:
 def check_geopackage(data: bytes) -> bytes:
     """Check that bytes are a GeoPackage whose layers are plain tables, and return them.
 
-    Unchecked, GDAL would open any of its formats under the ending .gpkg, network services included, and run the functions that a view
-    calls. The whole file is checked for damage, because GDAL would return the rows before the damage, and leave out the rows after it
-    without an error.
+    Without the check, GDAL would open any of its formats under the ending .gpkg, network services included, and run the functions that a
+    view calls. The whole file is checked for damage, because GDAL would leave out the rows after the damage without an error.
     """
     if not data.startswith(b"SQLite format 3\0") or data[68:72] not in (b"GPKG", b"GP10", b"GP11"):
         raise InputError("The file is not a GeoPackage, whatever its ending says.")
     with closing(sqlite3.connect(":memory:")) as database:
         database.deserialize(data)
         database.execute("PRAGMA trusted_schema = OFF")
-        _limit(database, _MOST_STEPS)
+        _limit_steps(database, _MOST_STEPS)
         _check_schema(database)
-        _limit(database, _MOST_STEPS + len(data) // _PER_STEP)  # one step per byte, far more than the pages need
+        _limit_steps(database, _MOST_STEPS + len(data) // _INSTRUCTIONS_PER_STEP)  # one instruction per byte, far more than the pages need
         database.execute("PRAGMA ignore_check_constraints = ON")  # check constraints could call functions
         if database.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
             raise InputError("The content cannot be read as GeoPackage: the file is damaged.")
     return data
 
 
-def _limit(database: sqlite3.Connection, most: int) -> None:
-    """Interrupt SQLite once it has run `most` times a thousand instructions from now on."""
+def _limit_steps(database: sqlite3.Connection, most: int) -> None:
+    """Make SQLite stop after the next `most` times a thousand instructions."""
     steps = itertools.count()
-    database.set_progress_handler(lambda: next(steps) >= most, _PER_STEP)
+    database.set_progress_handler(lambda: next(steps) >= most, _INSTRUCTIONS_PER_STEP)
 
 
 def _check_schema(database: sqlite3.Connection) -> None:
-    """Refuse views in place of the format's own tables or of a layer, and virtual tables other than indices."""
+    """Refuse views that replace a layer or a table of the format, and virtual tables other than SQLite's own indexes."""
     views = {name.lower() for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
     if any(name.startswith("gpkg_") for name in views):  # refused before a query could run the view
         raise InputError(_VIEW_REFUSED)
-    made = [sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND rootpage = 0")]
-    if not all(isinstance(sql, str) and _OWN_MODULES.match(sql.lstrip()) for sql in made):
+    statements = [sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND rootpage = 0")]
+    if not all(isinstance(sql, str) and _INDEX_MODULES.match(sql.lstrip()) for sql in statements):
         raise InputError(_VIRTUAL_REFUSED)
     layers = {name.lower() for (name,) in database.execute("SELECT table_name FROM gpkg_geometry_columns")}
     if views & layers:
@@ -253,16 +254,16 @@ def repack_shapefile(data: bytes, limits: Limits) -> bytes:
     """Copy the parts of the one Shapefile in an archive into a fresh archive in memory, and nothing else.
 
     Raises:
-        InputError: too many members or bytes, paths that lead out of the archive, encryption, an archive inside, no Shapefile or
-            several.
+        InputError: the archive has too many members or bytes, a path that leads out of it, encryption, another archive inside, no
+            Shapefile, or several.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
         _check_sizes(members, len(data), limits)
         for member in members:
             _check_member(member)
-        parts = _one_shapefile([member for member in members if not _is_litter(member)])
-        return _repacked(archive, parts, limits)
+        parts = _find_shapefile([member for member in members if not _is_no_part(member)])
+        return _repack(archive, parts, limits)
 
 
 def _check_sizes(members: list[zipfile.ZipInfo], packed: int, limits: Limits) -> None:
@@ -285,26 +286,26 @@ def _check_member(member: zipfile.ZipInfo) -> None:
         raise InputError("The archive is encrypted; unpack it and zip it without a password.")
     if path.suffix.lower() in _PACKED:
         raise InputError("The archive holds another archive; unpack that one first.")
-    if member.compress_type not in _PLAIN_METHODS:
+    if member.compress_type not in _USUAL_METHODS:
         raise InputError("The archive is compressed in an unusual way; zip it with the ordinary method (deflate).")
 
 
-def _is_litter(member: zipfile.ZipInfo) -> bool:
-    """Return whether a member is a folder, or one of the shadow files that macOS adds."""
+def _is_no_part(member: zipfile.ZipInfo) -> bool:
+    """Return whether a member is a folder, or a metadata file that macOS adds."""
     return member.is_dir() or member.filename.startswith("__MACOSX/") or PurePosixPath(member.filename).name.startswith("._")
 
 
-def _one_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """Return the members of the only Shapefile, by their endings; refuse an archive with none, several or an incomplete one."""
+def _find_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """Return the members of the only Shapefile, by their endings. Refuse an archive with no Shapefile, several, or an incomplete one."""
     stems = {member.filename[:-4] for member in members if member.filename.lower().endswith(".shp")}
     if not stems:
         raise InputError("The archive holds no Shapefile: no member ends in .shp.")
     if len(stems) > 1:
         raise InputError("The archive holds several Shapefiles; zip the one to be read by itself.")
     stem = stems.pop().casefold()
-    own = [member for member in members if member.filename[:-4].casefold() == stem]
-    parts = {member.filename[-4:].lower(): member for member in own}
-    if len(parts) < len(own):
+    members_of_stem = [member for member in members if member.filename[:-4].casefold() == stem]
+    parts = {member.filename[-4:].lower(): member for member in members_of_stem}
+    if len(parts) < len(members_of_stem):
         raise InputError("The archive has two members of one name; zip the Shapefile again.")
     if ".shx" not in parts:
         raise InputError("The Shapefile is incomplete: its .shx is missing from the archive.")
@@ -313,24 +314,24 @@ def _one_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]
 
 def _check_table(content: bytes) -> None:
     """Refuse a .dbf file that is invalid, or shorter than it declares: GDAL would read the shapes without their columns."""
-    rows, head, width = struct.unpack_from("<IHH", content.ljust(12, b"\0"), 4)
-    if head < _DBF_HEAD or head + rows * width > len(content):
+    rows, header_bytes, row_bytes = struct.unpack_from("<IHH", content.ljust(12, b"\0"), 4)
+    if header_bytes < _DBF_HEADER_BYTES or header_bytes + rows * row_bytes > len(content):
         raise InputError("The Shapefile's table (.dbf) is damaged.")
 
 
-def _repacked(archive: zipfile.ZipFile, parts: dict[str, zipfile.ZipInfo], limits: Limits) -> bytes:
-    left, fresh = limits.unpacked_bytes, io.BytesIO()
-    with zipfile.ZipFile(fresh, "w", zipfile.ZIP_STORED) as target:
+def _repack(archive: zipfile.ZipFile, parts: dict[str, zipfile.ZipInfo], limits: Limits) -> bytes:
+    bytes_left, repacked = limits.unpacked_bytes, io.BytesIO()
+    with zipfile.ZipFile(repacked, "w", zipfile.ZIP_STORED) as target:
         for ending, member in parts.items():
             with archive.open(member) as part:
-                content = part.read(left + 1)
-            left -= len(content)
-            if left < 0:
+                content = part.read(bytes_left + 1)
+            bytes_left -= len(content)
+            if bytes_left < 0:
                 raise InputError(f"The archive unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")
             if ending == ".dbf":
                 _check_table(content)
             target.writestr("points" + ending, content)
-    return fresh.getvalue()
+    return repacked.getvalue()
 
 
 if sys.platform != "win32":
@@ -345,11 +346,11 @@ _LOCK = "in use"
 def private_folder(parent: Path | None = None) -> Iterator[Path]:
     """Make a temporary folder that no other user can read, and remove it with its content afterwards.
 
-    A process that is killed leaves its folder behind. The next call removes such folders. A lock protects a folder in use. On Windows
+    A process that is killed leaves its folder behind. The next call removes such folders; a lock protects a folder in use. On Windows
     there is no lock, and abandoned folders are not removed.
 
     Args:
-        parent: the folder in which it is made; the system's folder for temporary files if None.
+        parent: the folder in which it is made; the system's temporary folder if None.
 
     Raises:
         InputError: no folder can be made.

@@ -1,4 +1,4 @@
-"""Find the files that a path, a glob, a folder or a list names: each once, all of one kind, none a copy of another."""
+"""Find the files that a path, a glob, a folder or a list names, check that they are of one kind, and find copies among them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 @dataclass(frozen=True, kw_only=True)
 class FoundFiles:
-    """Files of one format and one schema. Nothing here holds an entry of a file.
+    """Files of one format and one schema. No attribute holds an entry of a file.
 
     Attributes:
         sources: real paths, in order, and uploads.
         format: CSV, TSV, Parquet, GeoJSON, GeoPackage or Shapefile.
-        schema: of tables, all columns of text tables as texts; None for other formats.
+        schema: the schema of tables, with all columns of text tables as texts; None for other formats.
         geo: GeoParquet's description of its geometries; None without any.
         sizes: (n,) bytes of each file; private.
         rows: number of rows of the longest file, where files state it; private.
@@ -69,11 +69,11 @@ class FoundFiles:
         return sum(self.sizes)
 
     def within(self, limits: Limits) -> bool:
-        """Return whether every file is within the limits of files that are read into memory."""
+        """Return whether every file is within the limits for files that are read into memory."""
         return max(self.sizes) <= limits.file_bytes and (self.rows or 0) <= limits.rows
 
     def fits(self, limits: Limits) -> bool:
-        """Return whether the files are small enough for memory: within the limits, and all together at most an eighth of the memory."""
+        """Return whether the files fit in memory: each is within the limits, and together they have at most an eighth of the memory."""
         return self.within(limits) and self.size <= LARGE_SHARE * memory_bytes()
 
 
@@ -83,34 +83,40 @@ def find_files(source: Sources) -> FoundFiles:
     Args:
         source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, or a list
             of these. In a folder, files and folders whose name begins with a dot or underscore are left out. A file that is found several
-            times, by any path or link, is taken once.
+            times, by any path or link, is listed once.
 
     Raises:
-        InputError: no file is found, one cannot be read, or two are of different formats or schemas.
+        InputError: no file is found, a file cannot be read, or two files have different formats or schemas.
     """
-    listed: list[Source] = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
-    sources = _once_each([each for given in listed for each in _expand(given, alone=len(listed) == 1)])
+    given_sources: list[Source] = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
+    sources = _drop_repeated(
+        [found_source for given_source in given_sources for found_source in _expand_source(given_source, alone=len(given_sources) == 1)]
+    )
     if not sources:
         raise InputError("No file is named: a list of sources needs at least one.")
-    kinds = [format_of(name_of(each)) for each in sources]
+    kinds = [format_of(name_of(found_source)) for found_source in sources]
     _refuse_unlike(sources, kinds, "of different formats")
-    facts = [_read_facts(each, kind, alone=len(sources) == 1) for each, kind in zip(sources, kinds, strict=True)]
-    _refuse_unlike(sources, [fact.names for fact in facts], "of different columns: their names, or the order of these, differ")
-    _refuse_unlike(sources, [fact.schema for fact in facts], "of different schemas: columns of one name hold different types")
-    _refuse_unlike(sources, [fact.geo for fact in facts], "of different geometries or CRS")
-    known = [fact.rows for fact in facts if fact.rows is not None]
+    descriptions = [_describe(found_source, kind, alone=len(sources) == 1) for found_source, kind in zip(sources, kinds, strict=True)]
+    _refuse_unlike(
+        sources, [description.names for description in descriptions], "of different columns: their names, or the order of these, differ"
+    )
+    _refuse_unlike(
+        sources, [description.schema for description in descriptions], "of different schemas: columns of one name hold different types"
+    )
+    _refuse_unlike(sources, [description.geo for description in descriptions], "of different geometries or CRS")
+    row_counts = [description.rows for description in descriptions if description.rows is not None]
     return FoundFiles(
         sources=tuple(sources),
         format=kinds[0],
-        schema=facts[0].schema,
-        geo=facts[0].geo,
-        sizes=tuple(map(_size, sources)),
-        rows=max(known, default=None),
-        rowless=tuple(fact.rows == 0 or fact.rowless for fact in facts),
+        schema=descriptions[0].schema,
+        geo=descriptions[0].geo,
+        sizes=tuple(map(_size_of, sources)),
+        rows=max(row_counts, default=None),
+        rowless=tuple(description.rows == 0 or description.rowless for description in descriptions),
     )
 
 
-def _expand(source: Source, *, alone: bool) -> list[Source]:
+def _expand_source(source: Source, *, alone: bool) -> list[Source]:
     """Return the real paths that a source names, in the order of their names; an upload stays as it is."""
     if not is_path(source):
         return [source]
@@ -120,29 +126,29 @@ def _expand(source: Source, *, alone: bool) -> list[Source]:
     refuse_url(text)
     path = Path(text)
     if attempt(path.is_dir):
-        return list(_in_folder(path))
+        return list(_list_folder(path))
     if attempt(path.exists) or not glob.has_magic(text):
         format_of(text)
         if attempt(path.exists) and not path.is_file():  # reading a pipe could wait forever
-            raise InputError(f"{_called(path, alone)} is not a file.")
-        return [guard(f"{_called(path, alone)} cannot be read: does it exist, and may you read it?", lambda: _real(path))]
-    found = guard("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
-    files = sorted(each for each in map(Path, found) if each.is_file())
+            raise InputError(f"{_call_file(path, alone)} is not a file.")
+        return [guard(f"{_call_file(path, alone)} cannot be read: does it exist, and may you read it?", lambda: _resolve(path))]
+    matches = guard("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
+    files = sorted(match for match in map(Path, matches) if match.is_file())
     if not files:
         raise InputError(f"No file fits the pattern {path.name!r}: look at its folder, and at upper and lower case.")
-    return [_real(each) for each in files]
+    return [_resolve(match) for match in files]
 
 
-def _in_folder(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     inside = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in _PARQUET_ENDINGS and path.is_file()]
-    files = [_real(path) for path in inside if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)]
+    files = [_resolve(path) for path in inside if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)]
     if not files:
         raise InputError(f"The folder {folder.name!r} holds no Parquet file; name other files by a pattern, such as '*.csv'.")
     return files
 
 
-def _real(path: Path) -> Path:
-    """Return the file that a path leads to. A link whose target has another ending stays: its own ending tells the format.
+def _resolve(path: Path) -> Path:
+    """Return the file that a path leads to. A link whose target has another ending stays, because its own ending says the format.
 
     Raises:
         OSError: the file does not exist.
@@ -151,33 +157,33 @@ def _real(path: Path) -> Path:
     return real if real.suffix.lower() == path.suffix.lower() else path.absolute()
 
 
-def _once_each(sources: Sequence[Source]) -> list[Source]:
-    """Return the same sources, each file once, even if several paths or links lead to it."""
+def _drop_repeated(sources: Sequence[Source]) -> list[Source]:
+    """Return the sources without repetitions of a file, even if several paths or links lead to it."""
     first: dict[object, Source] = {}
     for source in sources:
-        first.setdefault(_identity(source), source)
+        first.setdefault(_identify(source), source)
     return list(first.values())
 
 
-def _identity(source: Source) -> object:
-    """Return a value that is the same for all paths of one file: its number on the disk, or the path where the system has no numbers."""
+def _identify(source: Source) -> object:
+    """Return a value that is the same for all paths of one file: its inode, or its path if the system has no inodes."""
     if not is_path(source):
         return id(source)
     path = Path(os.fspath(source))
-    facts = attempt(path.stat)
-    return path if facts is None or not facts.st_ino else (facts.st_dev, facts.st_ino)
+    status = attempt(path.stat)
+    return path if status is None or not status.st_ino else (status.st_dev, status.st_ino)
 
 
-def _refuse_unlike(sources: Sequence[Source], facts: Sequence[object], how: str) -> None:
-    other = next((index for index, fact in enumerate(facts) if fact != facts[0]), None)
+def _refuse_unlike(sources: Sequence[Source], properties: Sequence[object], difference: str) -> None:
+    other = next((index for index, value in enumerate(properties) if value != properties[0]), None)
     if other is not None:
         one, two = (Path(name_of(sources[index])).name for index in (0, other))
-        raise InputError(f"The files {one!r} and {two!r} are {how}. Read files of one kind only.")
+        raise InputError(f"The files {one!r} and {two!r} are {difference}. Read files of one kind only.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Facts:
-    """What one file says about itself."""
+class _Description:
+    """The schema and the size of one file, from its header or metadata."""
 
     schema: pa.Schema | None = None
     names: tuple[str, ...] | None = None
@@ -186,38 +192,38 @@ class _Facts:
     rowless: bool = False
 
 
-def _called(path: Path, alone: bool) -> str:
-    """Return the words for a file in an error: its name only if there are several files, because a name may be private."""
+def _call_file(path: Path, alone: bool) -> str:
+    """Return how an error calls a file: by its name only if there are several files, because a name may be private."""
     return "The file" if alone else f"The file {path.name!r}"
 
 
-def _read_facts(source: Source, kind: str, *, alone: bool) -> _Facts:
+def _describe(source: Source, kind: str, *, alone: bool) -> _Description:
     if kind not in TABLES:
-        return _Facts()
-    called = _called(Path(name_of(source)), alone)
+        return _Description()
+    called = _call_file(Path(name_of(source)), alone)
     rule = f"{called} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
-    return guard(rule, lambda: _of_parquet(source) if kind == "Parquet" else _of_text(source, kind, called))
+    return guard(rule, lambda: _describe_parquet(source) if kind == "Parquet" else _describe_text(source, kind, called))
 
 
-def _of_parquet(source: Source) -> _Facts:
+def _describe_parquet(source: Source) -> _Description:
     file = pq.ParquetFile(source if not is_path(source) else str(source))
     schema, geo = file.schema_arrow, geo_columns(file.schema_arrow)
     rows = file.metadata.num_rows
     if is_path(source):
         file.close()
-    return _Facts(schema=schema.remove_metadata(), names=tuple(schema.names), geo=geo, rows=rows)
+    return _Description(schema=schema.remove_metadata(), names=tuple(schema.names), geo=geo, rows=rows)
 
 
-def _of_text(source: Source, kind: str, called: str) -> _Facts:
+def _describe_text(source: Source, kind: str, called: str) -> _Description:
     head = first_bytes(source, HEAD_BYTES)
     if not head:
         raise InputError(f"{called} is empty.")
     header = open_header(kind, head)
     rowless = len(head) < HEAD_BYTES and NO_END.search(head, header.end) is None
-    return _Facts(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)
+    return _Description(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)
 
 
-def _size(source: Source) -> int:
+def _size_of(source: Source) -> int:
     if is_path(source):
         return Path(os.fspath(source)).stat().st_size
     return _upload_size(cast("BinaryIO", source))
@@ -230,76 +236,76 @@ def _upload_size(upload: BinaryIO) -> int:
 
 
 def memory_bytes() -> int:
-    """Return bytes of the machine's memory, or the limit of a container; 8 GiB where the system states neither."""
-    whole = attempt(lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    allowed = attempt(lambda: int(_CGROUP_LIMIT.read_text()))
-    return min(filter(None, (whole, allowed)), default=_UNKNOWN_MEMORY)
+    """Return the bytes of the machine's memory, or of its container's limit; 8 GiB if the system states neither."""
+    machine = attempt(lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    container = attempt(lambda: int(_CGROUP_LIMIT.read_text()))
+    return min(filter(None, (machine, container)), default=_UNKNOWN_MEMORY)
 
 
-_PIECE = 2**22
+_BLOCK_BYTES = 2**22
 
 
-def find_copies(found: FoundFiles) -> list[tuple[str, ...]]:
-    """Return names of files that have the same content, a tuple per content; files without rows are left out.
+def find_copies(files: FoundFiles) -> list[tuple[str, ...]]:
+    """Return a tuple of names for each group of files with the same content; files without rows are left out.
 
-    Only files of equal size are read, piece by piece until they differ. That reads far less than digests of all files would.
+    Only files of equal size are read, block by block until they differ. That reads far less than digests of all files would.
 
     Raises:
         InputError: a file cannot be read any more.
     """
-    sized: dict[int, list[Source]] = {}
-    for source, size, rowless in zip(found.sources, found.sizes, found.rowless, strict=True):
+    sources_of_size: dict[int, list[Source]] = {}
+    for source, size, rowless in zip(files.sources, files.sizes, files.rowless, strict=True):
         if not rowless:
-            sized.setdefault(size, []).append(source)
-    same = [group for size, some in sized.items() for group in _groups_of_copies(some, size)]
-    return sorted(tuple(sorted(Path(name_of(source)).name for source in group)) for group in same)
+            sources_of_size.setdefault(size, []).append(source)
+    groups = [group for size, sources in sources_of_size.items() for group in _groups_of_copies(sources, size)]
+    return sorted(tuple(sorted(Path(name_of(source)).name for source in group)) for group in groups)
 
 
-def refuse_copies(found: FoundFiles) -> None:
+def refuse_copies(files: FoundFiles) -> None:
     """Refuse files of equal content.
 
     Raises:
         InputError: two files have the same content; the text says their names.
     """
-    for one, two, *_others in find_copies(found):
+    for one, two, *_others in find_copies(files):
         raise InputError(
             f"The files {one!r} and {two!r} have the same content, and every record in it would count twice: remove one, or leave it out."
         )
 
 
-def describe_copies(found: FoundFiles) -> list[str]:
+def describe_copies(files: FoundFiles) -> list[str]:
     """Return a sentence for each group of files of equal content, for the curator only."""
     return [
         f"the files {' and '.join(map(repr, names))} have the same content, and all of them were counted: is one a copy?"
-        for names in find_copies(found)
+        for names in find_copies(files)
     ]
 
 
 def _groups_of_copies(sources: Sequence[Source], size: int) -> Iterator[list[Source]]:
-    """Yield groups of several files of equal content among files of one size."""
+    """Yield groups of two or more files with the same content, among files of one size."""
     groups = [list(sources)]
-    for begin in range(0, size, _PIECE):
-        groups = [part for group in groups if len(group) > 1 for part in _group_by_piece(group, begin)]
+    for begin in range(0, size, _BLOCK_BYTES):
+        groups = [part for group in groups if len(group) > 1 for part in _group_by_block(group, begin)]
     yield from (group for group in groups if len(group) > 1)
 
 
-def _group_by_piece(sources: Iterable[Source], begin: int) -> list[list[Source]]:
-    """Return groups of the files that are equal in one piece."""
+def _group_by_block(sources: Iterable[Source], begin: int) -> list[list[Source]]:
+    """Group files by their content in the block that begins at a byte."""
     parts: dict[bytes, list[Source]] = {}
     for source in sources:
         rule = f"The file {Path(name_of(source)).name!r} cannot be read any more."
-        piece = guard(rule, lambda source=source: _read(source, begin))  # type: ignore[misc]
-        parts.setdefault(hashlib.sha256(piece).digest(), []).append(source)
+        block = guard(rule, lambda source=source: _read_block(source, begin))  # type: ignore[misc]
+        parts.setdefault(hashlib.sha256(block).digest(), []).append(source)
     return list(parts.values())
 
 
-def _read(source: Source, begin: int) -> bytes:
+def _read_block(source: Source, begin: int) -> bytes:
     if is_path(source):
         with Path(os.fspath(source)).open("rb") as file:
             file.seek(begin)
-            return file.read(_PIECE)
+            return file.read(_BLOCK_BYTES)
     upload = cast("BinaryIO", source)
     upload.seek(begin)
-    piece = upload.read(_PIECE)
+    piece = upload.read(_BLOCK_BYTES)
     upload.seek(0)
     return piece

@@ -1,4 +1,4 @@
-"""Read tables (CSV, TSV and Parquet) as they stand: an id such as 06037 stays text. Nothing unpacks beyond the limits."""
+"""Read tables (CSV, TSV and Parquet) within the limits. Entries keep their form: an id such as 06037 stays text."""
 
 from __future__ import annotations
 
@@ -64,61 +64,63 @@ def _parquet_file(memory: pa.Buffer, limits: Limits) -> pq.ParquetFile:
 
 
 def _read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa.Table:
-    """Read the columns of some names, as they are stored; texts that are not UTF-8 are missing.
+    """Read the columns of some names, in their stored types; texts that are not UTF-8 are missing.
 
-    Dictionary-encoded texts are small. In small files, and where dictionaries are large, texts stay encoded until they are measured.
-    They are decoded afterwards. In other files texts are read in batches that cannot pass the limit.
+    Texts could unpack to far more than the limit. In small files, and where dictionaries are large, they are read dictionary-encoded,
+    measured, and only then decoded. In other files they are read in batches that cannot pass the limit.
 
     Raises:
         InputError: the columns unpack to more than the limit, or one holds lists of texts.
     """
     file = _parquet_file(memory, limits)
     schema = pa.schema([file.schema_arrow.field(name) for name in names])
-    chunks = [chunk for chunk in _chunks(file) if {chunk.path_in_schema, chunk.path_in_schema.partition(".")[0]} & {*names}]
+    chunks = [chunk for chunk in _list_chunks(file) if {chunk.path_in_schema, chunk.path_in_schema.partition(".")[0]} & {*names}]
     _check_widths(file, chunks, limits)
     texts = [chunk for chunk in chunks if chunk.physical_type == _TEXT]
     if any(chunk.path_in_schema not in names for chunk in texts):
         raise InputError("A column that is needed holds lists or records of texts; store one text or number per cell.")
-    fitting = limits.unpacked_bytes // 2 // max([chunk.total_uncompressed_size for chunk in texts], default=1)
-    cut = any(_SHARED_PREFIXES in chunk.encodings for chunk in texts)  # Arrow cannot keep these dictionary-encoded
-    packed = bool(texts) and not cut and (memory.size < _SMALL_FILE or fitting < _SMALLEST_BATCH)
-    rows = _SMALLEST_BATCH if cut else _USUAL_BATCH if packed or not texts else min(fitting, _USUAL_BATCH)
-    if packed:
+    rows_per_limit = limits.unpacked_bytes // 2 // max([chunk.total_uncompressed_size for chunk in texts], default=1)
+    has_shared_prefixes = any(_SHARED_PREFIXES in chunk.encodings for chunk in texts)  # Arrow cannot read these as dictionary-encoded
+    dictionary_encoded = bool(texts) and not has_shared_prefixes and (memory.size < _SMALL_FILE or rows_per_limit < _SMALLEST_BATCH)
+    batch_rows = (
+        _SMALLEST_BATCH if has_shared_prefixes else _USUAL_BATCH if dictionary_encoded or not texts else min(rows_per_limit, _USUAL_BATCH)
+    )
+    if dictionary_encoded:
         file = pq.ParquetFile(
             pa.BufferReader(memory), page_checksum_verification=True, read_dictionary=sorted({chunk.path_in_schema for chunk in texts})
         )
-    return _read(file, schema, rows, limits)
+    return _read_batches(file, schema, batch_rows, limits)
 
 
-def _chunks(file: pq.ParquetFile) -> Iterator[pq.ColumnChunkMetaData]:
+def _list_chunks(file: pq.ParquetFile) -> Iterator[pq.ColumnChunkMetaData]:
     for number in range(file.metadata.num_row_groups):
         group = file.metadata.row_group(number)
         yield from map(group.column, range(group.num_columns))
 
 
 def _check_widths(file: pq.ParquetFile, chunks: Sequence[pq.ColumnChunkMetaData], limits: Limits) -> None:
-    """Refuse columns of numbers, or of entries of a fixed length, that take too many bytes when they are decoded."""
+    """Refuse columns whose entries have a fixed length, such as numbers, if they take too many bytes when they are decoded."""
     leaves = [file.schema.column(index) for index in range(len(file.schema.names))]
     widths = {leaf.path: max(leaf.length or 0, _NUMBER_BYTES) for leaf in leaves}
     if sum(chunk.num_values * widths[chunk.path_in_schema] for chunk in chunks) > limits.unpacked_bytes:
         raise _too_many_bytes(limits)
 
 
-def _read(file: pq.ParquetFile, schema: pa.Schema, rows: int, limits: Limits) -> pa.Table:
-    batches, left = [], limits.unpacked_bytes
-    for batch in file.iter_batches(batch_size=rows, columns=schema.names):
-        left -= sum(map(_bytes_of, batch.columns))
-        if left < 0:
+def _read_batches(file: pq.ParquetFile, schema: pa.Schema, batch_rows: int, limits: Limits) -> pa.Table:
+    batches, bytes_left = [], limits.unpacked_bytes
+    for batch in file.iter_batches(batch_size=batch_rows, columns=schema.names):
+        bytes_left -= sum(map(_decoded_bytes, batch.columns))
+        if bytes_left < 0:
             raise _too_many_bytes(limits)
         batches.append(batch)
     if not batches:
         return schema.empty_table()
-    read = pa.Table.from_batches(batches)
-    columns = [readable_texts(_decode(read.column(field.name), field.type)) for field in schema]
+    table = pa.Table.from_batches(batches)
+    columns = [readable_texts(_decode(table.column(field.name), field.type)) for field in schema]
     return pa.Table.from_arrays(columns, names=schema.names)
 
 
-def _bytes_of(column: pa.Array) -> int:
+def _decoded_bytes(column: pa.Array) -> int:
     """Return the number of bytes that a column takes when it is decoded."""
     if not (pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)):
         return int(column.nbytes)
@@ -135,8 +137,8 @@ def _decode(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return column.cast(kind)
     if not pa.types.is_dictionary(column.type):
         return column
-    plain = pa.large_string() if pa.types.is_string(column.type.value_type) else pa.large_binary()
-    return column.cast(plain).cast(kind)
+    large = pa.large_string() if pa.types.is_string(column.type.value_type) else pa.large_binary()
+    return column.cast(large).cast(kind)
 
 
 def _too_many_bytes(limits: Limits) -> InputError:
@@ -147,8 +149,8 @@ class Cells(NamedTuple):
     """Columns of a table. PRIVATE, unless the table is public.
 
     Attributes:
-        columns: the entries of each column that was read: of text tables as text or as numbers, of Parquet as they are stored.
-        bad: further, bad lines of a text table.
+        columns: the columns that were read: texts or numbers from text tables, the stored types from Parquet.
+        bad: further lines of a text table, which are bad and have no entries in `columns`.
     """
 
     columns: list[pa.ChunkedArray]
@@ -163,22 +165,22 @@ class Take(Protocol):
 
         Args:
             positions: positions of the columns.
-            numbers: positions of columns of text tables that are wanted as numbers. They are texts unless all their entries are numbers.
-            missing_words: whether NA, null, NaN and the like are missing entries of text tables, as empty ones are.
+            numbers: positions of columns of text tables to read as numbers. They are read as texts if an entry is not a number.
+            missing_words: whether NA, null, NaN and the like are missing entries in text tables, like empty ones.
         """
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeoColumns:
-    """What a GeoParquet file says about its geometries.
+    """The metadata of a GeoParquet file about its geometries.
 
     Attributes:
         primary: the column of geometries that is read.
-        encoding: WKB, point, or another one of GeoArrow.
+        encoding: WKB, point, or another encoding of GeoArrow.
         columns: all columns of geometries, in the order of their names.
         declared_crs: the CRS as the file writes it; None if it is unknown.
-        may_be_points: whether the declared types do not exclude points.
+        may_be_points: whether points are among the declared types of geometries, or no type is declared.
     """
 
     primary: str
@@ -200,24 +202,24 @@ class GeoColumns:
 
 
 def geo_columns(schema: pa.Schema) -> GeoColumns | None:
-    """Return what a Parquet file's metadata say about geometries; None without any. By specification a missing CRS means CRS84."""
+    """Return a Parquet file's metadata about geometries; None without any. By GeoParquet's specification a missing CRS means CRS84."""
     geo = json.loads((schema.metadata or {}).get(b"geo", b"null"))
     if geo is None:
         return None
-    facts = geo["columns"][geo["primary_column"]]
-    kinds = facts.get("geometry_types")
+    column = geo["columns"][geo["primary_column"]]
+    types = column.get("geometry_types")
     return GeoColumns(
         primary=geo["primary_column"],
-        encoding=facts["encoding"],
+        encoding=column["encoding"],
         columns=tuple(sorted(geo["columns"])),
-        declared_crs=facts.get("crs", "OGC:CRS84"),
-        may_be_points=not kinds or any(kind.split()[0] == "Point" for kind in kinds),
+        declared_crs=column.get("crs", "OGC:CRS84"),
+        may_be_points=not types or any(geometry_type.split()[0] == "Point" for geometry_type in types),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenTable:
-    """What a table's header says, and a function that reads its columns.
+    """The header of a table, and a function that reads its columns.
 
     Attributes:
         format: CSV, TSV or Parquet.
@@ -236,18 +238,18 @@ class OpenTable:
     index: tuple[int, ...] = ()
 
     def index_first(self) -> OpenTable:
-        """Return the same table with the stored index, which pandas puts last, as its first columns."""
+        """Return the same table with the index columns of pandas, which are stored last, as its first columns."""
         order = (*self.index, *(position for position in range(len(self.names)) if position not in self.index))
 
         def take(positions: Sequence[int], *, numbers: Collection[int] = (), missing_words: bool = False) -> Cells:
-            own = [order[position] for position in positions]
-            return self.take(own, numbers=[order[position] for position in numbers], missing_words=missing_words)
+            stored_positions = [order[position] for position in positions]
+            return self.take(stored_positions, numbers=[order[position] for position in numbers], missing_words=missing_words)
 
         return replace(self, names=tuple(self.names[position] for position in order), take=take, index=tuple(range(len(self.index))))
 
 
 def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool = False) -> OpenTable:
-    """Open checked bytes of a table; `quoted_newlines` says that entries of a text table may hold line ends.
+    """Open checked bytes of a table; with `quoted_newlines`, entries of a text table may hold line ends.
 
     Raises:
         InputError: the format is not CSV, TSV or Parquet; the content is not of that format, or passes a limit.
@@ -272,7 +274,7 @@ def _open_text(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool)
     header = open_header(kind, data[:HEAD_BYTES])
 
     def take(positions: Sequence[int], *, numbers: Collection[int] = (), missing_words: bool = False) -> Cells:
-        def read(number: pa.DataType) -> tuple[pa.Table, BadLines]:
+        def cut(number: pa.DataType) -> tuple[pa.Table, BadLines]:
             layout = TextLayout(
                 separator=SEPARATORS[kind],
                 width=len(header.names),
@@ -282,8 +284,8 @@ def _open_text(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool)
             )
             return cut_text(data, header.end, layout)
 
-        as_numbers = attempt(lambda: read(pa.float64())) if numbers else None
-        table, bad = as_numbers or guard(NOT_CUT, lambda: read(pa.string()))
+        as_numbers = attempt(lambda: cut(pa.float64())) if numbers else None
+        table, bad = as_numbers or guard(NOT_CUT, lambda: cut(pa.string()))
         if table.num_rows + bad.total > limits.rows:
             raise too_many_rows(limits)
         return Cells([table.column(str(position)) for position in positions], bad)
@@ -299,9 +301,9 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
     declared = (schema.pandas_metadata or {}).get("index_columns", [])
 
     def take(positions: Sequence[int], *, numbers: Collection[int] = (), missing_words: bool = False) -> Cells:  # noqa: ARG001
-        wanted = list(dict.fromkeys(names[position] for position in positions))
+        needed = list(dict.fromkeys(names[position] for position in positions))
         rule = "The rows cannot be read as Parquet: the file is damaged."
-        table = guard(rule, lambda: _read_columns(memory, wanted, limits))
+        table = guard(rule, lambda: _read_columns(memory, needed, limits))
         return Cells([table.column(names[position]) for position in positions])
 
     return OpenTable(

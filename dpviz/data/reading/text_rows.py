@@ -1,9 +1,9 @@
-r"""Rows of text tables (CSV, TSV): a row is one line, and whether it is good depends on no other line.
+r"""Cut text tables (CSV, TSV) into rows: a row is one line, and whether it is good depends on no other line.
 
 A line ends at ``\n`` and nowhere else; one ``\r`` right before the ``\n`` belongs to its end. An empty line is no row. A line is bad if it
-is longer than `LINE_BYTES`, is not UTF-8, has another number of cells than the header, or breaks the rules for quotation marks of RFC
-4180: a cell of a CSV file begins and ends with a mark or holds none, and marks within are doubled. In a TSV file a mark is a letter like
-any other. So one malformed line is one bad row and spoils no other row, whichever engine reads the file, and in whichever parts.
+is longer than `LINE_BYTES`, is not UTF-8, has more or fewer cells than the header, or breaks the rules for quotation marks of RFC
+4180: a cell of a CSV file begins and ends with a mark or holds none, and marks within are doubled. In a TSV file a quotation mark is an
+ordinary character. So a malformed line is one bad row and spoils no other row, in every engine.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ NOT_UTF8 = "The text is not encoded in UTF-8; save the file as UTF-8."
 NOT_CUT = "The text cannot be cut into rows and cells."
 HEADER_TOO_LONG = "The first line must hold the names of the columns; this one does not end."
 _EMPTY = "The file is empty: a text table starts with a line of column names."
-_OLD_ENDS = "The file's lines end in carriage returns alone, as on old computers; save it with line ends of Unix or Windows."
+_OLD_ENDS = "The file's lines end in carriage returns alone; save it with line ends of Unix or Windows."
 _HEADER_MARKS = "The header's quotation marks do not fit: a name begins and ends with a mark, or holds none; the header is a single line."
 _RULES = {
     "long": f"A row is longer than {LINE_BYTES:,} bytes.",
     "not_utf8": "A row is not encoded in UTF-8; save the file as UTF-8.",
     "marks": (
-        "A row has a quotation mark that is not closed on its line, or that stands within a cell: a cell begins and ends with a mark or"
+        "A row has a quotation mark that is not closed on its line, or that is within a cell: a cell begins and ends with a mark or"
         " holds none, and marks within are doubled. If cells hold line ends between marks, convert the file to Parquet, or pass"
         " quoted_newlines=True, which studies allow and releases do not."
     ),
@@ -53,7 +53,7 @@ _RULES = {
 _BOM = b"\xef\xbb\xbf"
 _PARSED_AT_ONCE = 2**23  # bytes; larger than `LINE_BYTES`, so that a block holds at least one whole line
 _ONE_BLOCK = 2**31 - 1
-_CARRIAGE = b"\xff"  # a byte that UTF-8 never has; replaces a carriage return within a line, where Arrow would end the row
+_CARRIAGE = b"\xff"  # a byte that UTF-8 never has; it replaces a carriage return within a line, at which Arrow would end the row
 _END, _MARK, _SURROGATE, _FIRST_SURROGATE = ord("\n"), ord('"'), 0xED, 0xA0
 NO_END = re.compile(rb"[^\r\n]")
 
@@ -91,7 +91,7 @@ class BadLines:
         """Refuse bad lines.
 
         Args:
-            remedy: what to do, at the end of the error's text.
+            remedy: the end of the error's text, which says what to do.
 
         Raises:
             InputError: there is a bad line; the text says the rule, never an entry.
@@ -105,7 +105,7 @@ NO_BAD_LINES = BadLines()
 
 
 class Header(NamedTuple):
-    """Names of the columns of a text table, and the byte at which the line after them begins."""
+    """The names of a text table's columns, and the byte `end` at which the line after them begins."""
 
     names: tuple[str, ...]
     end: int
@@ -116,9 +116,9 @@ class TextLayout:
     """How the lines of a text table are cut, and which cells are read.
 
     Attributes:
-        separator: the character between cells; if it is a comma, a cell may stand in quotation marks.
+        separator: the character between cells; if it is a comma, a cell may be in quotation marks.
         width: number of cells in a row.
-        types: position of a column -> the Arrow type in which it is read.
+        types: the columns to read: position -> Arrow type.
         missing: texts that stand for a missing entry.
         quoted_newlines: whether a cell in quotation marks may hold line ends; then one malformed row can spoil others.
     """
@@ -135,7 +135,7 @@ def header_of(head: bytes, separator: str) -> Header:
 
     Args:
         head: the file's first `HEAD_BYTES` bytes, or all if it has fewer.
-        separator: of cells.
+        separator: the character between cells.
 
     Raises:
         InputError: every line is empty; the header has no end, is not in UTF-8, or has wrong line ends or quotation marks.
@@ -177,8 +177,8 @@ def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, Bad
     if layout.quoted_newlines:
         return _cut_across_lines(data[begin:], layout)
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        parts = list(pool.map(lambda part: cut_lines(_lines(data, part), layout), _parts(data, begin)))
-    table = pa.concat_tables([part for part, _ in parts]) if parts else _no_rows(layout)
+        parts = list(pool.map(lambda part: cut_lines(_end_with_newline(data, part), layout), _slice_lines(data, begin)))
+    table = pa.concat_tables([part for part, _ in parts]) if parts else _empty_table(layout)
     return table, sum((bad for _, bad in parts), NO_BAD_LINES)
 
 
@@ -186,10 +186,10 @@ def cut_lines(lines: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
     r"""Cut whole lines into rows and cells, as `cut_text` does. The last line ends with ``\n``."""
     text, bad = good_lines(lines, layout.separator)
     if _CARRIAGE in text:  # Arrow does not call its handler for rows with this byte
-        text, ragged = _without(text, lambda signs, ends: _have_other_widths(signs, ends, layout))
+        text, ragged = _remove_bad(text, lambda content, ends: _have_other_widths(content, ends, layout))
         bad += BadLines(cells=ragged)
     if NO_END.search(text) is None:
-        return _no_rows(layout), bad
+        return _empty_table(layout), bad
     table, ragged = _parse(text, layout, newlines=False)
     return table, bad + BadLines(cells=ragged)
 
@@ -197,34 +197,34 @@ def cut_lines(lines: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
 def read_lines(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
     r"""Yield the lines of a file from one byte to another, several at once, each with ``\n`` at its end.
 
-    Of a line that is too long only the beginning is kept. The beginning is longer than `LINE_BYTES`, too, so the line remains bad.
+    A line that is too long is cut to a beginning that is still longer than `LINE_BYTES`, so that the line remains bad.
     """
     file.seek(begin)
-    begun = b""
-    while begin < end and (piece := file.read(min(TEXT_BLOCK, end - begin))):
-        begin += len(piece)
-        cut = piece.rfind(b"\n") + 1
+    unfinished = b""
+    while begin < end and (block := file.read(min(TEXT_BLOCK, end - begin))):
+        begin += len(block)
+        cut = block.rfind(b"\n") + 1
         if cut:
-            yield begun + piece[:cut]
-            begun = piece[cut:]
+            yield unfinished + block[:cut]
+            unfinished = block[cut:]
         else:
-            begun += piece
-        begun = begun[: LINE_BYTES + 2]
-    if begun:
-        yield begun + b"\n"
+            unfinished += block
+        unfinished = unfinished[: LINE_BYTES + 2]
+    if unfinished:
+        yield unfinished + b"\n"
 
 
 def line_begins(file: BinaryIO, position: int) -> int:
-    """Return the byte at which the first line begins that begins at or after `position`."""
+    """Return the first byte, at or after `position`, at which a line begins."""
     if position == 0:
         return 0
     file.seek(position - 1)
     position -= 1
-    while piece := file.read(LINE_BYTES):
-        found = piece.find(b"\n")
-        if found >= 0:
-            return position + found + 1
-        position += len(piece)
+    while block := file.read(LINE_BYTES):
+        end = block.find(b"\n")
+        if end >= 0:
+            return position + end + 1
+        position += len(block)
     return position
 
 
@@ -233,25 +233,25 @@ def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
 
     Args:
         lines: whole lines; the last one ends with ``\n``.
-        separator: of cells.
+        separator: the character between cells.
 
     Returns:
         The good lines, with a byte 0xFF in place of each carriage return within a line; and the numbers of bad lines.
     """
     long = not_utf8 = marks = 0
     if _any_long(lines):
-        lines, long = _without(lines, _are_long)
+        lines, long = _remove_bad(lines, _are_long)
     if not _is_utf8(lines):
-        lines, not_utf8 = _without(lines, _are_not_utf8)
+        lines, not_utf8 = _remove_bad(lines, _are_not_utf8)
     quoted = separator == "," and b'"' in lines
     if b"\r" in lines and (quoted or lines.count(b"\r") > lines.count(b"\r\n")):
         lines = lines.replace(b"\r\n", b"\n").replace(b"\r", _CARRIAGE)
     if quoted:
-        lines, marks = _without(lines, _have_odd_marks)
+        lines, marks = _remove_bad(lines, _have_invalid_marks)
     return lines, BadLines(long=long, not_utf8=not_utf8, marks=marks)
 
 
-def _parts(data: bytes, begin: int) -> Iterator[slice]:
+def _slice_lines(data: bytes, begin: int) -> Iterator[slice]:
     """Yield slices of whole lines, of about `TEXT_BLOCK` bytes each."""
     while begin < len(data):
         end = data.rfind(b"\n", begin, begin + TEXT_BLOCK) + 1 or data.find(b"\n", begin) + 1 or len(data)
@@ -259,7 +259,7 @@ def _parts(data: bytes, begin: int) -> Iterator[slice]:
         begin = end
 
 
-def _lines(data: bytes, part: slice) -> bytes:
+def _end_with_newline(data: bytes, part: slice) -> bytes:
     lines = data[part]
     return lines if lines.endswith(b"\n") else lines + b"\n"
 
@@ -273,73 +273,78 @@ def _is_utf8(lines: bytes) -> bool:
 
 
 def _any_long(lines: bytes) -> bool:
-    """Return whether a line may be too long. The check is quick, because it does not look at every line."""
+    """Return whether a line may be too long. The check is quick, because it jumps over most lines."""
     begin = 0
     while begin + LINE_BYTES < len(lines):
-        begin, before = lines.rfind(b"\n", begin, begin + LINE_BYTES + 1) + 1, begin
-        if begin <= before:
+        begin, previous = lines.rfind(b"\n", begin, begin + LINE_BYTES + 1) + 1, begin
+        if begin <= previous:
             return True
     return False
 
 
-def _without(lines: bytes, are_bad: Callable[[Bytes, Integers], Mask]) -> tuple[bytes, int]:
-    """Return the lines that pass the rule `are_bad`, and the number of lines that break it."""
-    signs = np.frombuffer(lines, np.uint8)
-    ends = np.flatnonzero(signs == _END)
-    bad = are_bad(signs, ends)
+def _remove_bad(lines: bytes, are_bad: Callable[[Bytes, Integers], Mask]) -> tuple[bytes, int]:
+    """Remove bad lines. Return the remaining lines, and the number of bad ones.
+
+    Args:
+        lines: whole lines.
+        are_bad: a function of the (b,) bytes of the lines, and of the (n,) indexes at which lines end; it returns (n,) whether each is bad.
+    """
+    content = np.frombuffer(lines, np.uint8)
+    ends = np.flatnonzero(content == _END)
+    bad = are_bad(content, ends)
     number = int(np.count_nonzero(bad))
     if not number:
         return lines, 0
-    return signs[np.repeat(~bad, np.diff(ends, prepend=-1))].tobytes(), number
+    return content[np.repeat(~bad, np.diff(ends, prepend=-1))].tobytes(), number
 
 
-def _are_long(signs: Bytes, ends: Integers) -> Mask:
+def _are_long(content: Bytes, ends: Integers) -> Mask:
     length = np.diff(ends, prepend=-1) - 1
-    length -= (length > 0) & (signs[ends - 1] == ord("\r"))
+    length -= (length > 0) & (content[ends - 1] == ord("\r"))
     return np.asarray(length > LINE_BYTES)
 
 
 def _are_not_utf8(signs: Bytes, ends: Integers) -> Mask:
     """Return (n,) whether each line is not UTF-8. Invalid bytes decode to surrogates, which valid UTF-8 cannot encode."""
-    marked = np.frombuffer(signs.tobytes().decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass"), np.uint8)
-    odd = np.flatnonzero((marked[:-1] == _SURROGATE) & (marked[1:] >= _FIRST_SURROGATE))
-    number = np.diff(np.searchsorted(odd, np.flatnonzero(marked == _END)), prepend=0)
+    decoded = np.frombuffer(signs.tobytes().decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass"), np.uint8)
+    surrogates = np.flatnonzero((decoded[:-1] == _SURROGATE) & (decoded[1:] >= _FIRST_SURROGATE))
+    number = np.diff(np.searchsorted(surrogates, np.flatnonzero(decoded == _END)), prepend=0)
     return np.asarray(number.reshape(ends.shape) > 0)
 
 
-def _have_odd_marks(signs: Bytes, ends: Integers) -> Mask:
+def _have_invalid_marks(content: Bytes, ends: Integers) -> Mask:
     r"""Return (n,) whether each line breaks the rules for quotation marks. Cells are separated by commas; no line has a ``\r``.
 
     The marks of a good line alternate: one opens a cell, the next one closes it. An opening mark is at the beginning of a cell, or right
-    after a closing mark; these two then stand for one mark in the text. A closing mark is at the end of a cell, or right before an
-    opening one.
+    after a closing mark, if the two are a doubled mark within a cell. A closing mark is at the end of a cell, or right before an opening
+    one.
     """
-    marks = np.flatnonzero(signs == _MARK)
+    marks = np.flatnonzero(content == _MARK)
     if len(marks) < len(ends):
-        number = np.bincount(np.searchsorted(ends, marks), minlength=len(ends))
+        marks_per_line = np.bincount(np.searchsorted(ends, marks), minlength=len(ends))
     else:
-        number = np.diff(np.searchsorted(marks, ends), prepend=0)
-    bad = number % 2 == 1
+        marks_per_line = np.diff(np.searchsorted(marks, ends), prepend=0)
+    bad = marks_per_line % 2 == 1
     if bad.any():
-        marks = marks[np.repeat(~bad, number)]
+        marks = marks[np.repeat(~bad, marks_per_line)]
     opening, closing = marks[0::2], marks[1::2]
-    may_stand = np.zeros(256, np.bool_)
-    may_stand[[ord(","), _END, _MARK]] = True
-    before, after = may_stand[signs[opening - 1]] | (opening == 0), may_stand[signs[closing + 1]]
-    bad[np.searchsorted(ends, np.concatenate([opening[~before], closing[~after]]))] = True
+    may_be_beside = np.zeros(256, np.bool_)
+    may_be_beside[[ord(","), _END, _MARK]] = True
+    begins_cell, ends_cell = may_be_beside[content[opening - 1]] | (opening == 0), may_be_beside[content[closing + 1]]
+    bad[np.searchsorted(ends, np.concatenate([opening[~begins_cell], closing[~ends_cell]]))] = True
     return np.asarray(bad)
 
 
-def _have_other_widths(signs: Bytes, ends: Integers, layout: TextLayout) -> Mask:
-    """Return (n,) whether each line has more or fewer cells than the header. Empty lines count as good. Quotation marks must fit."""
-    between = signs == ord(layout.separator)
+def _have_other_widths(content: Bytes, ends: Integers, layout: TextLayout) -> Mask:
+    """Return (n,) whether each line has more or fewer cells than the header. Empty lines are good. Quotation marks must be valid."""
+    is_separator = content == ord(layout.separator)
     if layout.separator == ",":
-        between &= ~np.logical_xor.accumulate(signs == _MARK)
-    number = np.diff(np.searchsorted(np.flatnonzero(between), ends), prepend=0)
-    return np.asarray((number != layout.width - 1) & (np.diff(ends, prepend=-1) > 1))
+        is_separator &= ~np.logical_xor.accumulate(content == _MARK)
+    separators = np.diff(np.searchsorted(np.flatnonzero(is_separator), ends), prepend=0)
+    return np.asarray((separators != layout.width - 1) & (np.diff(ends, prepend=-1) > 1))
 
 
-def _no_rows(layout: TextLayout) -> pa.Table:
+def _empty_table(layout: TextLayout) -> pa.Table:
     return pa.table({str(column): pa.array([], kind) for column, kind in layout.types.items()})
 
 
@@ -348,9 +353,9 @@ def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLin
     if not _is_utf8(data):
         raise InputError(NOT_UTF8)
     if NO_END.search(data) is None:
-        return _no_rows(layout), NO_BAD_LINES
-    found = attempt(lambda: _parse(data + b"\n", layout, newlines=True))
-    table, ragged = found or guard(NOT_CUT, lambda: _parse(data + b"\n", layout, newlines=True, block=_ONE_BLOCK))
+        return _empty_table(layout), NO_BAD_LINES
+    parsed = attempt(lambda: _parse(data + b"\n", layout, newlines=True))
+    table, ragged = parsed or guard(NOT_CUT, lambda: _parse(data + b"\n", layout, newlines=True, block=_ONE_BLOCK))
     return table, BadLines(cells=ragged)
 
 
@@ -368,10 +373,10 @@ def _parse(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PAR
         quote_char='"' if newlines or layout.separator == "," else False,
         newlines_in_values=newlines,
     )
-    return _with_carriages(table, layout) if escaped else table, ragged
+    return _restore_carriages(table, layout) if escaped else table, ragged
 
 
-def _with_carriages(table: pa.Table, layout: TextLayout) -> pa.Table:
+def _restore_carriages(table: pa.Table, layout: TextLayout) -> pa.Table:
     """Return the columns in the types of `layout`, with carriage returns in place of the bytes 0xFF."""
     cells = [pc.replace_substring(column, _CARRIAGE, b"\r").cast(pa.string()) for column in table.columns]
     kinds = list(layout.types.values())

@@ -240,7 +240,7 @@ class Halving:
 
     def values(self) -> NodeValues:
         """Return the columns or rows of the records, along the axis on which their node is halved."""
-        cells = self.cells.kept(self.halved)
+        cells = self.cells.filter_nodes(self.halved)
         value, count = cells.along(self.across)
         return NodeValues(value=value, count=count, start=cells.start, low=self.low, high=self.high)
 
@@ -266,7 +266,7 @@ def grow(points: PointCounts, height: int, cuts: int, choose_lines: Splitter) ->
     levels, children, true = [rectangles], [], [cells.records()]
     for step in range(height):
         inner = _sides(rectangles).prod(axis=1) > 1
-        rectangles, cells = rectangles[inner], cells.kept(inner)
+        rectangles, cells = rectangles[inner], cells.filter_nodes(inner)
         parent = np.flatnonzero(inner)
         for cut in range(cuts):
             level = step * cuts + cut

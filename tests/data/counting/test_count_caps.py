@@ -55,7 +55,7 @@ def test_one_record_more_changes_one_count_by_at_most_one(monkeypatch, most):
     bound = None if most is None else bound_of(most, b"k")
 
     def counted(places, weight):
-        owners = None if most is None else dv.data.bounding.people(["a", "b"])
+        owners = None if most is None else dv.data.bounding.find_people(["a", "b"])
         found = count_rows(np.array(places), np.array(weight), owners, bound, 2)
         whole = np.zeros(2, np.int64)
         whole[found.cells] = found.counts

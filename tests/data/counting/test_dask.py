@@ -117,7 +117,7 @@ class Quarters:
 
     def __new__(cls):
         class Quarter:
-            def places(self, x, y):
+            def find(self, x, y):
                 found = np.where(np.isfinite(x) & np.isfinite(y), 0, -2)
                 found = np.where((found == 0) & ((x < 0) | (x >= 1) | (y < 0) | (y >= 1)), -1, found)
                 return np.where(found == 0, 2 * (y >= 0.5) + (x >= 0.5), found).astype(np.int64)

@@ -105,7 +105,9 @@ def people_in(path):
 
 def test_no_room_to_spill_in(tmp_path, monkeypatch):
     path = people_in(tmp_path / "people.parquet")
-    monkeypatch.setattr(count_duckdb_session, "_SHUT", count_duckdb_session._SHUT | {"max_temp_directory_size": "1MiB"})
+    monkeypatch.setattr(
+        count_duckdb_session, "_CLOSED_SETTINGS", count_duckdb_session._CLOSED_SETTINGS | {"max_temp_directory_size": "1MiB"}
+    )
     job = job_of(path, person="who", bound=bound_of(1, b"k"))
     assert refusal(job, tmp_path, memory=48 * 2**20, threads=1) == NO_ROOM
 
@@ -151,7 +153,7 @@ def test_a_count_that_is_cancelled(tmp_path, ending, monkeypatch):
         points_in(path, 5_000_000)
     else:
         path.write_bytes(b"x,y\n" + b"1.5,2.5\n" * 4_000_000)
-    monkeypatch.setattr(count_duckdb_session, "_TICK", 0.001)
+    monkeypatch.setattr(count_duckdb_session, "_WAIT_SECONDS", 0.001)
     for calls in (0, 1, 3):  # before it begins, before the query, and within it
         cancel, told = threading.Event(), []
 

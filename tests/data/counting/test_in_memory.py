@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.data.bounding import people
+from dpviz.data.bounding import find_people
 from dpviz.data.columns import PointColumns, RawPoints
 from dpviz.data.counting.in_memory import join_people, join_points, join_trips, read_all_points, read_all_trips
 from dpviz.data.counting.job import Progress
@@ -18,7 +18,7 @@ TOWNS = Regions.from_table(pd.DataFrame({"state": ["A", "A", "B"], "town": ["a",
 
 
 def test_people_of_all_files_keep_their_rows():
-    joined = join_people([people(["a", None, "b"]), None, people(["b", "c"])])
+    joined = join_people([find_people(["a", None, "b"]), None, find_people(["b", "c"])])
     assert [joined.distinct[code] if code >= 0 else None for code in joined.codes] == ["a", None, "b", "b", "c"]
     assert join_people([None, None]) is None
 

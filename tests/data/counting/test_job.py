@@ -215,8 +215,8 @@ def test_columns_without_one_good_cell_are_refused_even_where_bad_rows_are_dropp
 def test_who_watches_is_told_parts_of_one():
     told = []
     for done in (-1, 0.5, 2):
-        Progress(progress=told.append).at(done)
+        Progress(progress=told.append).report(done)
     assert told == [0.0, 0.5, 1.0]
-    Progress().at(0.5)
+    Progress().report(0.5)
     assert not Progress().cancelled
     assert issubclass(DpvizError, ValueError)

@@ -15,7 +15,7 @@ import pyogrio
 import pytest
 import shapely
 
-from dpviz.data.bounding import people
+from dpviz.data.bounding import find_people
 from dpviz.data.columns import PointColumns, RawPoints
 from dpviz.data.counting.files import read_points
 from dpviz.data.reading.points import PointsRequest, read_rows
@@ -233,7 +233,7 @@ def test_the_rule_for_bad_rows_must_be_known():
 @pytest.mark.parametrize("crs", ["EPSG:5703", "EPSG:4978"])
 @pytest.mark.parametrize("bad_rows", ["refuse", "drop"])
 def test_heights_and_geocentric_coordinates_are_no_places_on_a_map(crs, bad_rows):
-    assert "no place on a map" in refusal(text("x,y\n1,2\n"), crs=crs, bad_rows=bad_rows)
+    assert "no positions on a map" in refusal(text("x,y\n1,2\n"), crs=crs, bad_rows=bad_rows)
 
 
 @pytest.mark.parametrize("crs", ["EPSG:9518", "EPSG:4979", "EPSG:4326"])
@@ -242,7 +242,7 @@ def test_heights_beside_a_place_do_no_harm(crs):
 
 
 def test_rows_of_a_file_print_no_private_number():
-    rows = RawPoints(x=np.array([7.1]), y=np.array([7.1]), count=np.array([7.0]), person=people(["7"]), ragged=7)
+    rows = RawPoints(x=np.array([7.1]), y=np.array([7.1]), count=np.array([7.0]), person=find_people(["7"]), ragged=7)
     assert "7" not in repr(rows)
 
 

@@ -197,7 +197,7 @@ def test_points_of_the_leaves_are_enough_where_parents_are_named():
         ("id,name\na,A\n", {"levels": ["id"], "names": {"name": "name"}}, ["none of the levels"]),
         ("id,name\na,A\n", {"levels": ["id"], "crs": "EPSG:4326"}, ["leave crs out"]),
         ("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:999999"}, ["CRS is not known"]),
-        ("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:5703"}, ["no place on a map"]),
+        ("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:5703"}, ["no positions on a map"]),
         ("id,lon,x,lat\na,1,1,2\n", {"levels": ["id"]}, ["could be longitudes", "'lon', 'x'"]),
         ("id,x,y\na,1,2\n", {"levels": ["id"]}, ["pass crs"]),
         ("id,lon,lat\na,zq,2\nb,1,2\n", {"levels": ["id"]}, ["'lon' has a cell that is no finite number"]),
@@ -303,7 +303,7 @@ def test_a_file_of_shapes_that_does_not_say_its_crs_is_asked_for_it(tmp_path):
     buffer = io.BytesIO()
     bare.to_parquet(buffer)
     for source in (upload(zipped(parts), "a.zip"), upload(buffer.getvalue(), "a.parquet")):
-        assert "does not say its CRS" in refusal(source, levels=["state", "county"])
+        assert "does not state its CRS" in refusal(source, levels=["state", "county"])
         assert read_regions(source, levels=["state", "county"], crs="EPSG:4326").geometry[1].crs == "EPSG:4326"
 
 
