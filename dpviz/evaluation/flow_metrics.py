@@ -16,23 +16,20 @@ import pandas as pd
 from dpviz.arrays import Floats
 from dpviz.data.flows import Flows
 from dpviz.errors import DomainError, SettingError
-from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
-from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
-from dpviz.mechanisms.trips.top_down import TopDown
+from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.release.flow_release import FlowRelease, PairSums, interval, pair_sums
-from dpviz.space.pair_tree import PairTree
 
 
 def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
     """Bound the errors of all pairs of each stage; each stage's bound holds with probability at least 1 - beta.
 
     Args:
-        release: by TopDown, FlatGaussian or StabilityHistogram. Only its settings, its receipt and the sizes of its tree are used.
+        release: of trips. Only its settings, its receipt and the sizes of its tree are used.
         beta: probability that a bound fails, above 0 and below 1.
 
     Returns:
-        (T + 1,) bounds in trips, the pair of roots first; NaN where no bound is known (other mechanisms, TopDown with the dial).
+        (T + 1,) bounds in trips, the pair of roots first; NaN where the mechanism knows no bound.
 
     Raises:
         SettingError: beta is out of range.
@@ -47,89 +44,10 @@ def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
     """
     if not 0 < beta < 1:
         raise SettingError("beta must be above 0 and below 1.")
-    if release.mechanism == TopDown.key:
-        return top_down_bound(release, beta)
-    if release.mechanism == FlatGaussian.key:
-        return flat_gaussian_bound(release, beta)
-    if release.mechanism == StabilityHistogram.key:
-        return stability_bound(release, beta)
-    return np.full(release.tree.height + 1, np.nan)
-
-
-def top_down_bound(release: FlowRelease, beta: float) -> Floats:
-    """Bound the errors of TopDown (Theorem 4 with its constants) by twice the sum of the largest noises of all stages down to a stage.
-
-    For the bound of stage l, the largest of the K noises of a stage k exceeds sigma_k sqrt(2 ln(2 K l / beta)) with probability at most
-    beta / l. This holds because P(noise >= t) <= exp(-t**2 / (2 sigma**2)) (Canonne, Kamath, Steinke, NeurIPS 2020, Corollary 9), and
-    because the number of measurements K depends on earlier stages only. So all l statements hold together with probability at least
-    1 - beta. Under add/remove the noise of the root enters once, not twice, and there are l + 1 statements. A pair below a dropped pair
-    errs at most as much as the dropped pair.
-
-    The bound covers all optimisers and both orders. It does not cover the dial, which changes counts by more than the proof allows.
-        "chebyshev", "solver": the paper's proof. Let q be the siblings' true counts, N the largest noise and e the parent's error.
-        Changing each q by at most abs(e) gives feasible counts within N + abs(e) of the noisy counts. So the nearest feasible counts are
-        within N + abs(e) of the noisy counts, too, and no child errs by more than 2 N + abs(e).
-        "euclidean", our own proof: a released count is max(x - theta, 0), with theta rounded up or down per entry. The sum of
-        max(q + noise - theta, 0) falls with theta. It is at most sum(q) + e at theta = N + abs(e), and at least sum(q) + e at theta =
-        -(N + abs(e)). So theta lies between these two numbers, also after rounding, since both are whole: no child errs by more than
-        2 N + abs(e).
-
-    Source:
-        Boninsegna, Silvestri, 2025, Theorem 4; in its Eq. (11) the sum runs to l, not to l - 1.
-    """
-    height = release.tree.height
-    if release.settings["dial"] or release.settings["false_discovery"] is not None:
-        return np.full(height + 1, np.nan)
-    scale, measured = np.zeros(height + 1), np.zeros(height + 1)
-    for step in release.receipt.steps:
-        if step.level is not None:
-            scale[step.level], measured[step.level] = math.sqrt(step.scale), step.counts or 0
-    once_or_twice = np.append(1.0, np.full(height, 2.0))
-    bounds = np.zeros(height + 1)
-    for stage in range(height + 1):
-        above = slice(0, stage + 1)
-        events = int((scale[above] > 0).sum())
-        largest = _largest_noise(scale[above], measured[above], beta / max(events, 1))
-        bounds[stage] = (once_or_twice[above] * largest).sum()
-    return bounds
-
-
-def flat_gaussian_bound(release: FlowRelease, beta: float) -> Floats:
-    """Bound the errors of FlatGaussian (Proposition 1 with its constants): sigma sqrt(B) sqrt(2 ln(2 n / beta)) for n pairs of a stage.
-
-    B is the largest number of leaf pairs in one pair: a sum of B independent noises is sub-Gaussian with variance sigma**2 B. At
-    the finest stage, a pair that is left out because its noisy count is below a threshold t errs by at most t - 1 more than its noise.
-
-    Source:
-        Boninsegna, Silvestri, 2025, Proposition 1, Eq. (4).
-    """
-    tree, sigma = release.tree, math.sqrt(release.receipt.steps[0].scale)
-    sizes = np.array([tree.size(stage) for stage in range(tree.height + 1)], np.float64)
-    bounds = np.sqrt(_most_leaf_pairs(tree)) * _largest_noise(np.full(len(sizes), sigma), sizes, beta)
-    least = FlatGaussian(**release.settings).smallest_kept(tree.size(tree.height), release.receipt.steps[0].scale)
-    bounds[-1] += 0 if least is None else least - 1
-    return bounds
-
-
-def stability_bound(release: FlowRelease, beta: float) -> Floats:
-    """Bound the errors of StabilityHistogram (Proposition 1 with its constants): B (t - 1 + scale ln(2 n / beta)).
-
-    t is the threshold, n the number of leaf pairs, and B the largest number of leaf pairs in one pair of the stage. The absolute value of
-    discrete Laplace noise exceeds x with probability 2 q**(floor(x) + 1) / (1 + q) <= 2 exp(-x / scale), where q = exp(-1 / scale). So
-    with probability at least 1 - beta, none of at most n noises exceeds N = scale ln(2 n / beta). Then a released pair errs by at most N.
-    A pair with trips that is left out has count + noise <= t - 1, so its count, which is its error, is at most t - 1 + N. An empty pair
-    has no error. A coarser pair adds up at most B leaf pairs. The paper's min(B, trips) is not used, since the number of trips may be
-    private.
-
-    Source:
-        Boninsegna, Silvestri, 2025, Proposition 1, Eq. (5).
-    """
-    tree, (step,), total = release.tree, release.receipt.steps, release.receipt.total
-    if not isinstance(total, ApproxBudget):
-        return np.full(tree.height + 1, np.nan)
-    least = StabilityHistogram(**release.settings).least(total)
-    noise = float(step.scale) * math.log(2 * tree.size(tree.height) / beta)
-    return _most_leaf_pairs(tree) * (least - 1 + noise)
+    mechanism = FLOW_MECHANISMS.get(release.mechanism)
+    if mechanism is None:
+        return np.full(release.tree.height + 1, np.nan)
+    return mechanism.from_settings(release.settings).error_bounds(release, beta)
 
 
 def theorem_4(stage: int, height: int, rho: float, fan_out: float, beta: float) -> float:
@@ -179,19 +97,6 @@ def proposition_1_stability(stage: int, height: int, budget: ApproxBudget, fan_o
     """
     log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
     return float(min(fan_out ** (height - stage), trips) * -log_delta / float(budget.epsilon))
-
-
-def _largest_noise(sigma: Floats, numbers: Floats, beta: float) -> Floats:
-    """Compute a bound that the largest of `numbers` sub-Gaussian noises exceeds with probability at most beta; 0 for no noises."""
-    return np.asarray(sigma * np.sqrt(2 * np.log(np.maximum(2 * numbers / beta, 1.0))))
-
-
-def _most_leaf_pairs(tree: PairTree) -> Floats:
-    """Return (T + 1,) the largest number of leaf pairs in one pair of each stage."""
-    origins, destinations = (
-        [float(side.leaf_count(level).max()) for level in range(side.depth + 1)] for side in (tree.origins, tree.destinations)
-    )
-    return np.array([origins[a] * destinations[b] for a, b in (tree.levels(stage) for stage in range(tree.height + 1))])
 
 
 KINDS = ("true positive", "false positive", "false negative")

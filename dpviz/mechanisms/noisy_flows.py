@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpviz.arrays import Integers, Places
+from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, read_flow_release
@@ -50,6 +50,19 @@ def summed_stage(origin: Places, destination: Places, count: Integers) -> StageC
     return StageCounts(
         origin=origin[nonzero], destination=destination[nonzero], count=count[nonzero], noisy=count[nonzero], variance=np.inf, measured=0
     )
+
+
+def largest_gaussian_noise(sigma: Floats, numbers: Floats, beta: float) -> Floats:
+    """Compute a bound that the largest of `numbers` sub-Gaussian noises exceeds with probability at most beta; 0 for no noises."""
+    return np.asarray(sigma * np.sqrt(2 * np.log(np.maximum(2 * numbers / beta, 1.0))))
+
+
+def most_leaf_pairs(tree: PairTree) -> Floats:
+    """Return (T + 1,) the largest number of leaf pairs in one pair of each stage."""
+    origins, destinations = (
+        [float(side.leaf_count(level).max()) for level in range(side.depth + 1)] for side in (tree.origins, tree.destinations)
+    )
+    return np.array([origins[a] * destinations[b] for a, b in (tree.levels(stage) for stage in range(tree.height + 1))])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +111,18 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
             stddev, of = _stddev(release, level), release.tree.title(2 * level)
             errors.append(LevelError(level=level, of=of, numbers=None, stddev=stddev, interval=INTERVAL_WIDTH * stddev))
         return errors
+
+    def error_bounds(self, release: FlowRelease, beta: float) -> Floats:  # noqa: ARG002
+        """Bound the errors of all pairs of each stage of a release by this mechanism, from public numbers alone.
+
+        Args:
+            release: made with these settings.
+            beta: each stage's bound fails with at most this probability; above 0 and below 1.
+
+        Returns:
+            (T + 1,) bounds in trips, the pair of roots first; NaN where no bound is known.
+        """
+        return np.full(release.tree.height + 1, np.nan)
 
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
         """List pairs of neighbours with runs of the mechanism: one trip added or moved, and several trips of one person if allowed."""

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
-from dpviz.arrays import Integers, Places
+from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import DomainError
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
-from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, measured_stage, summed_stage, with_sums_above
+from dpviz.mechanisms.noisy_flows import (
+    FlowMechanism,
+    NoisyFlows,
+    largest_gaussian_noise,
+    measured_stage,
+    most_leaf_pairs,
+    summed_stage,
+    with_sums_above,
+)
 from dpviz.privacy.budget import Budget, ZcdpBudget, require_gaussian
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import gaussian_tail
@@ -116,6 +125,22 @@ class FlatGaussian(FlowMechanism):
             return self.least
         candidates = np.arange(1, 2 + int(10 * float(parameter) ** 0.5))
         return int(candidates[np.argmax(pairs * gaussian_tail(candidates, float(parameter)) <= _MOST_EMPTY_KEPT)])
+
+    def error_bounds(self, release: FlowRelease, beta: float) -> Floats:
+        """Bound the errors (Proposition 1 with its constants): sigma sqrt(B) sqrt(2 ln(2 n / beta)) for n pairs of a stage.
+
+        B is the largest number of leaf pairs in one pair: a sum of B independent noises is sub-Gaussian with variance sigma**2 B. At
+        the finest stage, a pair that is left out because its noisy count is below a threshold t errs by at most t - 1 more than its noise.
+
+        Source:
+            Boninsegna, Silvestri, 2025, Proposition 1, Eq. (4).
+        """
+        tree, sigma = release.tree, math.sqrt(release.receipt.steps[0].scale)
+        sizes = np.array([tree.size(stage) for stage in range(tree.height + 1)], np.float64)
+        bounds = np.sqrt(most_leaf_pairs(tree)) * largest_gaussian_noise(np.full(len(sizes), sigma), sizes, beta)
+        least = self.smallest_kept(tree.size(tree.height), release.receipt.steps[0].scale)
+        bounds[-1] += 0 if least is None else least - 1
+        return bounds
 
     def check(self, frame: Regions) -> None:
         """Raise an error if there are too many pairs of leaves."""

@@ -9,10 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpviz.arrays import Floats
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
-from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, measured_stage, with_sums_above
+from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, measured_stage, most_leaf_pairs, with_sums_above
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, require_approx
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
@@ -106,6 +107,26 @@ class StabilityHistogram(FlowMechanism):
         if isinstance(flows, Flows) and flows.contributions > 1:
             raise InputError(f"{self.title} is proved for one trip per person only: keep one, or choose another mechanism.")
         super().check_data(flows)
+
+    def error_bounds(self, release: FlowRelease, beta: float) -> Floats:
+        """Bound the errors of all pairs of each stage (Proposition 1 with its constants): B (t - 1 + scale ln(2 n / beta)).
+
+        t is the threshold, n the number of leaf pairs, and B the largest number of leaf pairs in one pair of the stage. The absolute value
+        of discrete Laplace noise exceeds x with probability 2 q**(floor(x) + 1) / (1 + q) <= 2 exp(-x / scale), where q = exp(-1 / scale).
+        So with probability at least 1 - beta, none of at most n noises exceeds N = scale ln(2 n / beta). Then a released pair errs by at most N.
+        A pair with trips that is left out has count + noise <= t - 1, so its count, which is its error, is at most t - 1 + N. An empty pair
+        has no error. A coarser pair adds up at most B leaf pairs. The paper's min(B, trips) is not used, since the number of trips may be
+        private.
+
+        Source:
+            Boninsegna, Silvestri, 2025, Proposition 1, Eq. (5).
+        """
+        tree, (step,), total = release.tree, release.receipt.steps, release.receipt.total
+        if not isinstance(total, ApproxBudget):
+            return np.full(tree.height + 1, np.nan)
+        least = self.least(total)
+        noise = float(step.scale) * math.log(2 * tree.size(tree.height) / beta)
+        return most_leaf_pairs(tree) * (least - 1 + noise)
 
     def least(self, budget: ApproxBudget) -> int:
         """Compute the smallest noisy count that is released; it does not depend on the data."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -9,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.arrays import Integers, Places
+from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, Share, setting
-from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows
+from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, largest_gaussian_noise
 from dpviz.privacy.allocation import STAGE_STRATEGIES, stage_weights
 from dpviz.privacy.budget import Budget, require_gaussian
 from dpviz.privacy.entropy import Entropy
@@ -320,6 +321,43 @@ class TopDown(FlowMechanism):
         elif self.dial:
             zero_small_cells = (f"counts under {self.dial:g} standard deviations set to zero",)
         return (*zero_small_cells, f"nearest whole consistent counts ({self.optimiser}, {self.lowered} lowered first)", "zeros dropped")
+
+    def error_bounds(self, release: FlowRelease, beta: float) -> Floats:
+        """Bound the errors (Theorem 4 with its constants) by twice the sum of the largest noises of all stages down to a stage.
+
+        For the bound of stage l, the largest of the K noises of a stage k exceeds sigma_k sqrt(2 ln(2 K l / beta)) with probability at most
+        beta / l. This holds because P(noise >= t) <= exp(-t**2 / (2 sigma**2)) (Canonne, Kamath, Steinke, NeurIPS 2020, Corollary 9), and
+        because the number of measurements K depends on earlier stages only. So all l statements hold together with probability at least
+        1 - beta. Under add/remove the noise of the root enters once, not twice, and there are l + 1 statements. A pair below a dropped pair
+        errs at most as much as the dropped pair.
+
+        The bound covers all optimisers and both orders. It does not cover the dial, which changes counts by more than the proof allows.
+            "chebyshev", "solver": the paper's proof. Let q be the siblings' true counts, N the largest noise and e the parent's error.
+            Changing each q by at most abs(e) gives feasible counts within N + abs(e) of the noisy counts. So the nearest feasible counts
+            are within N + abs(e) of the noisy counts, too, and no child errs by more than 2 N + abs(e).
+            "euclidean", our own proof: a released count is max(x - theta, 0), with theta rounded up or down per entry. The sum of
+            max(q + noise - theta, 0) falls with theta. It is at most sum(q) + e at theta = N + abs(e), and at least sum(q) + e at theta =
+            -(N + abs(e)). So theta lies between these two numbers, also after rounding, since both are whole: no child errs by more than
+            2 N + abs(e).
+
+        Source:
+            Boninsegna, Silvestri, 2025, Theorem 4; in its Eq. (11) the sum runs to l, not to l - 1.
+        """
+        height = release.tree.height
+        if self.dial or self.false_discovery is not None:
+            return np.full(height + 1, np.nan)
+        scale, measured = np.zeros(height + 1), np.zeros(height + 1)
+        for step in release.receipt.steps:
+            if step.level is not None:
+                scale[step.level], measured[step.level] = math.sqrt(step.scale), step.counts or 0
+        once_or_twice = np.append(1.0, np.full(height, 2.0))
+        bounds = np.zeros(height + 1)
+        for stage in range(height + 1):
+            above = slice(0, stage + 1)
+            events = int((scale[above] > 0).sum())
+            largest = largest_gaussian_noise(scale[above], measured[above], beta / max(events, 1))
+            bounds[stage] = (once_or_twice[above] * largest).sum()
+        return bounds
 
     def check(self, frame: Regions) -> None:
         """Raise an error if custom weights do not fit the levels, or a region has too many children for the solver."""
