@@ -113,10 +113,10 @@ class StabilityHistogram(FlowMechanism):
 
         t is the threshold, n the number of leaf pairs, and B the largest number of leaf pairs in one pair of the stage. The absolute value
         of discrete Laplace noise exceeds x with probability 2 q**(floor(x) + 1) / (1 + q) <= 2 exp(-x / scale), where q = exp(-1 / scale).
-        So with probability at least 1 - beta, none of at most n noises exceeds N = scale ln(2 n / beta). Then a released pair errs by at most N.
-        A pair with trips that is left out has count + noise <= t - 1, so its count, which is its error, is at most t - 1 + N. An empty pair
-        has no error. A coarser pair adds up at most B leaf pairs. The paper's min(B, trips) is not used, since the number of trips may be
-        private.
+        So with probability at least 1 - beta, none of at most n noises exceeds N = scale ln(2 n / beta). Then a released pair errs by at
+        most N. A pair with trips that is left out has count + noise <= t - 1, so its count, which is its error, is at most t - 1 + N. An
+        empty pair has no error. A coarser pair adds up at most B leaf pairs. The paper's min(B, trips) is not used, since the number of
+        trips may be private.
 
         Source:
             Boninsegna, Silvestri, 2025, Proposition 1, Eq. (5).
