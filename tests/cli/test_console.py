@@ -82,19 +82,18 @@ def test_a_signal_to_the_process_is_an_interruption(tmp_path, ledger):
 
 
 @POSIX
-def test_signals_are_as_they_were_afterwards_and_what_is_ignored_stays_ignored(monkeypatch):
-    before = signal.getsignal(signal.SIGTERM)
-    seen = []
-    monkeypatch.setitem(
-        commands.COMMANDS, "check", lambda _: seen.append([signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)])
-    )
-    was = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+@pytest.mark.parametrize(("before", "within"), [(signal.SIG_DFL, signal.default_int_handler), (signal.SIG_IGN, signal.SIG_IGN)])
+def test_signals_are_as_they_were_afterwards_and_what_is_ignored_stays_ignored(monkeypatch, before, within):
+    both, seen = (signal.SIGTERM, signal.SIGHUP), []
+    monkeypatch.setitem(commands.COMMANDS, "check", lambda _: seen.extend(map(signal.getsignal, both)))
+    was = [signal.signal(each, before) for each in both]
     try:
         assert main(["check", "a"]) == 0
+        assert [signal.getsignal(each) for each in both] == [before] * 2
     finally:
-        signal.signal(signal.SIGHUP, was)
-    assert seen == [[signal.default_int_handler, signal.SIG_IGN]]
-    assert signal.getsignal(signal.SIGTERM) == before
+        for each, handler in zip(both, was, strict=True):
+            signal.signal(each, handler)
+    assert seen == [within] * 2
 
 
 def test_no_label_is_a_formula(run, tmp_path):
