@@ -278,6 +278,21 @@ def test_half_the_bound_of_the_first_stage_is_that_of_its_largest_noise():
     assert 0.015 < np.mean(over) < beta
 
 
+def test_the_bound_of_top_down_by_hand():
+    flows = flows_of(regular(3, 2), {(0, 0): 4000, (5, 5): 3000})
+    for neighbours in ("bounded", "add_remove"):
+        release = TopDown(neighbours=neighbours, split="levels").release(flows, RHO, Entropy.seeded(1))
+        steps = {step.level: step for step in release.receipt.steps}
+        found = error_bounds(release, 0.1)
+        for stage in range(5):
+            levels = [level for level in sorted(steps) if level <= stage]
+            wanted = 0.0
+            for level in levels:
+                largest = math.sqrt(2 * steps[level].scale * math.log(2 * steps[level].counts * len(levels) / 0.1))
+                wanted += largest if level == 0 else 2 * largest
+            assert found[stage] == pytest.approx(wanted)
+
+
 @pytest.mark.parametrize("distance", ["chebyshev", "euclidean"])
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(
