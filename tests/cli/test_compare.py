@@ -1,12 +1,13 @@
-"""The compare command keeps finished runs if it is interrupted, killed or fails; it can be resumed and overwrites nothing."""
+"""The compare command keeps finished runs if it is interrupted, killed or fails; it can be resumed and overwrites nothing.
+
+It records in the ledger, before anything is compared, that the truth is looked at, with or without an account.
+"""
 
 import io
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,45 +16,112 @@ from dpviz.__main__ import main
 from dpviz.cli import compare as study_command
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import Identity, Quadtree
-from tests.often import often
-from tests.publishing.configs import STUDY, changed, written
+from dpviz.release.files import read_manifest
+from tests.cli.test_console import POSIX
+from tests.publishing.configs import POINTS, STUDY, changed, written
 
-POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+SAMPLES = Path(__file__).parents[2] / "sample_data"
+OWN = {**STUDY, "data": {"points": "crowd.csv", "public": True}, "domain": {"bounds": [0, 0, 128, 128], "crs": "none", "order": 4}}
 
 
-def started(*words):
-    """The command line in a process of its own."""
-    line = [sys.executable, "-m", "dpviz", *map(str, words)]
-    return subprocess.Popen(line, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+@pytest.fixture
+def config(tmp_path):
+    return written(tmp_path, STUDY, "study.toml")
+
+
+def test_compare_gives_one_tidy_table(run, config):
+    code, out, _ = run("compare", config)
+    table = pd.read_csv(io.StringIO(out))
+    assert (code, len(table)) == (0, 12)
+    assert table["label"].unique().tolist() == ["quadtree height=2", "quadtree height=3", "identity"]
+    assert {"epsilon", "repeat", "n3", "mae", "seconds"} <= set(table.columns)
+    rows = json.loads(run("compare", config, "--json")[1])
+    assert [row["mae"] for row in rows] == pytest.approx(table["mae"].tolist())
+
+
+def test_compare_writes_a_file_in_either_form(run, tmp_path, config):
+    assert run("compare", config, "--output", tmp_path / "a.csv")[1] == f"12 runs in {tmp_path / 'a.csv'}.\n"
+    assert json.loads(run("compare", config, "--output", tmp_path / "a.json", "--json")[1])["runs"] == 12
+    one, other = pd.read_csv(tmp_path / "a.csv"), pd.read_json(tmp_path / "a.json")
+    pd.testing.assert_frame_equal(one.drop(columns="seconds"), other.drop(columns="seconds"), check_dtype=False)
+    for unfit in ("a.txt", "no/a.csv"):
+        assert run("compare", config, "--output", tmp_path / unfit)[0] == 2
+    (tmp_path / "mine.csv").write_text("mine")
+    code, out, err = run("compare", config, "--output", tmp_path / "mine.csv")
+    assert (code, out) == (2, "")
+    assert "exists already" in err
+    assert "--resume" in err
+    assert (tmp_path / "mine.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "code", "told"),
+    [
+        ("data", {"points": "crowd.csv"}, 1, "already public"),
+        ("mechanism", {"key": "quadtree"}, 2, "double brackets"),
+        ("mechanism", [], 2, "at least one mechanism"),
+        ("mechanism", [{"key": "quadtree", "vary": {"height": 3}}], 2, "must be a list of values"),
+        ("mechanism", [{"key": "quadtree", "vary": {"height": []}}], 2, "must be a list of values"),
+        ("mechanism", [{"key": "quadtree", "vary": {"heigth": [3]}}], 2, "it knows height"),
+        ("mechanism", [{"key": "quadtree", "settings": {"height": 2}, "vary": {"height": [3]}}], 2, "leave one out"),
+        ("mechanism", [{"key": "quadtree"}, {"key": "quadtree", "settings": {"height": 2}}], 2, "another label"),
+        ("mechanism", [{"key": "quadtree", "vary": {name: list(range(1, 99)) for name in ("height", "prune", "x")}}], 2, "it knows height"),
+        ("epsilons", 0.5, 2, "epsilons must be a list"),
+        ("epsilons", None, 2, "lacks epsilons"),
+        ("repeats", 0, 2, "repeats"),
+        ("workloads", ["county"], 2, "there are random, small"),
+        ("workloads", "random", 2, "workloads must be a list"),
+        ("budget", {"epsilon": 1}, 2, "has no key 'budget'"),
+    ],
+)
+def test_invalid_comparisons_are_refused(run, tmp_path, path, value, code, told):
+    tables = changed(STUDY, path, value)
+    if "points" in tables["data"]:
+        tables["domain"] = POINTS["domain"]
+    found = run("compare", written(tmp_path, tables, "study.toml"))
+    assert found[:2] == (code, "")
+    assert told in found[2]
+
+
+def test_references_can_be_compared(run, tmp_path):
+    code, out, _ = run("compare", written(tmp_path, changed(OWN, "mechanism", [{"key": "exact_kdtree"}])))
+    assert (code, len(out.splitlines())) == (0, 5)
+
+
+@pytest.mark.slow
+def test_the_bundled_configuration_of_a_comparison_is_good(run, tmp_path):
+    assert run("compare", SAMPLES / "compare.toml", "--output", tmp_path / "a.csv")[0] == 0
 
 
 @POSIX
-@pytest.mark.parametrize("name", often(["SIGINT", "SIGTERM"], 1))
-def test_an_interrupted_comparison_can_be_resumed(run, tmp_path, name):
-    config = written(tmp_path, changed(STUDY, "repeats", 300), "study.toml")
-    process = started("compare", config, "--output", tmp_path / "a.csv", "--workers", 2, "--json")
-    assert process.stderr.readline() == "Making 1,800 runs.\n"
-    time.sleep(1)
-    process.send_signal(getattr(signal, name))
-    out, err = process.communicate(timeout=60)
-    told = json.loads(err)
-    assert (process.returncode, out, told["exit"]) == (130, "", 130)
-    assert (
-        told["error"] == f"Interrupted. The finished runs are in {tmp_path / 'a.csv'}: the same command with --resume continues from there."
-    )
-    assert sorted(path.name for path in tmp_path.iterdir() if "a.csv" in path.name) == ["a.csv"]
-    made = len(pd.read_csv(tmp_path / "a.csv"))
-    assert 0 < made < 1800
-    code, out, err = run("compare", config, "--output", tmp_path / "a.csv", "--resume")
-    assert (code, out) == (0, f"1,800 runs in {tmp_path / 'a.csv'}.\n")
-    assert f"Making {1800 - made:,} runs. {made:,} are there already." in err
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interrupted_comparison_can_be_resumed(run, tmp_path, monkeypatch, name):
+    config = written(tmp_path, changed(STUDY, "repeats", 10), "study.toml")
+    added, add = [], study_command._Table.add
+
+    def interrupting(table, row):
+        add(table, row)
+        added.append(row)
+        if len(added) == 20:
+            os.kill(os.getpid(), getattr(signal, name))
+
+    monkeypatch.setattr(study_command._Table, "add", interrupting)
+    words = ("compare", config, "--output", tmp_path / "a.csv", "--workers", 2 if name == "SIGINT" else 1)
+    code, out, err = run(*words, "--json")
+    told = json.loads(err.splitlines()[-1])
+    assert (code, out, told["exit"], told["kind"]) == (130, "", 130, "Interrupted")
+    assert told["error"].endswith(f"finished runs are in {tmp_path / 'a.csv'}: the same command with --resume continues from there.")
+    assert [path.name for path in tmp_path.iterdir() if "a.csv" in path.name] == ["a.csv"]
+    assert len(pd.read_csv(tmp_path / "a.csv")) == 20
+    code, out, err = run(*words[:-2], "--resume")
+    assert (code, out) == (0, f"60 runs in {tmp_path / 'a.csv'}.\n")
+    assert "Making 40 runs. 20 are there already." in err
     table = pd.read_csv(tmp_path / "a.csv")
-    assert len(table) == table["run"].nunique() == 1800
+    assert len(table) == table["run"].nunique() == 60
     assert table["repeat"].is_monotonic_increasing
 
 
-def test_only_the_table_of_the_same_comparison_is_resumed(run, tmp_path):
-    config = written(tmp_path, STUDY, "study.toml")
+def test_only_the_table_of_the_same_comparison_is_resumed(run, tmp_path, config):
     assert "needs --output" in run("compare", config, "--resume")[2]
     assert run("compare", config, "--output", tmp_path / "a.json", "--workers", 1)[0] == 0
     other = written(tmp_path, changed(STUDY, "seed", 8), "other.toml")
@@ -78,8 +146,7 @@ def interrupted_at(monkeypatch, number, error):
 
 
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (SystemExit(3), 3)])
-def test_rows_are_kept_however_it_ends(run, tmp_path, monkeypatch, capsys, error, code):
-    config = written(tmp_path, STUDY, "study.toml")
+def test_rows_are_kept_however_it_ends(run, tmp_path, config, monkeypatch, capsys, error, code):
     interrupted_at(monkeypatch, 3, error)
     words = ["compare", str(config), "--output", str(tmp_path / "a.csv"), "--workers", "1"]
     if code == 130:
@@ -94,23 +161,22 @@ def test_rows_are_kept_however_it_ends(run, tmp_path, monkeypatch, capsys, error
     assert len(pd.read_csv(tmp_path / "a.csv")) == 12
 
 
-def test_no_file_is_left_if_no_run_was_made(run, tmp_path, monkeypatch):
+def test_no_file_is_left_if_no_run_was_made(run, tmp_path, config, monkeypatch):
     interrupted_at(monkeypatch, 1, KeyboardInterrupt())
-    found = run("compare", written(tmp_path, STUDY, "study.toml"), "--output", tmp_path / "a.csv", "--workers", 1)
+    found = run("compare", config, "--output", tmp_path / "a.csv", "--workers", 1)
     assert found[2].endswith("dpviz: Interrupted. No run was made.\n")
     assert not (tmp_path / "a.csv").exists()
 
 
-def test_an_interrupted_comparison_prints_its_finished_rows(run, tmp_path, monkeypatch):
+def test_an_interrupted_comparison_prints_its_finished_rows(run, config, monkeypatch):
     interrupted_at(monkeypatch, 3, KeyboardInterrupt())
-    code, out, err = run("compare", written(tmp_path, STUDY, "study.toml"), "--workers", 1)
+    code, out, err = run("compare", config, "--workers", 1)
     assert (code, len(pd.read_csv(io.StringIO(out)))) == (130, 2)
     assert "with --output they could be resumed" in err
 
 
 @pytest.mark.parametrize("output", [True, False])
-def test_failed_runs_are_named_and_the_others_are_written(run, tmp_path, monkeypatch, output):
-    config = written(tmp_path, STUDY, "study.toml")
+def test_failed_runs_are_named_and_the_others_are_written(run, tmp_path, config, monkeypatch, output):
     interrupted_at(monkeypatch, 1, SettingError("this one cannot be drawn."))
     words = ["--output", tmp_path / "a.csv"] if output else []
     code, out, err = run("compare", config, "--workers", 1, *words)
@@ -121,19 +187,21 @@ def test_failed_runs_are_named_and_the_others_are_written(run, tmp_path, monkeyp
     assert not len(table.query("label == 'quadtree height=2' and epsilon == 0.5"))
 
 
-def test_the_table_is_written_from_time_to_time(run, tmp_path, monkeypatch):
-    seen, real = [], Identity.release
-    monkeypatch.setattr(study_command, "SECONDS_BETWEEN_WRITES", 0)
-    monkeypatch.setattr(study_command, "PAUSE_PER_WRITE", 0)
-    output = tmp_path / "a.csv"
+@pytest.fixture
+def no_pause(monkeypatch):
+    """The table is written after each row."""
+    monkeypatch.setattr(study_command, "PAUSE", 0)
+    monkeypatch.setattr(study_command, "LEAST_REST", 0)
+
+
+def test_the_table_is_written_from_time_to_time(run, tmp_path, config, monkeypatch, no_pause):
+    seen, real, output = [], Identity.release, tmp_path / "a.csv"
     monkeypatch.setattr(Identity, "release", lambda *given: seen.append(len(pd.read_csv(output))) or real(*given))
-    assert run("compare", written(tmp_path, STUDY, "study.toml"), "--output", output, "--workers", 1)[0] == 0
+    assert run("compare", config, "--output", output, "--workers", 1)[0] == 0
     assert seen == [4, 5, 10, 11]
 
 
-def test_a_disk_that_is_full_for_a_while_costs_no_row(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(study_command, "SECONDS_BETWEEN_WRITES", 0)
-    monkeypatch.setattr(study_command, "PAUSE_PER_WRITE", 0)
+def test_a_disk_that_is_full_for_a_while_costs_no_row(run, tmp_path, config, monkeypatch, no_pause):
     real, failed = study_command.write_table, []
 
     def write(*given):
@@ -143,18 +211,8 @@ def test_a_disk_that_is_full_for_a_while_costs_no_row(run, tmp_path, monkeypatch
         real(*given)
 
     monkeypatch.setattr(study_command, "write_table", write)
-    assert run("compare", written(tmp_path, STUDY, "study.toml"), "--output", tmp_path / "a.csv", "--workers", 1)[0] == 0
+    assert run("compare", config, "--output", tmp_path / "a.csv", "--workers", 1)[0] == 0
     assert len(pd.read_csv(tmp_path / "a.csv")) == 12
-
-
-def test_a_table_is_never_overwritten(run, tmp_path):
-    config = written(tmp_path, STUDY, "study.toml")
-    (tmp_path / "a.csv").write_text("mine")
-    code, out, err = run("compare", config, "--output", tmp_path / "a.csv")
-    assert (code, out) == (2, "")
-    assert "exists already" in err
-    assert "--resume" in err
-    assert (tmp_path / "a.csv").read_text() == "mine"
 
 
 def test_a_mechanism_that_prints_does_not_spoil_the_table(run, tmp_path, monkeypatch):
@@ -164,3 +222,39 @@ def test_a_mechanism_that_prints_does_not_spoil_the_table(run, tmp_path, monkeyp
     assert (code, len(pd.read_csv(io.StringIO(out)))) == (0, 6)
     assert "may print" not in out
     assert "may print" in err
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A comparison on the file of which POINTS makes a release, on another domain."""
+    return written(tmp_path, OWN, "study.toml")
+
+
+def test_a_comparison_on_a_file_makes_later_releases_say_that_the_truth_was_seen(run, ledger, tmp_path, own):
+    assert run("compare", own, "--workers", 1)[0] == 0
+    assert ledger.accounts() == []
+    assert run("release", written(tmp_path, POINTS))[0] == 0
+    assert read_manifest(tmp_path / "out")["implementation"]["tuning"]["truth_seen"]
+    assert json.loads(run("ledger", "show", "--json")[1])["datasets"][0]["truth_seen"]
+
+
+def test_a_comparison_afterwards_is_recorded_with_the_account(run, ledger, tmp_path, own):
+    assert run("release", written(tmp_path, POINTS))[0] == 0
+    assert not read_manifest(tmp_path / "out")["implementation"]["tuning"]["truth_seen"]
+    assert run("compare", own, "--workers", 1)[0] == 0
+    assert ledger.account("crowd").truth_seen
+
+
+def test_it_is_recorded_before_anything_is_compared(run, ledger, own, monkeypatch):
+    seen = []
+    monkeypatch.setattr(study_command, "compare", lambda *_, **__: seen.append(ledger._file.exists()) or iter(()))
+    run("compare", own, "--workers", 1)
+    assert seen == [True]
+
+
+def test_nothing_is_compared_if_it_cannot_be_recorded(run, ledger, tmp_path, own):
+    ledger.path.write_text("no ledger")
+    code, out, err = run("compare", own, "--workers", 1)
+    assert (code, out) == (1, "")
+    assert "Nothing is compared, since the ledger cannot record that the true data are looked at." in err
+    assert run("compare", written(tmp_path, STUDY, "study.toml"), "--workers", 1)[0] == 0, "samples are public"

@@ -11,22 +11,10 @@ import pytest
 
 from dpviz.__main__ import main
 from dpviz.cli import commands, console
-from dpviz.privacy.ledger import Ledger
 from dpviz.release.files import read_release
 from tests.publishing.configs import POINTS, STUDY, changed, written
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")
-
-
-@pytest.fixture(autouse=True)
-def ledger(tmp_path, monkeypatch):
-    monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "ledger.sqlite"))
-    return Ledger()
-
-
-def started(*words, **options):
-    line = [sys.executable, "-m", "dpviz", *map(str, words)]
-    return subprocess.Popen(line, **{"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, **options})
 
 
 class Gone(io.StringIO):
@@ -41,6 +29,12 @@ def test_closed_streams_stop_nothing(monkeypatch):
     assert console.report_error(ValueError(), as_json=False) == 2
 
 
+def started(*words, **options):
+    """The command line in a process of its own."""
+    line = [sys.executable, "-m", "dpviz", *map(str, words)]
+    return subprocess.Popen(line, **{"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, **options})
+
+
 @POSIX
 def test_a_reader_who_closes_the_pipe_does_not_lose_the_release(tmp_path, ledger):
     process = started("release", written(tmp_path, POINTS), stderr=subprocess.STDOUT)
@@ -52,25 +46,35 @@ def test_a_reader_who_closes_the_pipe_does_not_lose_the_release(tmp_path, ledger
     assert read_release(tmp_path / "out").receipt.total == entry.budget
 
 
-def test_characters_that_a_terminal_lacks_are_escaped(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    folder = tmp_path / "ünï"
-    process = started("release", written(tmp_path, POINTS), "--output", folder)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, "Traceback" in err) == (0, False)
-    assert "Published in" in out
-    assert "\\xfcn\\xef." in out
-    assert json.loads(started("ledger", "show", "--json").communicate(timeout=60)[0])["datasets"][0]["draws"] == 1
-    assert read_release(folder)
+def test_a_closed_pipe_gives_no_traceback(tmp_path, ledger):
+    process = started("compare", written(tmp_path, STUDY, "study.toml"))
+    process.stdout.close()
+    assert process.stderr.read() == "Making 12 runs.\n"
+    process.stderr.close()
+    assert process.wait(timeout=60) == 2
+
+
+def test_characters_that_a_terminal_lacks_are_escaped(tmp_path, ledger, monkeypatch):
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        code = main(["release", str(written(tmp_path, POINTS)), "--output", str(tmp_path / "ünï")])
+    for stream in (out, err):
+        stream.flush()
+    assert (code, b"Traceback" in err.buffer.getvalue()) == (0, False)
+    assert b"Published in" in out.buffer.getvalue()
+    assert b"\\xfcn\\xef." in out.buffer.getvalue()
+    assert ledger.account("crowd").draws == 1
+    assert read_release(tmp_path / "ünï")
 
 
 @POSIX
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_sigterm_is_an_interruption(tmp_path, name):
+def test_a_signal_to_the_process_is_an_interruption(tmp_path, ledger):
     long = changed(changed(STUDY, "repeats", 5000), "data.size", 500)
-    process = started("compare", written(tmp_path, long, "study.toml"), "--output", tmp_path / "a.csv", "--json")
+    process = started("compare", written(tmp_path, long, "study.toml"), "--output", tmp_path / "a.csv", "--json", "--workers", 1)
     assert process.stderr.readline() == "Making 30,000 runs.\n"
-    process.send_signal(getattr(signal, name))
+    process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert (out, json.loads(err)["kind"]) == ("", "Interrupted")
@@ -78,30 +82,29 @@ def test_sigterm_is_an_interruption(tmp_path, name):
 
 
 @POSIX
-def test_signals_are_as_they_were_afterwards_and_what_is_ignored_stays_ignored(monkeypatch):
-    before = signal.getsignal(signal.SIGTERM)
-    seen = []
-    monkeypatch.setitem(
-        commands.COMMANDS, "check", lambda _: seen.append([signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)])
-    )
-    was = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+@pytest.mark.parametrize(("before", "within"), [(signal.SIG_DFL, signal.default_int_handler), (signal.SIG_IGN, signal.SIG_IGN)])
+def test_signals_are_as_they_were_afterwards_and_what_is_ignored_stays_ignored(monkeypatch, before, within):
+    both, seen = (signal.SIGTERM, signal.SIGHUP), []
+    monkeypatch.setitem(commands.COMMANDS, "check", lambda _: seen.extend(map(signal.getsignal, both)))
+    was = [signal.signal(each, before) for each in both]
     try:
         assert main(["check", "a"]) == 0
+        assert [signal.getsignal(each) for each in both] == [before] * 2
     finally:
-        signal.signal(signal.SIGHUP, was)
-    assert seen == [[signal.default_int_handler, signal.SIG_IGN]]
-    assert signal.getsignal(signal.SIGTERM) == before
+        for each, handler in zip(both, was, strict=True):
+            signal.signal(each, handler)
+    assert seen == [within] * 2
 
 
-def test_no_label_is_a_formula(tmp_path, capsys):
+def test_no_label_is_a_formula(run, tmp_path):
     mechanisms = [{"key": "quadtree", "label": "=1+1"}, {"key": "identity", "label": "@me"}]
-    assert main(["compare", str(written(tmp_path, changed(STUDY, "mechanism", mechanisms), "study.toml"))]) == 0
-    out = capsys.readouterr().out
+    code, out, _ = run("compare", written(tmp_path, changed(STUDY, "mechanism", mechanisms), "study.toml"))
+    assert code == 0
     cells = {cell for line in out.splitlines() for cell in line.split(",")}
     assert cells >= {"'=1+1", "'@me"}
     assert not cells & {"=1+1", "@me"}
 
 
-def test_names_with_commas_are_distinguishable(capsys):
-    assert main(["audit", "nope"]) == 2
-    assert "; " in capsys.readouterr().err
+def test_names_with_commas_are_distinguishable(run):
+    code, _, err = run("audit", "nope")
+    assert (code, "; " in err) == (2, True)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz as dv
-from dpviz.space.domain import Domain
+from dpviz.evaluation.metrics import error_by_size, true_answers, workload_errors
 
 SIDE = 32
 
@@ -30,11 +30,6 @@ def release(points):
     return dv.Quadtree(height=5).release(points, dv.PureBudget(1.0), dv.Entropy.seeded(1))
 
 
-def exactly(release, points):
-    """The release with the truth in place of its counts."""
-    return replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(float))
-
-
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(st.integers(0, 2**31), st.integers(1, 40))
 def test_true_answers_are_plain_sums(seed, count):
@@ -42,26 +37,23 @@ def test_true_answers_are_plain_sums(seed, count):
     points = dv.PointCounts.from_matrix(matrix)
     boxes = dv.random_rectangles(points.domain, count, seed)
     slow = [matrix[int(s) : int(n), int(w) : int(e)].sum() for w, s, e, n in boxes]
-    assert dv.evaluation.metrics.true_answers(points, boxes).tolist() == slow
+    assert true_answers(points, boxes).tolist() == slow
 
 
 def test_true_answers_on_a_lattice_too_fine_for_a_raster():
     rng = np.random.default_rng(2)
-    domain = Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=20)
+    domain = dv.Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=20)
     x, y = rng.random((2, 5000))
     points = dv.PointCounts.from_xy(x, y, domain=domain)
     boxes = dv.random_rectangles(domain, 2500, 3)
     slow = [((x >= w) & (x < e) & (y >= s) & (y < n)).sum() for w, s, e, n in boxes[::50]]
-    assert dv.evaluation.metrics.true_answers(points, boxes)[::50].tolist() == slow
-
-
-def test_no_question_gets_no_answer(points):
-    assert dv.evaluation.metrics.true_answers(points, np.zeros((0, 4))).tolist() == []
+    assert true_answers(points, boxes)[::50].tolist() == slow
+    assert true_answers(points, boxes[:0]).tolist() == []
 
 
 def test_a_perfect_release_has_no_error(points, release):
-    perfect = exactly(release, points)
-    errors = dv.evaluation.metrics.workload_errors(perfect, points, dv.random_rectangles(points.domain, 300, 1))
+    perfect = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(float))
+    errors = workload_errors(perfect, points, dv.random_rectangles(points.domain, 300, 1))
     assert max(errors.mean20, errors.median20, errors.n3, errors.mae) < 1e-9
     table = dv.evaluate(perfect, points).by_zoom
     assert table["rmse"].max() < 1e-9
@@ -70,10 +62,8 @@ def test_a_perfect_release_has_no_error(points, release):
 
 def test_the_four_figures_by_hand(points, release):
     boxes = dv.random_rectangles(points.domain, 300, 1)
-    truth, error = dv.evaluation.metrics.true_answers(points, boxes), None
-    error = np.abs(release.answer(boxes) - truth)
-    errors = dv.evaluation.metrics.workload_errors(release, points, boxes)
-    total = matrix_of().sum()
+    truth, total = true_answers(points, boxes), matrix_of().sum()
+    error, errors = np.abs(release.answer(boxes) - truth), workload_errors(release, points, boxes)
     assert errors.mae == pytest.approx(error.mean())
     assert errors.mean20 == pytest.approx(np.mean(100 * error / np.maximum(truth, 20)))
     assert errors.median20 == pytest.approx(np.median(100 * error / np.maximum(truth, 20)))
@@ -98,43 +88,38 @@ def test_a_zoom_level_sums_both_sides_over_equal_blocks(points, release, zoom):
     assert row["false_negatives"] == ((truth > 0) & (estimate < 0.5)).sum()
 
 
-def test_the_expected_band_holds_the_measured_error_of_most_draws(points):
-    inside = []
-    for seed in range(60):
-        table = dv.evaluate(dv.Quadtree(height=5).release(points, dv.PureBudget(0.5), dv.Entropy.seeded(seed)), points).by_zoom
-        inside.append((table["low"] <= table["rmse"]) & (table["rmse"] <= table["high"]))
+@pytest.fixture(scope="module")
+def draws(points):
+    """Many releases of the same points."""
+    return [dv.Quadtree(height=5).release(points, dv.PureBudget(0.5), dv.Entropy.seeded(seed)) for seed in range(150)]
+
+
+def test_the_expected_band_holds_the_measured_error_of_most_draws(points, draws):
+    tables = [dv.evaluate(draw, points).by_zoom for draw in draws[:60]]
+    inside = [(table["low"] <= table["rmse"]) & (table["rmse"] <= table["high"]) for table in tables]
     assert np.mean(inside) > 0.9
     assert np.mean(inside, axis=0).min() > 0.8
 
 
-def test_expected_error_needs_no_truth_and_agrees_with_the_spread_of_many_draws(points):
-    runs = [dv.Quadtree(height=5).release(points, dv.PureBudget(0.5), dv.Entropy.seeded(seed)) for seed in range(150)]
+def test_expected_error_needs_no_truth_and_agrees_with_the_spread_of_many_draws(points, draws):
     for zoom in (0, 2, 5):
         truth = points.blocks(zoom)
-        measured = np.sqrt(np.mean([(run.blocks(zoom) - truth) ** 2 for run in runs]))
-        assert measured == pytest.approx(dv.expected_error(runs[0], zoom), rel=0.12)
+        measured = np.sqrt(np.mean([(draw.blocks(zoom) - truth) ** 2 for draw in draws]))
+        assert measured == pytest.approx(dv.expected_error(draws[0], zoom), rel=0.12)
 
 
-def test_an_evaluation_shows_no_truth_when_printed(points, release):
-    text = repr(dv.evaluate(release, points))
-    assert not any(character.isdigit() for character in text)
-
-
-def test_an_evaluation_holds_aggregates_and_no_points(points, release):
-    held = vars(dv.evaluate(release, points)).values()
-    assert not any(isinstance(value, dv.PointCounts) for value in held)
-
-
-def test_another_domain_is_refused(release):
-    other = dv.PointCounts.from_matrix(matrix_of(side=16))
+def test_an_evaluation_holds_aggregates_of_the_same_domain_and_shows_no_truth(points, release):
+    evaluation = dv.evaluate(release, points)
+    assert not any(character.isdigit() for character in repr(evaluation))
+    assert not any(isinstance(value, dv.PointCounts) for value in vars(evaluation).values())
     with pytest.raises(dv.DomainError):
-        dv.evaluate(release, other)
+        dv.evaluate(release, dv.PointCounts.from_matrix(matrix_of(side=16)))
 
 
 def test_error_by_size_groups_by_powers_of_ten():
     truth = np.array([0, 0, 1, 9, 10, 99, 100, 5000])
     released = truth + np.array([3, -1, 2, 2, -5, 5, 10, -10])
-    table = dv.evaluation.metrics.error_by_size(truth, released)
+    table = error_by_size(truth, released)
     assert table[["low", "high", "partitions"]].to_numpy().tolist() == [[0, 0, 2], [1, 9, 2], [10, 99, 2], [100, 999, 1], [1000, 9999, 1]]
     assert table["mae"].tolist() == [2, 2, 5, 10, 10]
     assert table["bias"].tolist() == [1, 2, 0, 10, -10]

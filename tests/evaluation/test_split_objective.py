@@ -24,16 +24,12 @@ def crowd(density, side=32, seed=3):
 @pytest.mark.parametrize("across", [True, False])
 @pytest.mark.parametrize("density", [0.0, 0.05, 1.0, 40.0])
 def test_it_is_the_objective_that_htf_splits_by(across, density):
-    points = PointCounts.from_matrix(crowd(density))
-    cells = SplitCells.of(points)
+    matrix = crowd(density)
+    points = PointCounts.from_matrix(matrix)
+    cells, values = SplitCells.of(points), split_objectives(points, across=across)
     slow = [int(cells.objective(np.array([across]), np.array([line]))[0]) / UNITS for line in range(1, 32)]
-    assert split_objectives(points, across=across)[1:-1] == pytest.approx(slow, abs=2 / UNITS)
-
-
-def test_both_ends_are_the_domain_as_one_part():
-    matrix = crowd(3.0)
-    value = split_objectives(PointCounts.from_matrix(matrix))
-    assert value[0] == value[-1] == pytest.approx(np.abs(matrix - matrix.mean()).sum())
+    assert values[1:-1] == pytest.approx(slow, abs=2 / UNITS)
+    assert values[0] == values[-1] == pytest.approx(np.abs(matrix - matrix.mean()).sum()), "the domain as one part"
 
 
 @pytest.mark.parametrize("rounds", [1, 3, 6])
@@ -65,10 +61,9 @@ def test_a_full_and_an_empty_side_part_where_they_meet():
 
 
 def test_the_noise_is_that_of_one_of_seven_looks_and_of_one_choice():
-    x, y = np.zeros((2, 4))
-    domain = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
-    one = objective_curve(PointCounts.from_xy(x, y, domain=domain), BUDGET)
-    many = objective_curve(PointCounts.from_xy(x, y, domain=domain, person=list("aabb"), contributions=2), BUDGET)
+    place, domain = np.zeros((2, 4)), Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    one = objective_curve(PointCounts.from_xy(*place, domain=domain), BUDGET)
+    many = objective_curve(PointCounts.from_xy(*place, domain=domain, person=list("aabb"), contributions=2), BUDGET)
     assert one.noise == pytest.approx(math.sqrt(2) * 2 * 7 / 0.1, rel=1e-3)
     assert one.choice_noise == pytest.approx(2 * 2 / 0.1, rel=1e-3)
     assert many.noise == pytest.approx(2 * one.noise, rel=1e-3)
@@ -78,10 +73,8 @@ def test_a_fine_lattice_shows_some_lines_but_finds_the_best_of_all():
     matrix = np.zeros((1024, 1024), int)
     matrix[:, :333] = 1
     curve = objective_curve(PointCounts.from_matrix(matrix), BUDGET)
-    assert curve.best == 333
-    assert curve.least == 0
-    assert len(curve.lines) == 256
-    assert (curve.lines[0], curve.lines[-1]) == (1, 1023)
+    assert (curve.best, curve.least) == (333, 0)
+    assert (len(curve.lines), curve.lines[0], curve.lines[-1]) == (256, 1, 1023)
     assert np.ptp(np.diff(curve.lines)) <= 1
 
 

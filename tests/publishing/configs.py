@@ -1,11 +1,16 @@
-"""Configurations for tests: the tables of a small release and of a small comparison, and their files."""
+"""Configurations for tests: the tables of a small release and of a small comparison, their files, and the data that they open."""
 
 import copy
 
+import numpy as np
 import pandas as pd
 import tomli_w
 
+from dpviz.publishing.config import read_config
+from dpviz.publishing.private_data import open_data, open_frame
+
 CROWD = pd.DataFrame({"lon": [1.5, 1.5, 2.5, 9.0, 99.0], "lat": [1.5, 1.5, 3.5, 9.0, 1.0], "secret": ["Rosa"] * 5})
+PEOPLE = pd.DataFrame({"lon": np.arange(60) % 16 + 0.5, "lat": np.arange(60) // 16 + 0.5, "who": np.arange(60) % 7})
 TOWNS = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
 TRIPS = pd.DataFrame({"from": ["a", "b", "c", "zzz"], "to": ["c", "c", "a", "a"], "count": [900, 40, 500, 7]})
 
@@ -66,3 +71,24 @@ def written(folder, tables, name="release.toml"):
     path = folder / name
     path.write_text(tomli_w.dumps(tables), "utf-8")
     return path
+
+
+def opened(folder, tables, bad_rows="drop", scheduler=None):
+    """The data of a configuration that is written to a folder."""
+    config = read_config(written(folder, tables))
+    return open_data(config, open_frame(config), bad_rows=bad_rows, scheduler=scheduler)
+
+
+def parts(folder, ending="parquet"):
+    """People cut into three files; gives the folder."""
+    (folder / "parts").mkdir()
+    for number, (first, last) in enumerate(((0, 10), (10, 40), (40, 60))):
+        path, part = folder / "parts" / f"{number}.{ending}", PEOPLE.iloc[first:last]
+        part.to_parquet(path, index=False) if ending == "parquet" else part.to_csv(path, index=False)
+    return folder / "parts"
+
+
+def counted(folder, data, tables=POINTS, scheduler=None):
+    """What another section [data] opens, if no row is bad."""
+    tables = per_person(tables, data) if "person" in data else changed(tables, "data", data)
+    return opened(folder, tables, "refuse", scheduler)

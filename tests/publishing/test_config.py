@@ -1,17 +1,21 @@
 """A release's configuration: every key is checked, and a written configuration reads back equal."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import BudgetError, DpvizError, InputError, RefusedError, SettingError
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import from_tables, read_config, to_toml
+from dpviz.publishing.private_data import open_data, open_frame
+from dpviz.publishing.study_config import read_study
 from dpviz.publishing.toml_tables import read_file
-from tests.publishing.configs import FLOWS, POINTS, changed, written
+from tests.publishing.configs import FLOWS, POINTS, STUDY, changed, per_person, written
 
 
 def test_a_configuration_has_the_values_of_its_tables(tmp_path):
@@ -64,6 +68,14 @@ def test_numbers_are_exact_decimals():
         ("regions", {"file": "towns.csv"}, "beside [data] trips only"),
         ("dataset.cap_rho", 1, "rho stands alone"),
         ("dataset.cap_epsilon", 0, "greater than 0"),
+        ("data.engine", "spark", "[data] engine must be one of auto, numpy, duckdb, dask."),
+        ("data", {"points": "a.csv", "engine": "dask", "address": "tls://a:1"}, "whoever runs the scheduler can run code on this computer"),
+        ("data.distinct", True, "name the person column, or leave distinct out"),
+        ("data.points", [], "[data] points names no file"),
+        ("data.points", ["a.csv", 3], "Each of [data] points must be a text"),
+        ("data.points", 3, "[data] points must be a text in quotes"),
+        ("data.origin", ["a", "b"], "[data] origin has no meaning beside points"),
+        ("data", {"sample": "la_residents", "engine": "duckdb"}, "[data] engine has no meaning beside sample"),
     ],
 )
 def test_errors_name_the_fault_and_its_remedy(path, value, told):
@@ -88,9 +100,12 @@ BOTH += ' most {0}s of one person that count. Or, if each {0} is its own person:
         (POINTS, {"points": "a.csv", "person": "who", "contributions": 3}, "record", "[data] protects one person"),
         (POINTS, {"points": "a.csv"}, "trip", "[data] protects one record"),
         (FLOWS, {"trips": "a.csv", "contributions": 2}, "trip", "[data] protects one person"),
+        (FLOWS, {"trips": "a.csv", "origin": ["a", "b"]}, "trip", "each a pair of coordinates"),
+        (FLOWS, {"trips": "a.csv", "origin": ["a", "b"], "destination": ["a", "b", "c"]}, "trip", "each a pair of coordinates"),
+        (FLOWS, {"trips": "a.csv", "crs": "EPSG:4326"}, "trip", "trips between ids have none"),
     ],
 )
-def test_own_files_need_a_declared_unit_of_privacy(tables, data, unit, told):
+def test_own_files_need_a_declared_unit_of_privacy_and_ends_of_one_kind(tables, data, unit, told):
     with pytest.raises(SettingError) as refused:
         from_tables(changed(changed(tables, "data", data), "dataset.unit", unit))
     assert told in str(refused.value)
@@ -123,9 +138,15 @@ def test_the_public_seed_of_tuning_boxes_is_a_setting_like_any_other():
     assert from_tables(tables).mechanism.built(POINT_FAMILY).seed == 3
 
 
-def test_references_that_are_not_private_are_refused():
+def test_references_that_are_not_private_and_line_ends_within_cells_are_for_studies_only(tmp_path):
     with pytest.raises(RefusedError, match="NOT PRIVATE"):
         from_tables(changed(POINTS, "mechanism", {"key": "exact_kdtree"}))
+    with pytest.raises(RefusedError, match="convert it to Parquet"):
+        from_tables(changed(POINTS, "data.quoted_newlines", True))
+    study = changed(STUDY, "data", {"points": "across.csv", "public": True, "quoted_newlines": True})
+    config = read_study(written(tmp_path, study))
+    (tmp_path / "across.csv").write_text('lon,lat,note\n1,2,"of\ntwo lines"\n')
+    assert open_data(config, open_frame(config), bad_rows="refuse").data.count.tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -157,12 +178,10 @@ def test_files_that_cannot_be_a_configuration(tmp_path):
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
 amounts = st.fractions(Fraction(1, 10**6), 1000).map(lambda f: f.limit_denominator(10**7)) | st.floats(1e-9, 1e3) | st.integers(1, 99)
-tables = st.fixed_dictionaries(
+configurations = st.fixed_dictionaries(
     {
         "data": st.fixed_dictionaries({"points": texts}, optional={"person": texts, "crs": texts, "contributions": st.integers(1, 99)}),
-        "domain": st.fixed_dictionaries(
-            {"bounds": st.just([0.0, 0.5, 16.0, 16.0]), "crs": st.just("none")}, optional={"order": st.just(4)}
-        ),
+        "domain": st.just({"bounds": [0.0, 0.5, 16.0, 16.0], "crs": "none"}) | st.just({**POINTS["domain"], "order": 4}),
         "mechanism": st.sampled_from(
             [
                 {"key": "quadtree"},
@@ -178,7 +197,8 @@ tables = st.fixed_dictionaries(
 )
 
 
-@given(tables)
+@settings(max_examples=40)
+@given(configurations)
 def test_a_written_configuration_reads_back_equal(tmp_path_factory, found):
     if "person" in found["data"]:
         found["data"].setdefault("contributions", 1)
@@ -191,12 +211,48 @@ def test_a_written_configuration_reads_back_equal(tmp_path_factory, found):
     assert again.mechanism.built(POINT_FAMILY) == config.mechanism.built(POINT_FAMILY)
 
 
-def test_trips_and_their_regions_read_back_equal(tmp_path):
-    destinations = {"file": "towns.csv", "levels": ["state", "town"], "prefixes": [1], "names": {"town": "town"}}
-    config = from_tables({**FLOWS, "destinations": destinations})
-    path = tmp_path / "trips.toml"
-    path.write_text(to_toml(config), "utf-8")
-    assert read_config(path) == config
+SIDES = {"file": "towns.csv", "levels": ["state", "town"], "prefixes": [1], "names": {"town": "town"}}
+ENDS = {"trips": "t/*.csv", "origin": ["x", "y"], "destination": ["x2", "y2"], "crs": "EPSG:4326"}
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {**FLOWS, "destinations": SIDES},
+        changed(FLOWS, "data", ENDS),
+        changed(POINTS, "data", {"points": ["one.csv"], "engine": "duckdb"}),
+        per_person(POINTS, {"points": ["a/*.parquet", "b"], "person": "who", "contributions": 1, "distinct": True, "engine": "dask"}),
+    ],
+)
+def test_lists_of_files_ends_and_regions_read_back_equal(tmp_path, tables):
+    config = from_tables(tables)
+    (tmp_path / "a.toml").write_text(to_toml(config), "utf-8")
+    assert read_config(tmp_path / "a.toml") == config
+
+
+SAVED = sorted((Path(__file__).parents[1] / "golden" / "configs").glob("*.toml"))  # by an earlier version, never written again
+UNITS = {"persons": "person", "records": "record", "sample": "record", "trips": "trip"}
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_a_configuration_that_an_earlier_version_saved_is_read_as_it_was(name):
+    assert [path.stem for path in SAVED] == sorted(UNITS)
+    path = SAVED[sorted(UNITS).index(name)]
+    config = read_config(path)
+    assert (config.dataset.unit, config.data.person) == (UNITS[name], "user" if name == "persons" else None)
+    assert to_toml(config) == path.read_text("utf-8")
+
+
+def test_the_command_line_overrides_the_file():
+    part = from_tables(changed(POINTS, "data", {"points": "a", "engine": "duckdb"})).data
+    assert [part.with_engine(engine, None).engine for engine in (None, "dask", "numpy")] == ["duckdb", "dask", "numpy"]
+    scheduler = Scheduler(address="tls://b:2")
+    assert part.with_engine("dask", scheduler).engine == "dask"
+    for engine in (None, "numpy"):
+        with pytest.raises(SettingError, match="Dask scheduler"):
+            part.with_engine(engine, scheduler)
+    with pytest.raises(SettingError, match="leave it out for a sample"):
+        from_tables(changed(POINTS, "data", {"sample": "gaussian_cluster"})).data.with_engine(None, scheduler)
 
 
 def test_budgets_and_caps_of_another_kind_are_refused_as_budgets():

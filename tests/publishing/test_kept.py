@@ -11,32 +11,23 @@ import pytest
 
 from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
 from dpviz.mechanisms import StabilityHistogram, TopDown
-from dpviz.privacy.budget import ApproxBudget
+from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import kept as module
 from dpviz.publishing.kept import kept_draws, recover
-from dpviz.publishing.private_data import fingerprints_of
-from dpviz.publishing.publish import PublicationTexts, draw, publish, write
+from dpviz.publishing.publish import draw, publish, write
 from dpviz.release.files import read_manifest, read_release
 from dpviz.view import report
 from tests.publishing.configs import POINTS, changed, written
-from tests.publishing.test_publish import order
-from tests.release_cases import flows_on, regions_with_shapes
-
-
-@pytest.fixture
-def ledger(tmp_path, monkeypatch):
-    monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "ledger.sqlite"))
-    return Ledger()
-
-
-@pytest.fixture
-def words(tmp_path):
-    return PublicationTexts(name="A crowd", curator="The town", folder=tmp_path / "out", formats=("geoparquet", "csv"))
+from tests.publishing.test_publish import of_trips, order
 
 
 def failing(*_, **__):
     raise ZeroDivisionError("a library's text")
+
+
+def full(*_, **__):
+    raise RefusedError("No space left on device.")
 
 
 @pytest.fixture
@@ -79,20 +70,16 @@ def test_a_kept_folder_is_private_to_its_owner_and_has_the_release_only(ledger, 
     assert read_manifest(folder)["data_product"]["name"] == "Draw 1, paid for and not yet published"
 
 
-def test_nothing_is_kept_after_publication(ledger, words):
+def test_only_what_will_be_published_is_kept_and_only_until_then(ledger, words):
+    assert draw(order(budget=PureBudget("1/4")), ledger).kept is None, "it will not be published"
     publish(order(), words, ledger)
     assert kept_draws(ledger) == []
     with pytest.raises(SettingError, match="No release of draw 1 is kept beside the ledger; kept are those of: none"):
         recover(1, ledger)
 
 
-def test_a_release_that_will_not_be_published_is_not_kept(ledger):
-    assert draw(order(), ledger).kept is None
-    assert kept_draws(ledger) == []
-
-
 def test_a_failure_to_keep_a_release_is_reported_and_the_release_is_published(ledger, words, monkeypatch):
-    monkeypatch.setattr(module, "write_release", lambda *_, **__: (_ for _ in ()).throw(DpvizError("No space left on device.")))
+    monkeypatch.setattr(module, "write_release", full)
     lines = []
     done = publish(order(), words, ledger, say=lines.append)
     assert "Draw 1 is paid for, and could not be kept beside the ledger until it is published: No space left on device." in lines
@@ -102,7 +89,7 @@ def test_a_failure_to_keep_a_release_is_reported_and_the_release_is_published(le
 
 def test_a_release_whose_publication_is_not_noted_stays_kept(ledger, words, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "published", lambda *_: (_ for _ in ()).throw(RefusedError("The ledger is full.")))
+        patch.setattr(Ledger, "published", full)
         with pytest.raises(RefusedError, match="Published in"):
             publish(order(), words, ledger)
     assert [entry.id for _, entry in kept_draws(ledger)] == [1]
@@ -138,12 +125,10 @@ def test_public_inputs_that_break_the_report_spend_nothing(ledger, words, monkey
 @pytest.mark.parametrize("mechanism", [TopDown(), StabilityHistogram()])
 def test_inputs_that_break_the_report_of_pairs_only_spend_nothing(ledger, words, monkeypatch, mechanism):
     """A report of no trips has no examples; one of made-up trips has them."""
-    flows = flows_on(regions_with_shapes())
     real = report.trip_examples
     monkeypatch.setattr(report, "trip_examples", lambda *given: [1 / 0 for _ in real(*given)])
-    asked = order(mechanism, data=flows, fingerprints=fingerprints_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(2, "1e-5"))
     with pytest.raises(DpvizError, match="nothing was drawn or spent"):
-        publish(asked, words, ledger)
+        publish(of_trips(mechanism=mechanism), words, ledger)
     assert ledger.accounts() == []
 
 

@@ -1,43 +1,38 @@
-"""Data are found relative to the configuration's folder, and recognised by their content."""
+"""Data are found relative to the configuration's folder and recognised by their content; mistakes are found before anything is spent."""
 
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dpviz.cli.check import check
+from dpviz.data.counting.files import read_points
+from dpviz.data.counting.job import Progress
 from dpviz.data.points import PointCounts
-from dpviz.errors import InputError
-from dpviz.publishing.config import read_config
-from dpviz.publishing.private_data import fingerprints_of, open_data, open_frame, without_records
+from dpviz.errors import DomainError, InputError
+from dpviz.publishing import private_data as opening
+from dpviz.publishing.config import from_tables, read_config
+from dpviz.publishing.private_data import file_fingerprints, fingerprints_of, left_out, open_frame, without_records
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
-from tests.publishing.configs import CROWD, FLOWS, POINTS, changed, per_person, written
+from tests.publishing.configs import CROWD, FLOWS, POINTS, changed, counted, opened, parts, per_person, written
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
 PUBLIC = PointCounts.from_xy([1.5, 1.5], [2.5, 2.5], domain=PLANE)
+NOBODY = replace(without_records(PUBLIC), unit="person")
 
 
-def opened(folder, tables, bad_rows="drop"):
-    config = read_config(written(folder, tables))
-    return open_data(config, open_frame(config), bad_rows=bad_rows)
-
-
-def test_points_come_from_the_folder_of_the_configuration(tmp_path, monkeypatch):
+def test_points_and_trips_come_from_the_folder_of_the_configuration(tmp_path, monkeypatch):
     monkeypatch.chdir("/")
-    found = opened(tmp_path, POINTS)
-    assert found.data.count.tolist() == [2, 1, 1]
-    assert found.data.dropped == 1
-
-
-def test_trips_between_regions_and_bad_rows_are_dropped(tmp_path):
-    found = opened(tmp_path, FLOWS)
-    assert found.data.count.tolist() == [900, 40, 500]
-    assert found.data.dropped == 7
+    points, trips = opened(tmp_path, POINTS).data, opened(tmp_path, FLOWS).data
+    assert (points.count.tolist(), points.dropped) == ([2, 1, 1], 1)
+    assert (trips.count.tolist(), trips.dropped) == ([900, 40, 500], 7)
     with pytest.raises(InputError):
         opened(tmp_path, FLOWS, bad_rows="refuse")
 
 
-def test_other_columns_prefixes_and_persons(tmp_path):
+def test_other_columns_and_persons(tmp_path):
     tables = per_person(POINTS, {"points": "crowd.csv", "x": "lat", "y": "lon", "person": "secret", "contributions": 2})
     found = opened(tmp_path, tables)
     assert (found.data.unit, found.data.contributions, found.data.count.sum()) == ("person", 2, 2)
@@ -56,62 +51,178 @@ def test_coarser_regions_by_the_first_characters_of_ids(tmp_path):
     assert [side.ids_of(1).tolist() for side in open_frame(config)] == [["A", "B"], ["A", "B"]]
 
 
-def test_a_sample_on_its_own_domain_or_another(tmp_path):
-    sample = changed(changed(POINTS, "data", {"sample": "gaussian_cluster", "size": 50}), "domain", None)
-    assert opened(tmp_path, sample).data.domain.order == 10
-    assert opened(tmp_path, sample | {"domain": {"bounds": [0, 0, 1024, 1024], "crs": "none", "order": 2}}).data.domain.order == 2
-
-
-def test_the_same_records_in_another_file_share_a_mark(tmp_path):
+def test_the_same_records_elsewhere_share_one_mark(tmp_path):
     first = opened(tmp_path, POINTS)
     CROWD.sample(frac=1, random_state=1).to_parquet(tmp_path / "other.parquet")
-    second = opened(tmp_path, changed(POINTS, "data.points", "other.parquet"))
-    assert len(set(first.fingerprints) & set(second.fingerprints)) == 1
-    assert len(set(first.fingerprints) | set(second.fingerprints)) == 3
-
-
-def test_the_same_file_on_another_lattice_shares_a_mark(tmp_path):
-    first, second = opened(tmp_path, POINTS), opened(tmp_path, changed(POINTS, "domain.order", 3))
-    assert len(set(first.fingerprints) & set(second.fingerprints)) == 1
+    for path, value in (("data.points", "other.parquet"), ("domain.order", 3)):
+        second = opened(tmp_path, changed(POINTS, path, value))
+        assert len(set(first.marks) & set(second.marks)) == 1
+        assert len(set(first.marks) | set(second.marks)) == 3
 
 
 def test_a_sample_shares_a_mark_on_every_domain_and_only_with_its_size(tmp_path):
     plain = changed(changed(POINTS, "data", {"sample": "gaussian_cluster", "size": 50}), "domain", None)
     other = plain | {"domain": {"bounds": [0, 0, 1024, 1024], "crs": "none", "order": 2}}
     first, second = opened(tmp_path, plain), opened(tmp_path, other)
-    assert len(set(first.fingerprints) & set(second.fingerprints)) == 1
-    assert not set(first.fingerprints) & set(opened(tmp_path, changed(other, "data.size", 51)).fingerprints)
+    assert (first.data.domain.order, second.data.domain.order) == (10, 2)
+    assert len(set(first.marks) & set(second.marks)) == 1
+    assert not set(first.marks) & set(opened(tmp_path, changed(other, "data.size", 51)).marks)
 
 
-def test_one_more_record_changes_all_fingerprints():
-    more = PointCounts.from_xy([1.5, 1.5, 1.5], [2.5, 2.5, 2.5], domain=PLANE)
+def test_counts_have_a_fingerprint_unless_they_are_chance_or_nothing():
+    more, nobody = PointCounts.from_xy([1.5] * 3, [2.5] * 3, domain=PLANE), without_records(PUBLIC)
     assert not set(fingerprints_of(PUBLIC, b"a")) & set(fingerprints_of(more, b"b"))
-
-
-def test_counts_after_random_bounding_have_no_fingerprint():
     bounded = replace(PUBLIC, unit="person", contributions=2)
     assert len(fingerprints_of(bounded, b"file")) == 1
     assert fingerprints_of(bounded, b"file") == fingerprints_of(replace(bounded, count=np.array([9])), b"file")
-
-
-def test_different_files_without_records_are_not_confused():
-    nobody = without_records(PUBLIC)
     assert not set(fingerprints_of(nobody, b"a")) & set(fingerprints_of(nobody, b"b"))
     assert len(fingerprints_of(nobody)) == 1
 
 
 def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
     found = opened(tmp_path, POINTS)
-    assert all(len(mark) == 64 and set(mark) <= set("0123456789abcdef") for mark in found.fingerprints)
-    assert not any(mark in repr(found) for mark in found.fingerprints)
+    assert all(len(mark) == 64 and set(mark) <= set("0123456789abcdef") for mark in found.marks)
+    assert not any(mark in repr(found) for mark in found.marks)
     assert "4" not in repr(found).partition("PointCounts")[2].replace("order=4", "")
 
 
 def test_emptied_keeps_what_is_public_and_nothing_else():
     person = replace(PUBLIC, unit="person", contributions=3, dropped=8)
-    assert without_records(person) != person
-    assert (without_records(person).domain, without_records(person).unit, without_records(person).contributions) == (PLANE, "person", 3)
-    assert (len(without_records(person).count), without_records(person).dropped) == (0, 0)
+    empty = without_records(person)
+    assert (empty.domain, empty.unit, empty.contributions) == (PLANE, "person", 3)
+    assert (len(empty.count), empty.dropped) == (0, 0)
     flows = replace(load_flow_sample("northeast_commuters"), exactly=True, notes=("a total",), dropped=3)
-    assert (without_records(flows).regions, without_records(flows).exactly) == (flows.regions, True)
-    assert (len(without_records(flows).count), without_records(flows).notes, without_records(flows).dropped) == (0, (), 0)
+    empty = without_records(flows)
+    assert (empty.regions, empty.exactly) == (flows.regions, True)
+    assert (len(empty.count), empty.notes, empty.dropped) == (0, (), 0)
+
+
+@pytest.mark.parametrize("points", ["parts/*.parquet", "parts", ["parts/2.parquet", "parts/[01].parquet"]])
+def test_a_glob_a_folder_and_a_list_are_their_files(tmp_path, points):
+    parts(tmp_path)
+    found = counted(tmp_path, {"points": points})
+    assert (found.data.count.sum(), found.engine) == (60, "numpy")
+
+
+def test_the_folders_own_name_is_no_pattern(tmp_path):
+    folder = tmp_path / "[a]*"
+    folder.mkdir()
+    parts(folder)
+    assert counted(folder, {"points": "parts/*.parquet"}).data.count.sum() == 60
+    CROWD.iloc[:2].to_csv(folder / "[b].csv")
+    assert counted(folder, {"points": "[b].csv"}).data.count.sum() == 2
+
+
+def test_several_files_have_the_fingerprints_of_each_whatever_their_order_and_names(tmp_path):
+    folder = parts(tmp_path)
+    together, names = counted(tmp_path, {"points": "parts/*.parquet"}).marks, [f"parts/{number}.parquet" for number in range(3)]
+    for name in names:
+        alone = set(counted(tmp_path, {"points": name}).marks)
+        assert alone & set(together) == {fingerprints_of(NOBODY, (tmp_path / name).read_bytes())[0]}
+    assert counted(tmp_path, {"points": names}).marks == counted(tmp_path, {"points": names[::-1]}).marks == together
+    (folder / "0.parquet").rename(folder / "9.parquet")
+    assert counted(tmp_path, {"points": "parts"}).marks == together
+
+
+def test_large_files_are_read_piece_by_piece(tmp_path, monkeypatch):
+    path = tmp_path / "large"
+    path.write_bytes(bytes(range(256)) * 100)
+    monkeypatch.setattr("dpviz.publishing.private_data._PIECE", 1000)
+    seen = []
+    assert file_fingerprints([path], Progress(progress=seen.append)) == fingerprints_of(NOBODY, path.read_bytes())[:1]
+    assert seen == sorted(seen)
+    assert (len(seen), seen[-1]) == (26, 1.0)
+
+
+def test_a_file_that_is_written_meanwhile_is_refused(tmp_path, monkeypatch):
+    folder = parts(tmp_path, "csv")
+
+    def read_points(*given, counted=opening.read_points, **options):
+        with (folder / "1.csv").open("a") as file:
+            file.write("1,1,1\n")
+        return counted(*given, **options)
+
+    monkeypatch.setattr(opening, "read_points", read_points)
+    with pytest.raises(InputError, match="changed while it was read"):
+        counted(tmp_path, {"points": "parts/*.csv"})
+
+
+@pytest.fixture
+def copies(tmp_path):
+    """The crowd, a copy of it, and two empty parts."""
+    (tmp_path / "d").mkdir()
+    for name, rows in (("a", CROWD), ("a (1)", CROWD), ("b", CROWD.iloc[:0]), ("c", CROWD.iloc[:0])):
+        rows.to_csv(tmp_path / "d" / f"{name}.csv", index=False)
+    return changed(POINTS, "data.points", "d/*.csv")
+
+
+def test_a_copy_is_refused_by_check_and_named_by_a_release(run, tmp_path, copies):
+    with pytest.raises(InputError, match=r"'a \(1\).csv' and 'a.csv' have the same content"):
+        check(tmp_path / "d" / "*.csv")
+    with pytest.raises(InputError, match="have the same content"):
+        opened(tmp_path, copies, "refuse")
+    code, out, err = run("release", written(tmp_path, copies), "--json")
+    assert code == 0
+    assert "Curator only: the files 'a (1).csv' and 'a.csv' have the same content, and all of them were counted" in err
+    public = [out, *((tmp_path / "out" / name).read_text() for name in ("manifest.json", "report.html"))]
+    assert "have the same content" not in "".join(public)
+
+
+def test_empty_files_have_no_fingerprint(tmp_path, copies):
+    one = opened(tmp_path, copies)
+    (tmp_path / "d" / "a.csv").write_text("lon,lat,secret\n3,3,x\n")
+    (tmp_path / "d" / "a (1).csv").write_text("lon,lat,secret\n4,4,x\n")
+    other = opened(tmp_path, copies)
+    assert not {*one.marks} & {*other.marks}
+    assert (len(one.of_files), len(other.of_files)) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "told", "engine"),
+    [
+        ("lon,lat\n", "There is no record", "numpy"),
+        ("lon,lat\n", "There is no record", "duckdb"),
+        ("lon,lat\n385000,3768000\n391000,3771000\n", "are x and y swapped", "numpy"),
+        ("lon,lat\n1,99\n,1\n", "all are unreadable", "duckdb"),
+    ],
+)
+def test_data_without_records_are_refused_unless_declared(run, tmp_path, ledger, content, told, engine):
+    (tmp_path / "a.csv").write_text(content)
+    tables = changed(POINTS, "data", {"points": "a.csv", "engine": engine})
+    for words in ((), ("--dry-run",)):
+        code, out, err = run("release", written(tmp_path, tables), *words)
+        assert (code, out) == (2, "")
+        assert told in err
+    assert not (tmp_path / "out").exists()
+    assert ledger.accounts() == []
+    assert run("release", written(tmp_path, changed(tables, "data.may_be_empty", True)))[0] == 0
+
+
+def test_trips_outside_the_regions_are_refused(tmp_path):
+    (tmp_path / "moves.csv").write_text("from,to,count\nx,y,3\n")
+    with pytest.raises(InputError, match="No trip runs between the regions"):
+        opened(tmp_path, changed(FLOWS, "data.trips", "moves.csv"))
+
+
+@pytest.mark.parametrize("crs", ["EPSG:32611", "EPSG:3857", "EPSG:2263"])
+def test_bounds_in_degrees_do_not_go_with_a_crs_in_metres(tmp_path, crs):
+    bounds = [-118.7, 33.7, -117.8, 34.4]
+    with pytest.raises(DomainError, match="look like degrees"):
+        from_tables(changed(POINTS, "domain", {"bounds": bounds, "crs": crs}))
+    with pytest.raises(DomainError, match="look like degrees"):
+        read_points(str(tmp_path / "never read.csv"), domain=Domain(bounds=bounds, crs=crs), crs=crs)
+    metres = {"bounds": [380000, 3700000, 400000, 3800000], "crs": "EPSG:32611"}
+    assert from_tables(changed(POINTS, "domain", metres)).domain.domain().order == 10
+
+
+def test_a_release_with_one_record_inside_shows_no_other_count(tmp_path):
+    """A release runs with a single record inside: how many lie outside is for the curator's eyes only."""
+    pd.DataFrame({"lon": [1.5, 385000.0], "lat": [1.5, 3768000.0]}).to_csv(tmp_path / "a.csv", index=False)
+    found = opened(tmp_path, changed(POINTS, "data.points", "a.csv"))
+    assert (found.data.count.sum(), found.data.outside) == (1, 1)
+
+
+def test_reasons_for_left_out_records_are_listed(tmp_path):
+    (tmp_path / "bad.csv").write_text("lon,lat,who\n1,1,a\n2,2,a\n99,1,b\n,1,c\n", "utf-8")
+    data = opened(tmp_path, per_person(POINTS, {"points": "bad.csv", "person": "who", "contributions": 1})).data
+    assert left_out(data) == "left out 3: 1 outside the domain, 1 unreadable, 1 over the bound."

@@ -1,0 +1,11 @@
+"""What publications of tests are called."""
+
+import pytest
+
+from dpviz.publishing.publish import PublicationTexts
+
+
+@pytest.fixture
+def words(tmp_path):
+    """The texts and the folder of a publication."""
+    return PublicationTexts(name="A crowd", curator="The town", folder=tmp_path / "out", formats=("geoparquet", "csv"))
