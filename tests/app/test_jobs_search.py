@@ -20,7 +20,7 @@ def gate(monkeypatch):
     """A search that ends at once for the tree, and for the cells looks until the gate is opened."""
     opened = Event()
 
-    def search(mechanism, data, wanted, *, look):
+    def search(mechanism, data, wanted, *, before_attempt):
         look()
         while isinstance(mechanism, Identity) and not opened.wait(0.01):
             look()
@@ -79,5 +79,5 @@ def test_its_keeper_ends_it_and_another_search_but_no_study(gate):
         keeper.take(each)
         each.start()
     assert (first.running, second.running) == (False, True)
-    keeper.let_go()
+    keeper.stop_all()
     assert not second.running

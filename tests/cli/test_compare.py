@@ -190,8 +190,8 @@ def test_failed_runs_are_named_and_the_others_are_written(run, tmp_path, config,
 @pytest.fixture
 def no_pause(monkeypatch):
     """The table is written after each row."""
-    monkeypatch.setattr(study_command, "PAUSE", 0)
-    monkeypatch.setattr(study_command, "LEAST_REST", 0)
+    monkeypatch.setattr(study_command, "SECONDS_BETWEEN_WRITES", 0)
+    monkeypatch.setattr(study_command, "PAUSE_PER_WRITE", 0)
 
 
 def test_the_table_is_written_from_time_to_time(run, tmp_path, config, monkeypatch, no_pause):

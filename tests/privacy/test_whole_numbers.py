@@ -258,7 +258,7 @@ def all_in_one(families) -> np.ndarray:
 def test_an_answer_of_the_solver_that_breaks_the_rules_is_refused(monkeypatch, z):
     answer = None if z is None else np.array([*z, 0.0])
     monkeypatch.setattr(optimize, "milp", lambda *_, **__: optimize.OptimizeResult(x=answer))
-    with pytest.raises(SettingError, match=r'found no whole numbers; the distance "chebyshev" is the same'):
+    with pytest.raises(SettingError, match=r'found no whole numbers; the distance "chebyshev" minimises the same'):
         alone([0, 4, 4], 5, distance="solver")
 
 
@@ -278,7 +278,7 @@ def test_an_answer_that_misses_the_least_distance_by_one_is_mended(monkeypatch):
     ],
 )
 def test_the_solver_refuses_what_would_take_it_too_long_or_too_far(x, starts, totals, text):
-    with pytest.raises(SettingError, match=text + r'; the distance "chebyshev" is the same and takes any\.'):
+    with pytest.raises(SettingError, match=text + r'; the distance "chebyshev" minimises the same and has no such limit\.'):
         nearest_in_groups(x, starts, totals, distance="solver")
 
 
@@ -304,7 +304,7 @@ def test_any_whole_dtype_gives_int64_and_inputs_are_left_alone(kind):
 @pytest.mark.parametrize(
     ("x", "total", "text"),
     [
-        ([], 1, "No numbers cannot add up to more than 0"),
+        ([], 1, "A total above 0 needs at least one number"),
         ([1.0, 2.0], 3, "The numbers must have an integer dtype; whole floats"),
         ([True, False], 1, "The numbers must have an integer dtype"),
         ([2**70, 1], 3, "The numbers must have an integer dtype"),

@@ -25,7 +25,7 @@ def test_engines_count_the_same(tmp_path, address, engine):
     assert (one.engine, other.engine) == ("numpy", engine)
     assert np.array_equal(one.data.column, other.data.column)
     assert np.array_equal(one.data.count, other.data.count)
-    assert one.marks == other.marks
+    assert one.fingerprints == other.fingerprints
 
 
 def test_trips_between_coordinates(tmp_path):
@@ -95,7 +95,7 @@ def test_a_configuration_names_no_scheduler(run, tmp_path, calls, given):
         path = written(tmp_path, {**tables, "data": {**tables["data"], **given}})
         code, out, err = run(command, path, *(["--dry-run"] if command == "release" else []))
         assert (code, out) == (2, "")
-        assert "never taken from a configuration: whoever runs the scheduler can run code on this computer" in err
+        assert "never taken from a configuration: the operator of the scheduler can run code on this computer" in err
     assert calls == []
 
 
@@ -156,7 +156,7 @@ def test_exceptions_of_the_work_are_raised():
 
     with pytest.raises(InputError, match="as it is"):
         console.run_with_bar("counting", raising)
-    assert console.run_with_bar("counting", lambda watch: watch.at(0.5)) is None
+    assert console.run_with_bar("counting", lambda watch: watch.report(0.5)) is None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

@@ -74,7 +74,7 @@ def test_only_what_will_be_published_is_kept_and_only_until_then(ledger, words):
     assert draw(order(budget=PureBudget("1/4")), ledger).kept is None, "it will not be published"
     publish(order(), words, ledger)
     assert kept_draws(ledger) == []
-    with pytest.raises(SettingError, match="No release of draw 1 is kept beside the ledger; kept are those of: none"):
+    with pytest.raises(SettingError, match="No release of draw 1 is kept beside the ledger; releases are kept of draws: none"):
         recover(1, ledger)
 
 
@@ -117,7 +117,7 @@ def test_a_kept_release_that_was_changed_is_refused(ledger, words, report_fails)
 @pytest.mark.parametrize("part", ["points_picture", "level_rows", "odds"])
 def test_public_inputs_that_break_the_report_spend_nothing(ledger, words, monkeypatch, part):
     monkeypatch.setattr(report, part, failing)
-    with pytest.raises(DpvizError, match=r"report of such a release cannot be made \(ZeroDivisionError\): nothing was drawn or spent"):
+    with pytest.raises(DpvizError, match=r"report of such a release cannot be made \(ZeroDivisionError\): nothing was released or spent"):
         publish(order(), words, ledger)
     assert ledger.accounts() == []
 
@@ -127,7 +127,7 @@ def test_inputs_that_break_the_report_of_pairs_only_spend_nothing(ledger, words,
     """A report of no trips has no examples; one of made-up trips has them."""
     real = report.trip_examples
     monkeypatch.setattr(report, "trip_examples", lambda *given: [1 / 0 for _ in real(*given)])
-    with pytest.raises(DpvizError, match="nothing was drawn or spent"):
+    with pytest.raises(DpvizError, match="nothing was released or spent"):
         publish(of_trips(mechanism=mechanism), words, ledger)
     assert ledger.accounts() == []
 

@@ -56,8 +56,8 @@ def test_the_same_records_elsewhere_share_one_mark(tmp_path):
     CROWD.sample(frac=1, random_state=1).to_parquet(tmp_path / "other.parquet")
     for path, value in (("data.points", "other.parquet"), ("domain.order", 3)):
         second = opened(tmp_path, changed(POINTS, path, value))
-        assert len(set(first.marks) & set(second.marks)) == 1
-        assert len(set(first.marks) | set(second.marks)) == 3
+        assert len(set(first.fingerprints) & set(second.fingerprints)) == 1
+        assert len(set(first.fingerprints) | set(second.fingerprints)) == 3
 
 
 def test_a_sample_shares_a_mark_on_every_domain_and_only_with_its_size(tmp_path):
@@ -65,8 +65,8 @@ def test_a_sample_shares_a_mark_on_every_domain_and_only_with_its_size(tmp_path)
     other = plain | {"domain": {"bounds": [0, 0, 1024, 1024], "crs": "none", "order": 2}}
     first, second = opened(tmp_path, plain), opened(tmp_path, other)
     assert (first.data.domain.order, second.data.domain.order) == (10, 2)
-    assert len(set(first.marks) & set(second.marks)) == 1
-    assert not set(first.marks) & set(opened(tmp_path, changed(other, "data.size", 51)).marks)
+    assert len(set(first.fingerprints) & set(second.fingerprints)) == 1
+    assert not set(first.fingerprints) & set(opened(tmp_path, changed(other, "data.size", 51)).fingerprints)
 
 
 def test_counts_have_a_fingerprint_unless_they_are_chance_or_nothing():
@@ -81,8 +81,8 @@ def test_counts_have_a_fingerprint_unless_they_are_chance_or_nothing():
 
 def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
     found = opened(tmp_path, POINTS)
-    assert all(len(mark) == 64 and set(mark) <= set("0123456789abcdef") for mark in found.marks)
-    assert not any(mark in repr(found) for mark in found.marks)
+    assert all(len(mark) == 64 and set(mark) <= set("0123456789abcdef") for mark in found.fingerprints)
+    assert not any(mark in repr(found) for mark in found.fingerprints)
     assert "4" not in repr(found).partition("PointCounts")[2].replace("order=4", "")
 
 
@@ -127,7 +127,7 @@ def test_several_files_have_the_fingerprints_of_each_whatever_their_order_and_na
 def test_large_files_are_read_piece_by_piece(tmp_path, monkeypatch):
     path = tmp_path / "large"
     path.write_bytes(bytes(range(256)) * 100)
-    monkeypatch.setattr("dpviz.publishing.private_data._PIECE", 1000)
+    monkeypatch.setattr("dpviz.publishing.private_data._PIECE_BYTES", 1000)
     seen = []
     assert file_fingerprints([path], Progress(progress=seen.append)) == fingerprints_of(NOBODY, path.read_bytes())[:1]
     assert seen == sorted(seen)
@@ -173,7 +173,7 @@ def test_empty_files_have_no_fingerprint(tmp_path, copies):
     (tmp_path / "d" / "a.csv").write_text("lon,lat,secret\n3,3,x\n")
     (tmp_path / "d" / "a (1).csv").write_text("lon,lat,secret\n4,4,x\n")
     other = opened(tmp_path, copies)
-    assert not {*one.marks} & {*other.marks}
+    assert not {*one.fingerprints} & {*other.fingerprints}
     assert (len(one.of_files), len(other.of_files)) == (1, 2)
 
 

@@ -34,7 +34,7 @@ HALF = PureBudget("1/2")
 
 
 def order(mechanism=None, **options):
-    plain = {"budget": HALF, "dataset": "crowd", "marks": fingerprints_of(CROWD), "cap": PureBudget(1), "data": CROWD}
+    plain = {"budget": HALF, "dataset": "crowd", "fingerprints": fingerprints_of(CROWD), "cap": PureBudget(1), "data": CROWD}
     return Order(mechanism=mechanism or Quadtree(height=2), **{**plain, **options})
 
 
@@ -123,7 +123,7 @@ def test_what_is_refused_before_payment_spends_nothing(ledger, words, tmp_path, 
     with pytest.raises(error, match=told) as refused:
         publish(replace(order(), **asked), replace(words, **texts), ledger)
     assert ledger.accounts() == []
-    assert ledger.find_by_fingerprints(order().marks) is None
+    assert ledger.find_by_fingerprints(order().fingerprints) is None
     assert "is spent" not in str(refused.value)
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
@@ -221,7 +221,7 @@ def test_the_ledger_is_not_used_between_payment_and_release(ledger, monkeypatch)
 
     def paid_for(*given, **options):
         found = real(*given, **options)
-        monkeypatch.setattr(LedgerFile, "_checked", lambda *_: pytest.fail("asked"))
+        monkeypatch.setattr(LedgerFile, "_open_checked", lambda *_: pytest.fail("asked"))
         return found
 
     monkeypatch.setattr(Ledger, "pay", paid_for)
@@ -292,7 +292,7 @@ def test_new_data_are_named_and_data_with_two_accounts_refused_with_a_remedy(led
     for dataset, marks in (("crowd", order().marks), ("crowd", ("cd" * 32,)), ("others", ("ab" * 32,))):
         draw(order(budget=quarter, dataset=dataset, marks=marks), ledger, say=told.append)
     assert ["These data are new to the account" in line for line in told] == [False, True, False, False]
-    with pytest.raises(RefusedError, match=r"'crowd' and 'others'.*give the one that these data had before"):
+    with pytest.raises(RefusedError, match=r"'crowd' and 'others'.*give the name that these data had before"):
         draw(order(dataset="others"), ledger)
 
 
