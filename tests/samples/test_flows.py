@@ -265,7 +265,7 @@ def test_real_data_has_no_seed_and_unknown_samples_are_refused():
 
 def test_the_gravity_model_gives_every_trip_one_destination_and_rarely_a_far_one():
     place = np.stack([np.arange(30) / 10, np.zeros(30)], axis=1)  # 11 km apart
-    model = Gravity(place=place, trips=np.full(30, 10_000), pull=np.ones(30), stay=np.full(30, 0.4), reach=((1.0, 20.0),))
+    model = Gravity(centre=place, trips=np.full(30, 10_000), pull=np.ones(30), stay=np.full(30, 0.4), reach=((1.0, 20.0),))
     origin, destination, count = model.draw(np.random.default_rng(1))
     assert np.array_equal(np.bincount(origin, count), np.full(30, 10_000))
     assert (np.diff(origin * np.int64(30) + destination) > 0).all()
