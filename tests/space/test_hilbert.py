@@ -109,6 +109,6 @@ def test_a_curve_on_a_finer_lattice_is_one_of_blocks():
     curve = Curve(order=2, first=np.array([0, 3, 4]), last=np.array([16, 4, 6]))
     np.testing.assert_array_equal(curve.rectangles(5), boxes(curve.first, curve.last, 2) * 8)
     row, column = (part.ravel() for part in np.indices((32, 32)))
-    np.testing.assert_array_equal(curve.places(column, row, 5), hilbert(column // 8, row // 8, 2))
+    np.testing.assert_array_equal(curve.positions(column, row, 5), hilbert(column // 8, row // 8, 2))
     with pytest.raises(ValueError, match="read-only"):
         curve.first[0] = 1

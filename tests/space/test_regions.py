@@ -74,7 +74,7 @@ WRONG_TABLES = {
     "no levels": (lambda: from_table(levels=[]), "no levels were named"),
     "no column": (lambda: from_table(levels=["nation"]), "no column 'nation'"),
     "no names": (lambda: from_table(names={"county": "label"}), "no column 'label'"),
-    "strange names": (lambda: from_table(names={"nation": "state"}), "'nation', which is none of the levels"),
+    "strange names": (lambda: from_table(names={"nation": "state"}), "'nation', which is not one of the levels"),
     "level twice": (lambda: from_table(levels=["county", "county"]), "each different"),
     "one text": (lambda: from_table(levels="county"), "must be a list"),
     "no table": (lambda: from_table({"state": ["a"]}), "must be a DataFrame"),

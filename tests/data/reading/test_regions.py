@@ -194,7 +194,7 @@ def test_points_of_the_leaves_are_enough_where_parents_are_named():
         ("id,name\na,A\n", {"levels": "id"}, ["must be a list"]),
         ("id,name\na,A\n", {"levels": []}, ["must be a list"]),
         ("id,name\na,A\n", {"levels": ["id"], "names": {"id": "title"}}, ["no column named 'title'"]),
-        ("id,name\na,A\n", {"levels": ["id"], "names": {"name": "name"}}, ["none of the levels"]),
+        ("id,name\na,A\n", {"levels": ["id"], "names": {"name": "name"}}, ["not one of the levels"]),
         ("id,name\na,A\n", {"levels": ["id"], "crs": "EPSG:4326"}, ["leave crs out"]),
         ("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:999999"}, ["CRS is not known"]),
         ("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:5703"}, ["no positions on a map"]),
