@@ -277,11 +277,11 @@ class TestRefusals:
     def test_a_broken_ledger_stops_curate_and_not_teach(self, ledger_path, content):
         ledger_path.write_bytes(content)
         app = points_app(CURATE)
-        assert "no new one is made in its place" in errors(app)
+        assert "no new ledger is made instead" in errors(app)
         assert app.button(key="draw").disabled
         assert ledger_path.read_bytes() == content
         fine(press_draw(points_app(SMALL)))
-        assert "no new one is made in its place" in errors(trips_app(TRIPS))
+        assert "no new ledger is made instead" in errors(trips_app(TRIPS))
 
     def test_a_place_where_no_ledger_can_be_is_refused_when_it_is_needed(self, monkeypatch, tmp_path):
         (tmp_path / "file").write_text("in the way")

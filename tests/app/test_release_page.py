@@ -197,7 +197,7 @@ class TestNewDraw:
         app = write_texts(at_release())
         ledger_path.write_bytes(b"broken")
         app = publish(app)
-        assert "no new one is made in its place" in errors(app)
+        assert "no new ledger is made instead" in errors(app)
         assert published(app) is None
 
     def test_a_draw_is_kept_where_it_cannot_be_written(self, monkeypatch, tmp_path):

@@ -258,7 +258,7 @@ def test_small_leaves_become_0_and_are_trusted_more_and_larger_ones_stay():
     value, trust = shrink_small_counts(tree, halfway, variance)
     np.testing.assert_allclose(value[1:3], [1.75 / 2, 4 * 2 / 3])
     np.testing.assert_allclose(trust[1:3], [0.3 + 0.7 / 2, 4 * (0.3 + 0.7 * 2 / 3)])
-    value, trust = shrink_small_counts(tree, halfway, variance, Shrinkage(zero=0, full=1.75, rest=0.5))
+    value, trust = shrink_small_counts(tree, halfway, variance, Shrinkage(zero=0, full=1.75, variance_at_zero=0.5))
     np.testing.assert_allclose(value[1:3], [1.75, 4.0])
     np.testing.assert_allclose(trust[1:3], [1, 4])
 

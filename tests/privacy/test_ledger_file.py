@@ -162,7 +162,7 @@ def test_a_sum_that_is_not_that_of_its_draws_is_refused_even_under_a_good_seal(p
         db.execute("UPDATE dataset SET spent = 'epsilon 1/10, delta 0' WHERE name = 'visits'")
         db.execute("UPDATE ledger SET seal = ?", (ledger_file._seal(db, db.execute("SELECT key FROM ledger").fetchone()[0]),))
     for action in (READS["account"], WRITES["spend"]):
-        with pytest.raises(RefusedError, match="sum for 'visits' is not that of its draws"):
+        with pytest.raises(RefusedError, match="sum for 'visits' is not the sum of its draws"):
             action(Ledger(path))
     assert Ledger(path).account("trips").draws == 1
 

@@ -86,7 +86,7 @@ def test_a_newer_ledger_is_refused_and_left_alone(path, number):
         db.execute(f"PRAGMA user_version = {number}")
     before = path.read_bytes()
     for action in (Ledger(path).accounts, lambda: Ledger(path).open("new", ["ee" * 32], RECORDS)):
-        with pytest.raises(RefusedError, match="a newer version of dpviz wrote it: update dpviz"):
+        with pytest.raises(RefusedError, match="was written by a newer version of dpviz: update dpviz"):
             action()
     assert path.read_bytes() == before
 

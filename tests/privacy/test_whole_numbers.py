@@ -278,7 +278,7 @@ def test_an_answer_that_misses_the_least_distance_by_one_is_mended(monkeypatch):
     ],
 )
 def test_the_solver_refuses_what_would_take_it_too_long_or_too_far(x, starts, totals, text):
-    with pytest.raises(SettingError, match=text + r'; the distance "chebyshev" is the same and takes any\.'):
+    with pytest.raises(SettingError, match=text + r'; the distance "chebyshev" minimises the same and has no such limit\.'):
         nearest_in_groups(x, starts, totals, distance="solver")
 
 

@@ -92,7 +92,7 @@ def test_the_ledger_is_not_used_between_payment_and_release(ledger, monkeypatch)
 
     def paid_for(*given, **options):
         found = real(*given, **options)
-        monkeypatch.setattr(LedgerFile, "_checked", lambda *_: pytest.fail("asked"))
+        monkeypatch.setattr(LedgerFile, "_open_checked", lambda *_: pytest.fail("asked"))
         return found
 
     monkeypatch.setattr(Ledger, "pay", paid_for)
