@@ -78,7 +78,7 @@ class RawPoints:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenFile:
-    """What a file's header or metadata says, and a function that reads its columns.
+    """The header or metadata of a file of points, and a function that reads its rows.
 
     Attributes:
         format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.

@@ -476,9 +476,9 @@ def _check_contributions(contributions: object) -> int:
 def _column(table: pd.DataFrame, name: str) -> pd.Series:
     if not isinstance(table, pd.DataFrame):
         raise InputError("The table of trips must be a DataFrame.")
-    found = [index for index, column in enumerate(table.columns) if column == name]
-    if not found:
+    positions = [index for index, column in enumerate(table.columns) if column == name]
+    if not positions:
         raise InputError(f"The table of trips has no column {name!r}.")
-    if len(found) > 1:
+    if len(positions) > 1:
         raise InputError(f"The table of trips has several columns {name!r}; rename all but one.")
-    return table.iloc[:, found[0]]
+    return table.iloc[:, positions[0]]

@@ -131,7 +131,7 @@ def test_the_scheduler_that_was_set_at_the_start_is_shown(homes, monkeypatch):
     app.selectbox(key="engine").set_value("dask").run()
     assert "Scheduler tls://far.org:1, as set when the app was started." in captions(fine(app))
     monkeypatch.setenv("DPVIZ_DASK_ADDRESS", "tcp://far.org:1")
-    assert "whoever runs the scheduler can run code on this computer" in errors(good(app.run()))
+    assert "the operator of the scheduler can run code on this computer" in errors(good(app.run()))
 
 
 def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, monkeypatch):

@@ -52,7 +52,7 @@ def opened(folder, data, tables=POINTS, scheduler=None):
     ("data", "told"),
     [
         ({"engine": "spark"}, "[data] engine must be one of auto, numpy, duckdb, dask."),
-        ({"engine": "dask", "address": "tls://a:1"}, "whoever runs the scheduler can run code on this computer"),
+        ({"engine": "dask", "address": "tls://a:1"}, "the operator of the scheduler can run code on this computer"),
         ({"distinct": True}, "name the person column, or leave distinct out"),
         ({"points": []}, "[data] points names no file"),
         ({"points": ["a.csv", 3]}, "Each of [data] points must be a text"),
@@ -270,7 +270,7 @@ def test_a_configuration_names_no_scheduler(run, tmp_path, calls, given):
         path = written(tmp_path, {**tables, "data": {**tables["data"], **given}})
         code, out, err = run(command, path, *(["--dry-run"] if command == "release" else []))
         assert (code, out) == (2, "")
-        assert "never taken from a configuration: whoever runs the scheduler can run code on this computer" in err
+        assert "never taken from a configuration: the operator of the scheduler can run code on this computer" in err
     assert calls == []
 
 

@@ -157,14 +157,14 @@ def bound_table(rows: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
     total = np.bincount(people, weights=records, minlength=len(texts))
     fewer = int((total < bound.most).sum()) if bound.fewer == REFUSE else 0
     lenient = replace(bound, fewer=KEEP) if bound.fewer == REFUSE else bound
-    kept = np.zeros(len(people), np.int64)
+    kept_records = np.zeros(len(people), np.int64)
     for part in _slice_people(people, np.where(total[people] > bound.most, records, 1)):
         start, stop = people[part.start], people[part.stop - 1] + 1
         holdings = Holdings(codes=people[part] - start, texts=texts[start:stop], cells=cells[part], records=records[part])
-        kept[part] = choose_records(holdings, lenient)
-    is_kept = kept > 0
-    counters = tally_table({Tally.KEPT: total_of(kept), Tally.FEWER: fewer})
-    tables = (count_cells(cells[is_kept], kept[is_kept], size), rows.loc[~is_cell, ["cell", "count"]], counters)
+        kept_records[part] = choose_records(holdings, lenient)
+    is_kept = kept_records > 0
+    counters = tally_table({Tally.KEPT: total_of(kept_records), Tally.FEWER: fewer})
+    tables = (count_cells(cells[is_kept], kept_records[is_kept], size), rows.loc[~is_cell, ["cell", "count"]], counters)
     return sum_tables(join_tables(tables))
 
 
@@ -303,14 +303,14 @@ def _read_head(path: Path) -> bytes:
 
 def _text_batches(part: Part, job: Job) -> Iterator[Batch]:
     names = job.schema.names
-    wanted = {name: names.index(name) for name in job.columns}
+    position_of = {name: names.index(name) for name in job.columns}
     layout = TextLayout(
         separator=SEPARATORS[job.format],
         width=len(names),
-        types=dict.fromkeys(wanted.values(), pa.string()),
+        types=dict.fromkeys(position_of.values(), pa.string()),
         missing=("",),
     )
     with Path(part.path).open("rb") as file:
         for lines in read_lines(file, line_begins(file, part.first), line_begins(file, part.last)):
             table, bad = cut_lines(lines, layout)
-            yield Batch({name: table.column(str(cell)) for name, cell in wanted.items()}, table.num_rows, bad)
+            yield Batch({name: table.column(str(cell)) for name, cell in position_of.items()}, table.num_rows, bad)

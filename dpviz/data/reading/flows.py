@@ -336,8 +336,8 @@ def _read_through(opened: OpenTable, proposed: FlowColumns, matrix: bool) -> Non
 def _looks_like_matrix(opened: OpenTable) -> bool:
     """Return whether most names after the first contain a digit, as ids do, or are entries of the first column."""
     ids = ids_of(_read_columns(opened, [0], "drop").columns[0], "")
-    known = {text.strip() for text in ids.texts}
-    id_like = sum(name.strip() in known or any(character.isdigit() for character in name) for name in opened.names[1:])
+    first_column = {text.strip() for text in ids.texts}
+    id_like = sum(name.strip() in first_column or any(character.isdigit() for character in name) for name in opened.names[1:])
     return 2 * id_like > len(opened.names) - 1
 
 

@@ -187,7 +187,7 @@ def test_polygons_are_refused_at_once(tmp_path):
 def test_persons_of_odd_types_are_refused(tmp_path):
     whose = pa.array([1, 2], pa.duration("s"))
     pq.write_table(pa.table({"lon": [-100.0, -90.0], "lat": [30.0, 31.0], "who": whose}), tmp_path / "odd.parquet")
-    with pytest.raises(dv.InputError, match="'who' does not say whom"):
+    with pytest.raises(dv.InputError, match="person column 'who' must hold"):
         dv.read_points(tmp_path / "odd.parquet", domain=DOMAIN, crs="EPSG:4326", person="who", engine="duckdb")
 
 

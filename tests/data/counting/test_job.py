@@ -108,7 +108,7 @@ IDS = st.one_of(st.sampled_from(["a", " b", "c ", "", " ", "x", "A", None]))
 @few
 @given(st.lists(st.tuples(IDS, IDS), min_size=1))
 def test_pairs_of_ids_are_those_of_the_flows(rows):
-    finder = IdPairs(origin="o", destination="d", starts=LeafIds.of(TOWNS), ends=LeafIds.of(TOWNS))
+    finder = IdPairs(origin="o", destination="d", starts=LeafIds.from_regions(TOWNS), ends=LeafIds.from_regions(TOWNS))
     sides = {name: [row[place] for row in rows] for place, name in enumerate(("o", "d"))}
     places = pickle.loads(pickle.dumps(finder)).cells({name: column(cells, pa.string()) for name, cells in sides.items()})  # noqa: S301
     table = pd.DataFrame({"origin": sides["o"], "destination": sides["d"]}, dtype=object)
@@ -175,7 +175,7 @@ def test_a_pass_names_its_columns_once_and_nothing_private():
 
 
 POINTS = XyCells(x="x", y="y", domain=PLANE)
-TRIPS = IdPairs(origin="o", destination="d", starts=LeafIds.of(TOWNS), ends=LeafIds.of(TOWNS))
+TRIPS = IdPairs(origin="o", destination="d", starts=LeafIds.from_regions(TOWNS), ends=LeafIds.from_regions(TOWNS))
 
 
 @pytest.mark.parametrize(
