@@ -208,12 +208,12 @@ def count_holdings(owners: People, cells: Integers, records: Integers, bound: Bo
     pair, capped = codes[rows] * width + cell, np.minimum(records[rows], bound.cap)
     if bound.distinct or capped.max(initial=1) == 1:
         pair.sort()
-        first = _starts(pair)
+        first = _run_starts(pair)
         number = np.ones(len(first), np.int64) if bound.distinct else np.diff(first, append=len(pair))
     else:
         order = np.argsort(pair)
         pair = pair[order]
-        first = _starts(pair)
+        first = _run_starts(pair)
         number = np.add.reduceat(capped[order], first)
     person, cell_index = np.divmod(pair[first], width)
     return Holdings(codes=person, texts=texts, cells=cell_index if distinct is None else distinct[cell_index], records=number)
@@ -231,7 +231,7 @@ def _shrink_cells(cells: Integers, people: int) -> tuple[Integers | None, Intege
     return distinct, index
 
 
-def _starts(groups: Integers) -> Integers:
+def _run_starts(groups: Integers) -> Integers:
     """Return the index at which each run of equal values begins."""
     return np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]][: len(groups)])
 
@@ -287,7 +287,7 @@ def _number_within(groups: Integers) -> Integers:
     """Number the entries of each run of equal values 0, 1, 2, ...; return (n,) numbers."""
     if not len(groups):
         return groups
-    first = _starts(groups)
+    first = _run_starts(groups)
     return np.asarray(np.arange(len(groups)) - np.repeat(first, np.diff(first, append=len(groups))))
 
 

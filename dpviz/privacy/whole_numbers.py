@@ -144,7 +144,7 @@ def _check_size(x: Integers, starts: Integers, totals: Integers, sizes: Integers
 
 
 def _cut_blocks(sizes: Integers, entries: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of consecutive whole groups, and of their numbers, with about `entries` numbers each, to fit the processor's cache."""
+    """Yield slices of consecutive whole groups, and of their numbers, about `entries` at a time, to fit the processor's cache."""
     edges = np.concatenate([[0], np.cumsum(sizes)])
     cuts = np.unique(np.append(np.searchsorted(edges, np.arange(0, edges[-1], entries)), sizes.size))
     for first, last in pairwise(cuts.tolist()):
@@ -156,7 +156,7 @@ class _Families(NamedTuple):
 
     Attributes:
         x: (n,) numbers.
-        sizes: (groups,) how many numbers each group has.
+        sizes: (groups,) number of numbers of each group.
         totals: (groups,) required sums.
     """
 
@@ -171,8 +171,8 @@ class _Families(NamedTuple):
 
     def above(self, level: Integers) -> tuple[Integers, Integers]:
         """(k,) indices of the numbers above their group's level, and (groups,) how many of them each group has."""
-        above = self.x > np.repeat(level, self.sizes)
-        return np.flatnonzero(above), self.per_group(np.add, above)
+        is_above = self.x > np.repeat(level, self.sizes)
+        return np.flatnonzero(is_above), self.per_group(np.add, is_above)
 
 
 def _chebyshev(families: _Families) -> tuple[Integers, Integers]:
@@ -183,10 +183,10 @@ def _chebyshev(families: _Families) -> tuple[Integers, Integers]:
     of these. If max(x - d, 0) still adds up to more than the total, d must be larger: the smallest d that suffices. Then, as d - 1
     does not suffice, max(x - (d - 1), 0) adds up to more than the total, and u = 1 - d.
     """
-    raised = _ceiling(families.totals - families.per_group(np.add, families.x), families.sizes)
-    least_cut = np.maximum(np.abs(raised), -families.per_group(np.minimum, families.x))
+    raise_by = _ceiling(families.totals - families.per_group(np.add, families.x), families.sizes)
+    least_cut = np.maximum(np.abs(raise_by), -families.per_group(np.minimum, families.x))
     cut = _least_cut(families, least_cut)
-    return np.where(cut == least_cut, raised, 1 - cut), cut
+    return np.where(cut == least_cut, raise_by, 1 - cut), cut
 
 
 def _euclidean(families: _Families) -> tuple[Integers, Integers]:

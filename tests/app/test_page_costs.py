@@ -74,8 +74,8 @@ def pages():
 def words():
     """How many random words were taken, by anything."""
     taken, patch = [], pytest.MonkeyPatch()
-    made = Entropy._reading.__func__
-    patch.setattr(Entropy, "_reading", classmethod(lambda cls, source, seeds: made(cls, lambda n: (taken.append(n), source(n))[1], seeds)))
+    made = Entropy._make.__func__
+    patch.setattr(Entropy, "_make", classmethod(lambda cls, source, seeds: made(cls, lambda n: (taken.append(n), source(n))[1], seeds)))
     yield taken
     patch.undo()
 

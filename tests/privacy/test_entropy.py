@@ -145,7 +145,7 @@ def test_every_word_that_is_not_refused_serves_one_number_whatever_its_bound():
         words = [lead << (64 - bits) | 2**40 + 1 for lead in range(2**bits)]
         again = [0] * (2**bits - bound)
         stream = iter([*words, *again])
-        entropy = Entropy._reading(lambda n: np.array([next(stream) for _ in range(n)], np.uint64), None)  # noqa: B023
+        entropy = Entropy._make(lambda n: np.array([next(stream) for _ in range(n)], np.uint64), None)  # noqa: B023
         values = entropy.below_each(np.full(2**bits, bound))
         assert values.tolist() == [*range(bound), *again]
         assert next(stream, None) is None

@@ -258,7 +258,7 @@ def all_in_one(families) -> np.ndarray:
 def test_an_answer_of_the_solver_that_breaks_the_rules_is_refused(monkeypatch, z):
     answer = None if z is None else np.array([*z, 0.0])
     monkeypatch.setattr(optimize, "milp", lambda *_, **__: optimize.OptimizeResult(x=answer))
-    with pytest.raises(SettingError, match=r'found no whole numbers; the distance "chebyshev" is the same'):
+    with pytest.raises(SettingError, match=r'found no whole numbers; the distance "chebyshev" minimises the same'):
         alone([0, 4, 4], 5, distance="solver")
 
 
