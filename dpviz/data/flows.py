@@ -38,8 +38,7 @@ _FAULTS = {
 }
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _LOST_ZEROS = (
-    "holds numbers, and numbers have lost the leading zeros that ids of the regions have ({example}): nothing is guessed."
-    " Read or save the column as text, zeros included."
+    "holds numbers, which have lost the leading zeros of the regions' ids ({example}). Read or save the column as text, with its zeros."
 )
 
 

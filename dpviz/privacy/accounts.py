@@ -59,7 +59,7 @@ class Terms:
         require_short_text(self.neighbours, "neighbours")
         if self.person != "":
             if self.unit != "person":
-                raise SettingError("A column of persons has a meaning for the unit 'person' only.")
+                raise SettingError("A column of persons is possible for the unit 'person' only.")
             if self.person is not None:
                 require_short_text(self.person, "The name of the column of persons")
         amount_of(self.cap)

@@ -88,7 +88,7 @@ class Receipt:
         if self.private and not self.steps:
             raise BudgetError("A receipt needs at least one step: something must have been measured.")
         if self.used > self.available or self._delta > getattr(self.total, "delta", 0):
-            raise BudgetError("The steps spend more than the budget: a bug in the mechanism, nothing was released.")
+            raise BudgetError("The steps spend more than the budget: the mechanism has a bug, and nothing was released.")
 
     @property
     def currency(self) -> str:

@@ -56,7 +56,7 @@ def nearest_whole_numbers(x: Integers, *, total: int, distance: str = "chebyshev
         raise InputError("A total must lie between 0 and 2**60.")
     groups = min(1, np.size(x))
     if total and not groups:
-        raise InputError("No numbers cannot add up to more than 0.")
+        raise InputError("A total above 0 needs at least one number.")
     return nearest_in_groups(x, np.zeros(groups, np.int64), np.full(groups, total, np.int64), distance=distance, order=order)
 
 

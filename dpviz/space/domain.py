@@ -245,11 +245,11 @@ def _crs_text(crs: object) -> str | None:
     try:
         parsed = CRS.from_user_input(crs)
     except CRSError:
-        raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326', or None for a plain plane.") from None
+        raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326', or None for a plane without a map.") from None
     if not is_horizontal(parsed) or len(parsed.axis_info) != 2:
         raise DomainError(
             "A domain's CRS must have two axes on a map, without heights: give its horizontal part,"
-            " such as 'EPSG:4326' or a UTM zone, or None for a plain plane."
+            " such as 'EPSG:4326' or a UTM zone, or None for a plane without a map."
         )
     return str(parsed.to_string())
 

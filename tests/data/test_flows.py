@@ -107,7 +107,7 @@ def test_ids_that_are_numbers_are_spelt_out(dtype):
 
 def test_numbers_that_lost_their_zeros_are_not_guessed():
     rows = [(1001, 36001, 2), (36001, 36003, 1)]
-    assert "'origin' holds numbers, and numbers have lost the leading zeros" in refused(rows)
+    assert "'origin' holds numbers, which have lost the leading zeros" in refused(rows)
     assert "lost the leading zeros" in refused([("1001", "36001", 2)])
     for kept in (rows, [(36001, 36001, 2)]):
         assert "lost the leading zeros" in refused(kept, bad_rows="drop")

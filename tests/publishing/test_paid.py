@@ -167,5 +167,5 @@ def test_the_remaining_budget_is_rounded_down_and_the_manifest_is_exact(ledger, 
 def test_data_with_two_accounts_are_refused_with_a_remedy(ledger):
     draw(order(budget=PureBudget("1/4")), ledger)
     draw(order(budget=PureBudget("1/4"), dataset="others", marks=("ab" * 32,)), ledger)
-    with pytest.raises(RefusedError, match=r"'crowd' and 'others'.*give the one that these data had before"):
+    with pytest.raises(RefusedError, match=r"'crowd' and 'others'.*give the name that these data had before"):
         draw(order(dataset="others"), ledger)

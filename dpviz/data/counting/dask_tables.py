@@ -189,7 +189,7 @@ def _slice_people(people: Integers, weight: Integers) -> Iterable[slice]:
 
 TEXT_BYTES = 2**26
 _NUMBERS_AT_ONCE, _CELLS_AT_ONCE = 2**21, 2**20  # rows of numbers alone, and rows with texts or geometries
-OTHER_COLUMNS = "The files do not have the same columns, with the same types: save them again with one schema, or count them apart."
+OTHER_COLUMNS = "The files do not have the same columns, with the same types: save them again with one schema, or count them separately."
 
 
 class Part(NamedTuple):
