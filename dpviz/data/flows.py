@@ -259,7 +259,7 @@ def check_counts(counts: Counts, bad_rows: str) -> Integers:
 
 
 def _fault_text(counts: Counts, fault: NDArray[np.int8]) -> str:
-    """Return the error text for the fault that comes first in `_FAULTS` among those that occur."""
+    """Return the error text for the first fault in `_FAULTS` that occurs."""
     kind = int(fault[fault != _FINE].min())
     return f"{counts.source} {_FAULTS[kind]}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
 

@@ -113,7 +113,7 @@ class NodeCells:
         return type(self)(by_column=self.by_column.select(keep_cell), by_row=self.by_row.select(keep_cell), start=start)
 
     def _partition(self, cells: Cells, by_columns: Mask, line: Places) -> tuple[Cells, Integers]:
-        """Return the cells in a stable partition of each node, those below its line first; and (n,) how many are below."""
+        """Return the cells in a stable partition of each node, cells below its line first; and (n,) the number of cells below."""
         size = len(cells.column)
         partitioned = Cells(column=np.empty(size, np.int32), row=np.empty(size, np.int32), count=np.empty(size, np.int64))
         below = np.empty(len(line), np.int64)

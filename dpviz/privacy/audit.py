@@ -279,7 +279,7 @@ class Neighbours:
     """Two neighbouring inputs, each as a function that runs the mechanism on it.
 
     Attributes:
-        words: how the inputs differ.
+        words: a text that says how the inputs differ.
         one: runs the mechanism on the first input with the given entropy, and returns the content of the release.
         other: the same for the second input.
 

@@ -63,7 +63,7 @@ def _sum_siblings(tree: Tree, depth: int, slack: Floats) -> Floats:
 
 
 def least_squares(tree: Tree, noisy: Floats, variance: Floats, *, least: float = -np.inf) -> tuple[Floats, Spread]:
-    """Weighted least squares: the consistent counts nearest to the noisy ones, in linear time.
+    """Find the consistent counts nearest to noisy counts by weighted least squares, in linear time.
 
     Bottom-up, each node's own count and the sum of its children are averaged, weighted by inverse variance. Top-down, children share
     the difference to their parent in proportion to their variances. If some children have no measurement at or below them, these take

@@ -33,8 +33,8 @@ class Inversion:
     The sample is the number of thresholds c_v <= U, for U uniform in [0, 1). At first only 64 bits of U are drawn, as an integer u.
     For each threshold c the table holds an integer L with L <= 2**64 c < L + 2. If u >= L + 2, then U is certainly above c. If
     u < L, then U is certainly below it. Otherwise, which has probability 2**-63 per threshold, 64 more bits of U are drawn and the
-    thresholds are computed to as many more bits, until every comparison is certain. So the distribution is exact, whatever the
-    length of the table.
+    thresholds are computed to as many more bits, until every comparison is certain. So the distribution is exact for a table of any
+    length.
 
     Attributes:
         edges: function from a number of bits to the K integers L for that many bits.
@@ -91,7 +91,7 @@ def exp_minus(x: Fraction) -> Decimal:
     The exponential is correctly rounded. Only the rounding of x as a decimal adds an error: x units in the last place, relatively.
 
     Args:
-        x: at least 0.
+        x: the exponent, at least 0.
     """
     return (-Decimal(x.numerator) / Decimal(x.denominator)).exp() if x < 10**9 else Decimal(0)
 
@@ -179,8 +179,8 @@ class PowerRate:
     That is the probability that `power` tosses of a coin, each True with probability 1 - base, are all False.
 
     Attributes:
-        base: above 0 and below 1.
-        power: at least 1.
+        base: an exact fraction, above 0 and below 1.
+        power: a whole number, at least 1.
     """
 
     base: Fraction

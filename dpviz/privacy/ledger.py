@@ -102,7 +102,7 @@ class Ledger:
                 return [_read_entry(row) for row in rows]
 
     def find_by_fingerprints(self, fingerprints: Iterable[str]) -> Account | None:
-        """The account to which any of these fingerprints belongs, under whatever name; None if there is none.
+        """The account to which any of these fingerprints belongs, under any name; None if there is none.
 
         Args:
             fingerprints: as for `open`.

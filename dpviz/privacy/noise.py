@@ -79,8 +79,8 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
 
     Source:
         Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, Theorem 4 (privacy) and
-        Algorithm 3 (rejection from the discrete Laplace), for variances above 2**20. Smaller ones are sampled by inversion of the
-        exact probabilities. Variances above 2**20 are rounded up by at most 2**-50 of themselves, which only adds noise.
+        Algorithm 3 (rejection from the discrete Laplace), for variances above 2**20. For smaller ones, noise is sampled by inversion
+        of the exact probabilities. Variances above 2**20 are rounded up by at most 2**-50 of themselves, which only adds noise.
 
     >>> discrete_gaussian(np.array([100, 0, 7]), ZcdpBudget("1/2"), Entropy.seeded(1)).tolist()
     [103, -1, 6]

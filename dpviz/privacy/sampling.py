@@ -106,7 +106,7 @@ def _exact_probability_of_any(rate: Fraction, contributions: int) -> Fraction:
 def sample_records(nodes: NodeValues, rate: Fraction, entropy: Entropy) -> NodeValues:
     """A random sample of the records of all nodes: each is kept independently with probability exactly `rate`.
 
-    The number of records between two kept ones is geometric. So only these gaps are drawn, in time proportional to the size of the
+    The number of records between two kept records is geometric. So only these gaps are drawn, in time proportional to the size of the
     sample and the number of distinct values, not to the number of records.
 
     Args:

@@ -184,7 +184,7 @@ def bounded_scores(errors: Floats, truth: Integers, rho: float, largest: float, 
 
 
 def choose(scores: Scores, step: Step, bound: int, entropy: Entropy) -> int:
-    """Choose one candidate; those with smaller errors are more probable.
+    """Choose one candidate; candidates with smaller errors are more probable.
 
     Args:
         scores: the errors of the candidates.

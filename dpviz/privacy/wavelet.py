@@ -15,7 +15,7 @@ from dpviz.space.tree import Tree
 def coefficients(counts: Integers) -> Integers:
     """The unnormalised Haar coefficients of a table of counts.
 
-    Along one axis, the first coefficient is the sum of all entries. The others belong to the nodes of the binary tree over the axis,
+    Along one axis, the first coefficient is the sum of all entries. The other ones belong to the nodes of the binary tree over the axis,
     coarsest first: each is the sum of the node's lower half minus the sum of its upper half. In two dimensions, the transform is
     applied along both axes. Adding a record changes one coefficient per pair of levels, (1 + log2 side)**2 in all, each by 1 or -1.
 

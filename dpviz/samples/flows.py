@@ -1,4 +1,4 @@
-"""Samples of trips: real flights, made-up commuters, a made-up country, and synthetic sets like those of the TopDown paper."""
+"""Samples of trips: real flights, made-up commuters, a made-up country, and synthetic sets as in the TopDown paper."""
 
 from __future__ import annotations
 

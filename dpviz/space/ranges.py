@@ -196,7 +196,7 @@ def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
 
     Args:
         tree: any tree.
-        count: (n,) counts per node; only those of leaves are used.
+        count: (n,) counts per node; only the counts of leaves are used.
 
     Returns:
         The sums; None if the raster would have more than 2**22 cells, or if leaves overlap and their sum would not be precise enough.

@@ -65,7 +65,7 @@ def fixed_size(domain: Domain, width: float, height: float, count: int, seed: in
     Args:
         domain: the public domain.
         width: the width of a box in units of the domain's CRS; rounded to whole lattice cells, at least one.
-        height: likewise.
+        height: the height of a box, likewise.
         count: q, the number of boxes.
         seed: the same seed gives the same boxes.
 

@@ -69,7 +69,7 @@ EMPTY = table(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def tally_table(numbers: Mapping[Tally, int]) -> pd.DataFrame:
-    """Make a table of counters; those that are 0 are left out."""
+    """Make a table of counters; counters of 0 are left out."""
     nonzero = {int(kind): number for kind, number in sorted(numbers.items()) if number}
     return table(np.fromiter(nonzero.keys(), np.int64, len(nonzero)), np.fromiter(nonzero.values(), np.int64, len(nonzero)))
 
@@ -80,7 +80,7 @@ def count_cells(cells: Integers, weight: Integers | None, size: int) -> pd.DataF
     Args:
         cells: (n,) the cell of each row, at least 0.
         weight: (n,) records of each row; if None, each row is one record.
-        size: how many cells there are.
+        size: number of cells.
     """
     if weight is not None:
         return sum_tables(table(cells, weight))

@@ -50,7 +50,7 @@ def holdings_table(rows: str, bound: Bound, *, weighted: bool) -> str:
 
 
 def bound_holdings(session: Session, bound: Bound) -> dict[str, Any]:
-    """Bound the records in the table `holdings` to m of each person. Return the columns cell and records of those that are kept.
+    """Bound the records in the table `holdings` to m of each person. Return the columns cell and records of the kept records.
 
     Raises:
         InputError: a person has fewer than m records, and such people are refused.
@@ -134,7 +134,7 @@ def _count_parquet(job: Job, progress: Progress, settings: DuckDBSettings) -> Ce
 
 
 def _count(job: Job, progress: Progress, settings: DuckDBSettings, stream: Stream | None) -> CellCounts:
-    """Count the rows of a stream; if it is None, those of the job's files, which DuckDB reads itself."""
+    """Count the rows of a stream; without one, the rows of the job's files, which DuckDB reads itself."""
     with private_folder(settings.folder) as folder, connect(job, folder, settings) as connection:
         damaged, read_share = NOT_CUT if job.is_text else _DAMAGED, None if stream is None else lambda: stream.share
         session = Session(connection=connection, folder=folder, progress=progress, damaged=damaged, read_share=read_share)

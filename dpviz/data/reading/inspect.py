@@ -93,7 +93,7 @@ def describe_flows(files: FoundFiles) -> FlowsFile:
 def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
     """Find the columns of x and y of origins and of destinations by their names; None unless there are two of each.
 
-    The first column with a name of x and the first with a name of y are the origin's, the second ones the destination's.
+    The first column with a name of x and the first with a name of y belong to the origin, the second ones to the destination.
 
     >>> coordinate_columns(["pickup_lng", "pickup_lat", "dropoff_lng", "dropoff_lat", "fare"])
     (('pickup_lng', 'pickup_lat'), ('dropoff_lng', 'dropoff_lat'))
