@@ -48,7 +48,7 @@ class Bound:
         most: m >= 1, the most records of a person; it may need more than 64 bits.
         distinct: whether a person counts once in each cell, so that m distinct cells are kept.
         fewer: what happens to people who have fewer than m records: "keep", "drop" or "refuse".
-        key: decides which records are kept. The key is secret: whoever knows it can tell which of a person's records were left out.
+        key: decides which records are kept. It is secret: with the key one can tell which of a person's records were left out.
     """
 
     most: int
@@ -174,11 +174,11 @@ def priorities(texts: Texts, cells: Integers, numbers: Integers, key: bytes) -> 
         numbers: (n,) the number of each record, 0, 1, 2, ..., among the person's records in the cell.
         key: bytes that decide which records are kept.
     """
-    codes, distinct = pd.factorize(np.asarray(texts, object)) if not isinstance(texts, pa.Array | pa.ChunkedArray) else _encoded(texts)
+    codes, distinct = pd.factorize(np.asarray(texts, object)) if not isinstance(texts, pa.Array | pa.ChunkedArray) else _encode(texts)
     return priorities_of_hashes(person_hashes(distinct, key)[codes], cells, numbers, key)
 
 
-def _encoded(texts: pa.Array | pa.ChunkedArray) -> tuple[Integers, pa.Array]:
+def _encode(texts: pa.Array | pa.ChunkedArray) -> tuple[Integers, pa.Array]:
     array = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
     encoded = array.dictionary_encode()
     return encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary
@@ -194,9 +194,9 @@ def bound_records(owners: People, cells: Integers, records: Integers, bound: Bou
         bound: how many records are kept, and the key that chooses them.
     """
     holdings = count_holdings(owners, cells, records, bound)
-    kept = choose_records(holdings, bound)
-    is_kept = kept > 0
-    return Holdings(codes=holdings.codes[is_kept], texts=holdings.texts, cells=holdings.cells[is_kept], records=kept[is_kept])
+    kept_records = choose_records(holdings, bound)
+    is_kept = kept_records > 0
+    return Holdings(codes=holdings.codes[is_kept], texts=holdings.texts, cells=holdings.cells[is_kept], records=kept_records[is_kept])
 
 
 def count_holdings(owners: People, cells: Integers, records: Integers, bound: Bound) -> Holdings:
@@ -208,12 +208,12 @@ def count_holdings(owners: People, cells: Integers, records: Integers, bound: Bo
     pair, capped = codes[rows] * width + cell, np.minimum(records[rows], bound.cap)
     if bound.distinct or capped.max(initial=1) == 1:
         pair.sort()
-        first = _starts(pair)
+        first = _run_starts(pair)
         number = np.ones(len(first), np.int64) if bound.distinct else np.diff(first, append=len(pair))
     else:
         order = np.argsort(pair)
         pair = pair[order]
-        first = _starts(pair)
+        first = _run_starts(pair)
         number = np.add.reduceat(capped[order], first)
     person, cell_index = np.divmod(pair[first], width)
     return Holdings(codes=person, texts=texts, cells=cell_index if distinct is None else distinct[cell_index], records=number)
@@ -231,7 +231,7 @@ def _shrink_cells(cells: Integers, people: int) -> tuple[Integers | None, Intege
     return distinct, index
 
 
-def _starts(groups: Integers) -> Integers:
+def _run_starts(groups: Integers) -> Integers:
     """Return the index at which each run of equal values begins."""
     return np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]][: len(groups)])
 
@@ -239,9 +239,9 @@ def _starts(groups: Integers) -> Integers:
 def _merge_by_text(owners: People) -> tuple[Integers, list[bytes]]:
     """Give people of one canonical text one code. Return (n,) codes, -1 where the person is missing, and the distinct texts."""
     texts = [canonical_text(value) for value in owners.distinct]
-    known: dict[bytes, int] = {}
-    merged = np.array([known.setdefault(text, len(known)) for text in texts] + [-1], np.int64)
-    return (owners.codes if len(known) == len(texts) else merged[owners.codes]), list(known)
+    code_of_text: dict[bytes, int] = {}
+    merged = np.array([code_of_text.setdefault(text, len(code_of_text)) for text in texts] + [-1], np.int64)
+    return (owners.codes if len(code_of_text) == len(texts) else merged[owners.codes]), list(code_of_text)
 
 
 def choose_records(holdings: Holdings, bound: Bound) -> Integers:
@@ -259,14 +259,14 @@ def choose_records(holdings: Holdings, bound: Bound) -> Integers:
     has_fewer = total[holdings.codes] < bound.most
     if bound.fewer == REFUSE and has_fewer.any():
         raise InputError(FEWER)
-    kept = np.where(has_fewer & (bound.fewer == DROP), 0, holdings.records)
-    crowded = np.flatnonzero(total[holdings.codes] > bound.most)
-    if len(crowded):
-        rows = np.repeat(crowded, holdings.records[crowded])
+    kept_records = np.where(has_fewer & (bound.fewer == DROP), 0, holdings.records)
+    over_bound = np.flatnonzero(total[holdings.codes] > bound.most)
+    if len(over_bound):
+        rows = np.repeat(over_bound, holdings.records[over_bound])
         order = _order_by_priority(rows, holdings, bound.key)
         chosen = rows[order[_number_within(holdings.codes[rows[order]]) < bound.most]]
-        kept[crowded] = np.bincount(chosen, minlength=len(kept))[crowded]
-    return kept
+        kept_records[over_bound] = np.bincount(chosen, minlength=len(kept_records))[over_bound]
+    return kept_records
 
 
 def _order_by_priority(rows: Integers, holdings: Holdings, key: bytes) -> Integers:
@@ -287,7 +287,7 @@ def _number_within(groups: Integers) -> Integers:
     """Number the entries of each run of equal values 0, 1, 2, ...; return (n,) numbers."""
     if not len(groups):
         return groups
-    first = _starts(groups)
+    first = _run_starts(groups)
     return np.asarray(np.arange(len(groups)) - np.repeat(first, np.diff(first, append=len(groups))))
 
 

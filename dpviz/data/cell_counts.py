@@ -36,14 +36,14 @@ class CellCounts:
 
 
 def count_rows(cells: Integers, weight: Integers | None, owners: People | None, bound: Bound | None, size: int) -> CellCounts:
-    """Bound each person's records and add up those of each cell.
+    """Bound each person's records, and add up the records of each cell.
 
     Args:
         cells: (n,) cell of each row, OUTSIDE or BAD.
         weight: (n,) records of each row, -1 where the count is bad; if None, each row is one record.
         owners: who each row belongs to; None where the unit is one record.
         bound: the bound of each person's records; None without `owners`.
-        size: how many cells there are.
+        size: number of cells.
     """
     if weight is None and owners is None:
         inside = cells >= 0

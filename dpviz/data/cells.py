@@ -114,7 +114,7 @@ def most_per_cell(size: int) -> int:
     min(min(a, d) + b, c) = min(a + b, c) for a, b >= 0 and d >= c.
 
     Args:
-        size: how many cells there are.
+        size: number of cells.
     """
     return min(MOST_PER_CELL, MOST_RECORDS // min(max(size, 1), _MOST_OCCUPIED))
 

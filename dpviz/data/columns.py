@@ -57,7 +57,7 @@ class PointColumns:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RawPoints:
-    """Rows of a file before the bad ones are refused or dropped. PRIVATE.
+    """Rows of a file before bad rows are refused or dropped. PRIVATE.
 
     Attributes:
         x: (n,) coordinates in the CRS of the file; NaN where an entry is no number or a geometry is no point.
@@ -78,7 +78,7 @@ class RawPoints:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenFile:
-    """What a file's header or metadata says, and a function that reads its columns.
+    """The header or metadata of a file of points, and a function that reads its rows.
 
     Attributes:
         format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
@@ -151,7 +151,7 @@ def _find_axis(names: Sequence[str], wanted: str | None, aliases: Sequence[str],
 
 
 def columns_called(names: Sequence[str], wanted: str) -> list[str]:
-    """Return the columns with exactly the wanted name; if there are none, those whose names differ only in case or blanks around them."""
+    """Return the columns with exactly the wanted name; without any, the columns whose names differ only in case or blanks around them."""
     exact = [name for name in names if name == wanted]
     return exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]
 

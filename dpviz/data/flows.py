@@ -38,8 +38,7 @@ _FAULTS = {
 }
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _LOST_ZEROS = (
-    "holds numbers, and numbers have lost the leading zeros that ids of the regions have ({example}): nothing is guessed."
-    " Read or save the column as text, zeros included."
+    "holds numbers, which have lost the leading zeros of the regions' ids ({example}). Read or save the column as text, with its zeros."
 )
 
 
@@ -260,7 +259,7 @@ def check_counts(counts: Counts, bad_rows: str) -> Integers:
 
 
 def _fault_text(counts: Counts, fault: NDArray[np.int8]) -> str:
-    """Return the error text for the fault that comes first in `_FAULTS` among those that occur."""
+    """Return the error text for the first fault in `_FAULTS` that occurs."""
     kind = int(fault[fault != _FINE].min())
     return f"{counts.source} {_FAULTS[kind]}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
 
@@ -476,9 +475,9 @@ def _check_contributions(contributions: object) -> int:
 def _column(table: pd.DataFrame, name: str) -> pd.Series:
     if not isinstance(table, pd.DataFrame):
         raise InputError("The table of trips must be a DataFrame.")
-    found = [index for index, column in enumerate(table.columns) if column == name]
-    if not found:
+    positions = [index for index, column in enumerate(table.columns) if column == name]
+    if not positions:
         raise InputError(f"The table of trips has no column {name!r}.")
-    if len(found) > 1:
+    if len(positions) > 1:
         raise InputError(f"The table of trips has several columns {name!r}; rename all but one.")
-    return table.iloc[:, found[0]]
+    return table.iloc[:, positions[0]]

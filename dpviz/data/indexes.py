@@ -74,8 +74,10 @@ class NodeCells:
             return self.by_column.column, self.by_column.count
         if not by_columns.any():
             return self.by_row.row, self.by_row.count
-        in_node = np.repeat(by_columns, np.diff(self.start))
-        return np.where(in_node, self.by_column.column, self.by_row.row), np.where(in_node, self.by_column.count, self.by_row.count)
+        cell_by_column = np.repeat(by_columns, np.diff(self.start))
+        return np.where(cell_by_column, self.by_column.column, self.by_row.row), np.where(
+            cell_by_column, self.by_column.count, self.by_row.count
+        )
 
     def cut(self, by_columns: Mask, line: Integers, is_cut: Mask) -> Self:
         """Cut nodes in two.
@@ -106,12 +108,12 @@ class NodeCells:
         if keep.all():
             return self
         sizes = np.diff(self.start)
-        cell_kept = np.repeat(keep, sizes)
+        keep_cell = np.repeat(keep, sizes)
         start = np.concatenate([[0], np.cumsum(sizes[keep])])
-        return type(self)(by_column=self.by_column.select(cell_kept), by_row=self.by_row.select(cell_kept), start=start)
+        return type(self)(by_column=self.by_column.select(keep_cell), by_row=self.by_row.select(keep_cell), start=start)
 
     def _partition(self, cells: Cells, by_columns: Mask, line: Places) -> tuple[Cells, Integers]:
-        """Return the cells in a stable partition of each node, those below its line first; and (n,) how many are below."""
+        """Return the cells in a stable partition of each node, cells below its line first; and (n,) the number of cells below."""
         size = len(cells.column)
         partitioned = Cells(column=np.empty(size, np.int32), row=np.empty(size, np.int32), count=np.empty(size, np.int64))
         below = np.empty(len(line), np.int64)

@@ -1,4 +1,4 @@
-"""How many records lie in each occupied lattice cell: the private input of every point mechanism."""
+"""The number of records in each occupied lattice cell, the private input of every point mechanism."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def _nodes_on_path(tree: Tree, cell: tuple[int, int], order: int) -> Integers:
     """Find the nodes that contain a cell, root first."""
     column, row = cell
     if tree.curve is not None:
-        position = int(tree.curve.places(np.array([column]), np.array([row]), order)[0])
+        position = int(tree.curve.positions(np.array([column]), np.array([row]), order)[0])
         return np.flatnonzero((tree.curve.first <= position) & (position < tree.curve.last))
     return np.flatnonzero((tree.west <= column) & (column < tree.east) & (tree.south <= row) & (row < tree.north))
 

@@ -1,4 +1,4 @@
-"""Accounts: the terms on which a dataset's privacy loss is added up, the loss so far, and the cost of one more draw.
+"""Accounts: the terms under which a dataset's privacy loss is added up, the loss so far, and the cost of one more draw.
 
 All amounts are exact fractions. A *draw* is one run of a mechanism on the dataset, whether its output is published or only looked at.
 """
@@ -17,7 +17,7 @@ Amount = dict[str, Fraction]
 
 UNITS = ("record", "person", "trip")
 LONGEST_TEXT = 120
-_FINEST, _FINEST_SUM = 10**100, 10**4000
+_LARGEST_DENOMINATOR, _LARGEST_SUM_DENOMINATOR = 10**100, 10**4000
 _KINDS: dict[tuple[str, ...], type[PureBudget | ApproxBudget | ZcdpBudget]] = {
     ("epsilon",): PureBudget,
     ("epsilon", "delta"): ApproxBudget,
@@ -34,13 +34,13 @@ class Terms:
         neighbours: how two neighbouring inputs differ, as receipts state it: "add or remove one" or "replace one".
         cap: the most that all draws together may spend. Its type chooses the currency: a `PureBudget` or `ApproxBudget` counts
             (epsilon, delta), a `ZcdpBudget` counts rho.
-        person: for the unit "person", the column whose values identify persons. "" if no column does and the curator vouches that
-            records are grouped by person. None if an older version opened the account without noting it. "" for the other units.
-            The number of records counted per person is not part of the terms: it may differ from draw to draw, and each draw
-            protects everything that a person contributed to it.
+        person: for the unit "person", the column whose values identify persons; "" if there is no such column and the curator
+            vouches for the grouping by person; None if an older version opened the account without noting it. "" for other units.
+            The most records per person are not part of the terms: they may differ between draws, and each draw protects everything
+            that a person contributed to it.
 
     Raises:
-        SettingError: an unknown unit; neighbours or person are not a short text; or a person although the unit is another one.
+        SettingError: the unit is unknown; neighbours or person is not a short text; or a person is given for another unit.
         BudgetError: the cap is not a budget.
 
     >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
@@ -59,7 +59,7 @@ class Terms:
         require_short_text(self.neighbours, "neighbours")
         if self.person != "":
             if self.unit != "person":
-                raise SettingError("A column of persons has a meaning for the unit 'person' only.")
+                raise SettingError("A column of persons is possible for the unit 'person' only.")
             if self.person is not None:
                 require_short_text(self.person, "The name of the column of persons")
         amount_of(self.cap)
@@ -108,7 +108,7 @@ class Terms:
 
     @property
     def descriptions(self) -> dict[str, str]:
-        """Unit, definition of a person, neighbouring relation, currency and cap as texts: to show them, and to compare two terms."""
+        """Unit, definition of a person, neighbouring relation, currency and cap as texts, to be shown and compared."""
         return {
             "unit": self.unit,
             "definition of a person": self.person_text,
@@ -119,7 +119,7 @@ class Terms:
 
     @property
     def person_text(self) -> str:
-        """What identifies a person, in words; "-" if the unit is another one."""
+        """A text that says what identifies a person; "-" if the unit is not a person."""
         if self.unit != "person":
             return "-"
         if self.person is None:
@@ -127,7 +127,7 @@ class Terms:
         return f"one value of the column {self.person!r}" if self.person else "what the curator vouches for, without a column"
 
     def take_over_person(self, terms: Terms) -> Terms:
-        """These terms, with the definition of a person taken from `terms` if an older version did not note one here."""
+        """These terms; if an older version did not note the definition of a person, with that of `terms`."""
         return replace(self, person=terms.person) if self.person is None and terms.unit == self.unit else self
 
 
@@ -141,7 +141,7 @@ class Account:
         spent: exact epsilon and delta, or rho, of all draws together.
         draws: the number of draws.
         created: when it was opened, UTC, ISO 8601.
-        truth_seen: whether anyone looked at figures made from the true data, through this account or before it existed.
+        truth_seen: whether figures made from the true data were looked at, through this account or before it existed.
 
     >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
     >>> spent = {"epsilon": Fraction(1, 2), "delta": Fraction(0)}
@@ -163,7 +163,7 @@ class Account:
         return {name: limit - self.spent[name] for name, limit in self.terms.limit.items()}
 
     def after(self, budget: Budget) -> Amount:
-        """What would be spent in all after one more draw. This only computes: it records nothing.
+        """The total that would be spent after one more draw. Nothing is recorded.
 
         Args:
             budget: the whole budget of that draw.
@@ -179,9 +179,11 @@ class Account:
         cost = self.terms.cost(budget)
         spent = {name: self.spent[name] + part for name, part in cost.items()}
         if any(part > self.terms.limit[name] for name, part in spent.items()):
-            wanted, left, limit = (format_budget(amount, zero_delta=True) for amount in (cost, self.left, self.terms.limit))
-            raise RefusedError(f"The cap of '{self.name}' would be exceeded: the draw would spend {wanted}; left: {left} (of {limit}).")
-        if any(part.denominator > _FINEST_SUM for part in spent.values()):  # Python writes no number of more than 4,300 digits
+            cost_text, left_text, limit_text = (format_budget(amount, zero_delta=True) for amount in (cost, self.left, self.terms.limit))
+            raise RefusedError(
+                f"The cap of '{self.name}' would be exceeded: the draw would spend {cost_text}; left: {left_text} (of {limit_text})."
+            )
+        if any(part.denominator > _LARGEST_SUM_DENOMINATOR for part in spent.values()):  # Python writes no number of more than 4,300 digits
             raise RefusedError(f"With this budget the sum for '{self.name}' has too many digits to store: use a budget with fewer digits.")
         return spent
 
@@ -197,7 +199,7 @@ class Entry:
         budget: the whole budget given to the mechanism.
         purpose: "draw" (to look at) or "release" (to publish).
         contributions: the most records per unit that were counted.
-        published: id of the release that was published from it; None if there is none yet.
+        published: id of the release that was published from this draw; None if none was.
 
     >>> Entry(
     ...     id=1,
@@ -221,7 +223,7 @@ class Entry:
 
 
 def exact_text(amount: Amount) -> str:
-    """An amount as exact text, as the ledger and the manifest store it.
+    """An amount as the exact text that the ledger and the manifest store.
 
     >>> exact_text({"epsilon": Fraction(3, 10), "delta": Fraction(0)})
     'epsilon 3/10, delta 0'
@@ -230,10 +232,10 @@ def exact_text(amount: Amount) -> str:
 
 
 def exact_amount(text: str) -> Amount:
-    """The amount that `exact_text` wrote.
+    """The amount in a text that `exact_text` made.
 
     Raises:
-        ValueError: the text is not of that form.
+        ValueError: the text does not have that form.
 
     >>> exact_amount("rho 1/2")
     {'rho': Fraction(1, 2)}
@@ -245,14 +247,14 @@ def amount_of(budget: Budget) -> Amount:
     """A budget's numbers by name: epsilon, epsilon and delta, or rho.
 
     Raises:
-        BudgetError: not a budget, one whose fields were altered to impossible values, or one with a denominator above 10**100.
+        BudgetError: it is not a budget, its fields were altered to impossible values, or it has a denominator above 10**100.
     """
     if not isinstance(budget, Budget):
         raise BudgetError("A PureBudget, an ApproxBudget or a ZcdpBudget is needed.")
     amount: Amount = {field.name: getattr(budget, field.name, None) for field in fields(budget)}  # type: ignore[misc]
     if not all(_is_possible(name, value) for name, value in amount.items()):
         raise BudgetError("The budget was altered: its parts must be exact fractions above 0 (delta from 0 to below 1).")
-    if any(value.denominator > _FINEST for value in amount.values()):
+    if any(value.denominator > _LARGEST_DENOMINATOR for value in amount.values()):
         raise BudgetError("The budget has too many digits to be added up exactly: a denominator may have 100 digits; round it.")
     return amount
 
@@ -261,29 +263,29 @@ def budget_of(amount: Amount) -> Budget:
     """The budget with these numbers: the inverse of `amount_of`.
 
     Raises:
-        KeyError: the names are those of no budget.
+        KeyError: no budget has these names.
         BudgetError: a number is out of range.
     """
     return _KINDS[tuple(amount)](**amount)
 
 
-def require_short_text(text: object, what: str) -> str:
-    """The text without surrounding space, if it is one printable line of 1 to 120 characters.
+def require_short_text(text: object, name: str) -> str:
+    """The text without blanks around it, if it is one printable line of 1 to 120 characters.
 
     Args:
-        text: what was given.
-        what: how the error calls it.
+        text: the value to check.
+        name: the name of the value in the error.
 
     Raises:
-        SettingError: it is anything else.
+        SettingError: the value is anything else.
     """
     if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_TEXT or not text.isprintable():
-        raise SettingError(f"{what} must be one line of text, 1 to {LONGEST_TEXT} characters.")
+        raise SettingError(f"{name} must be one line of text, 1 to {LONGEST_TEXT} characters.")
     return text.strip()
 
 
 def _is_possible(name: str, value: object) -> bool:
-    """Whether the budget's constructor could have made this number."""
+    """Whether this number is possible in a budget."""
     if type(value) is not Fraction:
         return False
     return 0 <= value < 1 if name == "delta" else 0 < value <= LARGEST

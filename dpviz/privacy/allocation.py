@@ -1,4 +1,4 @@
-"""Splitting a budget over the levels of a tree, and the worst-case error of each way to split it."""
+"""Split a budget over the levels of a tree, and bound the worst-case error of each split."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Seque
     """Weights of the levels of a tree: each level gets a share of the budget in proportion to its weight.
 
     Args:
-        strategy: "uniform": equal weights; "geometric": growing by fan_out**(1/6) per level (2**(1/3) for a quadtree);
-            "leaf": everything on the leaves; "custom": as given.
+        strategy: "uniform": equal weights; "geometric": weights that grow by fan_out**(1/6) per level (2**(1/3) for a quadtree);
+            "leaf": the whole budget for the leaves; "custom": the weights in `custom`.
         height: the number of levels below the root.
         fan_out: children per node.
         custom: for "custom", height + 1 numbers, root first; 0 means that the level is not counted. Either fractions that add up
@@ -30,7 +30,7 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Seque
         height + 1 weights, from the root (level 0) to the leaves.
 
     Raises:
-        BudgetError: unknown strategy, or custom weights that are too few, too many, negative, not finite, all 0, or fractions
+        BudgetError: the strategy is unknown, or the custom weights are too few, too many, negative, not finite, all 0, or fractions
             that do not add up to 1.
 
     Source:
@@ -52,9 +52,9 @@ def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float
 
     Args:
         strategy: "uniform": equal weights; "levels": the weights that minimise the sum, over the geographic levels, of a bound on
-            the level's largest error; "custom": as given.
-        sizes: the number of pairs in each measured stage, in order. The last stage is that of the leaves; counting back from it,
-            every second stage is a geographic level.
+            the level's largest error; "custom": the weights in `custom`.
+        sizes: the number of pairs in each measured stage, in order. The last stage has the leaves; counted back from it, every
+            second stage is a geographic level.
         custom: for "custom", one number above 0 per measured stage: fractions that add up to 1, or whole numbers as relative
             weights.
 
@@ -62,14 +62,14 @@ def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float
         One weight per measured stage, in order.
 
     Raises:
-        BudgetError: unknown strategy, a weight of 0 (every stage refines the one before, so all are measured), or custom weights
-            as for `level_weights`.
+        BudgetError: the strategy is unknown, the custom weights are not valid (see `level_weights`), or one is 0 (every stage refines
+            the one before, so all are measured).
 
     Source:
         "levels" is our own. By Eq. (11) of Boninsegna, Silvestri, 2025, the error of a level is at most twice the sum, over the
         stages down to it, of the stage's largest noise. The largest of n noise values is about sigma sqrt(2 ln(2 n)). So a stage
-        that lies above or at w levels contributes w sqrt(ln(2 n)) / sqrt(rho_stage), up to a constant. The sum is least if
-        rho_stage is proportional to (w sqrt(ln(2 n)))**(2/3).
+        that affects w levels contributes w sqrt(ln(2 n)) / sqrt(rho_stage), up to a constant. The sum is least if rho_stage is
+        proportional to (w sqrt(ln(2 n)))**(2/3).
     """
     if strategy == "uniform":
         return [1.0] * len(sizes)
@@ -96,10 +96,10 @@ def _custom_weights(weights: list[float], number: int, first: str) -> list[float
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedSplit:
-    """How a real deployment split its budget over its levels, as a preset for trees of any height.
+    """The split of a real deployment's budget over its levels, as a preset for trees of any height.
 
     Attributes:
-        title: its name in a menu.
+        title: the name of the preset in a menu.
         parts: relative shares, from the coarsest level to the finest.
         source: where the split was published.
     """
@@ -172,7 +172,7 @@ def worst_case_variance(height: int, epsilon: float, strategy: str) -> float:
         A variance, in squared records.
 
     Raises:
-        BudgetError: another strategy.
+        BudgetError: the strategy is another one.
 
     Source:
         Cormode et al., ICDE 2012, Section IV-B: 16 (h+1)**2 (2**(h+1) - 1) / epsilon**2 for uniform and Lemma 3's

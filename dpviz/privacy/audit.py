@@ -2,8 +2,8 @@
 
 A mechanism is run many times on each of two neighbouring inputs. If it is (epsilon, delta)-DP, every event E of its output satisfies
 P(E on one) <= exp(epsilon) P(E on the other) + delta. So any event whose frequencies differ by more, beyond chance, refutes the claim.
-The runs are cut in three: events are learned on a quarter, the most promising one is chosen on another quarter, and its frequencies
-are measured on the remaining half. Because the event is fixed before that half is looked at, the confidence bound is valid.
+The runs are cut in three parts: events are learned on a quarter, the most promising event is chosen on another quarter, and its
+frequencies are measured on the remaining half. Because the event does not depend on that half, the confidence bound is valid.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 
 View = Mapping[Hashable, float]
-"""The content of one release: numbers by name. A missing name is information, too: the release has no such partition."""
+"""The content of one release: numbers by name. A missing name is information, too: it says that the release has no such partition."""
 
 
 MOST_NAMES, LEAST_SEEN = 300, 0.01
-_CUTS, _STUMPS, _PER_QUANTITY, _PAIRS, _STRONGLY_CORRELATED = 12, 24, 3, 200, 0.9
+_MOST_THRESHOLDS, _MOST_STUMPS, _MOST_PER_QUANTITY, _MOST_PAIRS, _STRONGLY_CORRELATED = 12, 24, 3, 200, 0.9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Event:
-    """An event: a property that each release either has or has not.
+    """An event: a property that a release either has or has not.
 
     Attributes:
-        words: the property in words.
+        words: a text that describes the property.
         happened: function from (n, f) numbers, one row per release and one column per name, NaN where a name is missing, to (n,)
             whether each release has the property.
     """
@@ -51,7 +51,7 @@ class Event:
 
 
 class Stump(NamedTuple):
-    """The event that a quantity is at least `least`; with `least` None, that the release contains it at all.
+    """The event that a quantity is at least `least`; if `least` is None, that the release contains the quantity.
 
     Attributes:
         name: column of the number.
@@ -75,24 +75,24 @@ class Stump(NamedTuple):
         return ~np.isnan(values) if self.least is None else values >= self.least
 
     def words(self, names: Sequence[Hashable]) -> str:
-        """The event in words, for the report; `names` are those of the columns."""
-        what = _named(names[self.name])
+        """A text that describes the event, for the report; `names` are the names of the columns."""
+        quantity = _name_text(names[self.name])
         if self.other is not None:
-            what = f"({what}) {'-' if self.sign < 0 else '+'} ({_named(names[self.other])})"
-        return f"there is a {what}" if self.least is None else f"{what} >= {self.least:.6g}"
+            quantity = f"({quantity}) {'-' if self.sign < 0 else '+'} ({_name_text(names[self.other])})"
+        return f"there is a {quantity}" if self.least is None else f"{quantity} >= {self.least:.6g}"
 
 
 def common_names(views: Sequence[View]) -> list[Hashable]:
-    """The names worth learning from: at most 300, the most frequent first.
+    """The names to learn events from: at most 300, the most frequent first.
 
-    Left out are names in fewer than 1 % of the releases, and names that have the same value in all of them.
+    Names in fewer than 1 % of the releases, and names with the same value in all of them, are left out.
 
     Args:
         views: releases of both inputs.
     """
-    seen = Counter(name for view in views for name in view)
-    same = {name for name, value in views[0].items() if seen[name] == len(views) and all(view[name] == value for view in views)}
-    common = (name for name, times in seen.most_common() if times >= LEAST_SEEN * len(views) and name not in same)
+    occurrences = Counter(name for view in views for name in view)
+    constant = {name for name, value in views[0].items() if occurrences[name] == len(views) and all(view[name] == value for view in views)}
+    common = (name for name, times in occurrences.most_common() if times >= LEAST_SEEN * len(views) and name not in constant)
     return list(itertools.islice(common, MOST_NAMES))
 
 
@@ -116,37 +116,37 @@ def learn_events(one: Floats, other: Floats, names: Sequence[Hashable]) -> Itera
 
     Args:
         one: (n, f) numbers of releases of one input.
-        other: (n, f) of the other input.
-        names: of the f columns.
+        other: (n, f) numbers of releases of the other input.
+        names: the names of the f columns.
     """
-    stumps = [*_stumps(one, other), *_pairs(one, other)]
+    stumps = [*_single_stumps(one, other), *_paired_stumps(one, other)]
     yield from (Event(words=stump.words(names), happened=stump.happened) for stump in stumps)
-    yield from _scores(one, other, stumps, names)
-    yield from (_repeated(one, other), _repeated(other, one))
+    yield from _score_events(one, other, stumps, names)
+    yield from (_repetition_event(one, other), _repetition_event(other, one))
 
 
-def _named(name: Hashable) -> str:
+def _name_text(name: Hashable) -> str:
     return " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
-def _stumps(one: Floats, other: Floats) -> list[Stump]:
-    both = np.concatenate([one, other])
-    return [stump for name in range(both.shape[1]) for stump in _cuts(Stump(name, None), both)]
+def _single_stumps(one: Floats, other: Floats) -> list[Stump]:
+    table = np.concatenate([one, other])
+    return [stump for name in range(table.shape[1]) for stump in _threshold_stumps(Stump(name, None), table)]
 
 
-def _cuts(stump: Stump, table: Floats) -> Iterator[Stump]:
-    """Presence of a quantity if it is sometimes missing, and thresholds at its values, or at quantiles if there are many."""
+def _threshold_stumps(stump: Stump, table: Floats) -> Iterator[Stump]:
+    """Yield the presence of a quantity if it is sometimes missing, and thresholds at its values, or at quantiles if there are many."""
     values = stump.values(table)
     present = values[~np.isnan(values)]
     if len(present) < len(values):
         yield stump
     distinct = np.unique(present)
-    if len(distinct) > _CUTS:
-        distinct = np.unique(np.quantile(present, np.linspace(0, 1, _CUTS + 2), method="higher"))
+    if len(distinct) > _MOST_THRESHOLDS:
+        distinct = np.unique(np.quantile(present, np.linspace(0, 1, _MOST_THRESHOLDS + 2), method="higher"))
     yield from (stump._replace(least=least) for least in distinct[1:].tolist())
 
 
-def _pairs(one: Floats, other: Floats) -> Iterator[Stump]:
+def _paired_stumps(one: Floats, other: Floats) -> Iterator[Stump]:
     """Thresholds of differences (sums) of two numbers that are strongly positively (negatively) correlated within each input."""
     both = np.concatenate([one - _mean(one), other - _mean(other)])
     common = np.flatnonzero((~np.isnan(both)).mean(0) > 1 / 2)
@@ -158,12 +158,12 @@ def _pairs(one: Floats, other: Floats) -> Iterator[Stump]:
     if len(first) < 2:
         return
     correlation = np.triu(np.corrcoef(moves[:, first].T), 1)
-    order = np.argsort(-np.abs(correlation), axis=None)[:_PAIRS]
+    order = np.argsort(-np.abs(correlation), axis=None)[:_MOST_PAIRS]
     table = np.concatenate([one, other])
     for left, right in zip(*np.unravel_index(order, correlation.shape), strict=True):
         if abs(correlation[left, right]) > _STRONGLY_CORRELATED:
             pair = Stump(int(common[first[left]]), None, int(common[first[right]]), -1 if correlation[left, right] > 0 else 1)
-            yield from _cuts(pair, table)
+            yield from _threshold_stumps(pair, table)
 
 
 def _mean(table: Floats) -> Floats:
@@ -171,40 +171,40 @@ def _mean(table: Floats) -> Floats:
     return np.asarray(np.nansum(table, axis=0) / np.maximum(present.sum(0), 1))
 
 
-def _scores(one: Floats, other: Floats, stumps: list[Stump], names: Sequence[Hashable]) -> Iterator[Event]:
+def _score_events(one: Floats, other: Floats, stumps: list[Stump], names: Sequence[Hashable]) -> Iterator[Event]:
     """Thresholds of a logistic regression score over the most informative stumps, a few per quantity."""
     chosen = _most_informative(one, other, stumps)
     if len(chosen) < 2:
         return
-    signs = _Features(chosen, np.concatenate([one, other]))
-    weights = _logistic(signs(one), signs(other))
+    features = _Features(chosen, np.concatenate([one, other]))
+    weights = _logistic(features(one), features(other))
 
     def score(table: Floats) -> Floats:
-        return np.round(signs(table) @ weights, 6)
+        return np.round(features(table) @ weights, 6)
 
     heaviest = ", ".join(chosen[index].words(names) for index in np.argsort(-np.abs(weights[: len(chosen)]))[:3])
-    cuts = np.unique(np.concatenate([score(one), score(other)]))
-    if len(cuts) > 200:
-        cuts = np.unique(np.quantile(cuts, np.linspace(0, 1, 200), method="higher"))
-    for least in cuts[1:].tolist():
+    thresholds = np.unique(np.concatenate([score(one), score(other)]))
+    if len(thresholds) > 200:
+        thresholds = np.unique(np.quantile(thresholds, np.linspace(0, 1, 200), method="higher"))
+    for least in thresholds[1:].tolist():
         yield Event(
-            words=f"a score of {len(chosen)} signs (first of all {heaviest}) is {least:.4g} or more",
+            words=f"a score of {len(chosen)} features (above all {heaviest}) is {least:.4g} or more",
             happened=lambda table, least=least: score(table) >= least,  # type: ignore[misc]
         )
 
 
 def _most_informative(one: Floats, other: Floats, stumps: list[Stump]) -> list[Stump]:
-    shares = np.array([[stump.happened(table).mean() for table in (one, other)] for stump in stumps]).reshape(-1, 2)
-    middle = shares.mean(1)
-    z = np.abs(shares[:, 0] - shares[:, 1]) / np.sqrt(np.maximum(middle * (1 - middle), 1e-4) * 2 / len(one))
+    frequencies = np.array([[stump.happened(table).mean() for table in (one, other)] for stump in stumps]).reshape(-1, 2)
+    middle = frequencies.mean(1)
+    z = np.abs(frequencies[:, 0] - frequencies[:, 1]) / np.sqrt(np.maximum(middle * (1 - middle), 1e-4) * 2 / len(one))
     chosen: list[Stump] = []
-    used: Counter[tuple[int, int | None]] = Counter()
+    chosen_per_quantity: Counter[tuple[int, int | None]] = Counter()
     for index in np.argsort(-z, kind="stable").tolist():
         stump = stumps[index]
-        if z[index] < 2.5 or len(chosen) == _STUMPS:
+        if z[index] < 2.5 or len(chosen) == _MOST_STUMPS:
             break
-        if used[stump.name, stump.other] < _PER_QUANTITY:
-            used[stump.name, stump.other] += 1
+        if chosen_per_quantity[stump.name, stump.other] < _MOST_PER_QUANTITY:
+            chosen_per_quantity[stump.name, stump.other] += 1
             chosen.append(stump)
     return chosen
 
@@ -229,26 +229,26 @@ class _Features:
 
 
 def _logistic(one: Floats, other: Floats) -> Floats:
-    """(k,) weights of a logistic regression, with ridge penalty, that classifies rows as of one input or of the other."""
-    signs = np.concatenate([np.ones(len(one)), -np.ones(len(other))])
+    """(k,) weights of a logistic regression, with ridge penalty, that predicts from which of the two inputs a row is."""
+    sides = np.concatenate([np.ones(len(one)), -np.ones(len(other))])
     table = np.concatenate([one, other])
     table = np.column_stack([table, np.ones(len(table))])
 
     def loss(weights: Floats) -> tuple[float, Floats]:
-        margin = signs * (table @ weights)
+        margin = sides * (table @ weights)
         return float(-scipy.special.log_expit(margin).sum() + weights @ weights / 2), weights - table.T @ (
-            signs * scipy.special.expit(-margin)
+            sides * scipy.special.expit(-margin)
         )
 
     return np.asarray(scipy.optimize.minimize(loss, np.zeros(table.shape[1]), jac=True, method="L-BFGS-B").x[:-1])
 
 
-def _repeated(one: Floats, other: Floats) -> Event:
-    """The event that a release equals one seen on the first input and never on the other: frequent only if randomness repeats."""
-    known = {row.tobytes() for row in one} - {row.tobytes() for row in other}
+def _repetition_event(one: Floats, other: Floats) -> Event:
+    """The event that a release equals one that was seen on the first input only. It is frequent only if randomness repeats."""
+    repeated_rows = {row.tobytes() for row in one} - {row.tobytes() for row in other}
     return Event(
-        words=f"the release is, number for number, one of {len(known)} that were seen on one input only",
-        happened=lambda table: np.fromiter((row.tobytes() in known for row in table), np.bool_, len(table)),
+        words=f"the release is, number for number, one of {len(repeated_rows)} that were seen on one input only",
+        happened=lambda table: np.fromiter((row.tobytes() in repeated_rows for row in table), np.bool_, len(table)),
     )
 
 
@@ -279,7 +279,7 @@ class Neighbours:
     """Two neighbouring inputs, each as a function that runs the mechanism on it.
 
     Attributes:
-        words: how the inputs differ.
+        words: a text that says how the inputs differ.
         one: runs the mechanism on the first input with the given entropy, and returns the content of the release.
         other: the same for the second input.
 
@@ -301,15 +301,15 @@ class AuditPlan:
     """The size and the confidence of an audit.
 
     Attributes:
-        runs: on each input, at least 100. Events are learned on a quarter of them, one is chosen on another quarter, and its
-            frequencies are measured on the remaining half.
+        runs: the number of runs on each input, at least 100. Events are learned on a quarter of them, one is chosen on another
+            quarter, and its frequencies are measured on the remaining half.
         confidence: probability, above 0 and below 1, with which all bounds of this audit hold together.
         tests: the number of audits whose results are read together, at least 1. By Bonferroni, each gets an equal part of the
             probability of error.
-        seed: of the noise, so that an audit can be repeated.
+        seed: the seed of the noise, so that an audit can be repeated.
 
     Raises:
-        SettingError: a number out of its range.
+        SettingError: a number is out of range.
 
     >>> AuditPlan(runs=500).confidence
     0.95
@@ -334,16 +334,16 @@ class AuditResult:
     """The result of an audit.
 
     Attributes:
-        mechanism: the name of what was audited.
+        mechanism: the name of the audited mechanism.
         epsilon: the declared epsilon; for a declared rho, the epsilon that it implies at `delta`.
         delta: the declared delta; 0.01 for a declared rho.
         lower_bound: at the given confidence, the true epsilon at `delta` is at least this; 0 if nothing was found.
         confidence: probability with which all audits that are read together hold.
-        runs: on each input of each pair of neighbours.
+        runs: the number of runs on each input of each pair of neighbours.
         tests: the number of audits that are read together.
-        neighbours: how the two inputs that were distinguished best differ.
-        event: the event that distinguished them, in words.
-        repeated: more runs gave equal releases than fresh noise can explain.
+        neighbours: the difference between the two inputs that were distinguished best, as a text.
+        event: the event that distinguished them, as a text.
+        repeated: whether more runs gave equal releases than fresh noise can explain.
 
     >>> numbers = dict(epsilon=1.0, delta=0.0, lower_bound=0.8, confidence=0.95, runs=2000, tests=1)
     >>> AuditResult(mechanism="noisy count", neighbours="one record more", event="count >= 8", **numbers).passed
@@ -367,7 +367,7 @@ class AuditResult:
         return self.lower_bound <= self.epsilon and not self.repeated
 
     def to_dict(self) -> dict[str, Any]:
-        """Every field and `passed`, as plain values."""
+        """All fields and `passed`, by name."""
         return {**vars(self), "passed": self.passed}
 
 
@@ -387,8 +387,8 @@ def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan
     as the (epsilon, 0.01) that it implies. `repeated` is a false alarm with probability at most 1e-9 per input.
 
     Args:
-        mechanism: its name, for the result.
-        neighbours: pairs of inputs, at least one. The result is that of the pair with the largest bound.
+        mechanism: the mechanism's name, for the result.
+        neighbours: pairs of inputs, at least one. The pair with the largest bound gives the result.
         budget: the declared budget.
         plan: the number of runs and the confidence; `AuditPlan()` if None.
 
@@ -396,8 +396,8 @@ def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan
         The largest lower bound, with the pair and the event that gave it.
 
     Raises:
-        BudgetError: not a budget.
-        SettingError: no neighbours.
+        BudgetError: `budget` is not a budget.
+        SettingError: there is no pair of neighbours.
 
     >>> import numpy as np
     >>> from dpviz.privacy.noise import discrete_laplace
@@ -423,19 +423,19 @@ def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan
     epsilon, delta = declared_guarantee(budget)
     level = (1 - plan.confidence) / (2 * plan.tests * len(neighbours))
     streams = Entropy.seeded(plan.seed).spawn(len(neighbours))
-    found = [_audit_pair(pair, delta, level, stream, plan.runs) for pair, stream in zip(neighbours, streams, strict=True)]
-    best = max(range(len(found)), key=lambda index: found[index][0])
+    results = [_audit_pair(pair, delta, level, stream, plan.runs) for pair, stream in zip(neighbours, streams, strict=True)]
+    best = max(range(len(results)), key=lambda index: results[index][0])
     return AuditResult(
         mechanism=mechanism,
         epsilon=epsilon,
         delta=delta,
-        lower_bound=found[best][0],
+        lower_bound=results[best][0],
         confidence=plan.confidence,
         runs=plan.runs,
         tests=plan.tests,
         neighbours=neighbours[best].words,
-        event=found[best][1],
-        repeated=any(repeated for _, _, repeated in found),
+        event=results[best][1],
+        repeated=any(repeated for _, _, repeated in results),
     )
 
 
@@ -443,7 +443,7 @@ def declared_guarantee(budget: Budget) -> tuple[float, float]:
     """The epsilon and delta that a budget declares; for a rho, the epsilon that it implies at delta 0.01.
 
     Raises:
-        BudgetError: not a budget.
+        BudgetError: `budget` is not a budget.
     """
     if isinstance(budget, PureBudget):
         return float(budget.epsilon), 0.0
@@ -458,22 +458,22 @@ def lower_bound(happened: int, against: int, runs: int, delta: float, level: flo
     """The lower bound on epsilon that two observed frequencies of one event give: ln((p - delta) / q), at least 0.
 
     Args:
-        happened: how many runs on one input had the event.
-        against: how many runs on the other input had it.
+        happened: the number of runs on one input with the event.
+        against: the number of runs on the other input with the event.
         runs: the number of runs on each input.
-        delta: of the guarantee.
+        delta: the delta of the guarantee.
         level: probability with which either confidence bound may fail.
 
     Returns:
-        The bound, where p is a lower confidence bound of the first probability and q an upper one of the second.
+        The bound, where p is a lower confidence bound of the event's probability on the first input, and q an upper one on the other.
 
     Source:
         Clopper, Pearson, Biometrika 1934.
     """
-    return float(_bounds(np.array([happened]), np.array([against]), runs, delta, level)[0])
+    return float(_lower_bounds(np.array([happened]), np.array([against]), runs, delta, level)[0])
 
 
-def _bounds(happened: NDArray[np.int64], against: NDArray[np.int64], runs: int, delta: float, level: float) -> Floats:
+def _lower_bounds(happened: NDArray[np.int64], against: NDArray[np.int64], runs: int, delta: float, level: float) -> Floats:
     """(k,) lower bounds as in `lower_bound`, for (k,) numbers of runs that had the event."""
     low = np.where(happened > 0, scipy.special.betaincinv(np.maximum(happened, 1), runs - happened + 1, level), 0.0)
     high = np.where(against < runs, scipy.special.betaincinv(against + 1, np.maximum(runs - against, 1), 1 - level), 1.0)
@@ -481,34 +481,34 @@ def _bounds(happened: NDArray[np.int64], against: NDArray[np.int64], runs: int, 
 
 
 def _audit_pair(pair: Neighbours, delta: float, level: float, entropy: Entropy, runs: int) -> tuple[float, str, bool]:
-    """The lower bound for one pair of neighbours, the event that gives it, and whether releases repeat."""
+    """Return the lower bound for one pair of neighbours, the event that gives it, and whether releases repeat."""
     streams = entropy.spawn(2 * runs)
-    sights = [[run(stream) for stream in half] for run, half in ((pair.one, streams[:runs]), (pair.other, streams[runs:]))]
-    views = [[sight.numbers for sight in side] for side in sights]
+    observations = [[run(stream) for stream in half] for run, half in ((pair.one, streams[:runs]), (pair.other, streams[runs:]))]
+    views = [[observation.numbers for observation in side] for side in observations]
     quarter, half = runs // 4, runs // 2
     names = common_names([view for side in views for view in side[:quarter]])
-    learn, choose, judge = (
+    learn, choose, measure = (
         [table_of(side[part], names) for side in views] for part in (slice(quarter), slice(quarter, half), slice(half, runs))
     )
-    event, turned = _chosen(choose, [*learn_events(learn[0], learn[1], names)], delta, level)
-    counts = [int(event.happened(table).sum()) for table in (reversed(judge) if turned else judge)]
+    event, swapped = _choose_event(choose, [*learn_events(learn[0], learn[1], names)], delta, level)
+    counts = [int(event.happened(table).sum()) for table in (reversed(measure) if swapped else measure)]
     bound = lower_bound(counts[0], counts[1], runs - half, delta, level)
-    return bound, event.words, any(map(_repeats, sights))
+    return bound, event.words, any(map(_repeats, observations))
 
 
-def _chosen(learn: list[Floats], events: list[Event], delta: float, level: float) -> tuple[Event, bool]:
-    """The event, or its complement, with the largest bound on these runs, and whether it is more frequent on the other input."""
+def _choose_event(learn: list[Floats], events: list[Event], delta: float, level: float) -> tuple[Event, bool]:
+    """Choose the event, or complement of an event, with the largest bound; also return whether it is more frequent on the other input."""
     runs = len(learn[0])
     counts = np.array([[int(event.happened(table).sum()) for table in learn] for event in events]).T
     sides = (counts[0], counts[1]), (counts[1], counts[0])
-    bounds = np.stack([_bounds(*side, runs, delta, level) for a, b in sides for side in ((a, b), (runs - a, runs - b))])
+    bounds = np.stack([_lower_bounds(*side, runs, delta, level) for a, b in sides for side in ((a, b), (runs - a, runs - b))])
     variant, index = np.unravel_index(int(bounds.argmax()), bounds.shape)
     event = events[int(index)]
     return (event.opposite if variant % 2 else event), bool(variant >= 2)
 
 
-def _repeats(sights: Sequence[Observation]) -> bool:
-    """Whether more runs equal the first one than its probability under the declared noise can explain."""
-    first, rest = sights[0], sights[1:]
-    again = sum(sight.numbers == first.numbers for sight in rest)
-    return bool(again and scipy.special.bdtrc(again - 1, len(rest), min(first.chance, 1.0)) < _NEGLIGIBLE)
+def _repeats(observations: Sequence[Observation]) -> bool:
+    """Whether more runs equal the first run than the declared noise can explain."""
+    first, later = observations[0], observations[1:]
+    equal = sum(observation.numbers == first.numbers for observation in later)
+    return bool(equal and scipy.special.bdtrc(equal - 1, len(later), min(first.chance, 1.0)) < _NEGLIGIBLE)

@@ -26,10 +26,10 @@ def exact(value: object, name: str) -> Fraction:
 
     Args:
         value: an int, a float, a Fraction, or a text such as "0.1" or "1/10".
-        name: how the error calls it.
+        name: the name of the value in the error.
 
     Raises:
-        BudgetError: not a number, NaN or infinite, or a text of more than 400 digits.
+        BudgetError: the value is not a number, is NaN or infinite, or is a text of more than 400 digits.
 
     >>> exact(0.1, "epsilon")
     Fraction(1, 10)
@@ -52,12 +52,12 @@ def exact(value: object, name: str) -> Fraction:
 
 
 def _refuse_huge(text: str, name: str) -> None:
-    """Refuse long numbers: even a short text such as 1e-999999999 would need gigabytes as a fraction."""
+    """Refuse numbers with many digits: even a short text such as 1e-999999999 would need gigabytes as a fraction."""
     if len(text) > _LONGEST_NUMBER or ("/" not in text and abs(Decimal(text).adjusted()) > _LONGEST_NUMBER):
         raise BudgetError(f"{name} is out of range: give a number of ordinary size.")
 
 
-def _positive(value: object, name: str) -> Fraction:
+def _check_positive(value: object, name: str) -> Fraction:
     number = exact(value, name)
     if number <= 0:
         raise BudgetError(f"{name} must be greater than 0.")
@@ -69,16 +69,16 @@ def _positive(value: object, name: str) -> Fraction:
 def _split(total: Fraction, weights: Sequence[float | Fraction]) -> list[Fraction]:
     """Shares of `total` in proportion to `weights`.
 
-    Each share is rounded down to a multiple of total / 2**32; the last positive one also gets the remainder.
+    Each share is rounded down to a multiple of total / 2**32; the last positive share also gets the remainder.
     """
-    parts = [exact(weight, "A share") for weight in weights]
-    if not parts or min(parts) < 0 or max(parts) == 0:
+    exact_weights = [exact(weight, "A share") for weight in weights]
+    if not exact_weights or min(exact_weights) < 0 or max(exact_weights) == 0:
         raise BudgetError("Shares must be numbers of at least 0, and one of them greater than 0.")
-    whole = sum(parts)
-    shares = [total * (GRAIN * part // whole) / GRAIN for part in parts]
-    if any(part > 0 and share == 0 for part, share in zip(parts, shares, strict=True)):
+    weight_sum = sum(exact_weights)
+    shares = [total * (GRAIN * part // weight_sum) / GRAIN for part in exact_weights]
+    if any(part > 0 and share == 0 for part, share in zip(exact_weights, shares, strict=True)):
         raise BudgetError("A share is so small that nothing of the budget is left for it; raise it or set it to 0.")
-    last = max(index for index, part in enumerate(parts) if part > 0)
+    last = max(index for index, part in enumerate(exact_weights) if part > 0)
     shares[last] += total - sum(shares)
     return shares
 
@@ -100,16 +100,16 @@ class PureBudget:
     epsilon: Fraction
 
     def __init__(self, epsilon: Number) -> None:
-        object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", _check_positive(epsilon, "epsilon"))
 
     def split(self, weights: Sequence[float | Fraction]) -> list[Fraction]:
         """Parts of epsilon in proportion to weights; they add up to epsilon exactly.
 
         Args:
-            weights: at least 0, one of them above 0.
+            weights: relative weights, at least 0, one of them above 0.
 
         Raises:
-            BudgetError: weights out of range, or so small that nothing is left for one of them.
+            BudgetError: a weight is out of range, or so small that its part would be 0.
 
         >>> [str(part) for part in PureBudget(1).split([1, 3, 0])]
         ['1/4', '3/4', '0']
@@ -146,16 +146,16 @@ class ZcdpBudget:
     rho: Fraction
 
     def __init__(self, rho: Number) -> None:
-        object.__setattr__(self, "rho", _positive(rho, "rho"))
+        object.__setattr__(self, "rho", _check_positive(rho, "rho"))
 
     def split(self, weights: Sequence[float]) -> list[Fraction]:
         """Parts of rho in proportion to weights; they add up to rho exactly.
 
         Args:
-            weights: at least 0, one of them above 0.
+            weights: relative weights, at least 0, one of them above 0.
 
         Raises:
-            BudgetError: weights out of range, or so small that nothing is left for one of them.
+            BudgetError: a weight is out of range, or so small that its part would be 0.
         """
         return _split(self.rho, weights)
 
@@ -167,14 +167,14 @@ class ZcdpBudget:
             conversion: "tight" or "simple", as in `ApproxBudget.to_zcdp`.
 
         Raises:
-            BudgetError: delta out of range, or an unknown conversion.
+            BudgetError: delta is out of range, or the conversion is unknown.
         """
-        delta, rho = _delta(delta), float(self.rho)
+        delta, rho = _check_delta(delta), float(self.rho)
         if delta == 0:
             raise BudgetError("zCDP implies no pure guarantee: delta must be greater than 0.")
         log_delta = _log(delta)
         epsilon = rho + 2 * math.sqrt(-rho * log_delta)
-        if _checked_conversion(conversion) == "tight":
+        if _check_conversion(conversion) == "tight":
             low, high = 0.0, epsilon
             while low < (middle := (low + high) / 2) < high:
                 low, high = (low, middle) if log_delta_of(rho, middle) <= log_delta - _ROUNDING_MARGIN else (middle, high)
@@ -205,8 +205,8 @@ class ApproxBudget:
     delta: Fraction
 
     def __init__(self, epsilon: Number, delta: Number) -> None:
-        object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
-        object.__setattr__(self, "delta", _delta(delta))
+        object.__setattr__(self, "epsilon", _check_positive(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", _check_delta(delta))
 
     def to_zcdp(self, conversion: str = "tight") -> ZcdpBudget:
         """The largest rho that implies (epsilon, delta), rounded down by about 1e-9 of itself.
@@ -217,14 +217,14 @@ class ApproxBudget:
                 Proposition 1.3; Lemma 3 of the InfTDA paper).
 
         Raises:
-            BudgetError: delta is 0, epsilon and delta are too small for any Gaussian noise, or an unknown conversion.
+            BudgetError: delta is 0, epsilon and delta are too small for any Gaussian noise, or the conversion is unknown.
         """
         if self.delta == 0:
             raise BudgetError("delta = 0 cannot be met by Gaussian noise; give a delta greater than 0.")
         epsilon, log_delta = float(self.epsilon), _log(self.delta)
         simple = (epsilon / (math.sqrt(epsilon - log_delta) + math.sqrt(-log_delta))) ** 2
         rho = simple
-        if _checked_conversion(conversion) == "tight":
+        if _check_conversion(conversion) == "tight":
             low, high = 0.0, max(4 * simple, 2 * epsilon)
             while low < (middle := (low + high) / 2) < high:
                 low, high = (middle, high) if log_delta_of(middle, epsilon) <= log_delta - _ROUNDING_MARGIN else (low, middle)
@@ -260,27 +260,27 @@ def log_delta_of(rho: float, epsilon: float) -> float:
     if rho <= 0:
         return -math.inf
 
-    def at(log_order: float) -> float:
+    def log_delta_at(log_order: float) -> float:
         order = math.exp(log_order)
         return order * ((order + 1) * rho - epsilon) - log_order - (order + 1) * math.log1p(1 / order)
 
     centre = math.log(max((epsilon - rho) / (2 * rho), 1e-6))
-    found = scipy.optimize.minimize_scalar(at, bounds=(centre - 6, centre + 6), method="bounded", options={"xatol": 1e-9})
-    return float(found.fun)
+    minimum = scipy.optimize.minimize_scalar(log_delta_at, bounds=(centre - 6, centre + 6), method="bounded", options={"xatol": 1e-9})
+    return float(minimum.fun)
 
 
 def _log(value: Fraction) -> float:
     return math.log(value.numerator) - math.log(value.denominator)
 
 
-def _delta(value: object) -> Fraction:
+def _check_delta(value: object) -> Fraction:
     delta = exact(value, "delta")
     if not 0 <= delta < 1:
         raise BudgetError("delta must be at least 0 and below 1.")
     return delta
 
 
-def _checked_conversion(conversion: str) -> str:
+def _check_conversion(conversion: str) -> str:
     if conversion not in ("tight", "simple"):
         raise BudgetError("conversion must be 'tight' or 'simple'.")
     return conversion
@@ -291,10 +291,10 @@ def require_pure(budget: object, mechanism: str) -> PureBudget:
 
     Args:
         budget: any object.
-        mechanism: how the error calls the mechanism.
+        mechanism: the name of the mechanism in the error.
 
     Raises:
-        BudgetError: it is anything else; the text names the type that is needed.
+        BudgetError: the budget is not pure; the text names the type that is needed.
     """
     if not isinstance(budget, PureBudget):
         raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), not {type(budget).__name__}.")
@@ -302,7 +302,7 @@ def require_pure(budget: object, mechanism: str) -> PureBudget:
 
 
 @lru_cache(maxsize=64)
-def _converted_once(budget: ApproxBudget, conversion: str) -> ZcdpBudget:
+def _convert_cached(budget: ApproxBudget, conversion: str) -> ZcdpBudget:
     return budget.to_zcdp(conversion)
 
 
@@ -311,14 +311,14 @@ def require_gaussian(budget: object, mechanism: str, conversion: str) -> ZcdpBud
 
     Args:
         budget: any object.
-        mechanism: how the error calls the mechanism.
+        mechanism: the name of the mechanism in the error.
         conversion: "tight" or "simple", as in `ApproxBudget.to_zcdp`.
 
     Raises:
-        BudgetError: it is anything else, delta is 0, or an unknown conversion.
+        BudgetError: the budget is of another type, delta is 0, or the conversion is unknown.
     """
     if isinstance(budget, ApproxBudget):
-        return _converted_once(budget, conversion)
+        return _convert_cached(budget, conversion)
     if not isinstance(budget, ZcdpBudget):
         raise BudgetError(f"{mechanism} takes an ApproxBudget(epsilon, delta) or a ZcdpBudget(rho), not {type(budget).__name__}.")
     return budget
@@ -329,10 +329,10 @@ def require_approx(budget: object, mechanism: str) -> ApproxBudget:
 
     Args:
         budget: any object.
-        mechanism: how the error calls the mechanism.
+        mechanism: the name of the mechanism in the error.
 
     Raises:
-        BudgetError: it is anything else, or delta is 0; the text says what is needed.
+        BudgetError: the budget is of another type, or delta is 0; the text says what is needed.
     """
     if not isinstance(budget, ApproxBudget):
         raise BudgetError(f"{mechanism} takes an ApproxBudget(epsilon, delta), not {type(budget).__name__}.")

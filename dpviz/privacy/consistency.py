@@ -14,14 +14,14 @@ SMALLEST_VARIANCE = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Spread:
-    """The joint distribution of the errors of consistent counts on a tree, in linear space.
+    """The joint distribution of the errors of consistent counts on a tree, in memory proportional to the number of nodes.
 
     Let e_p be the error of a parent. The error of its child c is e_c = share_c e_p + u_c - share_c U, where the u_c are independent
     with variance slack_c, and U is the sum of u over all children of the parent. So the variance of any weighted sum of leaves
     follows from one pass up the tree, without a covariance matrix.
 
     Attributes:
-        share: (n,) the part of its parent's error that each node takes over: 1 for the root, adding up to 1 over siblings.
+        share: (n,) the share of its parent's error that each node gets: 1 for the root, adding up to 1 over siblings.
         slack: (n,) variance of the best estimate of each node from measurements at and below it alone; 0 if there are none.
         root: variance of the root's estimate.
     """
@@ -34,36 +34,36 @@ class Spread:
         """The variance of every node's estimate.
 
         Args:
-            tree: the tree of n nodes that the counts stand on.
+            tree: the tree of n nodes to which the counts belong.
 
         Returns:
             (n,) variances.
         """
         variance = np.full(len(tree), self.root)
         for depth in range(tree.height):
-            here, below = tree.at_depth(depth), tree.at_depth(depth + 1)
-            share, slack = self.share[below], self.slack[below]
-            above = tree.to_children(depth, variance[here])
-            variance[below] = share**2 * (above + _siblings(tree, depth, slack)) + (1 - share) ** 2 * slack
+            parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
+            share, slack = self.share[children], self.slack[children]
+            parent_variance = tree.to_children(depth, variance[parents])
+            variance[children] = share**2 * (parent_variance + _sum_siblings(tree, depth, slack)) + (1 - share) ** 2 * slack
         return variance
 
 
-def _siblings(tree: Tree, depth: int, slack: Floats) -> Floats:
+def _sum_siblings(tree: Tree, depth: int, slack: Floats) -> Floats:
     """(nodes of depth + 1,) sum of the slack of each node's siblings.
 
-    Where a node's own slack dominates, the siblings are summed without it: subtracting it would lose their digits.
+    Where a node's own slack is most of the sum, the siblings are summed without it, because subtracting it would lose their digits.
     """
     total = tree.to_children(depth, tree.sum_children(depth, slack))
-    others = total - slack
+    siblings_sum = total - slack
     dominant = 2 * slack > total
     if dominant.any():
-        others_only = tree.to_children(depth, tree.sum_children(depth, np.where(dominant, 0.0, slack)))
-        others[dominant] = others_only[dominant]
-    return others
+        siblings_only = tree.to_children(depth, tree.sum_children(depth, np.where(dominant, 0.0, slack)))
+        siblings_sum[dominant] = siblings_only[dominant]
+    return siblings_sum
 
 
 def least_squares(tree: Tree, noisy: Floats, variance: Floats, *, least: float = -np.inf) -> tuple[Floats, Spread]:
-    """Weighted least squares: the consistent counts nearest to the noisy ones, in linear time.
+    """Find the consistent counts nearest to noisy counts by weighted least squares, in linear time.
 
     Bottom-up, each node's own count and the sum of its children are averaged, weighted by inverse variance. Top-down, children share
     the difference to their parent in proportion to their variances. If some children have no measurement at or below them, these take
@@ -72,8 +72,8 @@ def least_squares(tree: Tree, noisy: Floats, variance: Floats, *, least: float =
     Args:
         tree: any tree of n nodes; nodes may have any number of children, and leaves may be on any level.
         noisy: (n,) unbiased noisy counts; ignored (may be NaN) where `variance` is infinite.
-        variance: (n,) variances of their errors, which are independent. Infinite where nothing was measured; smaller ones than 1e-12
-            count as 1e-12.
+        variance: (n,) variances of their errors, which are independent; infinite where nothing was measured. Variances below 1e-12
+            are raised to 1e-12.
         least: lower limit for the estimate of the whole domain.
 
     Returns:
@@ -102,39 +102,39 @@ def least_squares(tree: Tree, noisy: Floats, variance: Floats, *, least: float =
     if not np.isfinite(combined).all():
         slack = np.where(np.isfinite(combined), combined, 0.0)
     for depth, (total, spread) in enumerate(sums):
-        here, below = tree.at_depth(depth), tree.at_depth(depth + 1)
+        parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
         if slack is combined:
-            np.divide(combined[below], tree.to_children(depth, spread), out=share[below])
+            np.divide(combined[children], tree.to_children(depth, spread), out=share[children])
         else:
-            share[below] = _shares_with_unknowns(tree, depth, combined[below])
-        difference = tree.to_children(depth, count[here] - total)
-        difference *= share[below]
-        count[below] += difference
+            share[children] = _shares_with_unknowns(tree, depth, combined[children])
+        difference = tree.to_children(depth, count[parents] - total)
+        difference *= share[children]
+        count[children] += difference
     return count, Spread(share=share, slack=slack, root=float(slack[0]))
 
 
 def _combine(tree: Tree, depth: int, count: Floats, combined: Floats) -> tuple[Floats, Floats]:
-    """Average the counts of one depth with their children's sums, in place; return those sums and their variances."""
-    here, below = tree.at_depth(depth), tree.at_depth(depth + 1)
-    total, spread = tree.sum_children(depth, count[below]), tree.sum_children(depth, combined[below])
+    """Average the counts of one depth with the sums of their children, in place. Return these sums and their variances."""
+    parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
+    total, spread = tree.sum_children(depth, count[children]), tree.sum_children(depth, combined[children])
     if not tree.fan_outs[depth]:
-        spread = np.where(tree.children[here] > 0, spread, np.inf)
-    own = combined[here]
-    weight = np.ones_like(own)
-    np.divide(spread, own + spread, out=weight, where=np.isfinite(spread))
-    count[here] = weight * count[here] + (1 - weight) * total
-    combined[here] = np.where(np.isfinite(own), weight * np.where(np.isfinite(own), own, 0.0), spread)
+        spread = np.where(tree.children[parents] > 0, spread, np.inf)
+    own_variance = combined[parents]
+    weight = np.ones_like(own_variance)
+    np.divide(spread, own_variance + spread, out=weight, where=np.isfinite(spread))
+    count[parents] = weight * count[parents] + (1 - weight) * total
+    combined[parents] = np.where(np.isfinite(own_variance), weight * np.where(np.isfinite(own_variance), own_variance, 0.0), spread)
     return total, spread
 
 
 def _shares_with_unknowns(tree: Tree, depth: int, combined: Floats) -> Floats:
-    """(nodes of depth + 1,) shares in the parent's difference: by variance; by area if some siblings have infinite variance."""
-    below = tree.at_depth(depth + 1)
-    known = np.where(np.isfinite(combined), combined, 0.0)
-    unknown = np.where(np.isfinite(combined), 0.0, tree.cells[below])
-    area = tree.to_children(depth, tree.sum_children(depth, unknown))
-    total = tree.to_children(depth, tree.sum_children(depth, known))
-    return np.where(area > 0, unknown / np.maximum(area, 1.0), known / np.where(total > 0, total, 1.0))
+    """(nodes of depth + 1,) each child's share in its parent's difference: by variance, or by area if a sibling has infinite variance."""
+    children = tree.at_depth(depth + 1)
+    known_variance = np.where(np.isfinite(combined), combined, 0.0)
+    unknown_cells = np.where(np.isfinite(combined), 0.0, tree.cells[children])
+    area = tree.to_children(depth, tree.sum_children(depth, unknown_cells))
+    total = tree.to_children(depth, tree.sum_children(depth, known_variance))
+    return np.where(area > 0, unknown_cells / np.maximum(area, 1.0), known_variance / np.where(total > 0, total, 1.0))
 
 
 def add_up(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, Floats]:
@@ -146,51 +146,53 @@ def add_up(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, Floats]
         variance: (n,) their variances, infinite where nothing was measured.
 
     Returns:
-        (n,) counts, in which children of measured nodes need not add up to them, and (n,) variances.
+        (n,) counts and (n,) variances. Children of measured nodes need not add up to them.
     """
     count, spread = np.where(np.isfinite(variance), noisy, 0.0), variance.copy()
     for depth in range(tree.height - 1, -1, -1):
-        here, below = tree.at_depth(depth), tree.at_depth(depth + 1)
-        unmeasured = ~np.isfinite(spread[here])
-        count[here] = np.where(unmeasured, tree.sum_children(depth, count[below]), count[here])
-        spread[here] = np.where(unmeasured, tree.sum_children(depth, spread[below]), spread[here])
+        parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
+        unmeasured = ~np.isfinite(spread[parents])
+        count[parents] = np.where(unmeasured, tree.sum_children(depth, count[children]), count[parents])
+        spread[parents] = np.where(unmeasured, tree.sum_children(depth, spread[children]), spread[parents])
     return count, spread
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shrinkage:
-    """How small noisy counts are shrunk towards 0. The defaults were chosen once, without looking at any user's data.
+    """How small noisy counts are shrunk towards 0. The defaults do not depend on anyone's data.
 
     Attributes:
         zero: counts below this many standard deviations become 0.
         full: counts of at least this many standard deviations stay as they are. In between, a count is multiplied by a factor that
             grows linearly from 0 to 1.
-        rest: the part of its variance that a count keeps when it becomes 0.
+        variance_at_zero: the share of its variance that a count keeps if it becomes 0.
     """
 
     zero: float = 1.0
     full: float = 2.5
-    rest: float = 0.3
+    variance_at_zero: float = 0.3
 
 
-def shrink_small_counts(tree: Tree, noisy: Floats, variance: Floats, how: Shrinkage | None = None) -> tuple[Floats, Floats]:
+def shrink_small_counts(tree: Tree, noisy: Floats, variance: Floats, shrinkage: Shrinkage | None = None) -> tuple[Floats, Floats]:
     """Shrink counts of leaves towards 0 where they are hardly more than noise, as input to `least_squares`.
 
     Shrunk counts also get a smaller variance, so that least squares keeps them near 0. Leaves of a single lattice cell are not
-    changed. Least squares then moves the difference to measured ancestors and siblings, so sums over large areas stay right.
+    changed. Least squares then moves the difference to siblings, so that sums over large areas still follow measured ancestors.
 
     Args:
         tree: any tree of n nodes.
         noisy: (n,) noisy counts, NaN where not measured.
         variance: (n,) variances of the noise, infinite where not measured.
-        how: the thresholds; `Zeroing()` if None.
+        shrinkage: the thresholds; `Shrinkage()` if None.
 
     Returns:
         (n,) counts and (n,) variances for `least_squares`. The counts are biased, and the variances are weights: they do not
         describe the noise.
     """
-    how = how or Shrinkage()
+    shrinkage = shrinkage or Shrinkage()
     shrinkable = (tree.children == 0) & (tree.cells > 1) & np.isfinite(variance)
-    kept = np.ones(len(tree))
-    kept[shrinkable] = np.clip((noisy[shrinkable] / np.sqrt(variance[shrinkable]) - how.zero) / (how.full - how.zero), 0.0, 1.0)
-    return np.where(kept < 1, kept * noisy, noisy), (how.rest + (1 - how.rest) * kept) * variance
+    factor = np.ones(len(tree))
+    factor[shrinkable] = np.clip(
+        (noisy[shrinkable] / np.sqrt(variance[shrinkable]) - shrinkage.zero) / (shrinkage.full - shrinkage.zero), 0.0, 1.0
+    )
+    return np.where(factor < 1, factor * noisy, noisy), (shrinkage.variance_at_zero + (1 - shrinkage.variance_at_zero) * factor) * variance

@@ -18,8 +18,8 @@ class Entropy:
     """A stream of uniform random bits. Each call takes fresh bits, so no two results share any.
 
     Make one with `Entropy.system()` for anything that is published, or with `Entropy.seeded(seed)` for simulations: anyone who knows
-    the seed can recompute the noise and subtract it. A stream has state and cannot be copied or pickled, since the copy would repeat
-    its bits; give each worker a stream of its own with `spawn`.
+    the seed can recompute the noise and subtract it. A stream cannot be copied or pickled, since the copy would repeat its bits;
+    `spawn` gives each worker a stream of its own.
 
     >>> Entropy.seeded(7).below(10, 5).tolist() == Entropy.seeded(7).below(10, 5).tolist()
     True
@@ -32,7 +32,7 @@ class Entropy:
         raise TypeError("make a stream with Entropy.system() or Entropy.seeded(seed)")
 
     @classmethod
-    def _reading(cls, words: Callable[[int], Words], seeds: np.random.SeedSequence | None) -> Entropy:
+    def _make(cls, words: Callable[[int], Words], seeds: np.random.SeedSequence | None) -> Entropy:
         stream = cls.__new__(cls)
         stream._words, stream._seeds = words, seeds  # noqa: SLF001
         return stream
@@ -44,7 +44,7 @@ class Entropy:
         >>> Entropy.system().simulation
         False
         """
-        return cls._reading(lambda n: np.frombuffer(os.urandom(8 * n), np.uint64), None)
+        return cls._make(lambda n: np.frombuffer(os.urandom(8 * n), np.uint64), None)
 
     @classmethod
     def seeded(cls, seed: int) -> Entropy:
@@ -54,7 +54,7 @@ class Entropy:
             seed: a whole number of at least 0.
 
         Raises:
-            SettingError: the seed is anything else.
+            SettingError: the seed is not such a number.
         """
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise SettingError("A seed must be a whole number of at least 0.")
@@ -62,11 +62,11 @@ class Entropy:
 
     @classmethod
     def _from_seeds(cls, seeds: np.random.SeedSequence) -> Entropy:
-        return cls._reading(np.random.SFC64(seeds).random_raw, seeds)
+        return cls._make(np.random.SFC64(seeds).random_raw, seeds)
 
     @property
     def simulation(self) -> bool:
-        """True if seeded: a release with this noise is not private."""
+        """Whether the stream is seeded, so that a release with its noise is not private."""
         return self._seeds is not None
 
     def spawn(self, n: int) -> list[Entropy]:
@@ -92,7 +92,7 @@ class Entropy:
 
         Args:
             bound: 1 to 2**63.
-            n: how many.
+            n: how many numbers.
 
         Raises:
             ValueError: `bound` is out of range.
@@ -100,17 +100,17 @@ class Entropy:
         if not 1 <= bound <= 2**63:
             raise ValueError("bound must be from 1 to 2**63")
         shift = np.uint64(min(63, 64 - (bound - 1).bit_length()))
-        top = np.uint64(bound - 1)
+        largest = np.uint64(bound - 1)
         values = self.words(n) >> shift
-        while (again := np.flatnonzero(values > top)).size:
-            values[again] = self.words(again.size) >> shift
+        while (rejected := np.flatnonzero(values > largest)).size:
+            values[rejected] = self.words(rejected.size) >> shift
         return values.astype(np.int64)
 
     def below_each(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
         """(n,) independent uniform whole numbers, the i-th from 0 to bounds[i] - 1, without modulo bias.
 
         Args:
-            bounds: (n,) from 1 to 2**62.
+            bounds: (n,) upper bounds, from 1 to 2**62.
 
         Raises:
             ValueError: a bound is out of range.
@@ -120,8 +120,8 @@ class Entropy:
         length = np.frexp((bounds - 1).astype(np.float64))[1].astype(np.int64)
         shift = np.minimum(63, 64 - length).astype(np.uint64)
         values = (self.words(len(bounds)) >> shift).astype(np.int64)
-        while (again := np.flatnonzero(values >= bounds)).size:
-            values[again] = (self.words(again.size) >> shift[again]).astype(np.int64)
+        while (rejected := np.flatnonzero(values >= bounds)).size:
+            values[rejected] = (self.words(rejected.size) >> shift[rejected]).astype(np.int64)
         return values
 
     def __copy__(self) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Thresholds below which a noisy count is dropped, since it is probably noise around a true 0. Post-processing of noisy counts."""
+"""Thresholds below which a noisy count is dropped, because the true count is probably 0. This is post-processing of noisy counts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def stddev_threshold(variance: Fraction | float, k: float) -> int:
     """The smallest whole number that is at least k standard deviations.
 
     Args:
-        variance: of the noise.
-        k: finite, at least 0.
+        variance: the variance of the noise.
+        k: the number of standard deviations, finite, at least 0.
 
     Raises:
         SettingError: k is out of range.
@@ -31,31 +31,31 @@ def stddev_threshold(variance: Fraction | float, k: float) -> int:
 def discovery_threshold(noisy: Integers, variance: Fraction | float, rate: float) -> int:
     """The smallest threshold with a false discovery rate of at most `rate`.
 
-    Each noisy count is a test of the hypothesis "the true count is 0". The p-values are exact tail probabilities of the noise, and
-    independent because the noise is. In expectation, at most the share `rate` of the counts that stay have a true count of 0.
+    Each noisy count is a test of the hypothesis "the true count is 0". The p-values are tail probabilities of the noise, and are
+    independent because the noise is. In expectation, at most the share `rate` of the kept counts have a true count of 0.
 
     Args:
         noisy: (n,) counts with discrete Gaussian noise.
-        variance: of the noise, as the parameter of its distribution.
+        variance: the parameter of the noise's distribution.
         rate: the false discovery rate, above 0 and below 1.
 
     Returns:
-        A threshold t >= 1: counts of at least t stay. It is larger than every count if none can stay.
+        A threshold t >= 1: counts of at least t are kept. It is larger than every count if none can be kept.
 
     Raises:
-        SettingError: a rate out of range.
+        SettingError: the rate is out of range.
 
     Source:
-        Benjamini, Hochberg, Journal of the Royal Statistical Society B 57, 1995, Theorem 1. The mechanism projects the counts that
-        stay onto their parent's total afterwards, which drops some more of them; so in its release the rate holds only roughly.
+        Benjamini, Hochberg, Journal of the Royal Statistical Society B 57, 1995, Theorem 1. The mechanism then projects the kept
+        counts onto their parent's total, which drops some more of them; so in its release the rate holds only roughly.
     """
     if not 0 < rate < 1:
         raise SettingError("The false discovery rate must be above 0 and below 1.")
     if not len(noisy):
         return 1
-    values, number = np.unique(noisy[noisy > 0], return_counts=True)
-    staying = np.cumsum(number[::-1])[::-1]
-    significant = gaussian_tail(values, float(variance)) * len(noisy) <= rate * staying
+    values, repetitions = np.unique(noisy[noisy > 0], return_counts=True)
+    kept_counts = np.cumsum(repetitions[::-1])[::-1]
+    significant = gaussian_tail(values, float(variance)) * len(noisy) <= rate * kept_counts
     if not significant.any():
         return int(noisy.max()) + 1 if noisy.max() > 0 else 1
     return int(values[np.argmax(significant)])
@@ -64,7 +64,7 @@ def discovery_threshold(noisy: Integers, variance: Fraction | float, rate: float
 def gaussian_tail(values: Integers, variance: float) -> Floats:
     """(k,) P(noise >= value) of discrete Gaussian noise.
 
-    For variances up to 400 the probabilities are summed. Above, the tail of the continuous Gaussian from value - 1/2 is used.
+    For variances up to 400 the probabilities are summed. Above 400, the tail of the continuous Gaussian from value - 1/2 is used.
 
     Args:
         values: (k,) whole numbers.

@@ -1,8 +1,8 @@
 """Exact samples by inversion: a uniform random number is compared with integer thresholds, with more bits until the result is certain.
 
-Every sampler here follows one pattern. A uniform number U in [0, 1) is unknown but for its first 64 random bits u, so it lies in the
-interval [u, u + 1) / 2**64. A probability, or a threshold, is known only to within a bound on its rounding error. If both intervals
-leave only one possible result, that is the result. Otherwise 64 more bits of U are taken, the threshold is computed to as many more
+Every sampler here follows one pattern. Of a uniform number U in [0, 1) only the first 64 random bits u are known, so it is in the
+interval [u, u + 1) / 2**64. A probability, or a threshold, is known only up to a bound on its rounding error. If both intervals
+leave only one possible result, that is the result. Otherwise 64 more bits of U are drawn, the threshold is computed to as many more
 bits, and the comparison is repeated. The result is the one that the real number U and the real threshold give, so its distribution is
 exact: rounding decides only how many bits are needed, never which result is returned.
 """
@@ -33,12 +33,12 @@ class Inversion:
     The sample is the number of thresholds c_v <= U, for U uniform in [0, 1). At first only 64 bits of U are drawn, as an integer u.
     For each threshold c the table holds an integer L with L <= 2**64 c < L + 2. If u >= L + 2, then U is certainly above c. If
     u < L, then U is certainly below it. Otherwise, which has probability 2**-63 per threshold, 64 more bits of U are drawn and the
-    thresholds are computed to as many more bits, until every comparison is certain. So the distribution is exact, whatever the
-    length of the table.
+    thresholds are computed to as many more bits, until every comparison is certain. So the distribution is exact for a table of any
+    length.
 
     Attributes:
         edges: function from a number of bits to the K integers L for that many bits.
-        bits: how many bits of U are drawn at first. Tests use fewer than 64, so that refinement happens often.
+        bits: the number of bits of U that are drawn at first. Tests use fewer than 64, so that more bits are often needed.
     """
 
     def __init__(self, edges: Callable[[int], list[int]], bits: int = WORD) -> None:
@@ -63,9 +63,9 @@ class Inversion:
         bits = self.bits
         while True:
             low = self.edges(bits)
-            passed = sum(word >= edge + 2 for edge in low)
-            if passed == sum(word >= edge for edge in low):
-                return passed
+            count = sum(word >= edge + 2 for edge in low)
+            if count == sum(word >= edge for edge in low):
+                return count
             bits += WORD
             word = word << WORD | int(entropy.words(1)[0])
 
@@ -91,13 +91,13 @@ def exp_minus(x: Fraction) -> Decimal:
     The exponential is correctly rounded. Only the rounding of x as a decimal adds an error: x units in the last place, relatively.
 
     Args:
-        x: at least 0.
+        x: the exponent, at least 0.
     """
     return (-Decimal(x.numerator) / Decimal(x.denominator)).exp() if x < 10**9 else Decimal(0)
 
 
 def toss_coins(share: Floats, slack: float, exactly: Callable[[int], Decimal], entropy: Entropy) -> NDArray[np.bool_]:
-    """(n,) independent coins whose probabilities are exact, although they are given as floating-point numbers with an error.
+    """(n,) independent coins with exact probabilities, of which only floating-point approximations are given.
 
     A coin is True if a uniform U is below its probability. If 64 bits of U and the bound on the error do not decide that, `exactly`
     is called and more bits of U are drawn.
@@ -120,7 +120,7 @@ def toss_coins(share: Floats, slack: float, exactly: Callable[[int], Decimal], e
 
 
 def _decide(word: int, index: int, exactly: Callable[[int], Decimal], entropy: Entropy) -> bool:
-    """Whether the uniform number whose first 64 bits are `word` is below the probability of coin `index`; draws bits as needed."""
+    """Whether the uniform number that begins with the 64 bits `word` is below the probability of coin `index`; draw bits as needed."""
     bits = WORD
     while True:
         with _digits_for(bits):
@@ -140,7 +140,7 @@ def rounded_exponential(scale: Floats, limit: Integers, entropy: Entropy) -> Int
 
     Args:
         scale: (n,) above 0.
-        limit: (n,) larger numbers are replaced by this one; whole, at least 0, up to 2**53 or a power of two up to 2**62.
+        limit: (n,) larger numbers are cut to this one; whole, at least 0, up to 2**53 or a power of two up to 2**62.
         entropy: source of random bits.
 
     Returns:
@@ -158,14 +158,14 @@ def rounded_exponential(scale: Floats, limit: Integers, entropy: Entropy) -> Int
 
 
 def _round_exactly(word: int, scale: Fraction, limit: int, entropy: Entropy) -> int:
-    """floor(1/2 - scale ln U), at most `limit`, for the uniform number U whose first 64 bits are `word`; draws bits as needed."""
+    """floor(1/2 - scale ln U), at most `limit`, for the uniform number U that begins with the 64 bits `word`; draw bits as needed."""
     bits = WORD
     while True:
         with _digits_for(bits):
-            factor, whole = Decimal(scale.numerator) / Decimal(scale.denominator), Decimal(2**bits)
+            factor, denominator = Decimal(scale.numerator) / Decimal(scale.denominator), Decimal(2**bits)
             slack = (factor + 1) * Decimal(2) ** -bits
-            low = int((Decimal("0.5") - slack - factor * ((word + 1) / whole).ln()).to_integral_value(ROUND_FLOOR))
-            high = limit if not word else int((Decimal("0.5") + slack - factor * (word / whole).ln()).to_integral_value(ROUND_FLOOR))
+            low = int((Decimal("0.5") - slack - factor * ((word + 1) / denominator).ln()).to_integral_value(ROUND_FLOOR))
+            high = limit if not word else int((Decimal("0.5") + slack - factor * (word / denominator).ln()).to_integral_value(ROUND_FLOOR))
         if min(low, limit) == min(high, limit):
             return max(min(low, limit), 0)
         bits += WORD
@@ -179,8 +179,8 @@ class PowerRate:
     That is the probability that `power` tosses of a coin, each True with probability 1 - base, are all False.
 
     Attributes:
-        base: above 0 and below 1.
-        power: at least 1.
+        base: an exact fraction, above 0 and below 1.
+        power: a whole number, at least 1.
     """
 
     base: Fraction
@@ -211,11 +211,11 @@ def geometric_digit(rate: Rate) -> Inversion:
     def edges(bits: int) -> list[int]:
         with _digits_for(bits, BASE):
             ratio = _decay(rate)
-            whole = 1 - _decay(rate * BASE)
+            total = 1 - _decay(rate * BASE)
             power, low = Decimal(1), []
             for _ in range(BASE - 1):
                 power *= ratio
-                low.append(_floor((1 - power) / whole, bits))
+                low.append(_floor((1 - power) / total, bits))
             return low
 
     return Inversion(edges)
@@ -240,8 +240,8 @@ def geometric_start(rate: Rate) -> Inversion:
 def half_gaussian(variance: Fraction) -> Inversion:
     """Sampler of P(v) proportional to exp(-v**2 / (2 variance)) on 0, 1, ...
 
-    The table ends where the probability of all larger numbers is far below 2**-bits. They are reached only when more bits of U are
-    drawn, and then the table is longer.
+    The table ends where the probability of all larger numbers is far below 2**-bits. Only with more bits of U can these be the result,
+    and then the table is longer.
     """
 
     def edges(bits: int) -> list[int]:
@@ -252,10 +252,10 @@ def half_gaussian(variance: Fraction) -> Inversion:
                 weights.append(weight)
                 weight *= power
                 power *= step
-            total, passed, low = sum(weights), Decimal(0), []
+            total, cumulative, low = sum(weights), Decimal(0), []
             for weight in weights:
-                passed += weight
-                low.append(_floor(passed / total, bits))
+                cumulative += weight
+                low.append(_floor(cumulative / total, bits))
             return low
 
     return Inversion(edges)

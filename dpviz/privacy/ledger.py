@@ -29,8 +29,8 @@ PURPOSES = ("draw", "release")
 class Ledger:
     """A small file that records the budget of every draw on every private dataset, before the draw is made.
 
-    Guarantee: for each dataset, the sum of the budgets of all draws made through this ledger never exceeds its cap, whatever number
-    of processes, threads, crashes and restarts there were.
+    Guarantee: for each dataset, the sum of the budgets of all draws made through this ledger never exceeds its cap, despite any
+    number of processes, threads, crashes and restarts.
 
     Argument: `pay` (or `spend`) adds the draw in one exclusive transaction. It reads the sum, compares exact fractions, and returns
     only when the new sum is synced to the disk; noise may be drawn only after that. A crash before the commit leaves neither an entry
@@ -39,15 +39,15 @@ class Ledger:
     nothing may be drawn.
 
     How a dataset is recognised: by its name, and by fingerprints of its content, which are digests of the bytes of its file and of
-    its counts in the public frame. After renaming, copying or converting it, or with another frame, it still has its account as long
-    as its name or one of the fingerprints is the same. Fingerprints are stored as HMACs with a key of this ledger, so that they
-    cannot be compared with those of another ledger. Anyone who can read the file can test a guess, hence its mode 0600. Fingerprints
-    of data whose true figures were looked at are stored even if there is no account. An account with one of them is marked.
+    its counts in the public domain or regions. If it is renamed, copied or converted, or counted in another domain, it still has its
+    account as long as its name or one of the fingerprints is the same. Fingerprints are stored as HMACs with a key of this ledger, so
+    that they cannot be compared with those of another ledger. Anyone who can read the file can test a guess, hence its mode 0600.
+    Fingerprints of data whose true figures were looked at are stored even if there is no account, and mark any account that has one.
 
-    Limits: data under another name, in another file and in another frame at once are new to the ledger, so use one name per dataset.
+    Limits: data under another name, in another file and in another domain at once are new to the ledger, so use one name per dataset.
     (With a bound per person, which chooses records at random, another name and another file suffice.) A ledger that is deleted or
-    restored from an old backup forgets. Draws made without it are not counted. It protects an honest curator from mistakes, not a
-    dishonest one. Keep the file on a local disk: locks on network drives are unreliable.
+    restored from an old backup forgets. Draws made without it are not counted. It protects an honest curator from mistakes, but does
+    not stop a dishonest one. Keep the file on a local disk: locks on network drives are unreliable.
 
     Attributes:
         path: the file. It is created by the first `open`, `pay` or `note_truth_seen`.
@@ -91,25 +91,25 @@ class Ledger:
         """A dataset's draws, oldest first.
 
         Args:
-            name: of the dataset.
+            name: the dataset's name.
 
         Raises:
             RefusedError: as for `account`.
         """
         with self._file.reading() as db:
             rows = db.execute("SELECT * FROM draw WHERE dataset = ? ORDER BY id", (_find_by_name(db, name)["id"],)).fetchall()
-            with _refusing_bad_rows(name):
+            with _refuse_bad_rows(name):
                 return [_read_entry(row) for row in rows]
 
     def find_by_fingerprints(self, fingerprints: Iterable[str]) -> Account | None:
-        """The account to which any of these fingerprints belongs, under whatever name; None if there is none.
+        """The account to which any of these fingerprints belongs, under any name; None if there is none.
 
         Args:
             fingerprints: as for `open`.
 
         Raises:
             RefusedError: the fingerprints belong to different accounts, or the ledger cannot be read or fails its checks.
-            SettingError: fingerprints that are not hex digests.
+            SettingError: the fingerprints are not hex digests.
         """
         if not self._file.exists():
             return None
@@ -122,32 +122,32 @@ class Ledger:
         """One draw by its number, with the account that paid for it.
 
         Raises:
-            RefusedError: no such draw, or the ledger cannot be read or fails its checks.
+            RefusedError: there is no such draw, or the ledger cannot be read or fails its checks.
         """
         with self._file.reading() as db:
             row = db.execute("SELECT * FROM draw WHERE id = ?", (entry_id,)).fetchone()
             if row is None:
                 raise RefusedError("The ledger has no such draw.")
             account = _read_account(db, db.execute("SELECT * FROM dataset WHERE id = ?", (row["dataset"],)).fetchone())
-            with _refusing_bad_rows(account.name):
+            with _refuse_bad_rows(account.name):
                 return account, _read_entry(row)
 
     def open(self, name: str, fingerprints: Iterable[str], terms: Terms) -> Account:
         """Find the account of a dataset by its fingerprints or its name, or open a new one.
 
-        New fingerprints under a known name are added to that account: they are of the same data in another form, or of a later
-        version, and what was spent stays counted. Spend from the returned account: its name may be an older one than the given name.
+        New fingerprints under a known name are added to that account: they belong to the same data in another form, or to a later
+        version, and the budget spent so far stays counted. Spend from the returned account: it may have an older name than `name`.
         As long as an account has no draws, its terms are replaced by the given ones, so that a cap chosen too small can be corrected.
 
         Args:
-            name: what the curator calls the dataset: one line, 1 to 120 characters.
+            name: the curator's name for the dataset: one line, 1 to 120 characters.
             fingerprints: lower-case hex digests of content, at least one: of the file's bytes, and of the counts on a lattice.
-            terms: the terms of a new account, or one without draws. If the account has draws, they must be its terms.
+            terms: the terms of the account; if the account has draws already, they must equal its terms.
 
         Raises:
             RefusedError: the account has other terms; the fingerprints or the name belong to different accounts; or the ledger
                 cannot be written or fails its checks.
-            SettingError: a name that is not a short text, or fingerprints that are not hex digests.
+            SettingError: the name is not a short text, or the fingerprints are not hex digests.
         """
         name, fingerprints = require_short_text(name, "The dataset's name"), _check_fingerprints(fingerprints)
         self._file.create()
@@ -209,8 +209,8 @@ class Ledger:
             RefusedError: the cap would be exceeded (the text states the remaining budget), the budget cannot be converted to the
                 currency, the account's terms have changed, there is no such dataset, or the ledger cannot be written or fails its
                 checks.
-            BudgetError: not a budget, an altered one, or one with too many digits to be added up exactly.
-            SettingError: an unknown purpose, contributions below 1, or a mechanism that is not a short text.
+            BudgetError: the budget is not one, was altered, or has too many digits to be added up exactly.
+            SettingError: the purpose is unknown, contributions are below 1, or the mechanism is not a short text.
         """
         _check_draw(mechanism, purpose, contributions)
         with self._file.writing() as db:
@@ -227,8 +227,8 @@ class Ledger:
             release_id: the id in the release's manifest.
 
         Raises:
-            RefusedError: no such draw, or the ledger cannot be written or fails its checks.
-            SettingError: an id that is not a short text.
+            RefusedError: there is no such draw, or the ledger cannot be written or fails its checks.
+            SettingError: the id is not a short text.
         """
         require_short_text(release_id, "The release's id")
         with self._file.writing() as db:
@@ -236,26 +236,26 @@ class Ledger:
                 raise RefusedError("The ledger has no such draw.")
 
     def note_account_truth_seen(self, name: str) -> None:
-        """Record that someone looks at figures made from an account's true data. Call it before they are shown; it is never undone.
+        """Record that figures made from an account's true data are looked at. Call it before they are shown; it is never undone.
 
         Args:
-            name: of the account.
+            name: the account's name.
 
         Raises:
-            RefusedError: no such dataset, or the ledger cannot be written or fails its checks: show nothing then.
+            RefusedError: there is no such dataset, or the ledger cannot be written or fails its checks: show nothing then.
         """
         with self._file.writing() as db:
             db.execute("UPDATE dataset SET truth_seen = 1 WHERE id = ?", (_find_by_name(db, name)["id"],))
 
     def note_truth_seen(self, fingerprints: Iterable[str]) -> None:
-        """Record that someone looks at figures made from true data that may have no account. Call it first; it is never undone.
+        """Record that figures made from true data, with or without an account, are looked at. Call it first; it is never undone.
 
         Args:
-            fingerprints: of the data, as for `open`. Every account that has one of them, now or later, counts as looked at.
+            fingerprints: fingerprints of the data, as for `open`. Every account that has one of them, now or later, is marked.
 
         Raises:
             RefusedError: the ledger cannot be written or fails its checks: show nothing then.
-            SettingError: fingerprints that are not hex digests.
+            SettingError: the fingerprints are not hex digests.
         """
         fingerprints = _check_fingerprints(fingerprints)
         self._file.create()
@@ -263,14 +263,14 @@ class Ledger:
             db.executemany("INSERT OR IGNORE INTO seen VALUES (?)", [(digest,) for digest in _hash_with_key(db, fingerprints)])
 
     def seen(self, fingerprints: Iterable[str]) -> bool:
-        """Whether someone looked at figures made from true data with any of these fingerprints, with or without an account.
+        """Whether figures made from true data with any of these fingerprints were looked at, with or without an account.
 
         Args:
             fingerprints: as for `open`.
 
         Raises:
             RefusedError: the ledger cannot be read or fails its checks.
-            SettingError: fingerprints that are not hex digests.
+            SettingError: the fingerprints are not hex digests.
         """
         if not self._file.exists():
             return False
@@ -287,8 +287,8 @@ class Ledger:
 
 def default_path() -> Path:
     """The default path of the ledger: the environment variable DPVIZ_LEDGER if set, else a file in the user's data directory."""
-    named = os.environ.get("DPVIZ_LEDGER")
-    return Path(named) if named else user_data_path("dpviz", appauthor=False) / "ledger.sqlite"
+    path = os.environ.get("DPVIZ_LEDGER")
+    return Path(path) if path else user_data_path("dpviz", appauthor=False) / "ledger.sqlite"
 
 
 def _now() -> str:
@@ -310,7 +310,7 @@ def _check_draw(mechanism: str, purpose: str, contributions: int) -> None:
 
 
 def _join_account(db: sqlite3.Connection, name: str, fingerprints: list[str], terms: Terms) -> Account:
-    """The account to which the fingerprints or the name belong, or a new one, with these terms and fingerprints."""
+    """Find or open the account of the fingerprints or the name; set or check its terms, and add the fingerprints to it."""
     digests = _hash_with_key(db, fingerprints)
     row = _find_by_fingerprints(db, digests, name) or _insert_account(db, name, terms)
     _set_or_check_terms(db, row, terms)
@@ -318,10 +318,10 @@ def _join_account(db: sqlite3.Connection, name: str, fingerprints: list[str], te
     return _read_account(db, _find_by_name(db, row["name"]))
 
 
-def _record_draw(db: sqlite3.Connection, account: Account, budget: Budget, what: tuple[str, str, int]) -> Entry:
-    """Add a draw to an account if the cap allows it. `what` is its mechanism, purpose and contributions."""
+def _record_draw(db: sqlite3.Connection, account: Account, budget: Budget, details: tuple[str, str, int]) -> Entry:
+    """Add a draw to an account if the cap allows it. `details` holds the draw's mechanism, purpose and contributions."""
     spent = exact_text(account.after(budget))
-    row = (_find_by_name(db, account.name)["id"], _now(), *what, exact_text(amount_of(budget)))
+    row = (_find_by_name(db, account.name)["id"], _now(), *details, exact_text(amount_of(budget)))
     db.execute("UPDATE dataset SET spent = ? WHERE id = ?", (spent, row[0]))
     entry_id = db.execute(
         "INSERT INTO draw (dataset, time, mechanism, purpose, contributions, budget) VALUES (?, ?, ?, ?, ?, ?)", row
@@ -331,7 +331,9 @@ def _record_draw(db: sqlite3.Connection, account: Account, budget: Budget, what:
 
 def _check_fingerprints(fingerprints: Iterable[str]) -> list[str]:
     fingerprints = list(fingerprints)
-    if not fingerprints or not all(isinstance(each, str) and re.fullmatch("[0-9a-f]{32,128}", each) for each in fingerprints):
+    if not fingerprints or not all(
+        isinstance(fingerprint, str) and re.fullmatch("[0-9a-f]{32,128}", fingerprint) for fingerprint in fingerprints
+    ):
         raise SettingError("Fingerprints must be hex digests of the data's content (32 to 128 lowercase hex digits), at least one.")
     return fingerprints
 
@@ -347,25 +349,25 @@ def _find_by_fingerprints(db: sqlite3.Connection, digests: list[str], name: str 
     """The one dataset to which the fingerprints or the name belong; None if there is none."""
     by_fingerprint = "SELECT dataset FROM mark WHERE digest IN (SELECT value FROM json_each(?))"
     query = f"SELECT * FROM dataset WHERE name = ? OR id IN ({by_fingerprint}) ORDER BY id"  # noqa: S608  (our own text)
-    found = db.execute(query, (name, json.dumps(digests))).fetchall()
-    if len(found) > 1:
-        names = " and ".join(f"'{row['name']}'" for row in found)
+    rows = db.execute(query, (name, json.dumps(digests))).fetchall()
+    if len(rows) > 1:
+        names = " and ".join(f"'{row['name']}'" for row in rows)
         raise RefusedError(
             f"These data and this name belong to different accounts in the ledger, {names}: it cannot tell which one to charge."
-            " If the name is another dataset's, give the one that these data had before; else draw from the files as they were then."
+            " If the name belongs to another dataset, give the name that these data had before; else use the files as they were then."
         )
-    return found[0] if found else None
+    return rows[0] if rows else None
 
 
 def _insert_account(db: sqlite3.Connection, name: str, terms: Terms) -> sqlite3.Row:
-    row = (name, _now(), *_row_of(terms), 0)
+    row = (name, _now(), *_account_columns(terms), 0)
     columns = "name, created, unit, neighbours, cap, spent, person, truth_seen"
     db.execute(f"INSERT INTO dataset ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)  # noqa: S608  (our own text)
     return _find_by_name(db, name)
 
 
-def _row_of(terms: Terms) -> tuple[str, str, str, str, str | None]:
-    """Unit, neighbours, cap, a spent amount of 0, and the column of persons, as the ledger stores them for a new account."""
+def _account_columns(terms: Terms) -> tuple[str, str, str, str, str | None]:
+    """The stored texts of a new account: unit, neighbours, cap, a spent amount of 0, and the column of persons."""
     cap, nothing = exact_text(amount_of(terms.cap)), exact_text(dict.fromkeys(terms.limit, Fraction(0)))
     return terms.unit, terms.neighbours, cap, nothing, terms.person
 
@@ -373,12 +375,15 @@ def _row_of(terms: Terms) -> tuple[str, str, str, str, str | None]:
 def _set_or_check_terms(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) -> None:
     """Set the terms of an account without draws; require that an account with draws has these terms.
 
-    An older version did not store which column identifies persons. Such an account takes over the first one that is given. What was
-    spent stays counted, and from then on another column is refused.
+    An older version did not store which column identifies persons. Such an account gets the first column that is given, and refuses
+    another column from then on.
     """
     account = _read_account(db, row)
     if not account.draws:
-        db.execute("UPDATE dataset SET unit = ?, neighbours = ?, cap = ?, spent = ?, person = ? WHERE id = ?", (*_row_of(terms), row["id"]))
+        db.execute(
+            "UPDATE dataset SET unit = ?, neighbours = ?, cap = ?, spent = ?, person = ? WHERE id = ?",
+            (*_account_columns(terms), row["id"]),
+        )
         return
     _refuse_other_terms(account, terms)
     if account.terms.person is None:
@@ -386,45 +391,45 @@ def _set_or_check_terms(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) 
 
 
 def _refuse_other_terms(account: Account, terms: Terms) -> None:
-    current, wanted = account.terms.take_over_person(terms).descriptions, terms.descriptions
-    other = [f"its {name} is {current[name]}, not {wanted[name]}" for name in current if current[name] != wanted[name]]
-    if other:
+    current, given = account.terms.take_over_person(terms).descriptions, terms.descriptions
+    differences = [f"its {name} is {current[name]}, not {given[name]}" for name in current if current[name] != given[name]]
+    if differences:
         raise RefusedError(
-            f"'{account.name}' was opened with other terms, which its first draw has fixed: {'; '.join(other)}. Use those terms."
+            f"'{account.name}' was opened with other terms, which its first draw has fixed: {'; '.join(differences)}. Use those terms."
         )
 
 
 def _read_account(db: sqlite3.Connection, row: sqlite3.Row) -> Account:
-    """The account in a row. Its stored sum must equal the sum of its draws."""
-    kinds = db.execute("SELECT budget, count(*) FROM draw WHERE dataset = ? GROUP BY budget", (row["id"],)).fetchall()
-    with _refusing_bad_rows(row["name"]):
+    """The account in a row, after a check that its stored sum equals the sum of its draws."""
+    counts_of_budgets = db.execute("SELECT budget, count(*) FROM draw WHERE dataset = ? GROUP BY budget", (row["id"],)).fetchall()
+    with _refuse_bad_rows(row["name"]):
         account = Account(
             name=row["name"],
-            terms=Terms(unit=row["unit"], neighbours=row["neighbours"], cap=_budget(row["cap"]), person=row["person"]),
+            terms=Terms(unit=row["unit"], neighbours=row["neighbours"], cap=_parse_budget(row["cap"]), person=row["person"]),
             spent=exact_amount(row["spent"]),
-            draws=sum(times for _, times in kinds),
+            draws=sum(times for _, times in counts_of_budgets),
             created=row["created"],
             truth_seen=_was_truth_seen(db, row),
         )
-        costs = [(account.terms.cost(_budget(text)), times) for text, times in kinds]
+        costs = [(account.terms.cost(_parse_budget(text)), times) for text, times in counts_of_budgets]
     sums = {name: sum((cost[name] * times for cost, times in costs), Fraction(0)) for name in account.terms.limit}
     if sums != account.spent:
-        raise RefusedError(f"The ledger's sum for '{account.name}' is not that of its draws: no further draw is allowed.")
+        raise RefusedError(f"The ledger's sum for '{account.name}' is not the sum of its draws: no further draw is allowed.")
     return account
 
 
 def _was_truth_seen(db: sqlite3.Connection, row: sqlite3.Row) -> bool:
-    """Whether someone looked at true figures through this account, or of data with one of its fingerprints."""
+    """Whether true figures were looked at through this account, or figures of data with one of its fingerprints."""
     by_fingerprint = "SELECT 1 FROM mark JOIN seen USING (digest) WHERE mark.dataset = ? LIMIT 1"
     return bool(row["truth_seen"]) or db.execute(by_fingerprint, (row["id"],)).fetchone() is not None
 
 
-def _budget(text: str) -> Budget:
+def _parse_budget(text: str) -> Budget:
     return budget_of(exact_amount(text))
 
 
 @contextmanager
-def _refusing_bad_rows(name: str) -> Iterator[None]:
+def _refuse_bad_rows(name: str) -> Iterator[None]:
     """Turn errors from rows that no version of the ledger writes into a refusal."""
     try:
         yield
@@ -437,7 +442,7 @@ def _read_entry(row: sqlite3.Row) -> Entry:
         id=row["id"],
         time=row["time"],
         mechanism=row["mechanism"],
-        budget=_budget(row["budget"]),
+        budget=_parse_budget(row["budget"]),
         purpose=row["purpose"],
         contributions=row["contributions"],
         published=row["published"],

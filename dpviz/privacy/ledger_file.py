@@ -1,4 +1,4 @@
-"""The ledger's file: an SQLite database whose whole content is verified before each operation, and changed in one synced transaction."""
+"""The ledger's file: an SQLite database. Each operation first verifies its whole content, and changes it in one synced transaction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TABLES = {
     "dataset": f"{_TABLES_1['dataset'][:-1]}, person TEXT)",
     "seen": "CREATE TABLE seen (digest TEXT NOT NULL UNIQUE)",
 }
-"""The tables of this version. `mark` has the fingerprints of datasets, `seen` those of data whose true figures were looked at.
+"""The tables of this version. `mark` holds the fingerprints of datasets; `seen`, those of data whose true figures were looked at.
 `dataset.person` is NULL if an older version opened the account without storing it."""
 _TABLES_OF = {1: _TABLES_1, VERSION: TABLES}
 _UPGRADE_FROM_1 = (
@@ -52,9 +52,9 @@ _REASONS = {
         (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM), "cannot be written: the disk is full or does not answer"
     ),
 }
-_DAMAGED = "is empty, cut short, altered or not a ledger of dpviz: restore it as it was; no new one is made in its place"
+_DAMAGED = "is empty, cut short, altered or not a ledger of dpviz: restore it from a backup; no new ledger is made instead"
 
-# One operation of this process at a time, and none while it forks, so that a child never inherits one that is half done.
+# The process runs one operation at a time, and none while it forks, so that a child process never inherits an unfinished one.
 _LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
@@ -65,20 +65,20 @@ class LedgerFile:
 
     * Each operation has its own connection and one transaction: threads and forked processes share nothing.
     * The seal is an HMAC over every row. Before anything is read or written, SQLite's integrity check, the definitions of the tables
-      and the seal are verified. So a file that was cut, emptied, replaced or altered is refused, and so is a damaged index that would
-      hide a row.
+      and the seal are verified. So a file that was cut short, emptied, replaced or altered is refused, and so is a damaged index that
+      would hide a row.
     * It uses a rollback journal with ``synchronous = EXTRA``: COMMIT returns when the data are on the disk, the journal is deleted and
       its folder is synced. After a crash the file has the state before the transaction (the next process to open it rolls back) or
       the state after it, and no other.
     * A file of an older version is upgraded in the first transaction that changes it; if that is rolled back, it stays as it was. Until
       then it is read through an upgraded copy in memory. A file of a newer version is refused.
-    * A new file is completed under a temporary name and then linked to its own. So an empty or half-written file is always a damaged
-      ledger, never a new one.
+    * A new file is completed under a temporary name and then linked to its final name. So an empty or half-written file is always a
+      damaged ledger, never a new one.
 
     No other code of the process may open this file: closing it would release SQLite's locks (POSIX).
 
     Attributes:
-        path: of the file, which need not exist before `create`.
+        path: the path of the file, which need not exist before `create`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -86,13 +86,13 @@ class LedgerFile:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection on which to read one verified state of the ledger.
+        """Yield a connection that reads one verified state of the ledger.
 
         Raises:
             RefusedError: the file is missing, damaged, busy or unreadable.
         """
-        with self._checked("BEGIN") as db:
-            if _version(db) == VERSION:
+        with self._open_checked("BEGIN") as db:
+            if _read_version(db) == VERSION:
                 yield db
             else:
                 with closing(_copy_in_memory(db)) as copy:
@@ -100,42 +100,42 @@ class LedgerFile:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A connection in an exclusive transaction on a verified state of the ledger.
+        """Yield a connection in an exclusive transaction on a verified state of the ledger.
 
         Leaving the block renews the seal, commits and syncs. If the block raises, nothing is changed.
 
         Raises:
             RefusedError: the file is missing, damaged, busy or not writable. Then either nothing or the whole change is stored.
         """
-        with self._checked("BEGIN IMMEDIATE") as db:
-            _bring_up_to_date(db)
+        with self._open_checked("BEGIN IMMEDIATE") as db:
+            _upgrade(db)
             yield db
             key, seal = db.execute("SELECT key, seal FROM ledger").fetchone()
-            if seal != (now := _seal(db, key)):
-                db.execute("UPDATE ledger SET seal = ?", (now,))
+            if seal != (new_seal := _seal(db, key)):
+                db.execute("UPDATE ledger SET seal = ?", (new_seal,))
             db.execute("COMMIT")
 
     def exists(self) -> bool:
         """Whether there is a file (or anything else) at the path.
 
         Raises:
-            RefusedError: the system does not say, or there is a journal without its ledger.
+            RefusedError: the system cannot tell, or there is a journal without its ledger.
         """
-        with self._translating_errors():
-            actual = os.path.lexists(self.path)
-            if not actual and os.path.lexists(f"{self.path}-journal"):
+        with self._translate_errors():
+            exists = os.path.lexists(self.path)
+            if not exists and os.path.lexists(f"{self.path}-journal"):
                 raise RefusedError(f"The ledger {self.path} is gone, but its journal is still there: restore the ledger.")
-        return actual
+        return exists
 
     def create(self) -> None:
-        """Create an empty ledger with mode 0600, and its folder with mode 0700 if that is missing. Does nothing if the file exists.
+        """Create an empty ledger with mode 0600, and its folder with mode 0700 if it is missing. Do nothing if the file exists.
 
         Raises:
             RefusedError: the folder cannot be created or written.
         """
         if self.exists():
             return
-        with self._translating_errors():
+        with self._translate_errors():
             _make_folder(self.path.parent)
             handle, name = tempfile.mkstemp(prefix=".new-", suffix=".sqlite", dir=self.path.parent)
             os.close(handle)
@@ -150,12 +150,12 @@ class LedgerFile:
                 _sync(self.path.parent)
 
     @contextmanager
-    def _checked(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with _LOCK, self._translating_errors(), closing(self._connect(self.path)) as db:
+    def _open_checked(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with _LOCK, self._translate_errors(), closing(self._connect(self.path)) as db:
             db.execute(begin)
-            if _version(db) > VERSION and _pragma(db, "application_id") == APPLICATION:
-                raise RefusedError(f"The ledger {self.path} says that a newer version of dpviz wrote it: update dpviz.")
-            if not _is_whole(db, self.path.stat().st_size):
+            if _read_version(db) > VERSION and _pragma(db, "application_id") == APPLICATION:
+                raise RefusedError(f"The ledger {self.path} was written by a newer version of dpviz: update dpviz.")
+            if not _is_intact(db, self.path.stat().st_size):
                 raise RefusedError(f"The ledger {self.path} {_DAMAGED}.")
             yield db
 
@@ -167,7 +167,7 @@ class LedgerFile:
         return db
 
     @contextmanager
-    def _translating_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Turn errors of SQLite and of the system into a `RefusedError` that says what to do."""
         try:
             yield
@@ -194,13 +194,13 @@ def _pragma(db: sqlite3.Connection, name: str) -> int | str:
     return value
 
 
-def _version(db: sqlite3.Connection) -> int:
+def _read_version(db: sqlite3.Connection) -> int:
     return int(_pragma(db, "user_version"))
 
 
-def _bring_up_to_date(db: sqlite3.Connection) -> None:
-    """Add the columns and tables that the version which wrote the file did not have. Its content stays."""
-    if _version(db) != VERSION:
+def _upgrade(db: sqlite3.Connection) -> None:
+    """Add the columns and tables that the version that wrote the file did not have. Its content stays."""
+    if _read_version(db) != VERSION:
         for step in _UPGRADE_FROM_1:
             db.execute(step)
 
@@ -210,13 +210,13 @@ def _copy_in_memory(db: sqlite3.Connection) -> sqlite3.Connection:
     copy = sqlite3.connect(":memory:", isolation_level=None)
     copy.row_factory = sqlite3.Row
     db.backup(copy)
-    _bring_up_to_date(copy)
+    _upgrade(copy)
     return copy
 
 
-def _is_whole(db: sqlite3.Connection, size: int) -> bool:
+def _is_intact(db: sqlite3.Connection, size: int) -> bool:
     """Whether the file has all its pages, exactly our tables, passes SQLite's integrity check, and has the right seal."""
-    tables = _TABLES_OF.get(_version(db))
+    tables = _TABLES_OF.get(_read_version(db))
     actual = (_pragma(db, "application_id"), _pragma(db, "journal_mode"), int(_pragma(db, "page_count")) * int(_pragma(db, "page_size")))
     if tables is None or actual != (APPLICATION, "delete", size):
         return False
@@ -230,7 +230,7 @@ def _is_whole(db: sqlite3.Connection, size: int) -> bool:
 def _seal(db: sqlite3.Connection, key: str) -> str:
     """HMAC-SHA256 over every row of every table except the one that holds the seal."""
     mac = hmac.new(str(key).encode(), digestmod=hashlib.sha256)
-    for table in sorted(_TABLES_OF[_version(db)].keys() - {"ledger"}):
+    for table in sorted(_TABLES_OF[_read_version(db)].keys() - {"ledger"}):
         for row in db.execute(f"SELECT * FROM {table} ORDER BY rowid"):  # noqa: S608
             mac.update(json.dumps([table, *row], default=repr).encode())
     return mac.hexdigest()

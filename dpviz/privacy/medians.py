@@ -33,8 +33,8 @@ def exponential_medians(
 ) -> Integers:
     """Split lines by the exponential mechanism: P(s) proportional to exp(-a |rank(s) - n/2|), a = epsilon / contributions.
 
-    rank(s) is the number of a node's n records below the line s. Every line of the node can be chosen, whether or not records lie
-    next to it; an empty node gets a uniformly random line.
+    rank(s) is the number of a node's n records below the line s. Every line of the node can be chosen, also where there are no records;
+    an empty node gets a uniformly random line.
 
     Args:
         nodes: the records; no two nodes share one.
@@ -53,7 +53,7 @@ def exponential_medians(
         the distance could change by 1, and the cost would be up to twice that.) The distribution is exact: see `_sample_intervals`.
 
     Raises:
-        SettingError: an unknown exponent.
+        SettingError: the exponent is unknown.
 
     Source:
         McSherry, Talwar, FOCS 2007; Cormode et al., ICDE 2012, Definition 5, whose exponent is epsilon / 2.
@@ -65,7 +65,7 @@ def exponential_medians(
     if exponent not in EXPONENTS:
         raise SettingError(f"The exponent must be one of {', '.join(EXPONENTS)}.")
     rate = epsilon / contributions / (1 if exponent == "sharp" else 2)
-    return _in_batches(nodes, lambda part: _sample_lines(_intervals(part), rate / 2, entropy))
+    return _compute_in_batches(nodes, lambda part: _sample_lines(_intervals(part), rate / 2, entropy))
 
 
 def exact_medians(nodes: NodeValues) -> Integers:
@@ -77,7 +77,7 @@ def exact_medians(nodes: NodeValues) -> Integers:
     Returns:
         (n,) lines.
     """
-    return _in_batches(nodes, lambda part: _middle_of_best(_intervals(part)))
+    return _compute_in_batches(nodes, lambda part: _middle_of_nearest(_intervals(part)))
 
 
 def noisy_mean_medians(
@@ -96,7 +96,7 @@ def noisy_mean_medians(
         (n,) lines; the middle of the node where the noisy number of records is below 1.
 
     Raises:
-        SettingError: an unknown `outside`.
+        SettingError: `outside` is unknown.
 
     Privacy:
         Values are counted from the node's low end, so one record changes their sum by at most high - low - 1. Cutting the sum at
@@ -132,8 +132,8 @@ def cell_medians(nodes: tuple[Integers, Integers], start: Integers, line: Intege
         total: (n,) noisy number of all records of each node.
 
     Returns:
-        (n,) the grid line that splits the noisy count most evenly, the first one if several do; the middle of a node without a grid
-        line inside.
+        (n,) the grid line that splits the noisy count most evenly, the first one if several do; the middle of the node if it has no
+        grid line inside.
 
     Source:
         Xiao, Xiong, Yuan, SDM at VLDB 2010; Cormode et al., ICDE 2012, Section VI-A.
@@ -144,12 +144,12 @@ def cell_medians(nodes: tuple[Integers, Integers], start: Integers, line: Intege
     """
     low, high = nodes
     chosen, sizes = (low + high) // 2, np.diff(start)
-    full = np.flatnonzero(sizes)
-    if full.size:
-        uneven = np.abs(below - np.repeat(total / 2, sizes))
-        least = np.minimum.reduceat(uneven, start[full])
-        index = np.where(uneven == np.repeat(least, sizes[full]), np.arange(len(line)), len(line))
-        chosen[full] = line[np.minimum.reduceat(index, start[full])]
+    nonempty = np.flatnonzero(sizes)
+    if nonempty.size:
+        difference = np.abs(below - np.repeat(total / 2, sizes))
+        least = np.minimum.reduceat(difference, start[nonempty])
+        index = np.where(difference == np.repeat(least, sizes[nonempty]), np.arange(len(line)), len(line))
+        chosen[nonempty] = line[np.minimum.reduceat(index, start[nonempty])]
     return chosen
 
 
@@ -157,8 +157,8 @@ def cell_medians(nodes: tuple[Integers, Integers], start: Integers, line: Intege
 class _Intervals:
     """The split lines of all nodes, grouped into intervals of equal rank.
 
-    Each of the g distinct values (of some node) has an interval: the lines above the next smaller value, up to the value itself. Each
-    of the n nodes has one more interval, of the lines above its largest value. These n last intervals are stored after the g others.
+    Each of the g distinct values of all nodes has an interval: the lines above the node's next smaller value, up to the value itself.
+    Each of the n nodes has one more interval, of the lines above its largest value. These n intervals are stored after the g others.
 
     Attributes:
         first: (g + n,) first line of each interval.
@@ -174,18 +174,18 @@ class _Intervals:
 
     def least(self, values: NDArray[Any]) -> NDArray[Any]:
         """(n,) smallest value of each node."""
-        return self._reduced(np.minimum, values)
+        return self._reduce(np.minimum, values)
 
     def sums(self, values: NDArray[Any]) -> NDArray[Any]:
         """(n,) sum of each node's values."""
-        return self._reduced(np.add, values)
+        return self._reduce(np.add, values)
 
-    def _reduced(self, how: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-        g, full = self.start[-1], np.flatnonzero(np.diff(self.start))
-        found = values[g:].copy()
-        if full.size:
-            found[full] = how(found[full], how.reduceat(values[:g], self.start[full]))
-        return found
+    def _reduce(self, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+        g, nonempty = self.start[-1], np.flatnonzero(np.diff(self.start))
+        reduced = values[g:].copy()
+        if nonempty.size:
+            reduced[nonempty] = ufunc(reduced[nonempty], ufunc.reduceat(values[:g], self.start[nonempty]))
+        return reduced
 
     def at_intervals(self, values: NDArray[Any]) -> NDArray[Any]:
         """(g + n,) each node's value at its intervals."""
@@ -193,25 +193,25 @@ class _Intervals:
 
 
 def _intervals(nodes: NodeValues) -> _Intervals:
-    head, low, high = nodes.first_entries(), nodes.low, nodes.high
-    start = np.searchsorted(head, nodes.start)
-    sizes, full = np.diff(start), np.flatnonzero(np.diff(start))
-    g, value = len(head), nodes.value[head]
+    first_entries, low, high = nodes.first_entries(), nodes.low, nodes.high
+    start = np.searchsorted(first_entries, nodes.start)
+    sizes, nonempty = np.diff(start), np.flatnonzero(np.diff(start))
+    g, value = len(first_entries), nodes.value[first_entries]
     edges = np.empty(g + 1, np.int64)
     edges[1:] = value
-    edges[start[full]] = low[full]
+    edges[start[nonempty]] = low[nonempty]
     first, length = np.empty((2, g + len(nodes)), np.int64)
     first[:g] = edges[:-1]
-    closing = low.astype(np.int64)
-    closing[full] = value[start[full + 1] - 1]
-    first[g:] = closing
-    length[:g], length[g:] = value - edges[:-1], high - 1 - closing
+    last_start = low.astype(np.int64)
+    last_start[nonempty] = value[start[nonempty + 1] - 1]
+    first[g:] = last_start
+    length[:g], length[g:] = value - edges[:-1], high - 1 - last_start
     first += 1
     below = np.concatenate([[0], np.cumsum(nodes.count, dtype=np.int64)])
-    ends = below[nodes.start]
+    records_passed = below[nodes.start]
     distance = np.empty(g + len(nodes), np.int64)
-    np.subtract(2 * below[head], np.repeat(ends[:-1] + ends[1:], sizes), out=distance[:g])
-    distance[g:] = np.diff(ends)
+    np.subtract(2 * below[first_entries], np.repeat(records_passed[:-1] + records_passed[1:], sizes), out=distance[:g])
+    distance[g:] = np.diff(records_passed)
     return _Intervals(first=first, length=length, distance=np.abs(distance, out=distance), start=start)
 
 
@@ -224,33 +224,33 @@ def _sample_lines(intervals: _Intervals, rate: Fraction, entropy: Entropy) -> In
 def _sample_intervals(intervals: _Intervals, rate: Fraction, entropy: Entropy) -> Integers:
     """(n,) a random interval of each node, with probability exactly proportional to length * exp(-rate distance), its weight.
 
-    This is rejection sampling. Each interval gets a whole number of tickets, slightly more than its weight times a scale of the node.
-    A node draws one of its tickets uniformly, and accepts the ticket's interval with probability weight * scale / tickets; otherwise
-    it draws again. So an interval is drawn and accepted with a probability proportional to tickets * weight * scale / tickets, that
-    is to its weight, whatever the rounding of the tickets was. The coin that accepts is exact: see `coins`.
+    This is rejection sampling. Each interval gets a whole number of tickets, slightly more than its weight times the node's scale.
+    One ticket of the node is drawn uniformly, and its interval is accepted with probability weight * scale / tickets; otherwise
+    a ticket is drawn again. So an interval is drawn and accepted with a probability proportional to tickets * weight * scale / tickets,
+    that is to its weight, however the tickets were rounded. The coin that accepts is exact: see `toss_coins`.
     """
     least = intervals.least(intervals.distance)
     weight, scale, tickets = _tickets(intervals, least, rate)
     g = int(intervals.start[-1])
-    passed = np.concatenate([[0], np.cumsum(tickets[:g])])
-    before, closing = passed[intervals.start[:-1]], tickets[g:]
-    groups = passed[intervals.start[1:]] - before
+    ticket_sums = np.concatenate([[0], np.cumsum(tickets[:g])])
+    tickets_before, last_tickets = ticket_sums[intervals.start[:-1]], tickets[g:]
+    group_tickets = ticket_sums[intervals.start[1:]] - tickets_before
     chosen, pending = np.empty(len(least), np.int64), np.arange(len(least))
     while pending.size:
-        ticket = entropy.below_each((groups + closing)[pending])
-        inside = np.searchsorted(passed[1:], before[pending] + ticket, side="right")
-        drawn = np.where(ticket < groups[pending], inside, g + pending)
-        share = weight[drawn] * scale[pending] / tickets[drawn]
+        ticket = entropy.below_each((group_tickets + last_tickets)[pending])
+        group_interval = np.searchsorted(ticket_sums[1:], tickets_before[pending] + ticket, side="right")
+        drawn = np.where(ticket < group_tickets[pending], group_interval, g + pending)
+        probability = weight[drawn] * scale[pending] / tickets[drawn]
 
-        def exactly(which: int, drawn: Integers = drawn, pending: Integers = pending) -> Decimal:
-            interval, node = int(drawn[which]), int(pending[which])
+        def exactly(index: int, drawn: Integers = drawn, pending: Integers = pending) -> Decimal:
+            interval, node = int(drawn[index]), int(pending[index])
             steps = int(intervals.distance[interval] - least[node])
-            portion = Fraction(float(scale[node])) * int(intervals.length[interval]) / int(tickets[interval])
-            return exp_minus(rate * steps) * portion.numerator / portion.denominator
+            scaled_share = Fraction(float(scale[node])) * int(intervals.length[interval]) / int(tickets[interval])
+            return exp_minus(rate * steps) * scaled_share.numerator / scaled_share.denominator
 
-        require_budget = toss_coins(share, SLACK, exactly, entropy)
-        chosen[pending[require_budget]] = drawn[require_budget]
-        pending = pending[~require_budget]
+        accepted = toss_coins(probability, SLACK, exactly, entropy)
+        chosen[pending[accepted]] = drawn[accepted]
+        pending = pending[~accepted]
     return chosen
 
 
@@ -269,8 +269,8 @@ def _tickets(intervals: _Intervals, least: Integers, rate: Fraction) -> tuple[Fl
     return weight, scale, tickets
 
 
-def _middle_of_best(intervals: _Intervals) -> Integers:
-    """(n,) the middle line of the interval with the smallest distance, the first one if several have it."""
+def _middle_of_nearest(intervals: _Intervals) -> Integers:
+    """(n,) the middle line of the interval with the smallest distance, or of the first such interval."""
     distance = np.where(intervals.length > 0, intervals.distance, np.iinfo(np.int64).max)
     best = distance == intervals.at_intervals(intervals.least(distance))
     interval = intervals.least(np.where(best, np.arange(len(best)), len(best)))
@@ -278,18 +278,18 @@ def _middle_of_best(intervals: _Intervals) -> Integers:
 
 
 def _sums(nodes: NodeValues) -> Integers:
-    """(n,) exact sums of the values, counted from the node's low end, cut at 2**60.
+    """(n,) exact sums of the values, counted from the node's low end, cut to 2**60.
 
-    Integer sums wrap around at 2**64, so those below 2**63 are exact. Where the floating-point sum exceeds 2**61, the true sum
-    certainly exceeds 2**60, and the integer sum is not used.
+    Integer sums wrap around at 2**64, so sums below 2**63 are exact. If the floating-point sum exceeds 2**61, the true sum certainly
+    exceeds 2**60, and the integer sum is not used.
     """
     sizes = np.diff(nodes.start)
     offset = nodes.value - np.repeat(nodes.low.astype(np.int64), sizes)
     sums = np.diff(np.concatenate([[0], np.cumsum(offset * nodes.count)])[nodes.start])
-    nearly = np.bincount(np.repeat(np.arange(len(nodes)), sizes), offset.astype(np.float64) * nodes.count, len(nodes))
-    return np.where(nearly > 2 * LARGEST_COUNT, LARGEST_COUNT, np.minimum(sums, LARGEST_COUNT))
+    float_sums = np.bincount(np.repeat(np.arange(len(nodes)), sizes), offset.astype(np.float64) * nodes.count, len(nodes))
+    return np.where(float_sums > 2 * LARGEST_COUNT, LARGEST_COUNT, np.minimum(sums, LARGEST_COUNT))
 
 
-def _in_batches(nodes: NodeValues, medians: Callable[[NodeValues], Integers]) -> Integers:
-    """Medians of all nodes, computed in batches so that memory stays bounded."""
+def _compute_in_batches(nodes: NodeValues, medians: Callable[[NodeValues], Integers]) -> Integers:
+    """Compute the medians of all nodes in batches, so that memory stays bounded."""
     return np.concatenate([np.zeros(0, np.int64), *(medians(part) for part in nodes.batches())])

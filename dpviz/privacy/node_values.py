@@ -1,4 +1,4 @@
-"""The values of many nodes' records along one axis: the input of every private median."""
+"""The values of the records of many nodes along one axis, the input of every private median."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NodeValues:
         high: (n,) one more than the largest possible value; at least low + 2, so that there is a line. PUBLIC.
 
     Raises:
-        InputError: arrays that do not fit together, values out of order or outside their node, a node without a line.
+        InputError: the lengths of the arrays do not fit together, values are out of order or outside their node, or a node has no line.
 
     >>> NodeValues(
     ...     value=np.array([3, 5, 9]), count=np.array([1, 2, 1]), start=np.array([0, 2, 3]), low=np.array([0, 8]), high=np.array([8, 16])
@@ -59,14 +59,14 @@ class NodeValues:
             raise InputError("start must rise from 0 to the number of values.")
         if len(sizes) and (self.low.min() < 0 or self.high.max() > LARGEST_VALUE or (self.high - self.low).min() < 2):
             raise InputError("A node needs at least two possible values, from 0 to 2**48.")
-        full = np.flatnonzero(sizes)
-        first, last = self.value[self.start[full]], self.value[self.start[full + 1] - 1]
-        falls = np.count_nonzero(self._steps < 0) - np.count_nonzero(self._steps[self.start[full[1:]] - 1] < 0)
-        if falls or (first < self.low[full]).any() or (last >= self.high[full]).any():
+        nonempty = np.flatnonzero(sizes)
+        first, last = self.value[self.start[nonempty]], self.value[self.start[nonempty + 1] - 1]
+        falls = np.count_nonzero(self._steps < 0) - np.count_nonzero(self._steps[self.start[nonempty[1:]] - 1] < 0)
+        if falls or (first < self.low[nonempty]).any() or (last >= self.high[nonempty]).any():
             raise InputError("The values of a node must be in order and inside it.")
 
     def __len__(self) -> int:
-        """How many nodes."""
+        """The number of nodes."""
         return len(self.low)
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ class NodeValues:
             high: one more than the largest possible value.
 
         Raises:
-            InputError: a value outside the node, or a node without a line.
+            InputError: a value is outside the node, or the node has no line.
 
         >>> NodeValues.of_one([3, 1, 3], 0, 8).count.tolist()
         [1, 2]
@@ -107,13 +107,13 @@ class NodeValues:
 
     def first_entries(self) -> Integers:
         """(g,) index in `value` of the first entry of each distinct value of each node."""
-        head = np.ones(len(self.value), np.bool_)
-        np.not_equal(self._steps, 0, out=head[1:])
-        head[self.start[:-1][np.diff(self.start) > 0]] = True
-        return np.flatnonzero(head)
+        is_first = np.ones(len(self.value), np.bool_)
+        np.not_equal(self._steps, 0, out=is_first[1:])
+        is_first[self.start[:-1][np.diff(self.start) > 0]] = True
+        return np.flatnonzero(is_first)
 
     def batches(self) -> Iterator[Self]:
-        """The nodes in order, in parts of about a million values, so that memory stays bounded."""
+        """Yield parts of the nodes, in order, with about a million values each, so that memory stays bounded."""
         first, nodes = 0, len(self)
         while first < nodes:
             last = int(np.searchsorted(self.start, self.start[first] + _VALUES_AT_ONCE, side="right")) - 1
@@ -146,9 +146,9 @@ def move_inside(nodes: NodeValues, line: Integers, outside: str) -> Integers:
         (n,) lines strictly inside their nodes.
 
     Raises:
-        SettingError: an unknown `outside`.
+        SettingError: `outside` is unknown.
     """
     if outside not in OUTSIDE:
         raise SettingError(f"outside must be one of {', '.join(OUTSIDE)}.")
-    cut = np.clip(line, nodes.low.astype(np.int64) + 1, nodes.high.astype(np.int64) - 1)
-    return np.where(cut == line, line, nodes.middle) if outside == "middle" else cut
+    clipped = np.clip(line, nodes.low.astype(np.int64) + 1, nodes.high.astype(np.int64) - 1)
+    return np.where(clipped == line, line, nodes.middle) if outside == "middle" else clipped

@@ -35,8 +35,8 @@ def discrete_laplace(counts: Integers, budget: PureBudget, entropy: Entropy, sen
         (n,) int64 noisy counts; they may be negative. The distribution is exact: no floating-point number is involved.
 
     Raises:
-        BudgetError: not a PureBudget, a sensitivity below 1, or a scale sensitivity / epsilon over 1e15.
-        InputError: counts that are not whole numbers or exceed 2**60.
+        BudgetError: the budget is not a PureBudget, the sensitivity is below 1, or the scale sensitivity / epsilon is over 1e15.
+        InputError: a count is not a whole number or exceeds 2**60.
 
     Source:
         Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009. The magnitude is sampled
@@ -54,7 +54,7 @@ def discrete_laplace(counts: Integers, budget: PureBudget, entropy: Entropy, sen
     scale = int(sensitivity) / budget.epsilon
     if scale > LARGEST_SCALE:
         raise BudgetError("The noise scale sensitivity / epsilon would exceed 1e15; spend a larger epsilon.")
-    values = _whole(counts)
+    values = _check_whole(counts)
     noise = _two_sided(lambda n: geometric(1 / scale, n, entropy), values.size, entropy)
     noise += values
     return noise
@@ -74,13 +74,13 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
         (n,) int64 noisy counts; they may be negative. The distribution is exact.
 
     Raises:
-        BudgetError: not a ZcdpBudget, a squared sensitivity of 0 or less, or a variance over 1e16.
-        InputError: counts that are not whole numbers or exceed 2**60.
+        BudgetError: the budget is not a ZcdpBudget, the squared sensitivity is 0 or less, or the variance is over 1e16.
+        InputError: a count is not a whole number or exceeds 2**60.
 
     Source:
         Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, Theorem 4 (privacy) and
-        Algorithm 3 (rejection from the discrete Laplace), for variances above 2**20. Smaller ones are sampled by inversion of the
-        exact probabilities. Variances above 2**20 are rounded up by at most 2**-50 of themselves, which only adds noise.
+        Algorithm 3 (rejection from the discrete Laplace), for variances above 2**20. For smaller ones, noise is sampled by inversion
+        of the exact probabilities. Variances above 2**20 are rounded up by at most 2**-50 of themselves, which only adds noise.
 
     >>> discrete_gaussian(np.array([100, 0, 7]), ZcdpBudget("1/2"), Entropy.seeded(1)).tolist()
     [103, -1, 6]
@@ -93,21 +93,21 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
     variance = squared / (2 * budget.rho)
     if variance > LARGEST_VARIANCE:
         raise BudgetError("The noise variance squared_sensitivity / (2 rho) would exceed 1e16; spend a larger rho.")
-    values = _whole(counts)
+    values = _check_whole(counts)
     if variance <= _NARROW_VARIANCE:
         return values + _two_sided(lambda n: half_gaussian(variance).draw(n, entropy), values.size, entropy)
     return values + _wide_gaussian(variance, values.size, entropy)
 
 
 def rounded_laplace(scale: NDArray[np.float64], limit: Integers | int, entropy: Entropy) -> Integers:
-    """Continuous Laplace noise rounded to whole numbers, each with a scale of its own.
+    """Continuous Laplace noise, each value with a scale of its own, rounded to whole numbers.
 
     Rounding is post-processing, so this noise has every guarantee of continuous noise of the same scale. The distribution is exact:
     P(|v| >= k) = exp(-(k - 1/2) / scale) for k >= 1.
 
     Args:
         scale: (n,) sensitivity / epsilon of each number, above 0.
-        limit: (n,) or one for all: the noise is cut to -limit..limit, at most 2**62.
+        limit: (n,) limits, or one for all, at most 2**62: the noise is cut to -limit..limit.
         entropy: source of random bits.
 
     Returns:
@@ -131,7 +131,7 @@ def laplace_variance(scale: Fraction | float) -> float:
 
 
 def gaussian_variance(variance: Fraction | float) -> float:
-    """Variance of discrete Gaussian noise: equal to its parameter above about 4, smaller below.
+    """Variance of discrete Gaussian noise: nearly equal to the parameter of the distribution above about 4, smaller below.
 
     Args:
         variance: the parameter squared_sensitivity / (2 rho), above 0.
@@ -147,7 +147,7 @@ def gaussian_variance(variance: Fraction | float) -> float:
     return float(2 * (k**2 * weight).sum() / (1 + 2 * weight.sum()))
 
 
-def _whole(counts: Integers) -> Integers:
+def _check_whole(counts: Integers) -> Integers:
     array = np.asarray(counts)
     if array.ndim != 1:
         raise InputError("Counts must have one dimension.")
@@ -161,8 +161,8 @@ def _whole(counts: Integers) -> Integers:
 def _two_sided(magnitudes: Callable[[int], Integers], n: int, entropy: Entropy) -> Integers:
     """(n,) samples with P(x) proportional to P(magnitude = |x|): a random sign is added, and a negative zero is drawn again."""
     values, negative = magnitudes(n), entropy.bits(n)
-    while (again := np.flatnonzero((values == 0) & negative)).size:
-        values[again], negative[again] = magnitudes(again.size), entropy.bits(again.size)
+    while (negative_zeros := np.flatnonzero((values == 0) & negative)).size:
+        values[negative_zeros], negative[negative_zeros] = magnitudes(negative_zeros.size), entropy.bits(negative_zeros.size)
     np.negative(values, out=values, where=negative)
     return values
 
@@ -174,8 +174,8 @@ def geometric(rate: Rate, n: int, entropy: Entropy) -> Integers:
     distribution is memoryless.
 
     Args:
-        rate: above 0.
-        n: how many.
+        rate: the rate of the distribution, above 0.
+        n: how many numbers.
         entropy: source of random bits.
     """
     values, unit = np.zeros(n, np.int64), 1
@@ -184,11 +184,11 @@ def geometric(rate: Rate, n: int, entropy: Entropy) -> Integers:
         unit *= BASE
     start = geometric_start(rate * unit)
     leading = start.draw(n, entropy)
-    more = np.flatnonzero(leading == BASE)
-    while more.size:
-        further = start.draw(more.size, entropy)
-        leading[more] += further
-        more = more[further == BASE]
+    unfinished = np.flatnonzero(leading == BASE)
+    while unfinished.size:
+        further = start.draw(unfinished.size, entropy)
+        leading[unfinished] += further
+        unfinished = unfinished[further == BASE]
     return values + unit * leading
 
 
@@ -206,55 +206,55 @@ def _wide_gaussian(variance: Fraction, n: int, entropy: Entropy) -> Integers:
     values, pending = np.zeros(n, np.int64), np.arange(n)
     while pending.size:
         proposal = _two_sided(lambda k: geometric(Fraction(1, t), k, entropy), pending.size, entropy)
-        whole, rest = _distance(np.abs(proposal), t, b, a)
-        require_budget = _exp_coins(whole, rest, denominator, 2 * a, entropy)
-        values[pending[require_budget]] = proposal[require_budget]
-        pending = pending[~require_budget]
+        quotient, remainder = _distance(np.abs(proposal), t, b, a)
+        accepted = _exp_coins(quotient, remainder, denominator, 2 * a, entropy)
+        values[pending[accepted]] = proposal[accepted]
+        pending = pending[~accepted]
     return values
 
 
 def _distance(size: Integers, t: int, b: int, a: int) -> tuple[Integers, Integers]:
     """Quotient and remainder of |size t b - a| by t**2 b. Sizes over 60 t, of probability e**-60, use Python's unbounded integers."""
-    whole, rest = np.divmod(np.abs(np.minimum(size, 60 * t) * (t * b) - a), t * t * b)
+    quotient, remainder = np.divmod(np.abs(np.minimum(size, 60 * t) * (t * b) - a), t * t * b)
     for index in np.flatnonzero(size > 60 * t):
-        whole[index], rest[index] = divmod(abs(int(size[index]) * t * b - a), t * t * b)
-    return whole, rest
+        quotient[index], remainder[index] = divmod(abs(int(size[index]) * t * b - a), t * t * b)
+    return quotient, remainder
 
 
-def _exp_coins(whole: Integers, rest: Integers, denominator: int, twice_a: int, entropy: Entropy) -> NDArray[np.bool_]:
+def _exp_coins(quotient: Integers, remainder: Integers, denominator: int, twice_a: int, entropy: Entropy) -> NDArray[np.bool_]:
     """(n,) coins with P(True) = exp(-c (g + f)**2): g**2 coins of exp(-c), 2 g of exp(-c f) and one of exp(-c f f) must all be True.
 
     Args:
-        whole: (n,) g.
-        rest: (n,) f times `denominator`.
+        quotient: (n,) g.
+        remainder: (n,) f times `denominator`.
         denominator: D.
         twice_a: 2 a, so that c = D / (2 a) <= 1.
         entropy: source of random bits.
     """
-    alive = np.arange(whole.size)
-    for factors, trials in ((0, whole * whole), (1, 2 * whole), (2, np.ones_like(whole))):
+    alive = np.arange(quotient.size)
+    for factors, trials in ((0, quotient * quotient), (1, 2 * quotient), (2, np.ones_like(quotient))):
         done = 0
-        while (now := alive[trials[alive] > done]).size:
-            failed = now[~_exp_coin(rest[now], factors, denominator, twice_a, entropy)]
+        while (tossed := alive[trials[alive] > done]).size:
+            failed = tossed[~_exp_coin(remainder[tossed], factors, denominator, twice_a, entropy)]
             alive = np.setdiff1d(alive, failed, assume_unique=True)
             done += 1
-    coins = np.zeros(whole.size, np.bool_)
+    coins = np.zeros(quotient.size, np.bool_)
     coins[alive] = True
     return coins
 
 
-def _exp_coin(rest: Integers, factors: int, denominator: int, twice_a: int, entropy: Entropy) -> NDArray[np.bool_]:
+def _exp_coin(remainder: Integers, factors: int, denominator: int, twice_a: int, entropy: Entropy) -> NDArray[np.bool_]:
     """(n,) coins with P(True) = exp(-c f**factors), by von Neumann's alternating series (CKS 2020, Algorithm 1).
 
     Round k continues with probability c f**factors / k, which is the AND of independent coins of probability c, each f, and 1 / k.
     The result is True if the first round that does not continue has an odd number.
     """
-    coins = np.zeros(rest.size, np.bool_)
-    alive, k = np.arange(rest.size), 1
+    coins = np.zeros(remainder.size, np.bool_)
+    alive, k = np.arange(remainder.size), 1
     while alive.size:
         continues = entropy.below(twice_a, alive.size) < denominator
         for _ in range(factors):
-            continues &= entropy.below(denominator, alive.size) < rest[alive]
+            continues &= entropy.below(denominator, alive.size) < remainder[alive]
         if k > 1:
             continues &= entropy.below(k, alive.size) == 0
         if k % 2:

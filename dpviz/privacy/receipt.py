@@ -18,16 +18,16 @@ class Step:
 
     Attributes:
         purpose: what was measured or chosen.
-        amount: the most epsilon (or rho) that one unit loses in this step. Counts of disjoint sets of records are paid for once.
+        amount: the most epsilon (or rho) that one unit loses in this step. Counts of disjoint sets of records cost it once together.
         sensitivity: the largest total change that one unit can cause; for Gaussian noise the largest sum of squared changes.
         noise: the distribution, for example "discrete Laplace".
         scale: its exact parameter: sensitivity / epsilon for Laplace; the variance sensitivity / (2 rho) for Gaussian; for the
             exponential mechanism, whose weights are exp(-error / scale), 2 sensitivity / epsilon.
         level: level of the tree of partitions, or stage of the tree of pairs, 0 for the whole; None if the step has none.
-        counts: how many numbers were measured; None if that number is private.
+        counts: the number of measured numbers; None if it is private.
         delta: the most delta that one unit loses in this step; 0 for pure steps and under zCDP.
         replaces_later: True for a step on nodes that are not divided further, which replaces the later steps on these nodes' descendants.
-            Its amount is not added to the others, since no record is counted in both.
+            Its amount is not added to the later steps, since no record is counted in both.
 
     >>> step = Step(purpose="counts", amount=Fraction(1), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(1))
     >>> step.delta
@@ -57,10 +57,10 @@ class Receipt:
         contributions: m, the most records of one unit.
         unprotected: what the release treats as public.
         notes: settings that had to be reduced, and why less than the total was spent.
-        converted: the rho that a total of (epsilon, delta) was converted to; the steps' amounts are in rho then. None if nothing was
-            converted.
-        conversion: how it was converted: "tight" or "simple"; None if nothing was.
-        unit_definition: what one unit is, in words, if its name is not enough: "a person is one value of the column ..."; else "".
+        converted: the rho to which a total of (epsilon, delta) was converted; the steps' amounts are then in rho. None without a
+            conversion.
+        conversion: the conversion, "tight" or "simple"; None without one.
+        unit_definition: a definition of the unit, if its name is not enough: "a person is one value of the column ..."; else "".
         private: False for references that show the cost of privacy: no budget bounds what they reveal.
 
     Raises:
@@ -88,7 +88,7 @@ class Receipt:
         if self.private and not self.steps:
             raise BudgetError("A receipt needs at least one step: something must have been measured.")
         if self.used > self.available or self._delta > getattr(self.total, "delta", 0):
-            raise BudgetError("The steps spend more than the budget: a bug in the mechanism, nothing was released.")
+            raise BudgetError("The steps spend more than the budget: the mechanism has a bug, and nothing was released.")
 
     @property
     def currency(self) -> str:
@@ -103,7 +103,7 @@ class Receipt:
 
     @property
     def used(self) -> Fraction:
-        """The sum of the steps' amounts, in their currency, without those that replace later steps."""
+        """The sum of the steps' amounts, in their currency, without the steps that replace later ones."""
         return sum((step.amount for step in self.steps if not step.replaces_later), Fraction(0))
 
     @property
@@ -111,24 +111,24 @@ class Receipt:
         """The most that any unit loses in all steps, as a budget of the same type as `total`.
 
         Raises:
-            BudgetError: the release is not private, so no budget bounds the loss.
+            BudgetError: the release is not private, so that no budget bounds the loss.
         """
         if not self.private:
             raise BudgetError("NOT PRIVATE: no budget bounds what this release reveals.")
         if self.converted is not None:
-            return self._converted_back(self.converted)
+            return self._convert_back(self.converted)
         if isinstance(self.total, ZcdpBudget):
             return ZcdpBudget(self.used)
         if isinstance(self.total, ApproxBudget):
             return ApproxBudget(self.used, self._delta)
         return PureBudget(self.used)
 
-    def _converted_back(self, converted: ZcdpBudget) -> Budget:
+    def _convert_back(self, converted: ZcdpBudget) -> Budget:
         """The (epsilon, delta) that the spent rho implies; exactly `total` if all of rho was spent."""
         if self.used == converted.rho or not isinstance(self.total, ApproxBudget):
             return self.total
-        back = ZcdpBudget(self.used).to_approx(self.total.delta, self.conversion or "tight")
-        return back if back.epsilon < self.total.epsilon else self.total
+        implied = ZcdpBudget(self.used).to_approx(self.total.delta, self.conversion or "tight")
+        return implied if implied.epsilon < self.total.epsilon else self.total
 
     @property
     def _delta(self) -> Fraction:
@@ -151,7 +151,7 @@ class Receipt:
             simulation: whether its noise came from a seed.
 
         Raises:
-            RefusedError: it is a simulation, or was made by a reference that is not private.
+            RefusedError: the release is a simulation, or was made by a reference that is not private.
         """
         if not self.private:
             raise RefusedError("NOT PRIVATE: this is a reference that shows what privacy costs; it must not be published.")

@@ -1,4 +1,4 @@
-"""Privacy amplification by sampling: a mechanism that sees a random sample of the records costs less than on all of them."""
+"""Privacy amplification by sampling: a mechanism that is given a random sample of the records costs less epsilon than its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def amplified_epsilon(epsilon: float, rate: float, contributions: int = 1) -> fl
     Here p = 1 - (1 - rate)**contributions is the probability that any record of a unit is in the sample.
 
     Args:
-        epsilon: of the mechanism on the sample.
+        epsilon: the epsilon of the mechanism on the sample.
         rate: each record's probability of being in the sample, above 0 and at most 1.
         contributions: the most records of one protected unit.
 
@@ -47,7 +47,7 @@ def amplified_epsilon_in_paper(epsilon: float, rate: float) -> float:
     """A looser bound on the same epsilon, from the paper on private spatial decompositions: 2 rate exp(epsilon).
 
     Args:
-        epsilon: of the mechanism on the sample.
+        epsilon: the epsilon of the mechanism on the sample.
         rate: each record's probability of being in the sample, above 0 and at most 1.
 
     Source:
@@ -60,15 +60,15 @@ def amplified_epsilon_in_paper(epsilon: float, rate: float) -> float:
 
 
 def epsilon_before_sampling(epsilon: Fraction, rate: Fraction, contributions: int = 1) -> Fraction:
-    """The epsilon that a mechanism on the sample may spend: the inverse of `amplified`, rounded down to a multiple of 2**-64.
+    """The epsilon that a mechanism on the sample may spend: the inverse of `amplified_epsilon`, rounded down to a multiple of 2**-64.
 
     Args:
-        epsilon: for all records, at most 1,000.
+        epsilon: the epsilon of the sampling and the mechanism together, at most 1,000.
         rate: each record's probability of being in the sample, from one in a million to 1.
         contributions: the most records of one protected unit.
 
     Raises:
-        BudgetError: a rate under one in a million or over 1, an epsilon over 1,000, or one so small that nothing is left.
+        BudgetError: the rate is under one in a million or over 1, or epsilon is over 1,000, or so small that the result is 0.
     """
     _check_rate(rate)
     if rate == 1:
@@ -78,10 +78,10 @@ def epsilon_before_sampling(epsilon: Fraction, rate: Fraction, contributions: in
     with localcontext() as context:
         context.prec = 60 + int(epsilon)
         value = (1 + ((_decimal(epsilon).exp() - 1) / _decimal(_exact_probability_of_any(rate, contributions)))).ln() * _GRAIN
-        whole = int((value - Decimal("0.001")).to_integral_value(ROUND_FLOOR))
-    if whole <= 0:
+        multiples = int((value - Decimal("0.001")).to_integral_value(ROUND_FLOOR))
+    if multiples <= 0:
         raise BudgetError("So small an epsilon leaves nothing for medians; spend more, or set the sampling rate to 1.")
-    return Fraction(whole, _GRAIN)
+    return Fraction(multiples, _GRAIN)
 
 
 def epsilon_before_sampling_in_paper(epsilon: float, rate: float) -> float:
@@ -90,7 +90,7 @@ def epsilon_before_sampling_in_paper(epsilon: float, rate: float) -> float:
 
 
 def delta_before_sampling(delta: Fraction, rate: Fraction, contributions: int = 1) -> Fraction:
-    """The delta that a mechanism on the sample may have: delta / p, at most 1/2, with p as in `amplified`."""
+    """The delta that a mechanism on the sample may have: delta / p, at most 1/2, with p as in `amplified_epsilon`."""
     return delta if rate == 1 else min(delta / _exact_probability_of_any(rate, contributions), Fraction(1, 2))
 
 
@@ -106,33 +106,33 @@ def _exact_probability_of_any(rate: Fraction, contributions: int) -> Fraction:
 def sample_records(nodes: NodeValues, rate: Fraction, entropy: Entropy) -> NodeValues:
     """A random sample of the records of all nodes: each is kept independently with probability exactly `rate`.
 
-    The number of records skipped between two kept ones is geometric. So the sample is made by drawing these gaps, in time
-    proportional to the size of the sample and the number of distinct values, not to the number of records.
+    The number of records between two kept records is geometric. So only these gaps are drawn, in time proportional to the size of the
+    sample and the number of distinct values, not to the number of records.
 
     Args:
         nodes: all records.
-        rate: from one in a million to 1.
+        rate: each record's probability of being in the sample, from one in a million to 1.
         entropy: source of random bits.
 
     Returns:
         The same nodes with the records of the sample.
 
     Raises:
-        BudgetError: a rate under one in a million, or over 1.
+        BudgetError: the rate is under one in a million, or over 1.
     """
     _check_rate(rate)
     if rate == 1:
         return nodes
     ends = np.cumsum(nodes.count, dtype=np.int64)
-    kept, last, total = np.zeros(len(ends), np.int64), -1, int(ends[-1]) if len(ends) else 0
+    kept_count, last, total = np.zeros(len(ends), np.int64), -1, int(ends[-1]) if len(ends) else 0
     while last < total - 1:
         draws = min(int((total - last) * float(rate) * 1.1) + 10, _RECORDS_AT_ONCE)
         chosen = last + np.cumsum(geometric(PowerRate(1 - rate), draws, entropy) + 1)
         last = int(chosen[-1])
-        kept += np.bincount(np.searchsorted(ends, chosen[chosen < total], side="right"), minlength=len(ends))
-    some = kept > 0
-    start = np.concatenate([[0], np.cumsum(some)])[nodes.start]
-    return NodeValues(value=nodes.value[some], count=kept[some], start=start, low=nodes.low, high=nodes.high)
+        kept_count += np.bincount(np.searchsorted(ends, chosen[chosen < total], side="right"), minlength=len(ends))
+    is_kept = kept_count > 0
+    start = np.concatenate([[0], np.cumsum(is_kept)])[nodes.start]
+    return NodeValues(value=nodes.value[is_kept], count=kept_count[is_kept], start=start, low=nodes.low, high=nodes.high)
 
 
 def _check_rate(rate: Fraction) -> None:

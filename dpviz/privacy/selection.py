@@ -1,4 +1,4 @@
-"""Private selection: choosing one of a few candidates by their scores, for many nodes at once, with exact probabilities.
+"""Private selection: choose one of several candidates by their scores, for many nodes at once, with exact probabilities.
 
 Scores are whole numbers of known sensitivity. The choice is made by permute-and-flip or by the exponential mechanism.
 """
@@ -40,11 +40,11 @@ def permute_and_flip(scores: Integers, valid: Mask, budget: PureBudget, entropy:
         sensitivity: a whole number, at least 1.
 
     Returns:
-        (n,) columns of the chosen candidates. The distribution is exact: see `dpviz.privacy.inversion.coins`.
+        (n,) columns of the chosen candidates. The distribution is exact: see `dpviz.privacy.inversion.toss_coins`.
 
     Raises:
-        BudgetError: not a PureBudget, or a sensitivity below 1.
-        InputError: scores beyond 2**61, or a node without a candidate.
+        BudgetError: the budget is not a PureBudget, or the sensitivity is below 1.
+        InputError: a score is beyond 2**61, or a node has no candidate.
 
     Privacy:
         The same distribution results from choosing the largest score_i + E_i, with independent E_i, exponential with mean
@@ -77,10 +77,10 @@ def _exp_coins(gap: Integers, rate: Fraction, entropy: Entropy) -> Mask:
     """(n,) coins with P(True) = exp(-rate gap), exactly.
 
     Up to rate gap = 50, the floating-point probability has a relative error below 2**-45. Beyond, the probability is below 2**-72,
-    where `coins` allows an absolute error of 2**-60.
+    where `toss_coins` allows an absolute error of 2**-60.
     """
-    share = np.exp(-gap * float(rate))
-    return toss_coins(share, _FLOAT_ERROR, lambda index: exp_minus(int(gap[index]) * rate), entropy)
+    probability = np.exp(-gap * float(rate))
+    return toss_coins(probability, _FLOAT_ERROR, lambda index: exp_minus(int(gap[index]) * rate), entropy)
 
 
 LAWS = ("permute-and-flip", "exponential mechanism")
@@ -93,7 +93,7 @@ _COIN_ERROR = 2.0**-44
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Scores:
-    """The errors of candidates, from which one is chosen. PRIVATE, except for the sensitivities.
+    """The errors by which one of several candidates is chosen. PRIVATE, except for the sensitivities.
 
     Attributes:
         error: one whole number per candidate; smaller is better.
@@ -153,8 +153,8 @@ def clipped_scores(errors: Floats, truth: Integers, rho: float, clip: float, mov
     capped = np.minimum(errors / np.maximum(truth, rho), clip) * rho
     unit = _unit(largest)
     error = np.floor(capped / unit).astype(np.int64).sum(axis=1)
-    most = math.ceil((max(moved) + clip * inside) / unit * (1 + _FLOAT_ERROR)) + capped.shape[1] * _rounding(rho + largest, unit)
-    return Scores(error=tuple(error.tolist()), sensitivity=(most,) * len(error))
+    sensitivity = math.ceil((max(moved) + clip * inside) / unit * (1 + _FLOAT_ERROR)) + capped.shape[1] * _rounding(rho + largest, unit)
+    return Scores(error=tuple(error.tolist()), sensitivity=(sensitivity,) * len(error))
 
 
 def bounded_scores(errors: Floats, truth: Integers, rho: float, largest: float, mean_moves: Sequence[float]) -> Scores:
@@ -184,11 +184,11 @@ def bounded_scores(errors: Floats, truth: Integers, rho: float, largest: float, 
 
 
 def choose(scores: Scores, step: Step, bound: int, entropy: Entropy) -> int:
-    """Choose one candidate; those with smaller errors are more probable.
+    """Choose one candidate; candidates with smaller errors are more probable.
 
     Args:
-        scores: of the candidates.
-        step: made by `choice_step`: the epsilon to spend and the method.
+        scores: the errors of the candidates.
+        step: the receipt's step of the choice, made by `choice_step`; it has the epsilon to spend and the method.
         bound: m, the most records of one unit.
         entropy: source of random bits.
 
@@ -212,14 +212,14 @@ def choice_step(purpose: str, amount: Fraction, method: str, bound: int, candida
     """The receipt's step for a choice. Its sensitivity and scale refer to errors divided by their own sensitivities.
 
     Args:
-        purpose: what is chosen, in words.
-        amount: epsilon.
+        purpose: a text that says what is chosen.
+        amount: the epsilon to spend.
         method: one of `LAWS`.
         bound: m, the most records of one unit.
-        candidates: how many there are.
+        candidates: the number of candidates.
 
     Raises:
-        SettingError: an unknown method.
+        SettingError: the method is unknown.
     """
     if method not in LAWS:
         raise SettingError(f"The method of the choice must be one of {', '.join(LAWS)}.")
@@ -235,12 +235,12 @@ def _exponential_choice(errors: Integers, rate: Fraction, entropy: Entropy) -> i
     gap = errors - errors.min()
     while True:
         index = int(entropy.below(len(gap), 1)[0])
-        if _accepts(int(gap[index]) * rate, entropy):
+        if _toss_coin(int(gap[index]) * rate, entropy):
             return index
 
 
-def _accepts(exponent: Fraction, entropy: Entropy) -> bool:
-    """One coin with P(True) = exp(-exponent), exactly. Beyond 800 the floating-point value is 0; `coins` allows that error."""
+def _toss_coin(exponent: Fraction, entropy: Entropy) -> bool:
+    """One coin with P(True) = exp(-exponent), exactly. Beyond 800 the floating-point value is 0; `toss_coins` allows that error."""
     share = np.exp([-float(min(exponent, Fraction(800)))])
     return bool(toss_coins(share, _COIN_ERROR, lambda _: exp_minus(exponent), entropy)[0])
 

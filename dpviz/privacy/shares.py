@@ -1,4 +1,4 @@
-"""Shares of a budget that add up to one: checked, and changed by hand while some of them are locked."""
+"""Shares of a budget, which add up to 1: check them, and change one by hand while others are locked."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def normalise_shares(values: object, count: int) -> list[float]:
     """Check numbers and scale them to shares that add up to 1.
 
     Args:
-        values: untrusted: anything that a browser may have sent.
-        count: how many shares there must be.
+        values: untrusted input, such as a browser may send.
+        count: the required number of shares.
 
     Returns:
         `count` shares in proportion to `values`.
 
     Raises:
-        BudgetError: not a list of `count` finite numbers of at least 0, or all of them are 0.
+        BudgetError: `values` is not a list of `count` finite numbers of at least 0, or all of them are 0.
 
     >>> normalise_shares([1, 3], 2)
     [0.25, 0.75]
@@ -34,25 +34,25 @@ def normalise_shares(values: object, count: int) -> list[float]:
     largest = max(values, default=0)
     if not all(0 <= value < math.inf for value in values) or largest <= 0:
         raise BudgetError("Shares must be finite, at least 0, and one of them greater than 0.")
-    parts = [value / largest for value in values]
-    whole = sum(parts)
-    return [part / whole for part in parts]
+    scaled = [value / largest for value in values]
+    total = sum(scaled)
+    return [share / total for share in scaled]
 
 
-def redistribute(shares: Sequence[float], locked: Sequence[bool], place: int, value: float) -> list[float]:
-    """Set one share and scale the other unlocked ones, in proportion to their size (evenly if all are 0), so that the total stays 1.
+def redistribute(shares: Sequence[float], locked: Sequence[bool], index: int, value: float) -> list[float]:
+    """Set one share, and scale the other unlocked shares in proportion (evenly if all are 0), so that the total stays 1.
 
     Args:
         shares: (n,) at least 0; scaled to a total of 1 first.
         locked: (n,) True for shares that must not change.
-        place: index of the share to set.
+        index: index of the share to set.
         value: its new value; clipped to the range from 0 to 1 minus the locked shares.
 
     Returns:
-        (n,) shares with a total of 1; unchanged if the share to set, or all others, are locked.
+        (n,) shares with a total of 1; unchanged if the share to set is locked, or all other shares are.
 
     Raises:
-        BudgetError: `shares` as for `normalise_shares`, or `value` is not a finite number.
+        BudgetError: `shares` are not valid (see `normalise_shares`), or `value` is not a finite number.
 
     >>> redistribute([0.2, 0.2, 0.6], [False, False, False], 0, 0.6)
     [0.6, 0.1, 0.3]
@@ -60,13 +60,13 @@ def redistribute(shares: Sequence[float], locked: Sequence[bool], place: int, va
     parts = normalise_shares(list(shares), len(locked))
     if not math.isfinite(value):
         raise BudgetError("A share must be a finite number.")
-    others = [other for other, is_locked in enumerate(locked) if not is_locked and other != place]
-    if locked[place] or not others:
+    other_indexes = [other_index for other_index, is_locked in enumerate(locked) if not is_locked and other_index != index]
+    if locked[index] or not other_indexes:
         return parts
-    others_total = sum(parts[other] for other in others)
-    free = others_total + parts[place]
+    others_total = sum(parts[other_index] for other_index in other_indexes)
+    free = others_total + parts[index]
     remaining = free - min(max(value, 0.0), free)
-    for other in others:
-        parts[other] = remaining * (parts[other] / others_total if others_total > 0 else 1 / len(others))
-    parts[place] = free - remaining
+    for other_index in other_indexes:
+        parts[other_index] = remaining * (parts[other_index] / others_total if others_total > 0 else 1 / len(other_indexes))
+    parts[index] = free - remaining
     return parts

@@ -57,8 +57,8 @@ def smooth_medians(
         2 r ln(2 / delta) <= xi, which is checked; xi is cut at 1.
 
     Raises:
-        BudgetError: delta is 0; or epsilon is so small, or for several records so large, that the rounding would not be covered.
-        SettingError: an unknown `outside`.
+        BudgetError: delta is 0; or epsilon is so small, or for several records so large, that the proof would not cover the rounding.
+        SettingError: `outside` is unknown.
 
     Source:
         Nissim, Raskhodnikova, Smith, STOC 2007; Cormode et al., ICDE 2012, Definition 4, both for one record. Groups: Dwork, Roth,
@@ -84,7 +84,9 @@ def _xi(budget: ApproxBudget, contributions: int) -> float:
     xi = min(float(budget.epsilon / contributions) / (4 * (1 + log)), 1.0)
     if xi < 2 * ROUNDING * log:
         size = "too small" if budget.epsilon < 1 else "too large for several records per person"
-        raise BudgetError(f"epsilon is {size} with smooth sensitivity: rounding would not be covered. Change it, or choose another median.")
+        raise BudgetError(
+            f"epsilon is {size} with smooth sensitivity: the proof would not cover rounding. Change epsilon, or choose another median."
+        )
     return xi
 
 
@@ -102,11 +104,11 @@ class _Medians:
 
 
 def _medians(nodes: NodeValues) -> _Medians:
-    passed = np.cumsum(nodes.count, dtype=np.int64)
-    before = np.concatenate([[0], passed])[nodes.start[:-1]]
+    passed_records = np.cumsum(nodes.count, dtype=np.int64)
+    records_before = np.concatenate([[0], passed_records])[nodes.start[:-1]]
     number = (nodes.records + 1) // 2
-    value, some = nodes.low.astype(np.int64), np.flatnonzero(number)
-    value[some] = nodes.value[np.searchsorted(passed, (before + number)[some])]
+    value, nonempty = nodes.low.astype(np.int64), np.flatnonzero(number)
+    value[nonempty] = nodes.value[np.searchsorted(passed_records, (records_before + number)[nonempty])]
     return _Medians(value=value, number=number)
 
 
@@ -120,8 +122,8 @@ def smooth_sensitivity(nodes: NodeValues, xi: float) -> Floats:
     exp(xi).
 
     Computation: written as the maximum of exp(-(j - i - 1) xi) (x_j - x_i) over i <= c <= j, it is a search in a matrix in which the
-    best j does not fall as i grows. By divide and conquer over i, about log(n) rounds suffice, and each of them looks at each j about
-    once. Values within rounding of the best one are kept on both sides, so that rounding cannot lose the maximum. The result is
+    best j does not decrease as i grows. By divide and conquer over i, about log(n) rounds suffice, and each of them looks at each j
+    about once. Values within rounding of the best one are kept on both sides, so that rounding cannot lose the maximum. The result is
     increased by 2**-36 of itself.
 
     Args:
@@ -134,8 +136,8 @@ def smooth_sensitivity(nodes: NodeValues, xi: float) -> Floats:
     Source:
         Nissim, Raskhodnikova, Smith, STOC 2007, Claim 3.3; Cormode et al., ICDE 2012, Definition 4.
     """
-    found = [_largest(*_pruned(*_sides(part, xi))) for part in nodes.batches()]
-    return np.concatenate([np.zeros(0), *found]) * (math.exp(xi) * (1 + ROUNDING))
+    largest = [_find_largest(*_prune(*_make_sides(part, xi))) for part in nodes.batches()]
+    return np.concatenate([np.zeros(0), *largest]) * (math.exp(xi) * (1 + ROUNDING))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,60 +154,65 @@ class _Side:
     decay: Floats
     start: Integers
 
-    def most(self, values: Floats) -> Floats:
-        """(n,) largest value of each node."""
+    def largest_of_node(self, values: Floats) -> Floats:
+        """(n,) the largest of the (k,) `values` in each node."""
         return np.asarray(np.maximum.reduceat(values, self.start[:-1]))
 
     def at_ends(self, values: Floats) -> Floats:
-        """(k,) each node's value at its ends."""
+        """(k,) the (n,) `values` of the nodes, repeated for each of their ends."""
         return np.repeat(values, np.diff(self.start))
 
-    def kept(self, keep: NDArray[np.bool_]) -> _Side:
+    def filter(self, keep: NDArray[np.bool_]) -> _Side:
         """The ends for which (k,) `keep` is True."""
         start = np.concatenate([[0], np.cumsum(keep)])[self.start]
         return _Side(gap=self.gap[keep], decay=self.decay[keep], start=start)
 
 
-def _sides(nodes: NodeValues, rate: float) -> tuple[_Side, _Side]:
-    """Window ends left and right of the medians.
+def _make_sides(nodes: NodeValues, rate: float) -> tuple[_Side, _Side]:
+    """The possible window ends left and right of the medians.
 
-    Of records with the same value only the one nearest to the median counts. The node's own low or high end is added.
+    Of records with the same value only the one nearest to the median is needed. The low or high end of the node is added.
     """
-    head, middle = nodes.first_entries(), _medians(nodes)
-    start = np.searchsorted(head, nodes.start)
+    first_entries, middle = nodes.first_entries(), _medians(nodes)
+    start = np.searchsorted(first_entries, nodes.start)
     sizes = np.diff(start)
-    passed = np.concatenate([[0], np.cumsum(nodes.count, dtype=np.int64)])
-    number = np.repeat(passed[nodes.start[:-1]] + middle.number, sizes)
-    gap = nodes.value[head] - np.repeat(middle.value, sizes)
-    left, right = passed[head] + 1 <= number, passed[np.append(head[1:], len(nodes.value))] >= number
-    before, behind = np.minimum(passed[np.append(head[1:], len(nodes.value))], number), np.maximum(passed[head] + 1, number)
-    below = (left, -gap, number - before, middle.value - nodes.low, middle.number)
-    above = (right, gap, behind - number, nodes.high - 1 - middle.value, nodes.records + 1 - middle.number)
-    return _side(start, *below, rate=rate, last=False), _side(start, *above, rate=rate, last=True)
+    passed_records = np.concatenate([[0], np.cumsum(nodes.count, dtype=np.int64)])
+    number = np.repeat(passed_records[nodes.start[:-1]] + middle.number, sizes)
+    gap = nodes.value[first_entries] - np.repeat(middle.value, sizes)
+    left, right = passed_records[first_entries] + 1 <= number, passed_records[np.append(first_entries[1:], len(nodes.value))] >= number
+    number_before, number_behind = (
+        np.minimum(passed_records[np.append(first_entries[1:], len(nodes.value))], number),
+        np.maximum(passed_records[first_entries] + 1, number),
+    )
+    below = (left, -gap, number - number_before, middle.value - nodes.low, middle.number)
+    above = (right, gap, number_behind - number, nodes.high - 1 - middle.value, nodes.records + 1 - middle.number)
+    return _make_side(start, *below, rate=rate, last=False), _make_side(start, *above, rate=rate, last=True)
 
 
-def _side(start: Integers, keep: NDArray[np.bool_], gap: Integers, steps: Integers, *ends: Integers, rate: float, last: bool) -> _Side:
-    """The ends for which `keep` is True, and each node's own end as the first or the last of them."""
-    kept = np.concatenate([[0], np.cumsum(keep)])[start]
-    index = kept[1:] if last else kept[:-1]
-    gap, steps = np.insert(gap[keep], index, ends[0]), np.insert(steps[keep], index, ends[1])
-    return _Side(gap=gap.astype(np.float64), decay=np.exp(-rate * steps), start=kept + np.arange(len(kept)))
+def _make_side(
+    start: Integers, keep: NDArray[np.bool_], gap: Integers, steps: Integers, *node_end: Integers, rate: float, last: bool
+) -> _Side:
+    """The window ends for which `keep` is True, with the low or high end of each node added as the first or the last of them."""
+    kept_start = np.concatenate([[0], np.cumsum(keep)])[start]
+    index = kept_start[1:] if last else kept_start[:-1]
+    gap, steps = np.insert(gap[keep], index, node_end[0]), np.insert(steps[keep], index, node_end[1])
+    return _Side(gap=gap.astype(np.float64), decay=np.exp(-rate * steps), start=kept_start + np.arange(len(kept_start)))
 
 
-def _pruned(left: _Side, right: _Side) -> tuple[_Side, _Side]:
-    """Both sides without the ends whose best window is certainly smaller than some other window of the node."""
+def _prune(left: _Side, right: _Side) -> tuple[_Side, _Side]:
+    """Remove, on both sides, the ends whose best window is certainly smaller than another window of the node."""
     for _ in range(2):
         drop = right.gap * right.decay
-        largest = right.most(drop)
-        slowest = right.most(np.where(drop == right.at_ends(largest), right.decay, 0.0))
-        found = left.most(left.decay * (left.at_ends(largest) + left.gap * left.at_ends(slowest)))
-        most = left.decay * (left.at_ends(largest) + left.gap * left.at_ends(right.most(right.decay)))
-        left = left.kept(most >= left.at_ends(found) * _NEAR)
+        largest = right.largest_of_node(drop)
+        slowest = right.largest_of_node(np.where(drop == right.at_ends(largest), right.decay, 0.0))
+        largest_window = left.largest_of_node(left.decay * (left.at_ends(largest) + left.gap * left.at_ends(slowest)))
+        upper_bound = left.decay * (left.at_ends(largest) + left.gap * left.at_ends(right.largest_of_node(right.decay)))
+        left = left.filter(upper_bound >= left.at_ends(largest_window) * _NEAR)
         left, right = right, left
     return left, right
 
 
-def _largest(left: _Side, right: _Side) -> Floats:
+def _find_largest(left: _Side, right: _Side) -> Floats:
     """(n,) largest decay_i decay_j (gap_i + gap_j) over the left ends i and right ends j of each node.
 
     Divide and conquer: the best right end moves in one direction as the left end does. In each round, the left ends whose position in
@@ -221,7 +228,7 @@ def _largest(left: _Side, right: _Side) -> Floats:
         above, below = current[index[current] > stride], current[index[current] + stride <= size[current]]
         low[above], high[below] = low[above - stride], high[below + stride]
         best[current], low[current], high[current] = _best_right_ends(left, right, current, low[current], high[current])
-    return left.most(best)
+    return left.largest_of_node(best)
 
 
 def _best_right_ends(left: _Side, right: _Side, current: Integers, low: Integers, high: Integers) -> tuple[Floats, Integers, Integers]:

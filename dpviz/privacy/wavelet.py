@@ -1,4 +1,4 @@
-"""The two-dimensional Haar wavelet transform in whole numbers, its inverse, and the variance of box sums of noisy coefficients."""
+"""The two-dimensional Haar wavelet transform in whole numbers, its inverse, and the variance of sums over boxes after noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpviz.space.tree import Tree
 def coefficients(counts: Integers) -> Integers:
     """The unnormalised Haar coefficients of a table of counts.
 
-    Along one axis, the first coefficient is the sum of all entries. The others belong to the nodes of the binary tree over the axis,
+    Along one axis, the first coefficient is the sum of all entries. The other ones belong to the nodes of the binary tree over the axis,
     coarsest first: each is the sum of the node's lower half minus the sum of its upper half. In two dimensions, the transform is
     applied along both axes. Adding a record changes one coefficient per pair of levels, (1 + log2 side)**2 in all, each by 1 or -1.
 
@@ -38,7 +38,7 @@ def table(noisy: NDArray[np.int64]) -> Floats:
         noisy: (side, side) coefficients.
 
     Returns:
-        (side, side) table whose coefficients these are; not whole in general.
+        (side, side) the table with these coefficients; its entries need not be whole.
 
     >>> table(np.array([[10, -2], [-4, 0]])).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
@@ -78,7 +78,7 @@ class WaveletSpread:
 
     Attributes:
         order: the table has 2**order entries per axis.
-        variance: of the noise on each coefficient.
+        variance: variance of the noise of each coefficient.
         width: lattice cells per table entry, along an axis.
     """
 
@@ -91,7 +91,7 @@ class WaveletSpread:
         return self.boxes(tree.rectangles().astype(np.float64))
 
     def boxes(self, boxes: Floats) -> Floats:
-        """(q,) variances of sums over boxes; a table entry that a box cuts counts by the share of its area.
+        """(q,) variances of sums over boxes; a table entry that a box covers in part counts by the covered share of its area.
 
         Args:
             boxes: (q, 4) west, south, east, north in lattice units.

@@ -1,8 +1,8 @@
-"""The non-negative whole numbers nearest to noisy ones that add up to given totals, for many groups at once.
+"""Replace noisy numbers by the nearest non-negative whole numbers that add up to given totals, for many groups at once.
 
 A group is the noisy counts of one family of siblings, and its total is the count of their parent. For both
 distances, the results lie between max(x - d, 0) and max(x + u, 0), for one u and one d per group. `_chebyshev` and `_euclidean`
-compute u and d; `_lower` then lowers the entries of each group from the upper end until they add up to its total.
+compute u and d; `_lower` starts at the upper ends, and lowers the entries of each group until they add up to its total.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SOLVER_LARGEST = 10**7
 _BLOCK = 1 << 16
 _SOLVER_BLOCK = 256
 _KEY_BITS = 63
-_INSTEAD = 'the distance "chebyshev" is the same and takes any'
+_INSTEAD = 'the distance "chebyshev" minimises the same and has no such limit'
 
 
 def nearest_whole_numbers(x: Integers, *, total: int, distance: str = "chebyshev", order: str = "ascending") -> Integers:
@@ -45,7 +45,7 @@ def nearest_whole_numbers(x: Integers, *, total: int, distance: str = "chebyshev
 
     Raises:
         SettingError: as `nearest_in_groups`.
-        InputError: as `nearest_in_groups`, a total that is not a whole number or out of range, or a total above 0 of no numbers.
+        InputError: as `nearest_in_groups`; or the total is not a whole number, is out of range, or is above 0 although `x` is empty.
 
     >>> nearest_whole_numbers(np.array([5, -2, 9]), total=10).tolist()
     [3, 0, 7]
@@ -56,7 +56,7 @@ def nearest_whole_numbers(x: Integers, *, total: int, distance: str = "chebyshev
         raise InputError("A total must lie between 0 and 2**60.")
     groups = min(1, np.size(x))
     if total and not groups:
-        raise InputError("No numbers cannot add up to more than 0.")
+        raise InputError("A total above 0 needs at least one number.")
     return nearest_in_groups(x, np.zeros(groups, np.int64), np.full(groups, total, np.int64), distance=distance, order=order)
 
 
@@ -81,9 +81,9 @@ def nearest_in_groups(
         (n,) int64. Except for "solver", computed in whole numbers with O(n log n) operations.
 
     Raises:
-        SettingError: an unknown distance or order, or a problem too large for the solver.
-        InputError: numbers that are not of an integer dtype, exceed 2**60 or whose magnitudes in a group, its total
-            included, add up to more than 2**62; starts that do not cut `x` into non-empty groups; negative totals.
+        SettingError: the distance or the order is unknown, or the problem is too large for the solver.
+        InputError: the numbers have no integer dtype or exceed 2**60; the magnitudes in a group and its total add up to more than
+            2**62; the starts do not cut `x` into non-empty groups; or a total is negative.
 
     Source:
         Boninsegna, Silvestri, "Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown
@@ -97,21 +97,21 @@ def nearest_in_groups(
         raise SettingError(f"The distance must be one of {', '.join(DISTANCES)}.")
     if order not in ORDERS:
         raise SettingError(f"The order must be one of {', '.join(ORDERS)}.")
-    values, firsts, sums = _whole(x, "The numbers"), _whole(starts, "The starts"), _whole(totals, "The totals")
-    _check_groups(values, firsts, sums)
-    sizes = np.diff(firsts, append=values.size)
-    _check_size(values, firsts, sums, sizes)
+    values, first_indices, sums = _check_whole(x, "The numbers"), _check_whole(starts, "The starts"), _check_whole(totals, "The totals")
+    _check_groups(values, first_indices, sums)
+    sizes = np.diff(first_indices, append=values.size)
+    _check_size(values, first_indices, sums, sizes)
     if distance == "solver":
         return _solve_groups(values, sizes, sums)
     nearest = np.empty(values.size, np.int64)
-    for groups, entries in _blocks(sizes, _BLOCK):
-        family = _Families(values[entries], sizes[groups], sums[groups])
-        bounds = _euclidean(family) if distance == "euclidean" else _chebyshev(family)
-        nearest[entries] = _lower(family, *bounds, descending=order == "descending")
+    for groups, entries in _cut_blocks(sizes, _BLOCK):
+        families = _Families(values[entries], sizes[groups], sums[groups])
+        bounds = _euclidean(families) if distance == "euclidean" else _chebyshev(families)
+        nearest[entries] = _lower(families, *bounds, descending=order == "descending")
     return nearest
 
 
-def _whole(numbers: Integers, name: str) -> Integers:
+def _check_whole(numbers: Integers, name: str) -> Integers:
     array = np.asarray(numbers)
     if array.ndim != 1:
         raise InputError(f"{name} must have one dimension.")
@@ -136,15 +136,15 @@ def _check_groups(x: Integers, starts: Integers, totals: Integers) -> None:
 
 
 def _check_size(x: Integers, starts: Integers, totals: Integers, sizes: Integers) -> None:
-    """Refuse groups whose sums might overflow int64. A cheap bound decides nearly always; else the sums are computed in floats."""
+    """Refuse groups whose sums might overflow int64. If a cheap bound does not exclude that, the sums are computed in floats."""
     if not x.size or max(-int(x.min()), int(x.max())) * int(sizes.max()) + int(totals.max()) <= LARGEST_SUM:
         return
     if (np.add.reduceat(np.abs(x.astype(np.float64)), starts) + totals > LARGEST_SUM).any():
         raise InputError("The magnitudes of a group and its total must add up to at most 2**62.")
 
 
-def _blocks(sizes: Integers, entries: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of consecutive whole groups, and of their numbers, with about `entries` numbers each, to fit the processor's cache."""
+def _cut_blocks(sizes: Integers, entries: int) -> Iterator[tuple[slice, slice]]:
+    """Yield slices of consecutive whole groups, and of their numbers, about `entries` at a time, to fit the processor's cache."""
     edges = np.concatenate([[0], np.cumsum(sizes)])
     cuts = np.unique(np.append(np.searchsorted(edges, np.arange(0, edges[-1], entries)), sizes.size))
     for first, last in pairwise(cuts.tolist()):
@@ -152,11 +152,11 @@ def _blocks(sizes: Integers, entries: int) -> Iterator[tuple[slice, slice]]:
 
 
 class _Families(NamedTuple):
-    """Groups of numbers one after the other, none of them empty, with their required sums.
+    """Non-empty groups of numbers, stored one after the other, with their required sums.
 
     Attributes:
         x: (n,) numbers.
-        sizes: (groups,) how many numbers each group has.
+        sizes: (groups,) number of numbers of each group.
         totals: (groups,) required sums.
     """
 
@@ -165,14 +165,14 @@ class _Families(NamedTuple):
     totals: Integers
 
     def per_group(self, ufunc: np.ufunc, numbers: Integers | NDArray[np.bool_]) -> Integers:
-        """(groups,) the sum, minimum or maximum of (n,) numbers in each group, as `ufunc` says."""
+        """(groups,) `ufunc` (a sum, minimum or maximum) over each group of (n,) numbers."""
         reduced: Integers = ufunc.reduceat(numbers, np.cumsum(self.sizes) - self.sizes, dtype=np.int64)
         return reduced
 
     def above(self, level: Integers) -> tuple[Integers, Integers]:
         """(k,) indices of the numbers above their group's level, and (groups,) how many of them each group has."""
-        above = self.x > np.repeat(level, self.sizes)
-        return np.flatnonzero(above), self.per_group(np.add, above)
+        is_above = self.x > np.repeat(level, self.sizes)
+        return np.flatnonzero(is_above), self.per_group(np.add, is_above)
 
 
 def _chebyshev(families: _Families) -> tuple[Integers, Integers]:
@@ -183,10 +183,10 @@ def _chebyshev(families: _Families) -> tuple[Integers, Integers]:
     of these. If max(x - d, 0) still adds up to more than the total, d must be larger: the smallest d that suffices. Then, as d - 1
     does not suffice, max(x - (d - 1), 0) adds up to more than the total, and u = 1 - d.
     """
-    even = _ceiling(families.totals - families.per_group(np.add, families.x), families.sizes)
-    needed = np.maximum(np.abs(even), -families.per_group(np.minimum, families.x))
-    cut = _least_cut(families, needed)
-    return np.where(cut == needed, even, 1 - cut), cut
+    raise_by = _ceiling(families.totals - families.per_group(np.add, families.x), families.sizes)
+    least_cut = np.maximum(np.abs(raise_by), -families.per_group(np.minimum, families.x))
+    cut = _least_cut(families, least_cut)
+    return np.where(cut == least_cut, raise_by, 1 - cut), cut
 
 
 def _euclidean(families: _Families) -> tuple[Integers, Integers]:
@@ -205,32 +205,32 @@ def _least_cut(families: _Families, at_least: Integers) -> Integers:
     if not indices.size:
         return at_least
     x = families.x[indices]
-    running = _running(x[_order(-x, counts)])
+    sums = _running_sums(x[_sort_order(-x, counts)])
     firsts = np.cumsum(counts) - counts
-    over = running[1:] - np.repeat(running[firsts] + families.totals, counts)
-    k = np.arange(1, x.size + 1) - np.repeat(firsts, counts)
-    cut, some = at_least.copy(), counts > 0
-    cut[some] = np.maximum(cut[some], np.maximum.reduceat(_ceiling(over, k), firsts[some]))
+    excess = sums[1:] - np.repeat(sums[firsts] + families.totals, counts)
+    rank = np.arange(1, x.size + 1) - np.repeat(firsts, counts)
+    cut, nonempty = at_least.copy(), counts > 0
+    cut[nonempty] = np.maximum(cut[nonempty], np.maximum.reduceat(_ceiling(excess, rank), firsts[nonempty]))
     return cut
 
 
 def _lower(families: _Families, up: Integers, down: Integers, *, descending: bool) -> Integers:
-    """(n,) max(x + up, 0), with one entry after the other lowered, at most to max(x - down, 0), until each total is met."""
+    """(n,) max(x + up, 0), in which entries are lowered in order, at most to max(x - down, 0), until each total is reached."""
     indices, counts = families.above(-up)
     y = families.x[indices] + np.repeat(up, counts)
-    order = _order(-y if descending else y, counts)
-    sums, edges = _running(y), np.cumsum(counts)
+    order = _sort_order(-y if descending else y, counts)
+    sums, edges = _running_sums(y), np.cumsum(counts)
     excess = sums[edges] - sums[edges - counts] - families.totals
     room = np.minimum(y, np.repeat(up + down, counts))[order]
-    available = _running(room)
-    left = np.repeat(excess + available[edges - counts], counts) - available[:-1]
-    y[order] -= np.clip(left, 0, room)
+    available = _running_sums(room)
+    excess_before = np.repeat(excess + available[edges - counts], counts) - available[:-1]
+    y[order] -= np.clip(excess_before, 0, room)
     lowered = np.zeros(families.x.size, np.int64)
     lowered[indices] = y
     return lowered
 
 
-def _running(numbers: Integers) -> Integers:
+def _running_sums(numbers: Integers) -> Integers:
     """(n + 1,) cumulative sum, starting with 0. It may overflow; its differences within a group are below 2**63 and stay exact."""
     sums = np.zeros(numbers.size + 1, np.int64)
     np.cumsum(numbers, out=sums[1:])
@@ -241,23 +241,23 @@ def _ceiling(numerator: Integers, denominator: Integers) -> Integers:
     return -(-numerator // denominator)
 
 
-def _order(rank: Integers, counts: Integers) -> Integers:
+def _sort_order(rank: Integers, counts: Integers) -> Integers:
     """(n,) indices that sort each group by rank, and equal ranks by index.
 
-    If group, rank and index fit in 63 bits together, one sort of such keys does it, which is faster.
+    If group, rank and index fit in 63 bits together, they are sorted as one key, which is faster.
     """
     if not rank.size:
         return np.empty(0, np.int64)
     group, low = np.repeat(np.arange(counts.size), counts), int(rank.min())
-    rank_bits, place_bits = (int(rank.max()) - low).bit_length(), (rank.size - 1).bit_length()
-    if (counts.size - 1).bit_length() + rank_bits + place_bits > _KEY_BITS:
+    rank_bits, index_bits = (int(rank.max()) - low).bit_length(), (rank.size - 1).bit_length()
+    if (counts.size - 1).bit_length() + rank_bits + index_bits > _KEY_BITS:
         return np.lexsort((rank, group))
     group <<= rank_bits
     group += rank - low
-    group <<= place_bits
+    group <<= index_bits
     group += np.arange(rank.size)
     group.sort()
-    group &= (1 << place_bits) - 1
+    group &= (1 << index_bits) - 1
     return group
 
 
@@ -266,30 +266,30 @@ def _solve_groups(x: Integers, sizes: Integers, totals: Integers) -> Integers:
     if x.size and (sizes.max() > SOLVER_CHILDREN or x.size > SOLVER_NUMBERS):
         raise SettingError(f"The solver takes at most {SOLVER_CHILDREN} numbers in a group and {SOLVER_NUMBERS:,} in all; {_INSTEAD}.")
     nearest = np.empty(x.size, np.int64)
-    for groups, entries in _blocks(sizes, _SOLVER_BLOCK):
+    for groups, entries in _cut_blocks(sizes, _SOLVER_BLOCK):
         nearest[entries] = _solve_block(_Families(x[entries], sizes[groups], totals[groups]))
     return nearest
 
 
 def _solve_block(families: _Families) -> Integers:
-    """(n,) x + z for changes z of minimal size.
+    """(n,) x + z, where the largest change |z| of each group is minimal.
 
-    HiGHS is inexact. Where a group's largest change could be smaller, as an exact comparison shows, the program is solved again with
-    that change excluded.
+    The solver HiGHS is inexact. If an exact comparison shows that a group's largest change could be smaller, the program is solved again
+    without this change.
     """
     missing = families.totals - families.per_group(np.add, families.x)
     low = np.maximum(_ceiling(np.abs(missing), families.sizes), -families.per_group(np.minimum, families.x))
     if low.max() > SOLVER_LARGEST:
         raise SettingError(f"The solver takes numbers that need changes up to about {SOLVER_LARGEST:,}; {_INSTEAD}.")
-    most = np.maximum(low, families.per_group(np.maximum, families.x))
+    largest = np.maximum(low, families.per_group(np.maximum, families.x))
     while True:
-        z = _changes(families, missing, low, most)
+        z = _changes(families, missing, low, largest)
         change = families.per_group(np.maximum, np.abs(z))
-        least = families.per_group(np.add, np.maximum(-families.x, 1 - np.repeat(change, families.sizes)))
-        less = (change > low) & (least <= missing)
-        if not less.any():
+        least_sum = families.per_group(np.add, np.maximum(-families.x, 1 - np.repeat(change, families.sizes)))
+        improvable = (change > low) & (least_sum <= missing)
+        if not improvable.any():
             return families.x + z
-        most[less] = change[less] - 1
+        largest[improvable] = change[improvable] - 1
 
 
 def _changes(families: _Families, missing: Integers, low: Integers, most: Integers) -> Integers:
@@ -298,20 +298,25 @@ def _changes(families: _Families, missing: Integers, low: Integers, most: Intege
     The program minimises the sum of whole numbers beta >= 0, one per group, with |z| <= low + beta.
     """
     n, groups = families.x.size, families.sizes.size
-    member = scipy.sparse.csr_array((np.ones(n), (np.arange(n), np.repeat(np.arange(groups), families.sizes))), shape=(n, groups))
+    membership = scipy.sparse.csr_array((np.ones(n), (np.arange(n), np.repeat(np.arange(groups), families.sizes))), shape=(n, groups))
     one = scipy.sparse.eye_array(n, format="csr")
-    matrix = scipy.sparse.block_array([[one, -member], [-one, -member], [member.T, None]], format="csc")
-    allowed, reach = np.tile(np.repeat(low, families.sizes), 2), np.repeat(most, families.sizes)
+    matrix = scipy.sparse.block_array([[one, -membership], [-one, -membership], [membership.T, None]], format="csc")
+    limits, largest_change = np.tile(np.repeat(low, families.sizes), 2), np.repeat(most, families.sizes)
     result = scipy.optimize.milp(
         np.repeat([0.0, 1.0], [n, groups]),
         integrality=np.ones(n + groups, np.int64),
         bounds=scipy.optimize.Bounds(
-            np.append(np.maximum(-families.x, -reach), np.zeros(groups)), np.append(reach, np.full(groups, np.inf))
+            np.append(np.maximum(-families.x, -largest_change), np.zeros(groups)), np.append(largest_change, np.full(groups, np.inf))
         ),
-        constraints=scipy.optimize.LinearConstraint(matrix, np.append(np.full(2 * n, -np.inf), missing), np.append(allowed, missing)),
+        constraints=scipy.optimize.LinearConstraint(matrix, np.append(np.full(2 * n, -np.inf), missing), np.append(limits, missing)),
         options={"mip_rel_gap": 0.0},
     )
     z = np.zeros(n, np.int64) if result.x is None else np.rint(result.x[:n]).astype(np.int64)
-    if result.x is None or (families.per_group(np.add, z) != missing).any() or (z < -families.x).any() or (np.abs(z) > reach).any():
+    if (
+        result.x is None
+        or (families.per_group(np.add, z) != missing).any()
+        or (z < -families.x).any()
+        or (np.abs(z) > largest_change).any()
+    ):
         raise SettingError(f"The solver found no whole numbers; {_INSTEAD}.")
     return z

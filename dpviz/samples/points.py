@@ -53,9 +53,9 @@ _ROUNDS = 6
 def los_angeles(size: int = 200_000, *, seed: int = SEED) -> tuple[Floats, Floats]:
     """Make up residents of the 70 x 70 km square around Los Angeles.
 
-    Neighbourhoods are scattered around the towns of GeoNames in proportion to population, and residents around neighbourhoods with a
-    heavy-tailed distribution; a small share lives in thinly populated country. There are no residents in the sea. The neighbourhoods
-    depend on the seed, not on the size.
+    Neighbourhoods are scattered around the towns of GeoNames in proportion to population. Residents are scattered around neighbourhoods
+    with a heavy-tailed distribution; a small share of them lives in thinly populated country. There are no residents in the sea. The
+    neighbourhoods depend on the seed, not on the size.
 
     Args:
         size: number of residents, 1 to 10,000,000.
@@ -68,7 +68,7 @@ def los_angeles(size: int = 200_000, *, seed: int = SEED) -> tuple[Floats, Float
         InputError: the size is out of range.
 
     Source:
-        Own model. The square is that of Shaham et al., HTF, SIGSPATIAL 2021, section 5.1; their data are not public.
+        Own model. The square is from Shaham et al., HTF, SIGSPATIAL 2021, section 5.1, whose data are not public.
 
     >>> import dpviz as dv
     >>> longitude, latitude = dv.samples.points.los_angeles(1_000, seed=1)
@@ -77,24 +77,24 @@ def los_angeles(size: int = 200_000, *, seed: int = SEED) -> tuple[Floats, Float
     """
     check_size(size)
     rng = np.random.default_rng(seed)
-    neighbourhoods = _neighbourhoods(rng)
+    neighbourhoods = _make_neighbourhoods(rng)
     starts = range(0, size, _CHUNK)
-    x, y = np.concatenate([_residents(rng, neighbourhoods, min(_CHUNK, size - start)) for start in starts]).T
+    x, y = np.concatenate([_draw_residents(rng, neighbourhoods, min(_CHUNK, size - start)) for start in starts]).T
     return x.copy(), y.copy()
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Neighbourhoods:
-    """Neighbourhoods: (k, 2) centres in degrees, (k,) radius in km, (k,) cumulative share of the residents."""
+    """Neighbourhoods: (k, 2) centres in degrees, (k,) radii in km, (k,) cumulative shares of the residents."""
 
     centre: Floats
     radius: Floats
     share: Floats
 
 
-def _neighbourhoods(rng: np.random.Generator) -> _Neighbourhoods:
-    town = _town_centres(rng, 6_000)
-    country = _on_land(rng.uniform(SQUARE[:2], SQUARE[2:], (600, 2)))
+def _make_neighbourhoods(rng: np.random.Generator) -> _Neighbourhoods:
+    town = _draw_town_centres(rng, 6_000)
+    country = _select_on_land(rng.uniform(SQUARE[:2], SQUARE[2:], (600, 2)))
     centre = np.concatenate([town, country])
     weight = rng.gamma(2.0, 0.5, len(centre))
     weight[len(town) :] *= 0.01 * len(town) / len(country)
@@ -103,52 +103,52 @@ def _neighbourhoods(rng: np.random.Generator) -> _Neighbourhoods:
     return _Neighbourhoods(centre=centre, radius=radius, share=share / share[-1])
 
 
-def _town_centres(rng: np.random.Generator, number: int) -> Floats:
-    """Draw centres of at most `number` neighbourhoods, in degrees, scattered around towns; those of large towns scatter wider."""
-    places, population = _towns()
-    town = rng.choice(len(places), 5 * number, p=population / population.sum())
+def _draw_town_centres(rng: np.random.Generator, number: int) -> Floats:
+    """Draw centres of at most `number` neighbourhoods, in degrees, scattered around towns, wider around large towns."""
+    towns, population = _read_towns()
+    town = rng.choice(len(towns), 5 * number, p=population / population.sum())
     spread = np.sqrt(population[town] / (3_500 * np.pi)) / 1.5
-    around = np.round(places[town] + spread[:, None] * rng.standard_normal((len(town), 2)) / _KM, DECIMALS)
-    distance, _ = scipy.spatial.cKDTree(places * _KM).query(around * _KM)
-    return _on_land(around[rng.random(len(around)) < np.exp(-((distance / 4.0) ** 4))])[:number]
+    centres = np.round(towns[town] + spread[:, None] * rng.standard_normal((len(town), 2)) / _KM, DECIMALS)
+    distance, _ = scipy.spatial.cKDTree(towns * _KM).query(centres * _KM)
+    return _select_on_land(centres[rng.random(len(centres)) < np.exp(-((distance / 4.0) ** 4))])[:number]
 
 
-def _towns() -> tuple[Floats, Floats]:
+def _read_towns() -> tuple[Floats, Floats]:
     """Read (t, 2) degrees and (t,) population of the towns in the square and within 10 km of it."""
-    named = table("us_places")
-    places = named[["longitude", "latitude"]].to_numpy()
+    all_towns = table("us_places")
+    centres = all_towns[["longitude", "latitude"]].to_numpy()
     half = (np.array(SQUARE[2:]) - np.array(SQUARE[:2])) / 2 * _KM
-    near = (np.abs(places - _DOWNTOWN) * _KM <= half + _MARGIN_KM).all(1)
-    return places[near], named["population"].to_numpy(np.float64)[near]
+    is_near = (np.abs(centres - _DOWNTOWN) * _KM <= half + _MARGIN_KM).all(1)
+    return centres[is_near], all_towns["population"].to_numpy(np.float64)[is_near]
 
 
-def _residents(rng: np.random.Generator, homes: _Neighbourhoods, size: int) -> Floats:
-    """Draw (size, 2) degrees. Those in the sea or outside the square are drawn again, at last replaced by the neighbourhood's centre."""
-    which = np.searchsorted(homes.share, rng.random(size))
-    place = homes.centre[which]
-    lost = np.arange(size)
+def _draw_residents(rng: np.random.Generator, neighbourhoods: _Neighbourhoods, size: int) -> Floats:
+    """Draw (size, 2) degrees. Homes in the sea or outside the square are drawn again, and finally put at the neighbourhood's centre."""
+    neighbourhood = np.searchsorted(neighbourhoods.share, rng.random(size))
+    home = neighbourhoods.centre[neighbourhood]
+    misplaced = np.arange(size)
     for _ in range(_ROUNDS):
-        tail = np.sqrt(1.5 / rng.standard_gamma(1.5, len(lost)))  # Student's t with 3 degrees of freedom
-        step = (homes.radius[which[lost]] * tail)[:, None] * rng.standard_normal((len(lost), 2)) / _KM
-        moved = np.round(homes.centre[which[lost]] + step, DECIMALS)
-        good = _is_land(moved)
-        place[lost[good]] = moved[good]
-        lost = lost[~good]
-    return place
+        tail = np.sqrt(1.5 / rng.standard_gamma(1.5, len(misplaced)))  # Student's t with 3 degrees of freedom
+        step = (neighbourhoods.radius[neighbourhood[misplaced]] * tail)[:, None] * rng.standard_normal((len(misplaced), 2)) / _KM
+        drawn = np.round(neighbourhoods.centre[neighbourhood[misplaced]] + step, DECIMALS)
+        is_good = _is_land(drawn)
+        home[misplaced[is_good]] = drawn[is_good]
+        misplaced = misplaced[~is_good]
+    return home
 
 
-def _on_land(places: Floats) -> Floats:
+def _select_on_land(places: Floats) -> Floats:
     places = np.round(places, DECIMALS)
     return places[_is_land(places)]
 
 
 def _is_land(places: Floats) -> NDArray[np.bool_]:
-    """Tell which of (n, 2) coordinates in degrees lie in the square and not in the sea, as (n,) booleans."""
-    return np.asarray(shapely.contains_xy(_land(), places))
+    """Return (n,) whether each of (n, 2) coordinates in degrees is in the square and not in the sea."""
+    return np.asarray(shapely.contains_xy(_read_land(), places))
 
 
 @cache
-def _land() -> shapely.Geometry:
+def _read_land() -> shapely.Geometry:
     """Read the land in the square, prepared for fast containment tests."""
     world = shapely.from_geojson((folder("assets") / "land.json").read_text(encoding="utf-8"))
     land = shapely.union_all(shapely.clip_by_rect(shapely.get_parts(world), *SQUARE))
@@ -165,27 +165,36 @@ _SPRAWL = 8.0
 _NEIGHBOURS = 3
 _MILE_KM = 1.609
 _NEAR_KM = 12.0
-_OVERDRAWN = 1.25
+_DRAWN_PER_KEPT = 1.25
 
 
 @dataclass(frozen=True, kw_only=True)
 class _State:
-    """A state: its share of all crossings, the shares of its crossings in towns and on roads, (t, 2) towns in degrees, (t,) weights."""
+    """A state, in which crossings are made up.
+
+    Attributes:
+        outline: its polygon.
+        share: its share of all crossings.
+        in_towns: the share of its crossings that are in towns.
+        on_roads: the share of its crossings that are on roads between towns.
+        towns: (t, 2) towns, in degrees.
+        weights: (t,) relative number of crossings of each town.
+    """
 
     outline: shapely.Geometry
     share: float
-    towns: float
-    roads: float
-    place: Floats
-    pull: Floats
+    in_towns: float
+    on_roads: float
+    towns: Floats
+    weights: Floats
 
 
 def road_points(size: int = PAPER_SIZE, *, seed: int = SEED) -> tuple[Floats, Floats]:
-    """Make up road crossings of the states of Washington and New Mexico; the rest of the rectangle is empty.
+    """Make up road crossings of the states of Washington and New Mexico; the remaining area of the rectangle is empty.
 
-    Each town of GeoNames is a street grid, dense in the middle, with crossings in proportion to its population to the power 0.9. Roads
-    join each town to its nearest three. The other crossings lie in rural patches on a survey grid of one mile, most of them near towns.
-    No crossing lies in the sea or outside the two states. The patches depend on the seed, not on the size.
+    Each town of GeoNames has a street grid, dense in the middle, with crossings in proportion to its population to the power 0.9. Roads
+    join each town to its nearest three. The other crossings are in rural patches on a survey grid of one mile, most of them near towns.
+    No crossing is in the sea or outside the two states. The patches depend on the seed, not on the size.
 
     Args:
         size: number of crossings, 1 to 10,000,000; the paper has 1.63 million.
@@ -198,8 +207,8 @@ def road_points(size: int = PAPER_SIZE, *, seed: int = SEED) -> tuple[Floats, Fl
         InputError: the size is out of range.
 
     Source:
-        Own model, in place of the data of Cormode et al., ICDE 2012, Section VIII-A: 1.63 million road intersections of the
-        two states from TIGER/Line 2006, US Census Bureau, which are not included. The rectangle is the paper's; the shares are ours.
+        Own model. It replaces the data of Cormode et al., ICDE 2012, Section VIII-A, which are not included: 1.63 million road
+        intersections of the two states from TIGER/Line 2006, US Census Bureau. The rectangle is the paper's; the shares are ours.
 
     >>> import dpviz as dv
     >>> longitude, latitude = dv.samples.points.road_points(1_000, seed=1)
@@ -207,69 +216,69 @@ def road_points(size: int = PAPER_SIZE, *, seed: int = SEED) -> tuple[Floats, Fl
     ((1000,), True)
     """
     check_size(size)
-    states, block = _states(), _BLOCK_KM * np.sqrt(PAPER_SIZE / size)
+    states, block = _read_states(), _BLOCK_KM * np.sqrt(PAPER_SIZE / size)
     north = round(size * states[0].share)
     streams = np.random.default_rng(seed).spawn(3)
-    parts = [_crossings(*each, block) for each in zip(streams, states, (north, size - north), strict=False)]
+    parts = [_draw_crossings(*stream_and_state, block) for stream_and_state in zip(streams, states, (north, size - north), strict=False)]
     x, y = streams[2].permutation(np.concatenate(parts)).T
     return x.copy(), y.copy()
 
 
-def _states() -> tuple[_State, _State]:
+def _read_states() -> tuple[_State, _State]:
     places = table("us_places")
     counties = geopandas.read_parquet(folder("sample_data") / "us_counties.parquet", columns=["state", "geometry"])
 
-    def state(code: str, share: float, towns: float, roads: float) -> _State:
-        own = places[places["state"] == code]
+    def state(code: str, share: float, in_towns: float, on_roads: float) -> _State:
+        towns = places[places["state"] == code]
         outline = shapely.union_all(counties.loc[counties["state"] == code, "geometry"].to_numpy())
         return _State(
             outline=shapely.clip_by_rect(outline, *BOUNDS),
             share=share,
-            towns=towns,
-            roads=roads,
-            place=own[["longitude", "latitude"]].to_numpy(),
-            pull=np.maximum(own["population"].to_numpy(np.float64), 60) ** 0.9,
+            in_towns=in_towns,
+            on_roads=on_roads,
+            towns=towns[["longitude", "latitude"]].to_numpy(),
+            weights=np.maximum(towns["population"].to_numpy(np.float64), 60) ** 0.9,
         )
 
     return state("WA", 0.6, 0.6, 0.1), state("NM", 0.4, 0.45, 0.15)
 
 
-def _crossings(rng: np.random.Generator, state: _State, number: int, block: float) -> Floats:
-    """Draw (number, 2) degrees inside the state; a quarter more are drawn, since some lie outside and are dropped."""
-    made = int(_OVERDRAWN * number) + 64
-    in_towns, on_roads = int(made * state.towns), int(made * state.roads)
-    country = _country(rng, state, made - in_towns - on_roads)
-    streets = _streets(rng, state.place, rng.multinomial(in_towns, state.pull / state.pull.sum()), block)
-    crossings = np.concatenate([streets, _roads(rng, state.place, on_roads), country])
+def _draw_crossings(rng: np.random.Generator, state: _State, number: int, block: float) -> Floats:
+    """Draw (number, 2) degrees inside the state, from a quarter more crossings, some of which are outside and dropped."""
+    drawn = int(_DRAWN_PER_KEPT * number) + 64
+    in_towns, on_roads = int(drawn * state.in_towns), int(drawn * state.on_roads)
+    country = _draw_country(rng, state, drawn - in_towns - on_roads)
+    streets = _draw_streets(rng, state.towns, rng.multinomial(in_towns, state.weights / state.weights.sum()), block)
+    crossings = np.concatenate([streets, _draw_roads(rng, state.towns, on_roads), country])
     shapely.prepare(state.outline)
     inside = np.flatnonzero(shapely.contains_xy(state.outline, crossings))
     return crossings[np.resize(rng.permutation(inside), number)]
 
 
-def _streets(rng: np.random.Generator, place: Floats, nodes: Integers, block: float) -> Floats:
+def _draw_streets(rng: np.random.Generator, towns: Floats, nodes: Integers, block: float) -> Floats:
     """Draw the crossings of a street grid around each town, from the middle outwards with growing gaps.
 
     Args:
-        rng: randomness.
-        place: (t, 2) towns, in degrees.
+        rng: source of random numbers.
+        towns: (t, 2) towns, in degrees.
         nodes: (t,) number of crossings of each town.
         block: distance of two streets, in km.
 
     Returns:
         (sum of nodes, 2) degrees.
     """
-    town, start = np.repeat(np.arange(len(place)), nodes), np.cumsum(nodes) - nodes
+    town, start = np.repeat(np.arange(len(towns)), nodes), np.cumsum(nodes) - nodes
     outwards = (np.arange(len(town)) - start[town]) / nodes[town]
-    passed = np.cumsum(1 + rng.poisson(_SPRAWL * outwards**2))
-    rank = passed - passed[start[town]]
-    across, up = _by_distance(int(rank.max()) + 1)[rank].T * block
-    turn = np.where(rng.random(len(place)) < 0.7, 0.0, rng.uniform(0, np.pi / 2, len(place)))[town]
+    running = np.cumsum(1 + rng.poisson(_SPRAWL * outwards**2))
+    rank = running - running[start[town]]
+    across, up = _nearest_points(int(rank.max()) + 1)[rank].T * block
+    turn = np.where(rng.random(len(towns)) < 0.7, 0.0, rng.uniform(0, np.pi / 2, len(towns)))[town]
     step = np.stack([np.cos(turn) * across - np.sin(turn) * up, np.sin(turn) * across + np.cos(turn) * up], axis=1)
     step += 0.12 * block * rng.standard_normal(step.shape)
-    return np.asarray(place[town] + step / _km(place[:, 1])[town])
+    return np.asarray(towns[town] + step / _km_per_degree(towns[:, 1])[town])
 
 
-def _by_distance(number: int) -> Integers:
+def _nearest_points(number: int) -> Integers:
     """Return the (number, 2) points with whole coordinates that are nearest to the origin, nearest first."""
     reach = int(np.sqrt(number / np.pi)) + 3
     i, j = (part.ravel() for part in np.meshgrid(np.arange(-reach, reach + 1), np.arange(-reach, reach + 1)))
@@ -277,42 +286,42 @@ def _by_distance(number: int) -> Integers:
     return np.stack([i[order], j[order]], axis=1)
 
 
-def _roads(rng: np.random.Generator, place: Floats, number: int) -> Floats:
-    """Draw (number, 2) degrees along slightly bent roads from each town to its nearest three; roads weigh by length, at most 80 km."""
-    flat = place * _km(place[:, 1].mean(keepdims=True))
-    distance, end = (np.asarray(found)[:, 1:].ravel() for found in scipy.spatial.cKDTree(flat).query(flat, k=_NEIGHBOURS + 1))
-    begin, length = np.repeat(np.arange(len(place)), _NEIGHBOURS), np.minimum(distance, 80.0)
+def _draw_roads(rng: np.random.Generator, towns: Floats, number: int) -> Floats:
+    """Draw (number, 2) degrees along slightly bent roads from each town to its nearest three, in proportion to length, up to 80 km."""
+    towns_km = towns * _km_per_degree(towns[:, 1].mean(keepdims=True))
+    distance, end = (np.asarray(result)[:, 1:].ravel() for result in scipy.spatial.cKDTree(towns_km).query(towns_km, k=_NEIGHBOURS + 1))
+    begin, length = np.repeat(np.arange(len(towns)), _NEIGHBOURS), np.minimum(distance, 80.0)
     bend = 0.08 * rng.standard_normal(len(begin))
-    road, way = rng.choice(len(begin), number, p=length / length.sum()), rng.random(number)
-    along = (flat[end] - flat[begin])[road]
+    road, fraction = rng.choice(len(begin), number, p=length / length.sum()), rng.random(number)
+    along = (towns_km[end] - towns_km[begin])[road]
     sideways = np.stack([-along[:, 1], along[:, 0]], axis=1)
-    at = flat[begin[road]] + way[:, None] * along + (bend[road] * np.sin(np.pi * way))[:, None] * sideways
-    return np.asarray((at + 0.03 * rng.standard_normal(at.shape)) / _km(place[:, 1].mean(keepdims=True)))
+    points_km = towns_km[begin[road]] + fraction[:, None] * along + (bend[road] * np.sin(np.pi * fraction))[:, None] * sideways
+    return np.asarray((points_km + 0.03 * rng.standard_normal(points_km.shape)) / _km_per_degree(towns[:, 1].mean(keepdims=True)))
 
 
-def _country(rng: np.random.Generator, state: _State, number: int) -> Floats:
+def _draw_country(rng: np.random.Generator, state: _State, number: int) -> Floats:
     """Draw (number, 2) degrees in patches about 6 km wide; one of the two coordinates is on a line of the survey grid."""
     west, south, east, north = shapely.bounds(state.outline)
     patch = rng.uniform((west, south), (east, north), (6_000, 2))
-    km = _km(patch[:, 1].mean(keepdims=True))
-    distance, _ = scipy.spatial.cKDTree(state.place * km).query(patch * km)
+    km = _km_per_degree(patch[:, 1].mean(keepdims=True))
+    distance, _ = scipy.spatial.cKDTree(state.towns * km).query(patch * km)
     weight = rng.gamma(0.5, 1.0, len(patch)) * (np.exp(-distance / _NEAR_KM) + 0.06) * shapely.contains_xy(state.outline, patch)
     radius = rng.lognormal(np.log(6.0), 0.5, len(patch))
     chosen = rng.choice(len(patch), number, p=weight / weight.sum())
-    at = patch[chosen] * km + radius[chosen, None] * rng.standard_normal((number, 2))
+    points_km = patch[chosen] * km + radius[chosen, None] * rng.standard_normal((number, 2))
     row, axis = np.arange(number), rng.integers(0, 2, number)
-    at[row, axis] = np.rint(at[row, axis] / _MILE_KM) * _MILE_KM + 0.03 * rng.standard_normal(number)
-    return np.asarray(at / km)
+    points_km[row, axis] = np.rint(points_km[row, axis] / _MILE_KM) * _MILE_KM + 0.03 * rng.standard_normal(number)
+    return np.asarray(points_km / km)
 
 
-def _km(latitude: Floats) -> Floats:
-    """Return the lengths of one degree of longitude and of one of latitude at (k,) latitudes: (k, 2) km."""
+def _km_per_degree(latitude: Floats) -> Floats:
+    """Return (k, 2) the lengths in km of one degree of longitude and of one degree of latitude, at (k,) latitudes."""
     return np.asarray(_DEGREE_KM * np.stack([np.cos(np.radians(latitude)), np.ones_like(latitude)], axis=1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampleInfo:
-    """What is known about a sample before it is loaded; all of it is public.
+    """The public description of a sample, before it is loaded.
 
     Attributes:
         key: the sample's key in `SAMPLES` or `FLOW_SAMPLES`.
@@ -320,8 +329,8 @@ class SampleInfo:
         description: one sentence.
         source: where the data come from.
         licence: the licence of the data.
-        unit: what one record is, in the plural.
-        synthetic: whether it is made up from a seed; else it is real and of fixed size.
+        unit: a noun for its records, in the plural.
+        synthetic: whether it is made up from a seed; otherwise it is real and of fixed size.
     """
 
     key: str
@@ -335,10 +344,10 @@ class SampleInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample(SampleInfo):
-    """What is known about a sample of points.
+    """The public description of a sample of points.
 
     Attributes:
-        domain: a public domain that suits it.
+        domain: a public domain around the points.
         usual: default number of made-up records; None for real data, whose number is fixed.
     """
 
@@ -346,7 +355,7 @@ class Sample(SampleInfo):
     usual: int | None = None
 
 
-_LISTED = (
+_ALL_SAMPLES = (
     Sample(
         key="la_residents",
         title="Los Angeles, made-up residents",
@@ -371,7 +380,7 @@ _LISTED = (
     Sample(
         key="gaussian_cluster",
         title="One Gaussian cluster",
-        description="The synthetic data of the HTF paper: a million points around one random centre, on a plain plane.",
+        description="The synthetic data of the HTF paper: a million points around one random centre, on a plane without a map.",
         source="Shaham, Ghinita, Ahuja, Krumm, Shahabi, HTF: Homogeneous Tree Framework, SIGSPATIAL 2021, section 5.1.",
         licence="Apache-2.0",
         unit="records",
@@ -384,7 +393,7 @@ _LISTED = (
         title="Washington and New Mexico, made-up road crossings",
         description="Made-up crossings of two far states, in place of the road data of the paper on private spatial decompositions.",
         source="Made up by dpviz.samples.points.road_points; towns from GeoNames, outlines of states from the US Census Bureau."
-        " Stands for the data of Cormode, Procopiuc, Srivastava, Shen, Yu, ICDE 2012, section VIII-A.",
+        " Replaces the data of Cormode, Procopiuc, Srivastava, Shen, Yu, ICDE 2012, section VIII-A.",
         licence="Apache-2.0",
         unit="crossings",
         synthetic=True,
@@ -393,7 +402,7 @@ _LISTED = (
     ),
 )
 
-SAMPLES: dict[str, Sample] = {sample.key: sample for sample in _LISTED}
+SAMPLES: dict[str, Sample] = {sample.key: sample for sample in _ALL_SAMPLES}
 
 
 def load_sample(key: str, *, domain: Domain | None = None, size: int | None = None, seed: int = SEED) -> PointCounts:
@@ -401,12 +410,12 @@ def load_sample(key: str, *, domain: Domain | None = None, size: int | None = No
 
     Args:
         key: a key of `SAMPLES`.
-        domain: in the sample's CRS; None for the sample's own domain.
+        domain: a domain in the sample's CRS; None for the sample's own domain.
         size: number of made-up records, 1 to 10,000,000; None for the sample's default.
         seed: seed of made-up data.
 
     Raises:
-        InputError: an unknown key, a size out of range, or a size for real data.
+        InputError: the key is unknown, or a size is out of range or given for real data.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("la_residents", size=1_000, seed=1)
@@ -426,10 +435,10 @@ def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floa
         seed: seed of made-up data.
 
     Returns:
-        (n,) x and (n,) y: longitude and latitude in degrees, or plain coordinates.
+        (n,) x and (n,) y: longitude and latitude in degrees, or coordinates of a plane.
 
     Raises:
-        InputError: an unknown key, a size out of range, or a size for real data.
+        InputError: the key is unknown, or a size is out of range or given for real data.
     """
     if key not in SAMPLES:
         raise InputError(f"There is no such sample; choose one of {', '.join(SAMPLES)}.")
@@ -439,7 +448,7 @@ def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floa
     if usual is None or (key == "la_residents" and size is None and seed == SEED):
         rows = table(key)
         return rows["longitude"].to_numpy(), rows["latitude"].to_numpy()
-    return _MAKERS[key](usual if size is None else size, seed=seed)
+    return _GENERATORS[key](usual if size is None else size, seed=seed)
 
 
 def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = SEED) -> tuple[Floats, Floats]:
@@ -449,7 +458,7 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
     say what happens to points outside the square: they are dropped.
 
     Args:
-        size: number of points before those outside are dropped, 1 to 10,000,000.
+        size: number of points before points outside are dropped, 1 to 10,000,000.
         sigma: standard deviation of both coordinates, in lattice cells; 20, 50 and 100 in the paper.
         seed: seed of the centre and of the points.
 
@@ -457,7 +466,7 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
         (n,) x and (n,) y in [0, 1024), n <= size; their whole parts are column and row of the 1024 x 1024 matrix.
 
     Raises:
-        InputError: a size or sigma out of range.
+        InputError: size or sigma is out of range.
 
     Source:
         Shaham et al., HTF, SIGSPATIAL 2021, section 5.1, "Synthetic dataset".
@@ -477,7 +486,7 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
     return x[inside], y[inside]
 
 
-_MAKERS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
+_GENERATORS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
     "gaussian_cluster": gaussian_cluster,
     "la_residents": los_angeles,
     "road_crossings": road_points,

@@ -1,5 +1,4 @@
 """Public frames in which counts are made: the domain and its lattice, trees, curves, regions and query workloads.
 
-What does not belong here: anything private. No function of this room sees a record or a count of records, except as an argument that
-the caller has already released.
+What does not belong here: anything private. Functions here may compute with counts that the caller passes, but none reads private data.
 """

@@ -1,4 +1,4 @@
-"""The share of a query that lies inside the domain. Nothing is counted outside, so no query can be answered there."""
+"""The share of a query that is inside the domain. Nothing is counted outside, so that no query can be answered there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Shapes = NDArray[np.object_]
 
 OUTSIDE = ("refuse", "inside_part")
 TOLERANCE = 1e-9
-"""The share of a query that may lie outside without an error: reprojection and floating-point rounding move edges that little."""
+"""The share of a query that may be outside without an error, because reprojection and rounding move its edges a little."""
 
 
 def is_areas(queries: object) -> bool:
@@ -30,14 +30,15 @@ def shapes_of(domain: Domain, areas: Any) -> Shapes:
     """Convert polygons to the domain's CRS.
 
     Args:
-        domain: the public frame.
+        domain: the public domain.
         areas: GeoDataFrame or GeoSeries of q polygons.
 
     Returns:
         (q,) shapely polygons, reprojected if the domain has a CRS.
 
     Raises:
-        DomainError: not a GeoDataFrame or GeoSeries; no CRS although the domain has one; or invalid or missing geometry.
+        DomainError: `areas` is not a GeoDataFrame or GeoSeries, has no CRS although the domain has one, or has an invalid or missing
+            geometry.
     """
     if not is_areas(areas):
         raise DomainError("Areas must be a GeoDataFrame or a GeoSeries of polygons.")
@@ -52,10 +53,10 @@ def shapes_of(domain: Domain, areas: Any) -> Shapes:
 
 
 def shape_coverage(domain: Domain, shapes: Shapes) -> Floats:
-    """Compute the share of each polygon's area that lies inside the domain.
+    """Compute the share of each polygon's area that is inside the domain.
 
     Args:
-        domain: the public frame.
+        domain: the public domain.
         shapes: (q,) polygons in the domain's CRS.
 
     Returns:
@@ -71,25 +72,25 @@ def shape_coverage(domain: Domain, shapes: Shapes) -> Floats:
 
 
 def check_coverage(domain: Domain, queries: ArrayLike | Shapes, outside: str = "refuse") -> Floats:
-    """Check that no query is partly outside the domain, and return the share of each query that lies inside.
+    """Check that no query is partly outside the domain, and return the share of each query that is inside.
 
     Args:
-        domain: the public frame.
-        queries: (q, 4) boxes west, south, east, north, or (q,) polygons as `shapes_of` gives them, in the domain's CRS.
+        domain: the public domain.
+        queries: (q, 4) boxes west, south, east, north, or (q,) polygons that `shapes_of` returned, in the domain's CRS.
         outside: "refuse" raises for queries partly outside; "inside_part" allows them.
 
     Returns:
         (q,) 0 to 1.
 
     Raises:
-        DomainError: more than 1e-9 of a query is outside and `outside` is "refuse"; malformed boxes; or an unknown `outside`.
+        DomainError: more than 1e-9 of a query is outside and `outside` is "refuse"; boxes are malformed; or `outside` is unknown.
     """
     if outside not in OUTSIDE:
         raise DomainError(f"outside must be one of {', '.join(OUTSIDE)}.")
     share = _coverage(domain, queries)
     too_far = np.flatnonzero(share < 1 - TOLERANCE)
     if outside == "refuse" and len(too_far):
-        raise DomainError(_refusal(domain, queries, share, too_far))
+        raise DomainError(_outside_text(domain, queries, share, too_far))
     return share
 
 
@@ -101,8 +102,8 @@ def _are_shapes(queries: object) -> TypeGuard[Shapes]:
     return isinstance(queries, np.ndarray) and queries.dtype == object and queries.ndim == 1
 
 
-def _refusal(domain: Domain, queries: Any, share: Floats, too_far: NDArray[np.int64]) -> str:
-    """Write the error text: what is wrong, by how much, and what to do. The text may quote numbers: queries and domain are public."""
+def _outside_text(domain: Domain, queries: Any, share: Floats, too_far: NDArray[np.int64]) -> str:
+    """Write the error text for queries outside. It may quote numbers, because queries and the domain are public."""
     bounds = ", ".join(f"{bound:g}" for bound in domain.bounds)
     lead = f"{len(too_far):,} of {len(share):,} queries reach" if len(share) > 1 else "The query reaches"
     size = "their size" if len(share) > 1 else "its size"
@@ -110,7 +111,7 @@ def _refusal(domain: Domain, queries: Any, share: Floats, too_far: NDArray[np.in
     hint = " Are x and y swapped?" if (_coverage(domain, exchanged) >= 1 - TOLERANCE).all() else ""
     return (
         f"{lead} outside the domain ({bounds}), by up to {percent_outside(float(share.min()))} of {size}: nothing was counted there.{hint}"
-        " With outside='inside_part' the part inside is answered, together with its share; coverage(...) gives the shares alone."
+        " With outside='inside_part' the part inside is answered, together with its share; coverage(...) returns the shares alone."
     )
 
 

@@ -14,11 +14,11 @@ from pyproj.exceptions import CRSError, ProjError
 
 from dpviz.errors import DomainError
 
-# PROJ must not download parts of shift grids: which parts it requests depends on where the private records are.
+# PROJ must not download parts of shift grids, because its requests would reveal where the private records are.
 network.set_network_enabled(active=False)  # type: ignore[attr-defined]
 EQUAL_AREA = "+proj=cea +ellps=WGS84 +units=m"
 FINEST_ORDER = 24
-_FARTHEST = 1e300  # in cells: coordinates are clipped to this distance, so that widths stay finite
+_FARTHEST = 1e300  # in cells; coordinates are clipped to this distance, so that widths stay finite
 GEOGRAPHIC_LIMITS = (-180.0, -90.0, 180.0, 90.0)
 
 
@@ -26,16 +26,16 @@ GEOGRAPHIC_LIMITS = (-180.0, -90.0, 180.0, 90.0)
 class Domain:
     """A rectangle declared in public, divided into ``2**order`` x ``2**order`` lattice cells.
 
-    There is deliberately no way to make one from data: the bounding box of private points is itself private.
+    A domain cannot be made from data, because the bounding box of private points is itself private.
 
     Attributes:
-        bounds: west, south, east, north in the units of `crs` (degrees for a geographic one).
+        bounds: west, south, east, north in the units of `crs` (degrees for a geographic CRS).
         crs: the coordinate reference system: anything that pyproj understands, stored as text; None for a plane without a map.
         order: the lattice has ``2**order`` columns and rows; 1 to 24.
 
     Raises:
-        DomainError: bounds that are not finite, enclose no area or lie mostly off the globe; a CRS that is unknown or not
-            two-dimensional; an order out of range; or cells finer than floating-point coordinates.
+        DomainError: the bounds are not finite, enclose no area or are mostly off the globe; the CRS is unknown or not
+            two-dimensional; the order is out of range; or cells are finer than floating-point coordinates.
 
     >>> domain = Domain(bounds=(0, 0, 8, 4), crs=None, order=2)
     >>> domain.side, domain.cell_size
@@ -48,12 +48,12 @@ class Domain:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "crs", _crs_text(self.crs))
-        object.__setattr__(self, "bounds", _checked_bounds(self.bounds, self.is_geographic))
+        object.__setattr__(self, "bounds", _check_bounds(self.bounds, self.is_geographic))
         if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer) or not 1 <= self.order <= FINEST_ORDER:
             raise DomainError(f"The lattice's order must be a whole number from 1 to {FINEST_ORDER}.")
         object.__setattr__(self, "order", int(self.order))
         if self.crs is not None and _share_on_globe(self.crs, self.bounds) < 1 / 4:
-            raise DomainError("Most of the domain lies off the globe, where the CRS has no longitude and latitude; choose narrower bounds.")
+            raise DomainError("Most of the domain is off the globe, where the CRS has no longitude and latitude; choose narrower bounds.")
         west, south, east, north = self.bounds
         width, height = self.cell_size
         if min(width / math.ulp(max(abs(west), abs(east))), height / math.ulp(max(abs(south), abs(north)))) < 16:
@@ -98,7 +98,7 @@ class Domain:
             boxes: (q, 4) west, south, east, north in the units of the CRS.
 
         Returns:
-            (q, 4) the same in columns and rows, 0.0 to `side`. An edge within a billionth of a cell of a lattice line is moved onto it.
+            (q, 4) the boxes in columns and rows, 0.0 to `side`. An edge within a billionth of a cell of a lattice line is moved onto it.
 
         Raises:
             DomainError: the shape is not (q, 4), a bound is not finite, or west > east or south > north.
@@ -106,14 +106,14 @@ class Domain:
         return np.asarray(np.clip(self._lattice_lines(boxes), 0.0, self.side))
 
     def coverage(self, boxes: ArrayLike) -> NDArray[np.float64]:
-        """Compute the share of each box that lies inside the domain.
+        """Compute the share of each box that is inside the domain.
 
         Args:
             boxes: (q, 4) west, south, east, north in the units of the CRS.
 
         Returns:
-            (q,) 0 to 1: the share of the area; of the length if a box is a line; 1 or 0 if it is a point. Points on the domain's edge
-            are inside. As in `lattice`, an edge within a billionth of a cell of a lattice line is moved onto it.
+            (q,) 0 to 1: the share of a box's area, or of its length if the box is a line; 1 or 0 if it is a point. Points on the
+            domain's edge are inside. As in `lattice`, an edge within a billionth of a cell of a lattice line is moved onto it.
 
         Raises:
             DomainError: as for `lattice`.
@@ -126,7 +126,7 @@ class Domain:
 
     def _lattice_lines(self, boxes: ArrayLike) -> NDArray[np.float64]:
         """Convert (q, 4) boxes to lattice units, not clipped to the domain; edges near a lattice line are moved onto it."""
-        numbers = _numbers(boxes)
+        numbers = _as_numbers(boxes)
         if numbers is None or numbers.ndim != 2 or numbers.shape[1] != 4:
             raise DomainError("Boxes must be numbers in an array of shape (q, 4): west, south, east, north.")
         if not np.isfinite(numbers).all():
@@ -137,9 +137,9 @@ class Domain:
         with np.errstate(over="ignore"):
             exact = (numbers - low) * (self.side / (high - low))
         exact = np.clip(exact, -_FARTHEST, _FARTHEST)
-        whole = np.rint(exact)
-        on_line = np.abs(exact - whole) <= 1e-9 * np.maximum(1.0, np.abs(whole))
-        return np.asarray(np.where(on_line, whole, exact))
+        nearest_line = np.rint(exact)
+        on_line = np.abs(exact - nearest_line) <= 1e-9 * np.maximum(1.0, np.abs(nearest_line))
+        return np.asarray(np.where(on_line, nearest_line, exact))
 
     def areas_km2(self, lattice: ArrayLike) -> NDArray[np.float64]:
         """Compute areas of lattice rectangles on the ellipsoid.
@@ -148,8 +148,8 @@ class Domain:
             lattice: (n, 4) west, south, east, north as lattice lines.
 
         Returns:
-            (n,) km2, by an equal-area projection of the outline. Squared units of the plane if `crs` is None or an engineering CRS
-            (a local plane). NaN where the outline leaves the globe, as at the corners of some world maps.
+            (n,) areas in km2, by an equal-area projection of the outline; in squared units of the plane if `crs` is None or an
+            engineering CRS (a local plane). NaN where the outline leaves the globe, as at the corners of some world maps.
         """
         boxes = self.coordinates(lattice)
         west, south, east, north = boxes.T
@@ -175,15 +175,15 @@ class Domain:
 
     @cached_property
     def _to_equal_area(self) -> Transformer:
-        target = EQUAL_AREA if self.is_geographic else _equal_area(self.crs, self.bounds)
+        target = EQUAL_AREA if self.is_geographic else _choose_equal_area(self.crs, self.bounds)
         return Transformer.from_crs(self.crs, target, always_xy=True)
 
 
 def refuse_degrees(domain: Domain) -> None:
     """Refuse bounds that look like degrees if the CRS is in metres or feet: the domain would be only a few metres wide.
 
-    Bounds and CRS are public, so this is checked before any file is read. A projection without an area of use, such as a custom one,
-    is not checked: its origin may be anywhere.
+    Bounds and CRS are public, so that this is checked before any file is read. A projection without an area of use, such as a custom
+    one, is not checked, because its origin may be anywhere.
 
     Raises:
         DomainError: bounds and CRS do not fit together.
@@ -193,13 +193,13 @@ def refuse_degrees(domain: Domain) -> None:
     if crs is None or not crs.is_projected or crs.area_of_use is None or max(-west, east) > 180 or max(-south, north) > 90:
         return
     raise DomainError(
-        f"The domain's bounds look like degrees, but its CRS counts in units of {crs.axis_info[0].unit_name}: give the bounds in those,"
+        f"The domain's bounds look like degrees, but the unit of its CRS is {crs.axis_info[0].unit_name}: give the bounds in that unit,"
         " or a CRS in degrees such as 'EPSG:4326', to which points are reprojected."
     )
 
 
-def _equal_area(crs: str | None, bounds: tuple[float, float, float, float]) -> str:
-    """Choose an equal-area projection that makes no cut through the domain: centred on the pole inside it, else on its middle longitude."""
+def _choose_equal_area(crs: str | None, bounds: tuple[float, float, float, float]) -> str:
+    """Choose an equal-area projection that does not cut the domain: centred on the pole in it, or else on its middle longitude."""
     west, south, east, north = bounds
     degrees = Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
     x, y = degrees.transform([0.0, 0.0], [-90.0, 90.0], direction="INVERSE")
@@ -221,14 +221,14 @@ def _outline(boxes: NDArray[np.float64], steps: int = 16) -> tuple[NDArray[np.fl
 
 
 def is_horizontal(crs: CRS) -> bool:
-    """Return whether the first two coordinates are horizontal: not heights alone, and not metres from the centre of the Earth."""
+    """Return whether the first two coordinates of a CRS are horizontal, not heights or metres from the centre of the Earth."""
     parts = crs.sub_crs_list
     return is_horizontal(parts[0]) if parts else crs.is_geographic or crs.is_projected or (crs.is_engineering and len(crs.axis_info) > 1)
 
 
 @lru_cache(maxsize=256)
 def _share_on_globe(crs: str, bounds: tuple[float, float, float, float], steps: int = 16) -> float:
-    """Estimate the share of the domain that has longitude and latitude, on a grid of points; 1 for a local CRS or one of another planet."""
+    """Estimate the share of the domain with longitude and latitude, on a grid of points; 1 for the CRS of a plane or another planet."""
     west, south, east, north = bounds
     share = (np.arange(steps) + 0.5) / steps
     x, y = np.meshgrid(west + share * (east - west), south + share * (north - south))
@@ -243,18 +243,18 @@ def _crs_text(crs: object) -> str | None:
     if crs is None:
         return None
     try:
-        found = CRS.from_user_input(crs)
+        parsed = CRS.from_user_input(crs)
     except CRSError:
-        raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326', or None for a plain plane.") from None
-    if not is_horizontal(found) or len(found.axis_info) != 2:
+        raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326', or None for a plane without a map.") from None
+    if not is_horizontal(parsed) or len(parsed.axis_info) != 2:
         raise DomainError(
             "A domain's CRS must have two axes on a map, without heights: give its horizontal part,"
-            " such as 'EPSG:4326' or a UTM zone, or None for a plain plane."
+            " such as 'EPSG:4326' or a UTM zone, or None for a plane without a map."
         )
-    return str(found.to_string())
+    return str(parsed.to_string())
 
 
-def _numbers(values: ArrayLike) -> NDArray[np.float64] | None:
+def _as_numbers(values: ArrayLike) -> NDArray[np.float64] | None:
     """Convert values to floats; None if they are not numbers, or not a rectangular array."""
     try:
         return np.asarray(values, np.float64)
@@ -262,7 +262,7 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64] | None:
         return None
 
 
-def _checked_bounds(bounds: object, geographic: bool) -> tuple[float, float, float, float]:
+def _check_bounds(bounds: object, geographic: bool) -> tuple[float, float, float, float]:
     try:
         west, south, east, north = (float(value) for value in bounds)  # type: ignore[attr-defined]
     except (TypeError, ValueError, OverflowError):

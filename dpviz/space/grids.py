@@ -1,4 +1,4 @@
-"""Builders of trees: complete quadtrees, quadtrees grown level by level, grids of leaves under a pyramid, and grids within grids."""
+"""Build trees: complete quadtrees, quadtrees grown level by level, grids of leaves under a pyramid, and grids within grids."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def quadtree(domain: Domain, height: int, fan_out: int = 4) -> Tree:
     """Build the complete quadtree: every node is cut into equal quarters (or sixteenths).
 
     Args:
-        domain: its lattice is used.
+        domain: the domain, whose lattice is used.
         height: the number of levels below the root. Each level halves the sides once (fan-out 4) or twice (fan-out 16; the last one
             only once if the lattice has no finer lines).
-        fan_out: 4 or 16.
+        fan_out: children per node, 4 or 16.
 
     Raises:
-        DomainError: finer than the lattice, or too large for memory.
+        DomainError: the tree is finer than the lattice, or too large for memory.
 
     >>> quadtree(Domain(bounds=(0, 0, 8, 8), crs=None, order=3), height=2)
     Tree(21 nodes, 16 leaves, height 2)
@@ -50,12 +50,12 @@ def grid(domain: Domain, columns: int, rows: int) -> Tree:
     The pyramid makes range queries and coarser zoom levels fast. Mechanisms need not measure its inner nodes.
 
     Args:
-        domain: its lattice is used.
-        columns: 1 to the lattice's side.
-        rows: likewise.
+        domain: the domain, whose lattice is used.
+        columns: number of columns, 1 to the lattice's side.
+        rows: number of rows, likewise.
 
     Raises:
-        DomainError: finer than the lattice, or too large for memory.
+        DomainError: the grid is finer than the lattice, or too large for memory.
 
     >>> grid(Domain(bounds=(0, 0, 8, 8), crs=None, order=3), columns=3, rows=3)
     Tree(14 nodes, 9 leaves, height 2)
@@ -68,7 +68,7 @@ def grid(domain: Domain, columns: int, rows: int) -> Tree:
 
 @lru_cache(maxsize=2)
 def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tree:
-    """Build a grid of leaves under nodes that each group 2**step x 2**step of the next depth. The tree is public, so it may be cached."""
+    """Build a grid of leaves under nodes that each group 2**step x 2**step nodes of the next depth. The tree is public and is cached."""
     _check_size(columns, rows, steps)
     xs, ys = snap_lines(columns, 1 << order), snap_lines(rows, 1 << order)
     levels = []
@@ -130,15 +130,15 @@ def tree_of(rectangles: Sequence[Rectangles], children: Sequence[NDArray[np.int6
     Args:
         rectangles: one (n_d, 4) array per depth, root first: west, south, east, north as lattice lines. The children of each node
             are consecutive, in the order of their parents.
-        children: one (n_d,) array per depth: how many children each node has; zeros for the last depth.
+        children: one (n_d,) array per depth: the number of children of each node; zeros for the last depth.
         curve: the stretches of the Hilbert curve that the nodes cover, if the rectangles are bounding boxes of such stretches; else None.
     """
     fans = np.concatenate(children).astype(np.int32)
     west, south, east, north = (np.concatenate([level[:, side] for level in rectangles]).astype(np.int32) for side in range(4))
-    ends = np.cumsum(fans, dtype=np.int64)
+    child_ends = np.cumsum(fans, dtype=np.int64)
     return Tree(
         parent=np.concatenate([[-1], np.repeat(np.arange(len(fans)), fans)]).astype(np.int32),
-        first_child=(ends - fans + 1).astype(np.int32),
+        first_child=(child_ends - fans + 1).astype(np.int32),
         children=fans,
         west=west,
         south=south,
@@ -157,7 +157,7 @@ def refuse_too_large(height: int, fan_out: int) -> None:
         fan_out: children per node.
 
     Raises:
-        DomainError: it would have more than 2**25 nodes.
+        DomainError: the tree would have more than 2**25 nodes.
     """
     nodes = sum(fan_out**depth for depth in range(height + 1))
     if nodes > MOST_NODES:
@@ -168,11 +168,11 @@ def refuse_too_large(height: int, fan_out: int) -> None:
 
 
 def split_nodes(node: Integers, halvings: int = 1) -> Integers:
-    """Return the parts of nodes when each side is halved.
+    """Halve each side of nodes, and return the parts.
 
     Args:
         node: (n,) nodes as positions on the Z-order curve of their depth.
-        halvings: how often each side is halved.
+        halvings: the number of times that each side is halved.
 
     Returns:
         (n * 4**halvings,) positions on the finer curve, node by node.
@@ -189,8 +189,8 @@ def rectangles(node: Integers, halved: int, order: int) -> Integers:
 
     Args:
         node: (n,) positions on the Z-order curve.
-        halved: how often the domain's sides were halved.
-        order: of the lattice.
+        halved: the number of times that the domain's sides were halved.
+        order: the order of the lattice.
 
     Returns:
         (n, 4) west, south, east, north as lattice lines.
@@ -204,9 +204,9 @@ def quarter_tree(nodes: Sequence[Integers], children: Sequence[Integers], halved
 
     Args:
         nodes: one array per depth, root first: positions of the nodes on the Z-order curve of that depth's grid.
-        children: one array per depth: how many children each node has.
-        halved: per depth, how often the domain's sides were halved: its grid has 2**halved columns.
-        order: of the lattice.
+        children: one array per depth: the number of children of each node.
+        halved: per depth, the number of times that the domain's sides were halved: its grid has 2**halved columns.
+        order: the order of the lattice.
     """
     return tree_of([rectangles(level, halves, order) for level, halves in zip(nodes, halved, strict=True)], children)
 
@@ -230,9 +230,9 @@ class Subgrids:
         """Make a grid of cells, each cut into a square grid of its own.
 
         Args:
-            domain: its lattice is used.
+            domain: the domain, whose lattice is used.
             side: columns and rows of the outer grid.
-            parts: (side**2,) cell k is cut into parts[k] x parts[k], or as many as the lattice allows.
+            parts: (side**2,) cell k is cut into parts[k] x parts[k] parts, or as many as the lattice allows.
         """
         base = grid(domain, side, side)
         leaves = base.leaves
@@ -264,9 +264,9 @@ class Subgrids:
         return np.asarray(self.offset[cell] + up * self.columns[cell] + across, np.int64)
 
     def tree(self) -> tuple[Tree, Integers]:
-        """Build the tree of the outer grid, with the parts of each cell below it, in groups of 2 x 2 if there are more than four.
+        """Build the tree of the outer grid, with the parts of each cell below it, in groups of 2 x 2 if there are more than four parts.
 
-        A cell that is not cut has one child of its own size, so that the cell and its only part can both be measured.
+        A cell with a single part has one child of its own size, so that the cell and its part can both be measured.
 
         Returns:
             The tree, and (p,) the node of each part.
@@ -281,16 +281,16 @@ class Subgrids:
             first, first_step = first + len(levels[-1]), False
             children.append(fans)
             levels.append(self._rectangles(nodes))
-            ends = np.flatnonzero((nodes[:, 3:] - nodes[:, 1:3] == 1).all(axis=1))
-            cell, across, up = nodes[ends, :3].T
-            node_of[self.offset[cell] + up * self.columns[cell] + across] = first + ends
-            if len(ends) == len(nodes):
+            single = np.flatnonzero((nodes[:, 3:] - nodes[:, 1:3] == 1).all(axis=1))
+            cell, across, up = nodes[single, :3].T
+            node_of[self.offset[cell] + up * self.columns[cell] + across] = first + single
+            if len(single) == len(nodes):
                 break
         children.append(np.zeros(len(nodes), np.int64))
         return tree_of(levels, children), node_of
 
     def _rectangles(self, nodes: Integers) -> Integers:
-        """Compute (n, 4) lattice lines of groups of parts, given as (n, 5) cell, first column, first row, end column and end row."""
+        """Compute (n, 4) rectangles of groups of parts, given as (n, 5) cell, first column, first row, end column and end row."""
         cell, west, south, east, north = nodes.T
         box = self.base.rectangles(self.base.leaves[cell]).astype(np.int64)
         width, height = box[:, 2] - box[:, 0], box[:, 3] - box[:, 1]
@@ -300,9 +300,9 @@ class Subgrids:
 
 
 def _halve_groups(nodes: Integers, *, whole_too: bool) -> tuple[Integers, Integers]:
-    """Cut (n, 5) groups of parts into (p, 5) halves or quarters, and return also (n,) how many each group gives.
+    """Cut (n, 5) groups of parts into halves or quarters. Return these (p, 5) groups, and (n,) into how many each group was cut.
 
-    A single part gives none; with `whole_too` it gives itself.
+    A group of a single part is cut into none; with `whole_too`, into itself.
     """
     sizes = nodes[:, 3:] - nodes[:, 1:3]
     cut = sizes > 1

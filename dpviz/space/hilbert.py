@@ -1,4 +1,4 @@
-"""Conversion between lattice cells and positions on the Hilbert curve, and bounding boxes of stretches of the curve.
+"""Convert between lattice cells and positions on the Hilbert curve, and compute bounding boxes of stretches of the curve.
 
 The curve visits the cells of a 2**order x 2**order grid one after the other. A *position* is a cell's number on it, from 0. A *stretch*
 is a range of consecutive positions.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpviz.arrays import Integers, Lines
 
 _BITS = 6
-_AT_ONCE = 1 << 14
+_POSITIONS_AT_ONCE = 1 << 14
 _TURNS = np.array([1, 0, 0, 2])
 
 
@@ -37,11 +37,11 @@ class Curve:
     def __post_init__(self) -> None:
         self.first.flags.writeable = self.last.flags.writeable = False
 
-    def of(self, nodes: Integers) -> Curve:
+    def select(self, nodes: Integers) -> Curve:
         """Select the stretches of the nodes with (k,) indices `nodes`."""
         return replace(self, first=self.first[nodes], last=self.last[nodes])
 
-    def places(self, column: NDArray[np.integer], row: NDArray[np.integer], lattice: int) -> Integers:
+    def positions(self, column: NDArray[np.integer], row: NDArray[np.integer], lattice: int) -> Integers:
         """Compute positions of lattice cells on the curve.
 
         Args:
@@ -75,7 +75,7 @@ def hilbert(column: NDArray[np.integer], row: NDArray[np.integer], order: int) -
     Args:
         column: (k,) columns, below ``2**order``.
         row: (k,) rows, below ``2**order``.
-        order: of the curve, 1 to 24.
+        order: the order of the curve, 1 to 24.
 
     Returns:
         (k,) positions, below ``4**order``.
@@ -84,12 +84,12 @@ def hilbert(column: NDArray[np.integer], row: NDArray[np.integer], order: int) -
     [0, 1, 2, 3]
     """
     code = np.empty(len(column), np.int64)
-    for part in _parts(len(column)):
+    for part in _slice_positions(len(column)):
         x, y = column[part].astype(np.int32), row[part].astype(np.int32)
         state, result = np.zeros(len(x), np.int32), np.zeros(len(x), np.int64)
-        for bits, shift in _chunks(order):
+        for bits, shift in _chunk_bits(order):
             low = (1 << bits) - 1
-            step = _encoder(bits)[state << 2 * bits | ((x >> shift) & low) << bits | (y >> shift) & low]
+            step = _encoding_table(bits)[state << 2 * bits | ((x >> shift) & low) << bits | (y >> shift) & low]
             result <<= 2 * bits
             result |= step >> 2
             state = step & 3
@@ -102,7 +102,7 @@ def cells_at(code: Integers, order: int) -> tuple[Integers, Integers]:
 
     Args:
         code: (k,) positions.
-        order: of the curve, 1 to 24.
+        order: the order of the curve, 1 to 24.
 
     Returns:
         (k,) columns and (k,) rows.
@@ -111,8 +111,8 @@ def cells_at(code: Integers, order: int) -> tuple[Integers, Integers]:
     [[0, 0, 1, 1], [0, 1, 1, 0]]
     """
     column, row, state = (np.zeros(len(code), np.int64) for _ in range(3))
-    for bits, shift in _chunks(order):
-        xs, ys, states = _walks(bits)
+    for bits, shift in _chunk_bits(order):
+        xs, ys, states = _walk_tables(bits)
         key = state, (code >> 2 * shift) & (4**bits - 1)
         column, row, state = column << bits | xs[key], row << bits | ys[key], states[key]
     return column, row
@@ -124,13 +124,13 @@ def boxes(first: Integers, last: Integers, order: int) -> Lines:
     Args:
         first: (n,) first position of each stretch.
         last: (n,) the position after the last one of each stretch; first < last.
-        order: of the curve.
+        order: the order of the curve.
 
     Returns:
         (n, 4) west, south, east, north as lines of the curve's grid, 0 to ``2**order``.
     """
     result = np.empty((len(first), 4), np.int32)
-    for part in _parts(len(first)):
+    for part in _slice_positions(len(first)):
         result[part] = _boxes(first[part], last[part] - 1, order).T
     return result
 
@@ -139,10 +139,10 @@ def _boxes(low: Integers, high: Integers, order: int) -> Lines:
     """Compute (4, n) bounding boxes of stretches from `low` to `high`, both included.
 
     The curve is a tree of quarters. From the top down, the paths to both ends are followed, and the quarters between them are added to
-    the box. As long as both paths are in the same quarter, these are the quarters strictly between their next steps. Once they have
-    parted, these are the quarters after the next step of the lower path, and those before the next step of the upper one.
+    the box. As long as both paths are in the same quarter, these are the quarters strictly between their next steps. After that they
+    are the quarters after the next step of the lower path, and the quarters before the next step of the upper one.
     """
-    between, quarter, next_state = _unions()
+    between, quarter, next_state = _between_tables()
     ends, size = np.stack([low, high]), len(low)
     corner, state = np.zeros((2, 2, size), np.int32), np.zeros((2, size), np.int32)
     lowest, highest = np.full_like(corner, 1 << order), np.zeros_like(corner)
@@ -161,23 +161,23 @@ def _boxes(low: Integers, high: Integers, order: int) -> Lines:
     return np.concatenate([np.minimum(lowest, corner).min(axis=1), np.maximum(highest, corner + 1).max(axis=1)])
 
 
-def _parts(size: int) -> Iterator[slice]:
+def _slice_positions(size: int) -> Iterator[slice]:
     """Yield slices of 0..size - 1 that are small enough for the processor's cache."""
-    return (slice(start, min(start + _AT_ONCE, size)) for start in range(0, size, _AT_ONCE))
+    return (slice(start, min(start + _POSITIONS_AT_ONCE, size)) for start in range(0, size, _POSITIONS_AT_ONCE))
 
 
-def _chunks(order: int) -> Iterator[tuple[int, int]]:
-    """Yield chunks of an order's bits, from the top down: how many bits are in the chunk, and how many below it. The first may be short."""
+def _chunk_bits(order: int) -> Iterator[tuple[int, int]]:
+    """Yield chunks of an order's bits, highest first: the number of bits in the chunk and below it. The first chunk may be short."""
     for shift in range((order - 1) // _BITS * _BITS, -1, -_BITS):
         yield min(_BITS, order - shift), shift
 
 
 @lru_cache(maxsize=_BITS)
-def _walks(bits: int) -> tuple[Lines, Lines, Lines]:
+def _walk_tables(bits: int) -> tuple[Lines, Lines, Lines]:
     """Walk all paths of `bits` steps down the tree of quarters, from each of four states: (4, 4**bits) columns, rows and final states.
 
     A state is an orientation of the curve in a quarter. State 0 visits SW, NW, NE, SE. State 1 is its mirror image in the main
-    diagonal, 2 that in the other diagonal, 3 that in both. Two mirrorings combine by exclusive or.
+    diagonal, state 2 in the other diagonal, state 3 in both. Two mirror images combine by exclusive or.
     """
     state = np.arange(4)[:, None]
     column, row = np.zeros_like(state), np.zeros_like(state)
@@ -193,25 +193,25 @@ def _walks(bits: int) -> tuple[Lines, Lines, Lines]:
 
 
 @lru_cache(maxsize=_BITS)
-def _encoder(bits: int) -> NDArray[np.int32]:
-    """Make a table from a state, `bits` bits of the column and of the row to the bits of the position and two bits of the next state."""
-    column, row, state = _walks(bits)
+def _encoding_table(bits: int) -> NDArray[np.int32]:
+    """Make a table whose index is a state and `bits` bits of column and row, and whose entries are position bits and the next state."""
+    column, row, state = _walk_tables(bits)
     table = np.empty((4, 4**bits), np.int32)
     np.put_along_axis(table, (column << bits | row).astype(np.int64), np.arange(4**bits, dtype=np.int32) << 2 | state, axis=1)
     return table.ravel()
 
 
 @lru_cache(maxsize=1)
-def _unions() -> tuple[Lines, Lines, Lines]:
+def _between_tables() -> tuple[Lines, Lines, Lines]:
     """Make tables for one step down the tree of quarters.
 
     Returns:
         (4, 100) the box of the quarters strictly between two steps: west, south, east, north, in quarters. The index is state,
-        first step + 1, second step. If nothing lies between, the box is 2, 2, 0, 0, which changes no minimum or maximum.
+        first step + 1, second step. If there are none, the box is 2, 2, 0, 0, which changes no minimum or maximum.
         (2, 16) column and row of the quarter of a step, by state and step.
         (16,) the state in that quarter.
     """
-    column, row, state = _walks(1)
+    column, row, state = _walk_tables(1)
     edges = np.stack([column, row, column + 1, row + 1])
     after, before, step = np.ogrid[-1:4, 0:5, 0:4]
     inside = (after < step) & (step < before)

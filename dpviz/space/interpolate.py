@@ -1,4 +1,4 @@
-"""Sum-preserving interpolation inside leaves: an alternative to the assumption that records are uniform in each leaf."""
+"""Interpolation inside leaves that keeps their sums, as an alternative to the assumption that records are uniform in each leaf."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def interpolation_sums(tree: Tree, count: Floats) -> Cumulative:
 
     Args:
         tree: any tree of rectangles that tile their parents.
-        count: (n,) counts that add up.
+        count: (n,) consistent counts: children add up to their parent.
 
     Returns:
         Sums to be added to answers that assume uniform leaves.
@@ -37,21 +37,21 @@ def interpolation_sums(tree: Tree, count: Floats) -> Cumulative:
 
 
 def interpolated_blocks(tree: Tree, count: Floats, steepness: float = STEEPNESS) -> Floats:
-    """Estimate counts of equal blocks of the domain; inside a leaf, blocks near fuller neighbours get more.
+    """Estimate counts of equal blocks of the domain; inside a leaf, blocks near leaves with more records get more.
 
-    Blocks are divided into 2 x 2 from the root down. A block of count E that lies inside one leaf is divided with limited slopes: its
+    Blocks are divided into 2 x 2 from the root down. A block of count E inside one leaf is divided with limited slopes: its
     parts are (E / 4) (1 +- r_x) (1 +- r_y). Along an axis, consider three numbers: `steepness` times the difference to either
     neighbour, and the mean of both differences. r is a quarter of the smallest of the three in absolute value, relative to E, and 0 if
-    the two differences have opposite signs. r lies between -1 and 1. So the parts add up to E, and none has the opposite sign. A block
-    that lies in several leaves has the sum of its parts in these leaves.
+    the two differences have opposite signs. r is between -1 and 1. So the parts add up to E, and none has the opposite sign. A block
+    in several leaves has the sum of its parts in these leaves.
 
     Args:
         tree: any tree of rectangles that tile their parents.
-        count: (n,) counts that add up.
-        steepness: of slopes, 1 (cautious) to 4.
+        count: (n,) consistent counts: children add up to their parent.
+        steepness: the steepness of slopes, 1 (cautious) to 4.
 
     Returns:
-        (side, side) counts, [row, column], row 0 in the south; one per lattice cell, or for 2**11 blocks per side if that is fewer.
+        (side, side) counts, [row, column], row 0 in the south; one per lattice cell, but at most 2**11 per side.
 
     Source:
         Our own. The slope limiter is van Leer's, "Towards the ultimate conservative difference scheme V", J. Comput. Phys. 32, 1979.
@@ -59,21 +59,21 @@ def interpolated_blocks(tree: Tree, count: Floats, steepness: float = STEEPNESS)
     blocks = np.full((1, 1), count[0])
     inside = _blocks_inside_leaves(tree, 0)
     for depth in range(1, min(tree.order, FINEST_ORDER) + 1):
-        halved = np.repeat(np.repeat(inside, 2, axis=0), 2, axis=1)
-        blocks = np.where(halved, _divide(blocks, steepness), block_sums(tree, count, depth))
+        is_divided = np.repeat(np.repeat(inside, 2, axis=0), 2, axis=1)
+        blocks = np.where(is_divided, _divide(blocks, steepness), block_sums(tree, count, depth))
         inside = _blocks_inside_leaves(tree, depth)
     return blocks
 
 
 def _blocks_inside_leaves(tree: Tree, zoom: int) -> Mask:
-    """Find the blocks that lie wholly inside one leaf, by a difference array over the leaves: (2**zoom, 2**zoom) booleans."""
+    """Return (2**zoom, 2**zoom) whether each block is wholly inside one leaf, by a difference array over the leaves."""
     side, width = 1 << zoom, 1 << (tree.order - zoom)
     west, south, east, north = tree.rectangles(tree.leaves).T.astype(np.int64)
     west, south, east, north = -(-west // width), -(-south // width), east // width, north // width
-    some = np.flatnonzero((west < east) & (south < north))
+    with_blocks = np.flatnonzero((west < east) & (south < north))
     steps = np.zeros((side + 1) * (side + 1), np.int64)
     for row, column, sign in ((south, west, 1), (north, east, 1), (south, east, -1), (north, west, -1)):
-        np.add.at(steps, row[some] * (side + 1) + column[some], sign)
+        np.add.at(steps, row[with_blocks] * (side + 1) + column[with_blocks], sign)
     return np.asarray(steps.reshape(side + 1, -1).cumsum(0).cumsum(1)[:-1, :-1] > 0)
 
 
@@ -91,8 +91,9 @@ def _divide(blocks: Floats, steepness: float) -> Floats:
 def _slopes(quarter: Floats, axis: int, steepness: float) -> Floats:
     """Compute the (s, s) slopes r along an axis, -1 to 1; 0 where a block is empty. At the edge, the missing neighbour equals the block.
 
-    Negative counts are treated as 0. So a downward difference is at most the block itself. Of two differences of equal sign one is
-    downward, so the smaller one is at most the block, too. It is multiplied by `steepness` / 4 <= 1, so |r| is at most 1.
+    Negative counts are treated as 0. So a difference to a smaller neighbour is at most the block itself. Of two differences of equal
+    sign one is to a smaller neighbour, so the smaller difference is at most the block, too. It is multiplied by `steepness` / 4 <= 1,
+    so |r| is at most 1.
     """
     step = np.diff(quarter, axis=axis)
     edge = np.zeros_like(np.take(quarter, [0], axis=axis))

@@ -1,4 +1,4 @@
-"""Which leaf region contains a point: one look-up in a lattice of cells, and an exact test only in cells that a border crosses."""
+"""Find the leaf region that contains a point: by a look-up in a lattice of cells, and an exact test in cells that a border crosses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LeafLattice:
         south: the polygons' lowest y, which is lattice line 2.
         across: columns per unit of x.
         up: rows per unit of y.
-        order: 4 to 12.
+        order: the lattice's order, 4 to 12.
     """
 
     west: float
@@ -69,8 +69,8 @@ class LeafLattice:
         Rounding moves a point by at most 4 ulp of `side`, which is about 2e-12 of a cell.
 
         Args:
-            x: (n,) in the polygons' CRS.
-            y: (n,) likewise.
+            x: (n,) x of points in the polygons' CRS.
+            y: (n,) y of points.
 
         Returns:
             (n,) columns and (n,) rows, with fractions.
@@ -81,11 +81,11 @@ class LeafLattice:
         """Find the cell of each point.
 
         Args:
-            x: (n,) in the polygons' CRS; may be NaN or infinite.
-            y: (n,) likewise.
+            x: (n,) x of points in the polygons' CRS; may be NaN or infinite.
+            y: (n,) y of points, likewise.
 
         Returns:
-            (n,) ``row * side + column``. Points outside the lattice get one of its outermost cells, and so do NaN and infinity.
+            (n,) cells, ``row * side + column``. Points outside the lattice, or with NaN or infinity, get one of its outermost cells.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             columns, rows = self.exact(x, y)
@@ -128,8 +128,8 @@ def lattice_around(borders: Borders, order: int | None = None) -> LeafLattice:
     """Choose a lattice around polygons: the coarsest one in which borders cross few cells, within limits on memory.
 
     Args:
-        borders: of the polygons.
-        order: of the lattice, for tests and measurements; None chooses it.
+        borders: the borders of the polygons.
+        order: the lattice's order, for tests and measurements; None chooses it.
 
     Raises:
         DomainError: the polygons are too small, or too far from the origin, for the precision of floating-point coordinates.
@@ -155,8 +155,8 @@ def border_pairs(borders: Borders, lattice: LeafLattice) -> Integers:
     differs from the true one by at most 2e-12 of a cell, and every cell within `PADDING` of the computed border is listed.
 
     Args:
-        borders: of the polygons.
-        lattice: around them.
+        borders: the borders of the polygons.
+        lattice: the lattice around the polygons.
 
     Returns:
         (k,) pairs of leaf and cell as ``leaf << 2 order | cell``, ascending.
@@ -166,37 +166,37 @@ def border_pairs(borders: Borders, lattice: LeafLattice) -> Integers:
     u, v = np.where(swapped, u[::-1], u), np.where(swapped, v[::-1], v)
     stops = np.cumsum(u[1] - u[0] + np.abs(v[1] - v[0]) + 4)
     cuts = np.searchsorted(stops, np.arange(_CELLS_AT_ONCE, stops[-1], _CELLS_AT_ONCE))
-    found = [
-        _distinct(_crossed_cells(own_u, own_v, leaf, lattice.order))
-        for own_u, own_v, leaf in zip(np.split(u, cuts, axis=1), np.split(v, cuts, axis=1), np.split(borders.leaf, cuts), strict=True)
+    pairs = [
+        _distinct(_crossed_cells(part_u, part_v, leaf, lattice.order))
+        for part_u, part_v, leaf in zip(np.split(u, cuts, axis=1), np.split(v, cuts, axis=1), np.split(borders.leaf, cuts), strict=True)
     ]
-    return _distinct(np.concatenate(found)) if len(found) > 1 else found[0]
+    return _distinct(np.concatenate(pairs)) if len(pairs) > 1 else pairs[0]
 
 
 def _crossed_cells(u: Floats, v: Floats, leaf: Integers, order: int) -> Integers:
     """List pairs of leaf and cell, with repetitions, for segments from (u[0], v[0]) to (u[1], v[1]), u[0] <= u[1], in lattice units."""
     first = np.floor(u[0] - PADDING)
-    piece, step = _runs((np.floor(u[1] + PADDING) - first).astype(np.int64) + 1)
-    column = first[piece] + step
-    west, east, start, rise = u[0][piece], u[1][piece], v[0][piece], (v[1] - v[0])[piece]
+    segment, step = _runs((np.floor(u[1] + PADDING) - first).astype(np.int64) + 1)
+    column = first[segment] + step
+    west, east, start, rise = u[0][segment], u[1][segment], v[0][segment], (v[1] - v[0])[segment]
     width = np.where(east > west, east - west, 1.0)
-    one = start + rise * ((np.clip(column - PADDING, west, east) - west) / width)
-    other = start + rise * (1 - (east - np.clip(column + (1 + PADDING), west, east)) / width)
-    low = np.floor(np.minimum(one, other) - PADDING).astype(np.int64)
-    high = np.floor(np.maximum(one, other) + PADDING).astype(np.int64)
-    base = (leaf[piece] << (2 * order)) + (low << order) + column.astype(np.int64)
+    v_west = start + rise * ((np.clip(column - PADDING, west, east) - west) / width)
+    v_east = start + rise * (1 - (east - np.clip(column + (1 + PADDING), west, east)) / width)
+    low = np.floor(np.minimum(v_west, v_east) - PADDING).astype(np.int64)
+    high = np.floor(np.maximum(v_west, v_east) + PADDING).astype(np.int64)
+    base = (leaf[segment] << (2 * order)) + (low << order) + column.astype(np.int64)
     index, step = _runs(high - low + 1)
     return np.asarray(base[index] + (step << order))
 
 
 def _distinct(values: Integers) -> Integers:
-    """Sort values and remove repetitions. Much faster than `numpy.unique`, which hashes."""
+    """Sort values and remove repetitions. This is much faster than `numpy.unique`, which hashes."""
     values = np.sort(values)
     return values[np.diff(values, prepend=-1) > 0]
 
 
 def _runs(lengths: Integers) -> tuple[Integers, Integers]:
-    """Return the run of each entry and its position in that run, from 0, for consecutive runs of the given lengths."""
+    """Number the entries of consecutive runs of the given lengths: return each entry's run, and its position in the run, from 0."""
     run = np.repeat(np.arange(len(lengths)), lengths)
     return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
@@ -209,7 +209,7 @@ def fill_cells(leaves: Shapes, pairs: Integers, lattice: LeafLattice) -> NDArray
 
     Args:
         leaves: (l,) prepared polygons.
-        pairs: as `border_pairs` gives them.
+        pairs: the result of `border_pairs`.
         lattice: the same lattice.
 
     Returns:
@@ -217,9 +217,9 @@ def fill_cells(leaves: Shapes, pairs: Integers, lattice: LeafLattice) -> NDArray
         there is none.
     """
     order = lattice.order
-    before = np.flatnonzero((np.diff(pairs) > 1) & (pairs[1:] >> order == pairs[:-1] >> order))
-    leaf, start = pairs[before] >> (2 * order), (pairs[before] + 1) & (lattice.size - 1)
-    length = pairs[before + 1] - pairs[before] - 1
+    before_gap = np.flatnonzero((np.diff(pairs) > 1) & (pairs[1:] >> order == pairs[:-1] >> order))
+    leaf, start = pairs[before_gap] >> (2 * order), (pairs[before_gap] + 1) & (lattice.size - 1)
+    length = pairs[before_gap + 1] - pairs[before_gap] - 1
     inside = np.flatnonzero(shapely.intersects_xy(leaves[leaf], *lattice.centres(start)))
     inside = inside[np.argsort(start[inside])]
     return _fill_runs(leaf[inside].astype(np.uint32), start[inside], length[inside], lattice.size)
@@ -228,21 +228,21 @@ def fill_cells(leaves: Shapes, pairs: Integers, lattice: LeafLattice) -> NDArray
 def _fill_runs(leaf: NDArray[np.uint32], start: Integers, length: Integers, size: int) -> NDArray[np.uint32]:
     """Find, for each of `size` cells, the smallest leaf among the runs that cover it; NO_LEAF if none does.
 
-    Most runs begin after all earlier ones have ended, and are filled in one step. The others are added one batch after the other.
+    Most runs begin after all earlier runs have ended, and are filled in one step. The other runs are added in batches.
     """
     reached = np.maximum.accumulate(start + length)
-    free = start >= np.concatenate([[0], reached[:-1]])
-    lines = np.stack([start[free], reached[free]], axis=1).ravel()
-    values = np.stack([np.full(free.sum(), NO_LEAF), leaf[free]], axis=1).ravel()
+    is_free = start >= np.concatenate([[0], reached[:-1]])
+    lines = np.stack([start[is_free], reached[is_free]], axis=1).ravel()
+    values = np.stack([np.full(is_free.sum(), NO_LEAF), leaf[is_free]], axis=1).ravel()
     table = np.repeat(np.append(values, NO_LEAF), np.diff(lines, prepend=0, append=size))
-    leaf, start, length = leaf[~free], start[~free], length[~free]
-    for part in _portions(length):
+    leaf, start, length = leaf[~is_free], start[~is_free], length[~is_free]
+    for part in _slice_runs(length):
         run, step = _runs(length[part])
         np.minimum.at(table, start[part][run] + step, leaf[part][run])
     return table
 
 
-def _portions(lengths: Integers) -> Iterator[slice]:
+def _slice_runs(lengths: Integers) -> Iterator[slice]:
     """Yield slices of runs with about `_CELLS_AT_ONCE` entries each, so that memory stays bounded."""
     stops = np.cumsum(lengths)
     cuts = np.searchsorted(stops, np.arange(_CELLS_AT_ONCE, lengths.sum(), _CELLS_AT_ONCE)).tolist()
@@ -267,13 +267,13 @@ class LeafLookup:
 
     Attributes:
         leaves: (l,) polygons, prepared.
-        crs: of the polygons, and of the coordinates to look up.
+        crs: the CRS of the polygons, and of the points.
         lattice: the cells around all polygons.
         table: (side * side,) index of the leaf that fills the cell; OUTSIDE; or, for a cell that a border may cross, -3 minus the number
             of its list of candidates.
         first: (m + 1,) index in `candidates` at which each of the m lists begins.
         candidates: (k,) leaves whose border may cross the cell, ascending in each list.
-        otherwise: (m,) result for points of the cell that are in no candidate: the leaf that fills the cell, or OUTSIDE.
+        otherwise: (m,) result for points of a list's cell that no candidate contains: the leaf that fills the cell, or OUTSIDE.
     """
 
     leaves: NDArray[np.object_]
@@ -306,8 +306,8 @@ class LeafLookup:
         """Make the look-up of the leaves of regions.
 
         Args:
-            regions: the last level must have polygons.
-            order: of the lattice, for tests and measurements; by default as fine as the borders need.
+            regions: regions whose last level has polygons.
+            order: the lattice's order, for tests and measurements; None chooses it by the borders.
 
         Raises:
             DomainError: the leaves have no geometry, or points; or the polygons span too little or too much for floating-point numbers.
@@ -315,7 +315,7 @@ class LeafLookup:
         shapes = regions.geometry[-1]
         if shapes is None or not are_areas(shapes):
             raise DomainError(
-                f"The level {regions.levels[-1]!r} has no polygons: coordinates can only be assigned to leaves with outlines."
+                f"The level {regions.levels[-1]!r} has no polygons: coordinates can only be assigned to leaves with polygons."
                 " Give the regions a geometry of polygons, or count trips by the leaves' ids."
             )
         leaves = shapes.to_numpy().copy()
@@ -327,7 +327,7 @@ class LeafLookup:
         return cls(leaves=leaves, crs=CRS(shapes.crs), lattice=lattice, **lists)
 
     def find(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
-        """Find the leaf of each pair of coordinates. Apart from the result, the memory used does not grow with n.
+        """Find the leaf that contains each point. Apart from the result, the memory used does not grow with n.
 
         Args:
             x: (n,) eastings or longitudes in the regions' CRS.
@@ -337,41 +337,43 @@ class LeafLookup:
             (n,) indices of leaves; OUTSIDE (-1) for points in no leaf; BAD (-2) if a coordinate is NaN or infinite.
 
         Raises:
-            InputError: columns that are not numbers, or of different lengths.
+            InputError: the coordinates are not numbers, or x and y have different lengths.
         """
-        xs, ys = _numbers(x), _numbers(y)
+        xs, ys = _as_numbers(x), _as_numbers(y)
         if xs.ndim != 1 or xs.shape != ys.shape:
             raise InputError("x and y must be two columns of the same length.")
-        found = np.empty(len(xs), np.int64)
+        leaves = np.empty(len(xs), np.int64)
         for part in _slices(len(xs), _LOOKED_UP_AT_ONCE):
-            found[part] = self._look_up(xs[part].astype(np.float64, copy=False), ys[part].astype(np.float64, copy=False))
+            leaves[part] = self._look_up(xs[part].astype(np.float64, copy=False), ys[part].astype(np.float64, copy=False))
         for part in _slices(len(xs), _TESTED_AT_ONCE):
-            unsure = np.flatnonzero(found[part] < BAD) + part.start
-            found[unsure] = self._test_candidates(_LISTS - found[unsure], xs[unsure].astype(np.float64), ys[unsure].astype(np.float64))
-        return found
+            at_borders = np.flatnonzero(leaves[part] < BAD) + part.start
+            leaves[at_borders] = self._test_candidates(
+                _LISTS - leaves[at_borders], xs[at_borders].astype(np.float64), ys[at_borders].astype(np.float64)
+            )
+        return leaves
 
     def _look_up(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Look up (n,) entries of the table for points; BAD if a coordinate is NaN or infinite."""
-        found = self.table.take(self.lattice.cells(x, y))
-        found[~(np.isfinite(x) & np.isfinite(y))] = BAD
-        return found
+        """Return the (n,) entries of the table for points; BAD if a coordinate is NaN or infinite."""
+        entries = self.table.take(self.lattice.cells(x, y))
+        entries[~(np.isfinite(x) & np.isfinite(y))] = BAD
+        return entries
 
     def _test_candidates(self, lists: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Find (n,) leaves of points in cells that a border may cross: the first candidate that contains the point.
+        """Find the (n,) leaves of points in cells that a border may cross: the first candidate that contains the point.
 
         Points are sorted by polygon before they are tested, which takes less than half the time of a random order.
         """
-        found = self.otherwise[lists]
-        open_points, at, stop = np.arange(len(lists)), self.first[lists], self.first[lists + 1]
-        while len(open_points):
-            leaf = self.candidates[at[open_points]]
+        leaves = self.otherwise[lists]
+        untested, candidate, stop = np.arange(len(lists)), self.first[lists], self.first[lists + 1]
+        while len(untested):
+            leaf = self.candidates[candidate[untested]]
             ranked = np.argsort(leaf)
-            open_points, leaf = open_points[ranked], leaf[ranked]
-            holds = shapely.intersects_xy(self.leaves[leaf], x[open_points], y[open_points])
-            found[open_points[holds]] = leaf[holds]
-            at[open_points] += 1
-            open_points = open_points[~holds & (at[open_points] < stop[open_points])]
-        return found
+            untested, leaf = untested[ranked], leaf[ranked]
+            contains = shapely.intersects_xy(self.leaves[leaf], x[untested], y[untested])
+            leaves[untested[contains]] = leaf[contains]
+            candidate[untested] += 1
+            untested = untested[~contains & (candidate[untested] < stop[untested])]
+        return leaves
 
 
 def _slices(number: int, most: int) -> Iterator[slice]:
@@ -383,8 +385,8 @@ def _make_lists(filled_by: NDArray[np.uint32], pairs: NDArray[np.int64], lattice
     """Make the fields `table`, `first`, `candidates` and `otherwise` of a `LeafLookup`."""
     by_cell = np.sort((pairs & (lattice.size - 1)) << 32 | pairs >> (2 * lattice.order))
     cell, leaf = by_cell >> 32, by_cell.astype(np.uint32)
-    open_to = leaf < filled_by[cell]
-    cell, leaf = cell[open_to], leaf[open_to].astype(np.int32)
+    may_cross = leaf < filled_by[cell]
+    cell, leaf = cell[may_cross], leaf[may_cross].astype(np.int32)
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
     table = filled_by.view(np.int32)
     otherwise = table[cell[starts]]
@@ -393,18 +395,18 @@ def _make_lists(filled_by: NDArray[np.uint32], pairs: NDArray[np.int64], lattice
 
 
 def _prepare(leaves: NDArray[np.object_]) -> None:
-    """Build the polygons' spatial indexes now. GEOS would build them at the first test of a point, which is not safe among threads."""
+    """Build the polygons' spatial indexes. Otherwise GEOS would build them at the first test of a point, which is not safe in threads."""
     shapely.prepare(leaves)
     west, south, east, north = shapely.bounds(leaves).T
     shapely.intersects_xy(leaves, west / 2 + east / 2, south / 2 + north / 2)
 
 
-def _numbers(values: ArrayLike) -> NDArray[Any]:
-    """Convert values to an array of real numbers; masked ones are NaN."""
+def _as_numbers(values: ArrayLike) -> NDArray[Any]:
+    """Convert values to an array of real numbers; masked values become NaN."""
     with suppress(TypeError, ValueError, OverflowError):
-        found = np.ma.filled(values.astype(np.float64), np.nan) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
-        if found.dtype.kind in "fiu":
-            return found
-        if found.dtype.kind == "O":
-            return found.astype(np.float64)
+        numbers = np.ma.filled(values.astype(np.float64), np.nan) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+        if numbers.dtype.kind in "fiu":
+            return numbers
+        if numbers.dtype.kind == "O":
+            return numbers.astype(np.float64)
     raise InputError("Coordinates must be columns of numbers.")

@@ -1,4 +1,4 @@
-"""Conversion between lattice cells and positions on the Z-order (Morton) curve. The cells of a quadtree node are consecutive on it."""
+"""Convert between lattice cells and positions on the Z-order (Morton) curve, on which the cells of a quadtree node are consecutive."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dpviz.arrays import Integers
 
 _BITS = 12
 _LOW = (1 << _BITS) - 1
-_OPENED = np.zeros(1 << _BITS, np.int64)
-_CLOSED = np.zeros(1 << _BITS, np.int64)
+_SPREAD_BITS = np.zeros(1 << _BITS, np.int64)
+_GATHERED_BITS = np.zeros(1 << _BITS, np.int64)
 for _bit in range(_BITS):
-    _OPENED |= ((np.arange(1 << _BITS) >> _bit) & 1) << (2 * _bit)
+    _SPREAD_BITS |= ((np.arange(1 << _BITS) >> _bit) & 1) << (2 * _bit)
 for _bit in range(_BITS // 2):
-    _CLOSED |= ((np.arange(1 << _BITS) >> (2 * _bit)) & 1) << _bit
+    _GATHERED_BITS |= ((np.arange(1 << _BITS) >> (2 * _bit)) & 1) << _bit
 
 
 def morton(column: Integers, row: Integers) -> Integers:
@@ -29,9 +29,9 @@ def morton(column: Integers, row: Integers) -> Integers:
     >>> morton(np.array([0, 1, 0, 1, 2]), np.array([0, 0, 1, 1, 0])).tolist()
     [0, 1, 2, 3, 4]
     """
-    code: Integers = _OPENED[column & _LOW] | _OPENED[row & _LOW] << 1
+    code: Integers = _SPREAD_BITS[column & _LOW] | _SPREAD_BITS[row & _LOW] << 1
     if column.size and max(column.max(), row.max()) > _LOW:
-        code |= (_OPENED[column >> _BITS] | _OPENED[row >> _BITS] << 1) << (2 * _BITS)
+        code |= (_SPREAD_BITS[column >> _BITS] | _SPREAD_BITS[row >> _BITS] << 1) << (2 * _BITS)
     return code
 
 
@@ -47,11 +47,11 @@ def cells_at(code: Integers) -> tuple[Integers, Integers]:
     >>> [part.tolist() for part in cells_at(np.arange(5))]
     [[0, 1, 0, 1, 2], [0, 0, 1, 1, 0]]
     """
-    return _every_second_bit(code), _every_second_bit(code >> 1)
+    return _gather_every_second_bit(code), _gather_every_second_bit(code >> 1)
 
 
-def _every_second_bit(code: Integers) -> Integers:
+def _gather_every_second_bit(code: Integers) -> Integers:
     bits = np.zeros_like(code)
     for piece in range(4):
-        bits |= _CLOSED[(code >> (_BITS * piece)) & _LOW] << (_BITS // 2 * piece)
+        bits |= _GATHERED_BITS[(code >> (_BITS * piece)) & _LOW] << (_BITS // 2 * piece)
     return bits

@@ -16,13 +16,13 @@ SIDES = ("destination", "origin")
 
 @dataclass(frozen=True, kw_only=True)
 class Children:
-    """The children of some nodes of a stage, node by node.
+    """The children of some nodes of a stage, node by node. They are pairs of the next stage.
 
     Attributes:
-        origin: (k,) index of the origin region in the new stage's level of origins.
-        destination: (k,) index of the destination region in its level of destinations.
+        origin: (k,) index of each child's origin region in its level.
+        destination: (k,) index of each child's destination region in its level.
         starts: (nodes,) index at which each node's children begin.
-        sizes: (nodes,) how many children each node has.
+        sizes: (nodes,) number of children of each node.
     """
 
     origin: Places
@@ -44,7 +44,7 @@ class PairTree:
         first: the side that is refined first: "destination" or "origin".
 
     Raises:
-        DomainError: different numbers of levels, or an unknown `first`.
+        DomainError: origins and destinations differ in the number of levels, or `first` is unknown.
 
     Source:
         Boninsegna, Silvestri, "Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown
@@ -96,12 +96,12 @@ class PairTree:
         return (late, early) if self.first == "destination" else (early, late)
 
     def size(self, stage: int) -> int:
-        """Count the number of pairs in a stage, including those without trips."""
+        """Return the number of pairs in a stage, including pairs without trips."""
         origin, destination = self.levels(stage)
         return self.origins.size(origin) * self.destinations.size(destination)
 
     def title(self, stage: int) -> str:
-        """Name the kind of pairs in a stage, for example "county to state"."""
+        """Return a name for the pairs of a stage, for example "county to state"."""
         origin, destination = self.levels(stage)
         return f"{self.level_name('origin', origin)} to {self.level_name('destination', destination)}"
 
@@ -114,20 +114,20 @@ class PairTree:
         """List all children of some nodes, including pairs without trips.
 
         Args:
-            stage: of the children, 1 to T.
+            stage: the stage of the children, 1 to T.
             origin: (n,) origin regions of the nodes, as indices in their level at stage - 1.
             destination: (n,) destination regions, likewise.
         """
-        below = self.refined_side(stage) == "destination"
-        regions, chosen = (self.destinations, destination) if below else (self.origins, origin)
-        first = regions.first_child(self.levels(stage - 1)[1 if below else 0])
-        begin = first[chosen]
-        sizes = first[chosen + 1] - begin
+        refines_destinations = self.refined_side(stage) == "destination"
+        regions, parents = (self.destinations, destination) if refines_destinations else (self.origins, origin)
+        first = regions.first_child(self.levels(stage - 1)[1 if refines_destinations else 0])
+        child_begin = first[parents]
+        sizes = first[parents + 1] - child_begin
         ends = np.cumsum(sizes)
         starts = ends - sizes
         total = int(ends[-1]) if len(ends) else 0
         refined = np.arange(total, dtype=np.int32)
-        refined += np.repeat((begin - starts).astype(np.int32), sizes)
-        unchanged = np.repeat(origin if below else destination, sizes)
-        one, other = (unchanged, refined) if below else (refined, unchanged)
-        return Children(origin=one, destination=other, starts=starts, sizes=sizes)
+        refined += np.repeat((child_begin - starts).astype(np.int32), sizes)
+        unchanged = np.repeat(origin if refines_destinations else destination, sizes)
+        origins, destinations = (unchanged, refined) if refines_destinations else (refined, unchanged)
+        return Children(origin=origins, destination=destinations, starts=starts, sizes=sizes)

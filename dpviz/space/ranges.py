@@ -1,4 +1,4 @@
-"""Range queries on a tree: which nodes, and what share of each, add up to the answer of a box or a polygon."""
+"""Range queries on a tree: find the nodes, and the share of each, that add up to the answer for a box or a polygon."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree, intervals
 
 Overlap = Callable[[Integers, Integers], Floats]
-"""Function from (k,) queries and (k,) nodes to (k,) shares of the nodes that lie in the queries, 0 to 1."""
+"""A function of (k,) queries and (k,) nodes that returns the (k,) share of each node that is in its query, 0 to 1."""
 
 MOST_RASTER_CELLS = 2**22
 RELATIVE_ERROR = 1e-9
@@ -23,15 +23,15 @@ QUERIES_AT_ONCE = 256
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Front:
-    """The pairs of query and node, at one depth of the tree, that overlap.
+    """The overlapping pairs of a query and a node of one depth of the tree.
 
     Attributes:
         query: (k,) number of the query.
         node: (k,) index of the node.
-        share: (k,) part of the node's area that lies in the query, above 0; exact where `ends` is True.
-        ends: (k,) True if the node is a leaf or lies wholly inside the query: its share of the count is added to the answer. Otherwise
-            its children are visited.
-        origin: (k,) index of the pair of the same query and the node's parent, in the front above.
+        share: (k,) share of the node's area in the query, above 0; exact where `ends` is True.
+        ends: (k,) whether the node is a leaf or wholly inside the query, so that its share of the count is added to the answer.
+            Otherwise its children are visited.
+        origin: (k,) index, in the front of the depth above, of the pair of the same query and the node's parent.
     """
 
     query: Integers
@@ -44,13 +44,13 @@ class Front:
 def fronts(tree: Tree, overlap: Overlap, queries: Integers) -> list[Front]:
     """Decompose many queries at once into nodes (canonical decomposition).
 
-    From the root down: a node wholly inside a query is taken whole, a leaf that the query cuts is taken by its share, and any other
+    From the root down, a node wholly inside a query counts in full, a leaf that the query cuts counts by its share, and any other
     node that the query cuts is replaced by its children.
 
     Args:
         tree: any tree.
-        overlap: function that gives the shares: 0 for disjoint, 1 for wholly inside, exact for leaves.
-        queries: (q,) numbers of queries, as `overlap` takes them.
+        overlap: function that returns the shares: 0 for disjoint, 1 for wholly inside, exact for leaves.
+        queries: (q,) numbers of queries, which `overlap` understands.
 
     Returns:
         One front per depth, the root's first; the list ends when no node is left to be replaced.
@@ -118,7 +118,7 @@ def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Over
 
     Args:
         tree: any tree.
-        domain: gives the coordinates of the nodes.
+        domain: the domain, which converts the nodes to coordinates.
         areas: (q,) shapely geometries in the domain's CRS.
     """
     shapely.prepare(areas)
@@ -137,9 +137,9 @@ def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Over
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cumulative:
-    """Cumulative sums over a raster of lattice lines: the sum in any box takes four look-ups.
+    """Cumulative sums over a raster of lattice lines, from which the sum in any box takes four look-ups.
 
-    A raster cell that a box cuts counts by the share of its area.
+    A raster cell that a box covers in part counts by the covered share of its area.
 
     Attributes:
         columns: (c,) lattice lines of the raster, ascending.
@@ -155,16 +155,16 @@ class Cumulative:
         """Compute the sums of everything south-west of points, by bilinear interpolation, which is exact if raster cells are uniform.
 
         Args:
-            x: array of columns, with fractions, in lattice units.
+            x: columns, with fractions, in lattice units, in any shape.
             y: rows, of the same shape.
 
         Returns:
             Sums, of the same shape.
         """
-        (i, right), (j, up) = _between(self.columns, x), _between(self.rows, y)
-        low = self.sums[j, i] * (1 - right) + self.sums[j, i + 1] * right
-        high = self.sums[j + 1, i] * (1 - right) + self.sums[j + 1, i + 1] * right
-        return np.asarray(low * (1 - up) + high * up)
+        (i, right_share), (j, up_share) = _find_intervals(self.columns, x), _find_intervals(self.rows, y)
+        low = self.sums[j, i] * (1 - right_share) + self.sums[j, i + 1] * right_share
+        high = self.sums[j + 1, i] * (1 - right_share) + self.sums[j + 1, i + 1] * right_share
+        return np.asarray(low * (1 - up_share) + high * up_share)
 
     def boxes(self, boxes: Floats) -> Floats:
         """Compute (q,) sums in boxes; (q, 4) west, south, east, north in lattice units."""
@@ -175,8 +175,8 @@ class Cumulative:
         """Compute sums in equal blocks of the domain.
 
         Args:
-            per_side: blocks per side.
-            side: columns of the lattice.
+            per_side: number of blocks per side.
+            side: number of columns of the lattice.
 
         Returns:
             (per_side, per_side) sums, [row, column], row 0 in the south.
@@ -186,7 +186,7 @@ class Cumulative:
         return np.diff(np.diff(self.at(x, y), axis=0), axis=1)
 
 
-def _between(lines: Floats, values: Floats) -> tuple[Integers, Floats]:
+def _find_intervals(lines: Floats, values: Floats) -> tuple[Integers, Floats]:
     index = np.clip(np.searchsorted(lines, values, side="right") - 1, 0, len(lines) - 2)
     return index, (values - lines[index]) / (lines[index + 1] - lines[index])
 
@@ -195,19 +195,19 @@ def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
     """Compute cumulative sums of the leaves' counts over the raster of all their edges.
 
     Args:
-        tree: leaves may have any sizes.
-        count: (n,) counts per node; only those of leaves are used.
+        tree: any tree.
+        count: (n,) counts per node; only the counts of leaves are used.
 
     Returns:
         The sums; None if the raster would have more than 2**22 cells, or if leaves overlap and their sum would not be precise enough.
     """
     if tree.lines is not None:
-        return _grid_sums(tree, *tree.lines, count)
+        return _sum_grid(tree, *tree.lines, count)
     rectangles = tree.rectangles(tree.leaves)
-    columns, rows = (_lines(rectangles[:, axis], rectangles[:, axis + 2]) for axis in (0, 1))
+    columns, rows = (_used_lines(rectangles[:, axis], rectangles[:, axis + 2]) for axis in (0, 1))
     if (len(columns) - 1) * (len(rows) - 1) > MOST_RASTER_CELLS:
         return None
-    density = _raster(rectangles, columns, rows, count[tree.leaves], tree.overlaps)
+    density = _sum_densities(rectangles, columns, rows, count[tree.leaves], tree.overlaps)
     if density is None:
         return None
     area = np.diff(rows).astype(np.float64)[:, None] * np.diff(columns)
@@ -217,10 +217,9 @@ def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
 
 
 def block_sums(tree: Tree, count: Floats, zoom: int) -> Floats:
-    """Answer all equal blocks of the domain at once: the same answers as by canonical decomposition, without a query per block.
+    """Answer all equal blocks of the domain at once, with the same answers as by canonical decomposition.
 
-    A node that lies within one block counts there, if its parent does not lie within one block. A leaf in several blocks is
-    distributed by area.
+    A node within one block counts there, unless its parent is within one block, too. A leaf in several blocks is distributed by area.
 
     Args:
         tree: any tree; its counts need not add up.
@@ -238,25 +237,25 @@ def block_sums(tree: Tree, count: Floats, zoom: int) -> Floats:
     np.add.at(sums, (row[ends], column[ends]), count[ends])
     if (inside | (tree.children > 0)).all():
         return sums
-    large = np.flatnonzero(~inside & (tree.children == 0))
-    west, south, east, north = tree.rectangles(large).T.astype(np.float64)
-    density = count[large] / ((east - west) * (north - south))
-    for column, across in zip(*_steps(tree.west[large], tree.east[large], shift), strict=True):
-        for row, up in zip(*_steps(tree.south[large], tree.north[large], shift), strict=True):
+    spanning = np.flatnonzero(~inside & (tree.children == 0))
+    west, south, east, north = tree.rectangles(spanning).T.astype(np.float64)
+    density = count[spanning] / ((east - west) * (north - south))
+    for column, across in zip(*_difference_array(tree.west[spanning], tree.east[spanning], shift), strict=True):
+        for row, up in zip(*_difference_array(tree.south[spanning], tree.north[spanning], shift), strict=True):
             steps += np.bincount(row * (side + 1) + column, density * across * up, steps.size).reshape(steps.shape)
     sums += steps.cumsum(0).cumsum(1)[:-1, :-1]
     return sums
 
 
-def _steps(low: Lines, high: Lines, shift: int) -> tuple[list[Integers], list[Integers]]:
-    """Write overlaps of (k,) ranges with the blocks of an axis as a difference array: 4 lists of (k,) blocks, and of (k,) differences."""
+def _difference_array(low: Lines, high: Lines, shift: int) -> tuple[list[Integers], list[Integers]]:
+    """Return the difference array of the overlaps of (k,) ranges with the blocks of an axis: 4 arrays of blocks, and 4 of differences."""
     block, first, last = 1 << shift, low.astype(np.int64) >> shift, (high.astype(np.int64) - 1) >> shift
     starts = np.minimum((first + 1) << shift, high) - low
     ends = np.where(first == last, block, high - (last << shift))
     return [first, first + 1, last, last + 1], [starts, block - starts, ends - block, -ends]
 
 
-def _grid_sums(tree: Tree, columns: Lines, rows: Lines, count: Floats) -> Cumulative:
+def _sum_grid(tree: Tree, columns: Lines, rows: Lines, count: Floats) -> Cumulative:
     bottom = tree.at_depth(tree.height)
     sums = np.zeros((len(rows), len(columns)))
     index = (intervals(rows, tree.south[bottom]) + 1) * len(columns) + intervals(columns, tree.west[bottom]) + 1
@@ -266,38 +265,38 @@ def _grid_sums(tree: Tree, columns: Lines, rows: Lines, count: Floats) -> Cumula
     return Cumulative(columns=columns.astype(np.float64), rows=rows.astype(np.float64), sums=sums)
 
 
-def _lines(low: Lines, high: Lines) -> Lines:
+def _used_lines(low: Lines, high: Lines) -> Lines:
     used = np.zeros(int(high.max()) + 1, np.bool_)
     used[low] = used[high] = True
     return np.flatnonzero(used).astype(np.int32)
 
 
-def _raster(rectangles: Lines, columns: Lines, rows: Lines, count: Floats, overlaps: bool) -> Floats | None:
+def _sum_densities(rectangles: Lines, columns: Lines, rows: Lines, count: Floats, overlaps: bool) -> Floats | None:
     """Add up the densities of the leaves that cover each raster cell: (rows - 1, columns - 1) sums.
 
-    If leaves overlap, densities are rounded to whole multiples of a quantum and added as integers. Otherwise rounding errors of a dense
-    leaf would remain in cells outside it, since the sums are made by a difference array. The result is None if the quantum would cost
-    more than a relative error of `RELATIVE_ERROR`.
+    If leaves overlap, densities are rounded to whole multiples of a quantum and added as integers. With floats, rounding errors of a
+    dense leaf would remain in cells outside it, since the sums are made by a difference array. The result is None if the quantum could
+    cause a relative error of more than `RELATIVE_ERROR`.
     """
     edges = [np.searchsorted(lines, rectangles[:, axis]) for axis, lines in ((0, columns), (1, rows), (2, columns), (3, rows))]
     west, south, east, north = rectangles.T.astype(np.float64)
     density = count / ((east - west) * (north - south))
     if not overlaps:
-        return np.asarray(density[_covering(edges, np.arange(len(count)), (len(rows), len(columns)))])
+        return np.asarray(density[_sum_covering(edges, np.arange(len(count)), (len(rows), len(columns)))])
     quantum = float(np.abs(density).sum()) / 2**61
     if quantum * east.max() * north.max() > RELATIVE_ERROR * np.abs(count).sum():
         return None
     quantum = quantum or 1.0
-    return np.asarray(_covering(edges, np.rint(density / quantum).astype(np.int64), (len(rows), len(columns))) * quantum)
+    return np.asarray(_sum_covering(edges, np.rint(density / quantum).astype(np.int64), (len(rows), len(columns))) * quantum)
 
 
-def _covering(edges: list[Integers], values: Integers, shape: tuple[int, int]) -> Integers:
+def _sum_covering(edges: list[Integers], values: Integers, shape: tuple[int, int]) -> Integers:
     """Add up the values of the leaves that cover each raster cell, by a difference array: (rows - 1, columns - 1) sums.
 
     Intermediate sums may overflow and wrap around; the results are exact.
     """
     west, south, east, north = edges
     steps = np.zeros(shape, np.int64)
-    for row, column, signed in ((south, west, values), (north, east, values), (south, east, -values), (north, west, -values)):
-        np.add.at(steps.reshape(-1), row * shape[1] + column, signed)
+    for row, column, signed_values in ((south, west, values), (north, east, values), (south, east, -values), (north, west, -values)):
+        np.add.at(steps.reshape(-1), row * shape[1] + column, signed_values)
     return steps.cumsum(0).cumsum(1)[:-1, :-1]

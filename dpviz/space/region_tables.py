@@ -1,4 +1,4 @@
-"""Checks of tables of regions, and their conversion to the fields of `Regions`.
+"""Check tables of regions, and convert them to the fields of `Regions`.
 
 There are three layouts: a column of ids per level, one list of ids whose prefixes are the levels, or a column with each region's parent.
 """
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     import geopandas
 
 
-def by_columns(table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, str]) -> dict[str, Any]:
+def fields_from_columns(table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, str]) -> dict[str, Any]:
     """Make the fields of `Regions` from a table with one row per leaf; arguments and errors as for `Regions.from_table`."""
     check_list(levels, "levels", "columns, coarsest first, such as ['state', 'county']")
     levels = tuple(levels)
-    if strange := [key for key in names if key not in levels]:
-        raise DomainError(f"names has a column for {strange[0]!r}, which is none of the levels.")
+    if unknown := [key for key in names if key not in levels]:
+        raise DomainError(f"names has a column for {unknown[0]!r}, which is not one of the levels.")
     columns = [id_texts(table, column) for column in levels]
     labels = [label_texts(table, names[level], ids) if level in names else ids for level, ids in zip(levels, columns, strict=True)]
     if not columns or not len(columns[0]):
@@ -39,22 +39,22 @@ def by_columns(table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, s
     _refuse_duplicate_leaves(codes, levels[-1])
     order = np.lexsort(codes[::-1])
     ids: list[Texts] = []
-    label: list[Texts] = []
+    names_of_levels: list[Texts] = []
     parent: list[Places] = []
-    above = np.zeros(len(order), np.int32)
+    parent_index = np.zeros(len(order), np.int32)
     for level, code in enumerate(codes):
-        first = _region_starts(code[order], above, levels[level])
+        first = _region_starts(code[order], parent_index, levels[level])
         ids.append(columns[level][order[first]])
-        label.append(labels[level][order[first]])
-        parent.append(above[first])
-        above = np.repeat(np.arange(len(first), dtype=np.int32), np.diff(np.append(first, len(order))))
+        names_of_levels.append(labels[level][order[first]])
+        parent.append(parent_index[first])
+        parent_index = np.repeat(np.arange(len(first), dtype=np.int32), np.diff(np.append(first, len(order))))
     shapes = shapes_of(table)
     leaves = None if shapes is None else shapes.iloc[order].reset_index(drop=True)
     geometry = (*[None] * (len(levels) - 1), leaves)
-    return {"levels": levels, "ids": tuple(ids), "parent": tuple(parent), "names": tuple(label), "geometry": geometry}
+    return {"levels": levels, "ids": tuple(ids), "parent": tuple(parent), "names": tuple(names_of_levels), "geometry": geometry}
 
 
-def by_prefixes(ids: Sequence[str] | Texts, lengths: Sequence[int], levels: Sequence[str]) -> dict[str, Any]:
+def fields_from_prefixes(ids: Sequence[str] | Texts, lengths: Sequence[int], levels: Sequence[str]) -> dict[str, Any]:
     """Make the fields of `Regions` from the first characters of ids; arguments and errors as for `Regions.from_prefixes`."""
     check_list(levels, "levels", "names, coarsest first, such as ['state', 'county']")
     check_list(ids, "ids", "texts, one per region")
@@ -66,7 +66,7 @@ def by_prefixes(ids: Sequence[str] | Texts, lengths: Sequence[int], levels: Sequ
     if any(b <= a for a, b in itertools.pairwise(lengths)):
         raise DomainError("lengths must grow from level to level: an id's first characters name the larger region.")
     cells = pd.Series(list(ids), dtype=object)
-    if blank(cells).any():
+    if is_blank(cells).any():
         raise DomainError("An id is missing or blank.")
     if not all(isinstance(value, str) for value in cells):
         raise DomainError("Ids must be texts: as a number, an id has lost its leading zeros. Read the column as text.")
@@ -74,7 +74,7 @@ def by_prefixes(ids: Sequence[str] | Texts, lengths: Sequence[int], levels: Sequ
         raise DomainError(f"Every id needs at least {lengths[-1]} characters, the last of the lengths; one is shorter, or there is none.")
     leaves = dict.fromkeys(value[: lengths[-1]] for value in cells) if lengths else {}
     prefixes = {level: [leaf[:length] for leaf in leaves] for level, length in zip(levels, lengths, strict=True)}
-    return by_columns(pd.DataFrame(prefixes, dtype=object), levels, {})
+    return fields_from_columns(pd.DataFrame(prefixes, dtype=object), levels, {})
 
 
 def check_list(values: object, name: str, what: str) -> None:
@@ -82,7 +82,7 @@ def check_list(values: object, name: str, what: str) -> None:
 
     Args:
         values: the argument.
-        name: of the argument.
+        name: name of the argument.
         what: what the list must hold, for the error.
 
     Raises:
@@ -103,42 +103,42 @@ def cells_of(table: pd.DataFrame, column: str) -> pd.Series:
     """Return the (n,) cells of the column with this name.
 
     Raises:
-        DomainError: not a DataFrame, no such column, or several of this name.
+        DomainError: `table` is not a DataFrame, or has no column or several columns of this name.
     """
     if not isinstance(table, pd.DataFrame):
         raise DomainError("The table of regions must be a DataFrame.")
-    found = [index for index, name in enumerate(table.columns) if name == column]
-    if not found:
+    positions = [index for index, name in enumerate(table.columns) if name == column]
+    if not positions:
         raise DomainError(f"The table of regions has no column {column!r}.")
-    if len(found) > 1:
+    if len(positions) > 1:
         raise DomainError(f"The table of regions has several columns {column!r}; rename all but one.")
-    return table.iloc[:, found[0]]
+    return table.iloc[:, positions[0]]
 
 
 def id_texts(table: pd.DataFrame, column: str) -> Texts:
     """Convert a column of ids to texts. Whole numbers become texts.
 
     Args:
-        table: of n rows.
+        table: a table of n rows.
         column: name of the column.
 
     Returns:
         (n,) texts.
 
     Raises:
-        DomainError: no such column, a missing or blank cell, or cells that are neither texts nor whole numbers.
+        DomainError: there is no such column, a cell is missing or blank, or a cell is neither a text nor a whole number.
     """
     cells = cells_of(table, column)
-    if blank(cells).any():
+    if is_blank(cells).any():
         raise DomainError(f"Column {column!r} has a missing or blank cell: every region needs all its ids.")
-    return _as_texts(cells, column)
+    return _to_texts(cells, column)
 
 
 def label_texts(table: pd.DataFrame, column: str, ids: Texts) -> Texts:
-    """Convert a column of readable names to texts; missing ones are replaced by the id.
+    """Convert a column of readable names to texts; a missing name is replaced by the id.
 
     Args:
-        table: of n rows.
+        table: a table of n rows.
         column: name of the column.
         ids: (n,) ids.
 
@@ -146,22 +146,22 @@ def label_texts(table: pd.DataFrame, column: str, ids: Texts) -> Texts:
         (n,) texts.
 
     Raises:
-        DomainError: no such column, or cells that are neither texts nor whole numbers.
+        DomainError: there is no such column, or a cell is neither a text nor a whole number.
     """
     cells = cells_of(table, column)
-    missing = blank(cells)
+    missing = is_blank(cells)
     names = ids.copy()
-    names[~missing] = _as_texts(cells[~missing], column)
+    names[~missing] = _to_texts(cells[~missing], column)
     return names
 
 
-def blank(cells: pd.Series) -> NDArray[np.bool_]:
-    """Find the (n,) cells that are missing, or a text of spaces only."""
+def is_blank(cells: pd.Series) -> NDArray[np.bool_]:
+    """Return (n,) whether a cell is missing, or a text of blanks only."""
     missing = cells.isna().to_numpy(np.bool_)
     return missing | np.array([isinstance(value, str) and not value.strip() for value in cells.to_numpy(object)], np.bool_)
 
 
-def _as_texts(cells: pd.Series, column: str) -> Texts:
+def _to_texts(cells: pd.Series, column: str) -> Texts:
     values = cells.to_numpy(object)
     kind = pd.api.types.infer_dtype(values, skipna=False)
     if kind not in ("string", "integer", "empty"):
@@ -176,16 +176,16 @@ def _refuse_duplicate_leaves(codes: list[Codes], leaf: str) -> None:
     if codes[-1].max() + 1 == len(codes[-1]):
         return
     if pd.DataFrame(np.stack(codes, axis=1)).duplicated().any():
-        raise DomainError(f"Column {leaf!r} has a duplicate id: every leaf region stands in one row.")
+        raise DomainError(f"Column {leaf!r} has a duplicate id: every leaf region has one row.")
     raise DomainError(f"Column {leaf!r} has an id under two different parents: ids are unique in their level.")
 
 
 def _region_starts(code: Codes, above: Places, level: str) -> Codes:
-    """Find the first leaf of each region of a level, for leaves in tree order. Refuses an id with two parents.
+    """Find the first leaf of each region of a level, for leaves in tree order. Refuse an id with two parents.
 
     Args:
-        code: (leaves,) number of each leaf's region.
-        above: (leaves,) index of the region's parent.
+        code: (leaves,) number of each leaf's region in the level.
+        above: (leaves,) index of this region's parent.
         level: name of the level, for errors.
     """
     change = np.ones(len(code), np.bool_)
@@ -209,7 +209,7 @@ class _Rows:
         ids: (n,) texts.
         parents: (n,) ids of the parents, "" for regions without one.
         level: (n,) index into `levels`.
-        levels: names, coarsest first; None for levels that are given by numbers.
+        levels: names of the levels, coarsest first; None for a level that is given by its number.
     """
 
     ids: Texts
@@ -218,22 +218,22 @@ class _Rows:
     levels: list[str | None]
 
     def ids_at(self, level: int) -> pd.Index[Any]:
-        found: pd.Index[Any] = pd.Index(self.ids[self.level == level], dtype=object)
-        return found
+        ids: pd.Index[Any] = pd.Index(self.ids[self.level == level], dtype=object)
+        return ids
 
     def title(self, level: int) -> str:
         return repr(self.levels[level]) if self.levels[level] is not None else f"number {level + 1} from the top"
 
 
-def by_parents(table: pd.DataFrame) -> dict[str, Any]:
+def fields_from_parents(table: pd.DataFrame) -> dict[str, Any]:
     """Make the fields of `Regions` from a table with one row per region; arguments and errors as for `Regions.from_parents`."""
     ids = id_texts(table, ID)
     if not len(ids):
         raise DomainError("The table of regions is empty.")
-    level, levels = _levels(cells_of(table, LEVEL))
-    rows = _Rows(ids=ids, parents=_parents(cells_of(table, PARENT)), level=level, levels=levels)
+    level, levels = _read_levels(cells_of(table, LEVEL))
+    rows = _Rows(ids=ids, parents=_read_parents(cells_of(table, PARENT)), level=level, levels=levels)
     if pd.DataFrame({LEVEL: level, ID: ids}).duplicated().any():
-        raise DomainError(f"Column {ID!r} has a duplicate id: on its level, every region stands in one row.")
+        raise DomainError(f"Column {ID!r} has a duplicate id: every region has one row on its level.")
     _refuse_cycles(rows)
     if any(name is not None for name in levels):
         rows = _order_levels(rows)
@@ -250,26 +250,30 @@ def _nest(rows: _Rows, labels: Texts, shapes: geopandas.GeoSeries | None, top: i
     parent: list[Places] = []
     geometry: list[geopandas.GeoSeries | None] = []
     for level in range(top, len(rows.levels)):
-        own = np.flatnonzero(rows.level == level)
-        parent_index = pd.Index(ids[-1], dtype=object).get_indexer(pd.Index(rows.parents[own])) if ids else np.zeros(len(own), np.int64)
+        row_numbers = np.flatnonzero(rows.level == level)
+        parent_index = (
+            pd.Index(ids[-1], dtype=object).get_indexer(pd.Index(rows.parents[row_numbers]))
+            if ids
+            else np.zeros(len(row_numbers), np.int64)
+        )
         order = np.argsort(parent_index, kind="stable")
-        ids.append(rows.ids[own[order]])
-        names.append(labels[own[order]])
+        ids.append(rows.ids[row_numbers[order]])
+        names.append(labels[row_numbers[order]])
         parent.append(parent_index[order].astype(np.int32))
-        shape = None if shapes is None else shapes.iloc[own[order]].reset_index(drop=True)
+        shape = None if shapes is None else shapes.iloc[row_numbers[order]].reset_index(drop=True)
         geometry.append(None if shape is None or shape.isna().all() else shape)
     levels = tuple(name if name is not None else f"level {number}" for number, name in enumerate(rows.levels[top:], start=1))
     return {"levels": levels, "ids": tuple(ids), "parent": tuple(parent), "names": tuple(names), "geometry": tuple(geometry)}
 
 
-def _levels(cells: pd.Series) -> tuple[Integers, list[str | None]]:
+def _read_levels(cells: pd.Series) -> tuple[Integers, list[str | None]]:
     """Read the level of each row as an (n,) index, and the names of the levels.
 
     Numbers give the order of the levels, which then have no names (None). Names are numbered in the order of appearance.
     """
-    if blank(cells).any():
-        raise DomainError(f"Column {LEVEL!r} has a missing cell: say of every region which level it is of.")
-    texts = [_whole(value) for value in cells.to_numpy(object)]
+    if is_blank(cells).any():
+        raise DomainError(f"Column {LEVEL!r} has a missing cell: give the level of every region.")
+    texts = [_id_text(value) for value in cells.to_numpy(object)]
     if any(text is None for text in texts):
         raise DomainError(f"Column {LEVEL!r} must hold whole numbers from 0 or 1, or the names of the levels.")
     if not all(text is not None and text.lstrip("+-").isdecimal() for text in texts):
@@ -282,18 +286,18 @@ def _levels(cells: pd.Series) -> tuple[Integers, list[str | None]]:
     return (numbers - distinct[0]).astype(np.int64), [None] * len(distinct)
 
 
-def _parents(cells: pd.Series) -> Texts:
-    """Read the (n,) ids of the parents, "" for none. If pandas made whole numbers decimals, for missing cells, they are converted back."""
-    missing = blank(cells)
+def _read_parents(cells: pd.Series) -> Texts:
+    """Read the (n,) ids of the parents, "" for none. Whole numbers that pandas made floats, because cells are missing, are restored."""
+    missing = is_blank(cells)
     texts = np.full(len(cells), "", object)
-    texts[~missing] = [_whole(value) for value in cells.to_numpy(object)[~missing]]
+    texts[~missing] = [_id_text(value) for value in cells.to_numpy(object)[~missing]]
     if any(text is None for text in texts):
         raise DomainError(f"Column {PARENT!r} must hold texts (or whole numbers): ids are names, not measurements.")
     return texts
 
 
-def _whole(value: object) -> str | None:
-    """Return a text as it is, a whole number as a text; None for anything else."""
+def _id_text(value: object) -> str | None:
+    """Return a text as it is, and a whole number as a text; None for anything else."""
     if isinstance(value, str):
         return value
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -302,7 +306,7 @@ def _whole(value: object) -> str | None:
 
 
 def _refuse_cycles(rows: _Rows) -> None:
-    """Refuse cycles of parents. If an id is used on several levels, this is left to `_check_parents`, which compares levels."""
+    """Refuse cycles of parents. If an id is used on several levels, `_check_parents` finds cycles instead."""
     index = pd.Index(rows.ids, dtype=object)
     if not index.is_unique:
         return
@@ -319,19 +323,19 @@ def _refuse_cycles(rows: _Rows) -> None:
 def _order_levels(rows: _Rows) -> _Rows:
     """Sort the levels of rows from coarsest to finest, so that the parents of each level are in the level before.
 
-    If some rows are wrong, no order fits all of them. Then the order that fits most rows is used, and `_check_parents` reports the rest.
+    If some rows are wrong, no order fits all rows. Then the order that fits most rows is used, and `_check_parents` reports the wrong ones.
     """
     blanks = [float((rows.parents[rows.level == level] == "").mean()) for level in range(len(rows.levels))]
     if not any(blanks):
         if not pd.Index(rows.ids).isin(rows.parents).any():
-            raise DomainError(_unknown_parent())
+            raise DomainError(_unknown_parent_text())
         raise DomainError(f"Every region has a parent, so there is no coarsest level. {_BLANK_PARENTS}")
     order = [int(np.argmax(blanks))]
     remaining = [level for level in range(len(rows.levels)) if level != order[0]]
     while remaining:
-        fit = {level: _share_of_parents_found(rows, level, order[-1]) for level in remaining}
-        best = max(remaining, key=fit.__getitem__)
-        if list(fit.values()).count(1.0) > 1:
+        share_found = {level: _share_of_parents_found(rows, level, order[-1]) for level in remaining}
+        best = max(remaining, key=share_found.__getitem__)
+        if list(share_found.values()).count(1.0) > 1:
             raise DomainError(f"The order of the levels does not follow from their ids; put numbers from 1 into {LEVEL!r}, coarsest first.")
         order.append(best)
         remaining.remove(best)
@@ -345,19 +349,19 @@ def _share_of_parents_found(rows: _Rows, level: int, above: int) -> float:
     return float(pd.Index(rows.parents[rows.level == level], dtype=object).isin(rows.ids_at(above)).mean())
 
 
-def _unknown_parent() -> str:
+def _unknown_parent_text() -> str:
     return f"Column {PARENT!r} names a region that has no row of its own. {_BLANK_PARENTS}"
 
 
 def _check_parents(rows: _Rows) -> None:
-    """Refuse a region whose parent is not in the level above; the error says what is wrong."""
+    """Refuse a region whose parent is not in the level above; the error text gives the reason."""
     for level in range(len(rows.levels)):
-        own = rows.level == level
-        parents = pd.Index(rows.parents[own], dtype=object)
-        good = parents.isin(rows.ids_at(level - 1)) if level else parents == ""
-        if not good.all():
-            wrong = int(np.flatnonzero(~np.asarray(good))[0])
-            raise DomainError(_explain_wrong_parent(rows, level, str(rows.ids[own][wrong]), str(parents[wrong])))
+        in_level = rows.level == level
+        parents = pd.Index(rows.parents[in_level], dtype=object)
+        is_right = parents.isin(rows.ids_at(level - 1)) if level else parents == ""
+        if not is_right.all():
+            wrong = int(np.flatnonzero(~np.asarray(is_right))[0])
+            raise DomainError(_explain_wrong_parent(rows, level, str(rows.ids[in_level][wrong]), str(parents[wrong])))
 
 
 def _explain_wrong_parent(rows: _Rows, level: int, region: str, parent: str) -> str:
@@ -365,13 +369,13 @@ def _explain_wrong_parent(rows: _Rows, level: int, region: str, parent: str) -> 
     title = f"A region of level {rows.title(level)}"
     if parent == "":
         return f"{title} has no parent, though there are coarser levels: all branches must start at the coarsest level. {_BLANK_PARENTS}"
-    homes = set(rows.level[rows.ids == parent].tolist())
-    if not homes:
-        return _unknown_parent()
-    if parent == region and homes == {level}:
+    parent_levels = set(rows.level[rows.ids == parent].tolist())
+    if not parent_levels:
+        return _unknown_parent_text()
+    if parent == region and parent_levels == {level}:
         return f"{title} is its own parent. {_BLANK_PARENTS}"
     if level == 0:
         return f"{title} has a parent, though no level is coarser: the levels contradict the parents. {_BLANK_PARENTS}"
-    if min(homes) >= level:
+    if min(parent_levels) >= level:
         return f"{title} has a parent of the same level or of a finer one: the levels contradict the parents."
     return f"{title} has a parent more than one level up: there is a gap, and every region's parent must be of the level above."

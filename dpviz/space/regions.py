@@ -1,4 +1,4 @@
-"""Named areas in nested levels (country > state > county): the public frame of trips."""
+"""Named areas in nested levels (country > state > county), between which trips are counted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyproj.exceptions import ProjError
 from dpviz.arrays import Places, Texts
 from dpviz.errors import DomainError
 from dpviz.space.domain import is_horizontal
-from dpviz.space.region_tables import by_columns, by_parents, by_prefixes
+from dpviz.space.region_tables import fields_from_columns, fields_from_parents, fields_from_prefixes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ DEGREES = "EPSG:4326"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Regions:
-    """Regions in nested levels under one root. PUBLIC: declared, never taken from private trips.
+    """Regions in nested levels under one root. PUBLIC: declared in public, never derived from private trips.
 
     Level 0 is the root alone; levels 1 to g are named, coarsest first. The regions of a level are in tree order: the children of a
     region are consecutive in the level below. Functions refer to a region by its index in its level.
@@ -47,9 +47,9 @@ class Regions:
             that cross themselves are repaired.
 
     Raises:
-        DomainError: arrays of different lengths; ids or levels that are empty or not unique; regions that are not in tree order or
-            have no children; shapes that are missing, mixed, without area or off the map; no CRS, or different ones; more than
-            16 levels or 2**24 leaves.
+        DomainError: arrays have different lengths; ids or levels are empty or not unique; regions are not in tree order or have no
+            children; shapes are missing, mixed, without area or off the map; the CRS is missing or differs between levels; or there
+            are more than 16 levels or 2**24 leaves.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"state": ["NY", "NY", "VT"], "county": ["36001", "36003", "50001"]})
@@ -118,15 +118,15 @@ class Regions:
 
         Args:
             table: ids are texts, kept as they are ("06037"), or whole numbers, which become texts. The geometry of a GeoDataFrame,
-                polygons or points, is that of the leaves.
+                polygons or points, belongs to the leaves.
             levels: the columns of ids, coarsest first.
-            names: for some levels, the column with readable names; the other levels use their ids.
+            names: level -> column with readable names; for levels without such a column, ids are the names.
 
         Raises:
-            DomainError: no rows; a missing column or id; ids that are neither texts nor whole numbers; a leaf in two rows; an id
-                with two parents; or geometry that `Regions` refuses.
+            DomainError: there are no rows; a column or id is missing; ids are neither texts nor whole numbers; a leaf is in two rows;
+                an id has two parents; or `Regions` refuses the geometry.
         """
-        return cls(**by_columns(table, levels, dict(names or {})))
+        return cls(**fields_from_columns(table, levels, dict(names or {})))
 
     @classmethod
     def from_parents(cls, table: pd.DataFrame) -> Regions:
@@ -137,13 +137,13 @@ class Regions:
 
         Args:
             table: its column `level` has whole numbers from 0 or 1, coarsest first (the levels are then called "level 1" to
-                "level g"), or the names of the levels. The geometry of a GeoDataFrame is that of each row's region; in each level
+                "level g"), or the names of the levels. Each row of a GeoDataFrame has the geometry of its region; in each level
                 either all regions have one or none.
 
         Raises:
-            DomainError: a missing column, id or level; an id twice on a level; a parent that is unknown, the region itself, or not
-                exactly one level up; a cycle; a level without regions; a branch that ends before the last level; or level names
-                whose order does not follow from the parents.
+            DomainError: a column, id or level is missing; an id is twice on a level; a parent is unknown, the region itself, or not
+                exactly one level up; there is a cycle, a level without regions, or a branch that ends before the last level; or the
+                order of level names does not follow from the parents.
 
         >>> table = pd.DataFrame(
         ...     {
@@ -155,7 +155,7 @@ class Regions:
         >>> Regions.from_parents(table)
         Regions(2 state, 3 county)
         """
-        return cls(**by_parents(table))
+        return cls(**fields_from_parents(table))
 
     @classmethod
     def from_prefixes(cls, ids: Sequence[str] | Texts, *, lengths: Sequence[int], levels: Sequence[str]) -> Regions:
@@ -168,12 +168,12 @@ class Regions:
             levels: one name per length.
 
         Raises:
-            DomainError: no ids; ids that are missing, not texts, or shorter than the last length; or lengths that do not grow.
+            DomainError: there are no ids; an id is missing, not a text, or shorter than the last length; or the lengths do not grow.
 
         >>> Regions.from_prefixes(["060371011101003", "360610001001000"], lengths=[2, 5], levels=["state", "county"]).ids[1].tolist()
         ['06037', '36061']
         """
-        return cls(**by_prefixes(ids, lengths, levels))
+        return cls(**fields_from_prefixes(ids, lengths, levels))
 
     def grouped(self, lengths: Sequence[int]) -> Regions:
         """Make regions with additional coarser levels, whose ids are the first characters of the coarsest ids.
@@ -183,26 +183,29 @@ class Regions:
                 codes.
 
         Raises:
-            DomainError: as for `from_prefixes`; or a length that is not smaller than the length of every id.
+            DomainError: as for `from_prefixes`; or a length is not smaller than the length of every id.
 
         >>> counties = Regions.from_table(pd.DataFrame({"county": ["36001", "36003", "50001"]}), levels=["county"])
         >>> counties.grouped([2]).levels, counties.grouped([2]).ids[0].tolist()
         (('first 2 characters', 'county'), ['36', '50'])
         """
-        new = [f"first {length} characters" for length in lengths]
+        new_levels = [f"first {length} characters" for length in lengths]
         coarsest = self.ids_of(1)
-        above = Regions.from_prefixes(coarsest, lengths=lengths, levels=new)
+        coarser = Regions.from_prefixes(coarsest, lengths=lengths, levels=new_levels)
         if max(lengths) >= min(map(len, coarsest)):
             raise DomainError(f"The first characters must be fewer than the {min(map(len, coarsest))} of the shortest id.")
-        index = above.find([text[: lengths[-1]] for text in coarsest], above.depth)
-        table = {name: above.ids_of(level)[above.ancestors(level)[index]] for level, name in enumerate(new, start=1)}
+        index = coarser.find([text[: lengths[-1]] for text in coarsest], coarser.depth)
+        table = {name: coarser.ids_of(level)[coarser.ancestors(level)[index]] for level, name in enumerate(new_levels, start=1)}
         table = {name: ids[self.ancestors(1)] for name, ids in table.items()}
         table |= {name: self.ids_of(level)[self.ancestors(level)] for level, name in enumerate(self.levels, start=1)}
-        nested = Regions.from_table(pd.DataFrame(table), levels=[*new, *self.levels])
-        orders = [self.find(nested.ids_of(len(new) + level), level) for level in range(1, self.depth + 1)]
-        names = (own[order] for own, order in zip(self.names, orders, strict=True))
-        shapes = (None if own is None else own.iloc[order].reset_index(drop=True) for own, order in zip(self.geometry, orders, strict=True))
-        return replace(nested, names=(*nested.names[: len(new)], *names), geometry=((None,) * len(new)) + tuple(shapes))
+        nested = Regions.from_table(pd.DataFrame(table), levels=[*new_levels, *self.levels])
+        orders = [self.find(nested.ids_of(len(new_levels) + level), level) for level in range(1, self.depth + 1)]
+        names = (values[order] for values, order in zip(self.names, orders, strict=True))
+        shapes = (
+            None if values is None else values.iloc[order].reset_index(drop=True)
+            for values, order in zip(self.geometry, orders, strict=True)
+        )
+        return replace(nested, names=(*nested.names[: len(new_levels)], *names), geometry=((None,) * len(new_levels)) + tuple(shapes))
 
     @property
     def depth(self) -> int:
@@ -232,14 +235,14 @@ class Regions:
         """Find the ancestor of each region of a level.
 
         Args:
-            level: of the ancestors, 0 to `below`.
-            below: level of the regions; the last level if None.
+            level: the level of the ancestors, 0 to `below`.
+            below: the level of the regions; the last level if None.
 
         Returns:
             (n_below,) index, in `level`, of the region that contains each region of level `below`.
 
         Raises:
-            DomainError: a level out of range.
+            DomainError: a level is out of range.
         """
         below = self.depth if below is None else below
         if not 0 <= level <= below <= self.depth:
@@ -262,7 +265,7 @@ class Regions:
         return np.array([ROOT], object) if level == 0 else self.names[level - 1]
 
     def find(self, ids: Sequence[object] | Texts, level: int) -> Places:
-        """Look up ids in a level.
+        """Find the regions of a level by their ids.
 
         Args:
             ids: (k,) ids.
@@ -280,7 +283,7 @@ class Regions:
     def outlines(self, level: int) -> geopandas.GeoSeries | None:
         """Return the polygons of a level's regions.
 
-        A level without polygons of its own gets the unions of those of the nearest finer level that has some.
+        A level without polygons of its own gets unions of the polygons of the nearest finer level that has some.
 
         Args:
             level: 0 to g.
@@ -288,23 +291,23 @@ class Regions:
         Returns:
             (n_level,) polygons in the CRS of the geometry; None if neither the level nor a finer one has polygons.
         """
-        known: dict[int, geopandas.GeoSeries | None] = self._known_outlines
-        if level not in known:
-            own = None if level == 0 else self.geometry[level - 1]
-            if own is None or not are_areas(own):
+        cache: dict[int, geopandas.GeoSeries | None] = self._cached_outlines
+        if level not in cache:
+            outlines = None if level == 0 else self.geometry[level - 1]
+            if outlines is None or not are_areas(outlines):
                 finer = self.outlines(level + 1) if level < self.depth else None
-                own = None if finer is None else dissolve(finer, self.parent[level], self.size(level))
-            known[level] = own
-        return known[level]
+                outlines = None if finer is None else dissolve(finer, self.parent[level], self.size(level))
+            cache[level] = outlines
+        return cache[level]
 
     @cached_property
-    def _known_outlines(self) -> dict[int, geopandas.GeoSeries | None]:
+    def _cached_outlines(self) -> dict[int, geopandas.GeoSeries | None]:
         return {}
 
     def centres(self, level: int) -> NDArray[np.float64] | None:
-        """Find a point for each region of a level, to place the region on a map.
+        """Find a point for each region of a level, at which a map shows the region.
 
-        For a polygon it is a point inside; for a point, the point itself; for a region above points, the mean of its children's points.
+        It is a point inside a polygon; a point itself; and for a region without a shape above points, the mean of its children's points.
 
         Args:
             level: 0 to g.
@@ -315,16 +318,16 @@ class Regions:
         Raises:
             DomainError: a point has no longitude and latitude.
         """
-        known: dict[int, NDArray[np.float64] | None] = self._known_centres
-        if level not in known:
-            known[level] = self._centres(level)
-        return known[level]
+        cache: dict[int, NDArray[np.float64] | None] = self._cached_centres
+        if level not in cache:
+            cache[level] = self._find_centres(level)
+        return cache[level]
 
     @cached_property
-    def _known_centres(self) -> dict[int, NDArray[np.float64] | None]:
+    def _cached_centres(self) -> dict[int, NDArray[np.float64] | None]:
         return {}
 
-    def _centres(self, level: int) -> NDArray[np.float64] | None:
+    def _find_centres(self, level: int) -> NDArray[np.float64] | None:
         shape = None if level == 0 else self.geometry[level - 1]
         if shape is None:
             shape = self.outlines(level)
@@ -334,13 +337,13 @@ class Regions:
         if finer is None:
             return None
         parent, size = self.parent[level], self.size(level)
-        number = np.bincount(parent, minlength=size)
-        return np.stack([np.bincount(parent, finer[:, axis], size) / number for axis in (0, 1)], axis=1)
+        child_count = np.bincount(parent, minlength=size)
+        return np.stack([np.bincount(parent, finer[:, axis], size) / child_count for axis in (0, 1)], axis=1)
 
 
 _DEGREES = "EPSG:4326"
 _POINT, _AREAS = 0, (3, 6)
-_POLE, _TURN = 90.000001, 360.000001
+_FARTHEST_LATITUDE, _FARTHEST_LONGITUDE = 90.000001, 360.000001
 _SAME_AREA = 1e-9
 
 
@@ -360,23 +363,23 @@ def check_shapes(shapes: geopandas.GeoSeries, level: str) -> geopandas.GeoSeries
         (n,) shapes.
 
     Raises:
-        DomainError: not a GeoSeries; no CRS, or one without horizontal coordinates; shapes that are missing, without area or off the
-            globe; shapes of other types; or polygons and points mixed.
+        DomainError: `shapes` is not a GeoSeries; the CRS is missing or has no horizontal coordinates; shapes are missing, without area
+            or off the globe, or of other types; or polygons and points are mixed.
     """
     if not isinstance(shapes, geopandas.GeoSeries):
         raise DomainError(f"The geometry of level {level!r} must be a GeoSeries.")
     _check_crs(shapes.crs)
-    found = shapely.force_2d(shapes.to_numpy())
-    if (shapely.is_missing(found) | shapely.is_empty(found)).any():
-        raise DomainError(f"Level {level!r} has a region without a shape: give all of a level's regions one, or none of them.")
-    kinds = shapely.get_type_id(found)
-    areas = np.isin(kinds, _AREAS)
-    if not (areas | (kinds == _POINT)).all():
+    flat = shapely.force_2d(shapes.to_numpy())
+    if (shapely.is_missing(flat) | shapely.is_empty(flat)).any():
+        raise DomainError(f"Level {level!r} has a region without a shape: give all regions of a level a shape, or none of them.")
+    type_ids = shapely.get_type_id(flat)
+    are_polygons = np.isin(type_ids, _AREAS)
+    if not (are_polygons | (type_ids == _POINT)).all():
         raise DomainError(f"Level {level!r} has shapes that are neither polygons nor points (lines, multipoints or collections).")
-    if areas.any() != areas.all():
+    if are_polygons.any() != are_polygons.all():
         raise DomainError(f"Level {level!r} mixes polygons and points: take one kind for all of its regions.")
-    _check_bounds(found, shapes.crs, level)
-    return geopandas.GeoSeries(_repaired(found, level) if areas.any() else found, crs=shapes.crs)
+    _check_bounds(flat, shapes.crs, level)
+    return geopandas.GeoSeries(_repair(flat, level) if are_polygons.any() else flat, crs=shapes.crs)
 
 
 def _check_crs(crs: CRS | None) -> None:
@@ -392,12 +395,14 @@ def _check_bounds(shapes: NDArray[np.object_], crs: CRS, level: str) -> None:
     if not np.isfinite(shapely.get_coordinates(shapes)).all():
         raise DomainError(f"Level {level!r} has a coordinate that is not finite.")
     west, south, east, north = shapely.total_bounds(shapes)
-    if crs.is_geographic and not (-_POLE <= south <= north <= _POLE and -_TURN <= west <= east <= _TURN):
+    if crs.is_geographic and not (
+        -_FARTHEST_LATITUDE <= south <= north <= _FARTHEST_LATITUDE and -_FARTHEST_LONGITUDE <= west <= east <= _FARTHEST_LONGITUDE
+    ):
         raise DomainError(f"Level {level!r} has a longitude or latitude out of range: are x and y swapped, or is it another CRS?")
 
 
-def _repaired(shapes: NDArray[np.object_], level: str) -> NDArray[np.object_]:
-    """Repair polygons: those that cross or touch themselves are cut into parts that do not."""
+def _repair(shapes: NDArray[np.object_], level: str) -> NDArray[np.object_]:
+    """Repair polygons: a polygon that crosses or touches itself is cut into parts that do not."""
     broken = np.flatnonzero(~shapely.is_valid(shapes))
     if not len(broken):
         return shapes
@@ -429,8 +434,8 @@ def dissolve(finer: geopandas.GeoSeries, parent: Places, size: int) -> geopandas
 def _union(shapes: NDArray[np.object_]) -> Any:
     """Unite valid polygons, by removing shared edges if that gives the right result.
 
-    Removing shared edges is ten times as fast. It is right if neighbouring polygons share their vertices and do not overlap. Then, and
-    only then, the result is valid and its area is the sum of the areas.
+    Removing shared edges is ten times as fast. It is right if and only if neighbouring polygons share their vertices and do not overlap;
+    exactly then the result is valid, and its area is the sum of the areas.
     """
     if len(shapes) == 1:
         return shapes[0]
@@ -439,8 +444,8 @@ def _union(shapes: NDArray[np.object_]) -> Any:
     except shapely.errors.GEOSException:
         return shapely.union_all(shapes)
     area = shapely.area(shapes).sum()
-    right = shapely.is_valid(union) and abs(union.area - area) <= _SAME_AREA * area
-    return union if right else shapely.union_all(shapes)
+    is_right = shapely.is_valid(union) and abs(union.area - area) <= _SAME_AREA * area
+    return union if is_right else shapely.union_all(shapes)
 
 
 def degrees_inside(shapes: geopandas.GeoSeries) -> NDArray[np.float64]:
@@ -455,5 +460,5 @@ def degrees_inside(shapes: geopandas.GeoSeries) -> NDArray[np.float64]:
         inside = inside.to_crs(_DEGREES)
         degrees = np.stack([inside.x, inside.y], axis=1)
     if not np.isfinite(degrees).all():
-        raise DomainError("A region lies where its CRS has no longitude and latitude; is the CRS the right one?")
+        raise DomainError("A region is where its CRS has no longitude and latitude; is the CRS the right one?")
     return degrees

@@ -74,12 +74,12 @@ class Tree:
 
     @property
     def overlaps(self) -> bool:
-        """Whether rectangles may overlap: they are bounding boxes of stretches of a curve."""
+        """Whether rectangles may overlap, because they are bounding boxes of stretches of a curve."""
         return self.curve is not None
 
     @cached_property
     def depth(self) -> NDArray[np.int8]:
-        """(n,) steps from the root."""
+        """(n,) depth of each node: the number of steps from the root."""
         return np.repeat(np.arange(self.height + 1, dtype=np.int8), np.diff(self.starts))
 
     @cached_property
@@ -103,7 +103,7 @@ class Tree:
         return np.stack([self.west[nodes], self.south[nodes], self.east[nodes], self.north[nodes]], axis=1)
 
     def cut(self, depth: int) -> Integers:
-        """Find the nodes that tile the domain at a depth: (k,) indices of the nodes of that depth and of the leaves above it."""
+        """Return (k,) indices of the nodes that tile the domain at a depth: all nodes of this depth, and the leaves above it."""
         above = np.flatnonzero(self.children[: self.starts[depth]] == 0)
         return np.concatenate([above, np.arange(self.starts[depth], self.starts[depth + 1])])
 
@@ -121,7 +121,7 @@ class Tree:
             return self._grid_leaf(column, row)
         if self.curve is not None:
             leaves, first = self._leaves_on_curve
-            return leaves[np.searchsorted(first, self.curve.places(column, row, self.order), side="right") - 1]
+            return leaves[np.searchsorted(first, self.curve.positions(column, row, self.order), side="right") - 1]
         node = np.zeros(len(column), np.int64)
         for _ in range(self.height):
             node = self._child_of(node, column, row)
@@ -140,21 +140,21 @@ class Tree:
         """
         total = np.bincount(self.leaf_of(column, row), weights=count, minlength=len(self)).astype(np.int64)
         for depth in range(self.height - 1, -1, -1):
-            below, here = self.at_depth(depth + 1), self.at_depth(depth)
-            total[here] += self.sum_children(depth, total[below]).astype(np.int64)
+            children, parents = self.at_depth(depth + 1), self.at_depth(depth)
+            total[parents] += self.sum_children(depth, total[children]).astype(np.int64)
         return total
 
     def sum_children(self, depth: int, values: NDArray[Any]) -> NDArray[Any]:
         """Sum values over the children of each node.
 
         Args:
-            depth: of the parents.
+            depth: the depth of the parents.
             values: (nodes of depth + 1,) one per child.
 
         Returns:
             (nodes of depth,) sums; 0 for leaves.
         """
-        here, below = self.at_depth(depth), self.at_depth(depth + 1)
+        parents, children = self.at_depth(depth), self.at_depth(depth + 1)
         fan_out = self.fan_outs[depth]
         if fan_out:
             grouped = values.reshape(-1, fan_out)
@@ -162,13 +162,13 @@ class Tree:
             for child in range(2, fan_out):
                 total += grouped[:, child]
             return total
-        return np.bincount(self.parent[below] - here.start, weights=values, minlength=here.stop - here.start)
+        return np.bincount(self.parent[children] - parents.start, weights=values, minlength=parents.stop - parents.start)
 
     def to_children(self, depth: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Repeat each parent's value for its children.
 
         Args:
-            depth: of the parents.
+            depth: the depth of the parents.
             values: (nodes of depth,) one per parent.
 
         Returns:
@@ -207,7 +207,7 @@ class Tree:
         return np.searchsorted(ordered, morton(i, j)) + bottom
 
     def _child_of(self, node: Integers, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
-        """Find the (k,) children that contain each cell, for (k,) nodes; a leaf gives itself."""
+        """Find, for (k,) nodes, the child of each that contains the given cell; for a leaf, the leaf itself."""
         result = node.copy()
         for child in range(int(self.children.max(initial=0))):
             candidate = self.first_child[node] + child
@@ -229,8 +229,8 @@ def intervals(lines: Lines, values: NDArray[np.int32]) -> Integers:
     If the lines are evenly spaced by a power of two, this is a bit shift, which is fast.
 
     Args:
-        lines: ascending; the first is 0.
-        values: (k,) from the first line to below the last one.
+        lines: ascending lattice lines; the first is 0.
+        values: (k,) lattice columns or rows, from the first line to below the last one.
 
     Returns:
         (k,) indices, 0 for the interval after the first line.
@@ -246,30 +246,30 @@ def remove_descendants(tree: Tree, stop: NDArray[np.bool_]) -> tuple[Tree, Integ
 
     Args:
         tree: any tree of n nodes.
-        stop: (n,) True for nodes that become leaves.
+        stop: (n,) whether a node becomes a leaf.
 
     Returns:
         The smaller tree, and (k,) the indices of its nodes in `tree`.
     """
     keep = np.ones(len(tree), np.bool_)
     for depth in range(tree.height):
-        here, below = tree.at_depth(depth), tree.at_depth(depth + 1)
-        keep[below] = tree.to_children(depth, (keep[here] & ~stop[here]).astype(np.float64)) > 0
-    kept = np.flatnonzero(keep)
+        parents, child_nodes = tree.at_depth(depth), tree.at_depth(depth + 1)
+        keep[child_nodes] = tree.to_children(depth, (keep[parents] & ~stop[parents]).astype(np.float64)) > 0
+    kept_nodes = np.flatnonzero(keep)
     renumbered = np.cumsum(keep) - 1
-    children = np.where(stop[kept], 0, tree.children[kept]).astype(np.int32)
+    children = np.where(stop[kept_nodes], 0, tree.children[kept_nodes]).astype(np.int32)
     starts = [int(keep[: tree.starts[depth]].sum()) for depth in range(tree.height + 2)]
     starts = [start for index, start in enumerate(starts) if index == 0 or start > starts[index - 1]]
-    parent = np.where(kept > 0, renumbered[tree.parent[kept]], -1)
+    parent = np.where(kept_nodes > 0, renumbered[tree.parent[kept_nodes]], -1)
     return Tree(
         parent=parent.astype(np.int32),
-        first_child=np.where(children > 0, renumbered[np.minimum(tree.first_child[kept], len(tree) - 1)], 0).astype(np.int32),
+        first_child=np.where(children > 0, renumbered[np.minimum(tree.first_child[kept_nodes], len(tree) - 1)], 0).astype(np.int32),
         children=children,
-        west=tree.west[kept],
-        south=tree.south[kept],
-        east=tree.east[kept],
-        north=tree.north[kept],
+        west=tree.west[kept_nodes],
+        south=tree.south[kept_nodes],
+        east=tree.east[kept_nodes],
+        north=tree.north[kept_nodes],
         starts=tuple(starts),
-        lines=tree.lines if len(kept) == len(tree) else None,
-        curve=None if tree.curve is None else tree.curve.of(kept),
-    ), kept
+        lines=tree.lines if len(kept_nodes) == len(tree) else None,
+        curve=None if tree.curve is None else tree.curve.select(kept_nodes),
+    ), kept_nodes

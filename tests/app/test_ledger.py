@@ -297,7 +297,7 @@ class TestRefusals:
         app = press_draw(points_app(CURATE))
         release = drawn(app).release
         ledger_path.write_bytes(b"")
-        assert "no new one is made" in errors(good(app.run()))
+        assert "no new ledger is made" in errors(good(app.run()))
         assert drawn(app).release is release
 
     def test_a_press_that_comes_while_another_is_served_is_not_taken(self):

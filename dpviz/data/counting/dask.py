@@ -104,11 +104,11 @@ def count_with_client(client: Client, job: Job, progress: Progress) -> CellCount
 def _plan_count(job: Job, parts: list[Part], partitions: int) -> Any:
     """Plan the counting of all parts, and the sum of their tables. With a person column, people are bounded in `partitions` partitions."""
     sent_job = delayed(replace(job, files=()), pure=False)
-    frame = dd.from_map(part_frame, parts, meta=part_frame(Part("", 0, 0)), enforce_metadata=False)  # type: ignore[no-untyped-call]
+    part_rows = dd.from_map(part_frame, parts, meta=part_frame(Part("", 0, 0)), enforce_metadata=False)  # type: ignore[no-untyped-call]
     if job.bound is None:
-        tables = frame.map_partitions(count_part, sent_job, meta=EMPTY, enforce_metadata=False)
+        tables = part_rows.map_partitions(count_part, sent_job, meta=EMPTY, enforce_metadata=False)
     else:
-        people = frame.map_partitions(count_people_of_part, sent_job, meta=NO_PEOPLE, enforce_metadata=False)
+        people = part_rows.map_partitions(count_people_of_part, sent_job, meta=NO_PEOPLE, enforce_metadata=False)
         grouped = people.shuffle(on="hash", npartitions=max(partitions, 1), shuffle_method="p2p", ignore_index=True)
         tables = grouped.map_partitions(bound_people, job.bound, job.finder.size, meta=EMPTY, enforce_metadata=False)
     return _plan_add_tables(tables.to_delayed(), job.finder.size)
@@ -183,18 +183,18 @@ def part_frame(part: Part) -> pd.DataFrame:
     return pd.DataFrame([part], columns=Part._fields)
 
 
-def count_part(frame: pd.DataFrame, job: Job) -> pd.DataFrame:
-    """Count the parts that the rows of a frame describe. Return records per cell, and counters. PRIVATE."""
-    return _count_or_tally(lambda: _add_tables(_count_batches(frame, job), job.finder.size))
+def count_part(part_rows: pd.DataFrame, job: Job) -> pd.DataFrame:
+    """Count the parts that the rows of a table describe. Return records per cell, and counters. PRIVATE."""
+    return _count_or_tally(lambda: _add_tables(_count_batches(part_rows, job), job.finder.size))
 
 
-def count_people_of_part(frame: pd.DataFrame, job: Job) -> pd.DataFrame:
-    """Count the parts that the rows of a frame describe. Return records per person and cell, and counters without a person. PRIVATE."""
+def count_people_of_part(part_rows: pd.DataFrame, job: Job) -> pd.DataFrame:
+    """Count the parts that the rows of a table describe. Return records per person and cell, and counters without a person. PRIVATE."""
     people_tables = []
 
     def people() -> pd.DataFrame:
         numbers = [EMPTY]
-        for part in _named_parts(frame):
+        for part in _read_parts(part_rows):
             for batch in batches(part, job):
                 people_table, counters = _count_batch(batch, job)
                 people_tables.append(cast("pd.DataFrame", people_table))
@@ -205,9 +205,9 @@ def count_people_of_part(frame: pd.DataFrame, job: Job) -> pd.DataFrame:
     return pd.concat([*people_tables, without_person(counters)], ignore_index=True)
 
 
-def bound_people(frame: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
-    """Bound the records of people, all of whose records must be in `frame`. Return records per cell, and counters. PRIVATE."""
-    return _count_or_tally(lambda: bound_table(frame, bound, size))
+def bound_people(rows: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
+    """Bound the records of people, all of whose records must be in `rows`. Return records per cell, and counters. PRIVATE."""
+    return _count_or_tally(lambda: bound_table(rows, bound, size))
 
 
 def add_up(tables: list[pd.DataFrame], size: int) -> pd.DataFrame:
@@ -228,13 +228,13 @@ def _count_or_tally(work: Callable[[], pd.DataFrame]) -> pd.DataFrame:
     return tally_table({kind: 1})
 
 
-def _named_parts(frame: pd.DataFrame) -> Iterator[Part]:
-    columns: list[list[Any]] = [frame[name].tolist() for name in Part._fields]
+def _read_parts(part_rows: pd.DataFrame) -> Iterator[Part]:
+    columns: list[list[Any]] = [part_rows[name].tolist() for name in Part._fields]
     return map(Part, *columns)
 
 
-def _count_batches(frame: pd.DataFrame, job: Job) -> Iterator[pd.DataFrame | Integers]:
-    for part in _named_parts(frame):
+def _count_batches(part_rows: pd.DataFrame, job: Job) -> Iterator[pd.DataFrame | Integers]:
+    for part in _read_parts(part_rows):
         for batch in batches(part, job):
             yield from reversed(_count_batch(batch, job))  # counters come first, because their numbers are below those of cells
 

@@ -208,7 +208,7 @@ _NO_DISK = "A Dask worker has no room left on its disk for intermediate data: fr
 NO_MEMORY = "A Dask worker has too little memory for its part of the data: give each worker more, or start fewer workers."
 _NO_DPVIZ = "A Dask worker has no dpviz: install the version that is installed here, with its extra 'scale', on every worker."
 _OTHER_DPVIZ = "A Dask worker has another version of dpviz: install the one that is installed here on every worker."
-FAILED = "A Dask worker failed at its part of the data. Are Dask, pandas, pyarrow and dpviz of one version everywhere?"
+FAILED = "A Dask worker failed at its part of the data. Have all machines the same versions of Dask, pandas, pyarrow and dpviz?"
 
 
 def check_workers(client: Client, progress: Progress) -> int:

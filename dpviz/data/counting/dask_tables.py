@@ -69,7 +69,7 @@ EMPTY = table(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def tally_table(numbers: Mapping[Tally, int]) -> pd.DataFrame:
-    """Make a table of counters; those that are 0 are left out."""
+    """Make a table of counters; counters of 0 are left out."""
     nonzero = {int(kind): number for kind, number in sorted(numbers.items()) if number}
     return table(np.fromiter(nonzero.keys(), np.int64, len(nonzero)), np.fromiter(nonzero.values(), np.int64, len(nonzero)))
 
@@ -80,7 +80,7 @@ def count_cells(cells: Integers, weight: Integers | None, size: int) -> pd.DataF
     Args:
         cells: (n,) the cell of each row, at least 0.
         weight: (n,) records of each row; if None, each row is one record.
-        size: how many cells there are.
+        size: number of cells.
     """
     if weight is not None:
         return sum_tables(table(cells, weight))
@@ -157,14 +157,14 @@ def bound_table(rows: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
     total = np.bincount(people, weights=records, minlength=len(texts))
     fewer = int((total < bound.most).sum()) if bound.fewer == REFUSE else 0
     lenient = replace(bound, fewer=KEEP) if bound.fewer == REFUSE else bound
-    kept = np.zeros(len(people), np.int64)
+    kept_records = np.zeros(len(people), np.int64)
     for part in _slice_people(people, np.where(total[people] > bound.most, records, 1)):
         start, stop = people[part.start], people[part.stop - 1] + 1
         holdings = Holdings(codes=people[part] - start, texts=texts[start:stop], cells=cells[part], records=records[part])
-        kept[part] = choose_records(holdings, lenient)
-    is_kept = kept > 0
-    counters = tally_table({Tally.KEPT: total_of(kept), Tally.FEWER: fewer})
-    tables = (count_cells(cells[is_kept], kept[is_kept], size), rows.loc[~is_cell, ["cell", "count"]], counters)
+        kept_records[part] = choose_records(holdings, lenient)
+    is_kept = kept_records > 0
+    counters = tally_table({Tally.KEPT: total_of(kept_records), Tally.FEWER: fewer})
+    tables = (count_cells(cells[is_kept], kept_records[is_kept], size), rows.loc[~is_cell, ["cell", "count"]], counters)
     return sum_tables(join_tables(tables))
 
 
@@ -189,7 +189,7 @@ def _slice_people(people: Integers, weight: Integers) -> Iterable[slice]:
 
 TEXT_BYTES = 2**26
 _NUMBERS_AT_ONCE, _CELLS_AT_ONCE = 2**21, 2**20  # rows of numbers alone, and rows with texts or geometries
-OTHER_COLUMNS = "The files do not have the same columns, with the same types: save them again with one schema, or count them apart."
+OTHER_COLUMNS = "The files do not have the same columns, with the same types: save them again with one schema, or count them separately."
 
 
 class Part(NamedTuple):
@@ -303,14 +303,14 @@ def _read_head(path: Path) -> bytes:
 
 def _text_batches(part: Part, job: Job) -> Iterator[Batch]:
     names = job.schema.names
-    wanted = {name: names.index(name) for name in job.columns}
+    position_of = {name: names.index(name) for name in job.columns}
     layout = TextLayout(
         separator=SEPARATORS[job.format],
         width=len(names),
-        types=dict.fromkeys(wanted.values(), pa.string()),
+        types=dict.fromkeys(position_of.values(), pa.string()),
         missing=("",),
     )
     with Path(part.path).open("rb") as file:
         for lines in read_lines(file, line_begins(file, part.first), line_begins(file, part.last)):
             table, bad = cut_lines(lines, layout)
-            yield Batch({name: table.column(str(cell)) for name, cell in wanted.items()}, table.num_rows, bad)
+            yield Batch({name: table.column(str(cell)) for name, cell in position_of.items()}, table.num_rows, bad)

@@ -31,8 +31,8 @@ _LARGEST = 2**62
 SATURATED = f"CAST(least(sum({{}}), {MOST_RECORDS}) AS BIGINT)"
 
 
-def held_table(rows: str, bound: Bound, *, weighted: bool) -> str:
-    """Return SQL that creates the table `held`: records per person and cell. Faulty rows have their fault as cell, and no person.
+def holdings_table(rows: str, bound: Bound, *, weighted: bool) -> str:
+    """Return SQL that creates the table `holdings`: records per person and cell. Faulty rows have their fault as cell, and no person.
 
     Args:
         rows: a query of cell (or fault), person, and amount if `weighted`.
@@ -44,26 +44,26 @@ def held_table(rows: str, bound: Bound, *, weighted: bool) -> str:
     amount = SATURATED.format("amount") if weighted else "count(*)"
     person = "CASE WHEN cell < 0 THEN NULL ELSE person END"
     return (
-        f"CREATE TEMP TABLE held AS SELECT {person} AS person, cell, count(*) AS rows, {amount} AS amount, {records} AS records"  # noqa: S608
+        f"CREATE TEMP TABLE holdings AS SELECT {person} AS person, cell, count(*) AS rows, {amount} AS amount, {records} AS records"  # noqa: S608
         f" FROM ({rows}) GROUP BY 1, 2"
     )
 
 
-def bound_held(session: Session, bound: Bound) -> dict[str, Any]:
-    """Bound the records in the table `held` to m of each person. Return the columns cell and records of those that are kept.
+def bound_holdings(session: Session, bound: Bound) -> dict[str, Any]:
+    """Bound the records in the table `holdings` to m of each person. Return the columns cell and records of the kept records.
 
     Raises:
         InputError: a person has fewer than m records, and such people are refused.
     """
     most = min(int(bound.most), _LARGEST)
-    session.define("priority", _priority(bound.key), ("VARCHAR", "BIGINT", "BIGINT"), "UBIGINT")
+    session.define("priority", _make_priority_function(bound.key), ("VARCHAR", "BIGINT", "BIGINT"), "UBIGINT")
     session.run(_totals_table(most), (0.6, 0.7))
     if bound.fewer == REFUSE and session.row(f"SELECT 1 FROM totals WHERE total < {most} LIMIT 1", (0.7, 0.7)):  # noqa: S608
         raise InputError(FEWER)
     return session.columns(_kept_query(most, drop=bound.fewer == DROP), (0.7, 1.0))
 
 
-def _priority(key: bytes) -> Any:
+def _make_priority_function(key: bytes) -> Any:
     def compute(persons: pa.ChunkedArray, cells: pa.ChunkedArray, numbers: pa.ChunkedArray) -> pa.Array:
         return pa.array(priorities(persons, cells.to_numpy(), numbers.to_numpy(), key), pa.uint64())
 
@@ -73,23 +73,23 @@ def _priority(key: bytes) -> Any:
 def _totals_table(most: int) -> str:
     """Return SQL that creates the table `totals`: the people who do not have exactly m records, and how many they have."""
     return (
-        "CREATE TEMP TABLE totals AS SELECT person, sum(records) AS total FROM held"  # noqa: S608
+        "CREATE TEMP TABLE totals AS SELECT person, sum(records) AS total FROM holdings"  # noqa: S608
         f" WHERE cell >= 0 AND amount > 0 GROUP BY person HAVING sum(records) <> {most}"
     )
 
 
 def _kept_query(most: int, *, drop: bool) -> str:
     """Return a query of the kept records per cell: all records of people with at most m, and m chosen records of people with more."""
-    others = "totals" if drop else f"(SELECT person FROM totals WHERE total > {most})"  # noqa: S608
-    whole = f"SELECT cell, records FROM held ANTI JOIN {others} USING (person) WHERE cell >= 0 AND amount > 0"  # noqa: S608
+    excluded = "totals" if drop else f"(SELECT person FROM totals WHERE total > {most})"  # noqa: S608
+    all_records = f"SELECT cell, records FROM holdings ANTI JOIN {excluded} USING (person) WHERE cell >= 0 AND amount > 0"  # noqa: S608
     chosen = f"SELECT cell, 1 AS records FROM ({_ranks_query(most)}) WHERE rank <= {most}"  # noqa: S608
-    return f"SELECT cell, {SATURATED.format('records')} AS records FROM ({whole} UNION ALL {chosen}) GROUP BY cell"  # noqa: S608
+    return f"SELECT cell, {SATURATED.format('records')} AS records FROM ({all_records} UNION ALL {chosen}) GROUP BY cell"  # noqa: S608
 
 
 def _ranks_query(most: int) -> str:
     """Return a query of the records of people who have more than m, each with its rank among the records of its person."""
     over_bound = (
-        f"SELECT person, cell, records FROM held SEMI JOIN (SELECT person FROM totals WHERE total > {most}) USING (person)"  # noqa: S608
+        f"SELECT person, cell, records FROM holdings SEMI JOIN (SELECT person FROM totals WHERE total > {most}) USING (person)"  # noqa: S608
         " WHERE cell >= 0 AND amount > 0"
     )
     chunks = f"SELECT person, cell, records, unnest(range(0, records, {_AT_ONCE})) AS first FROM ({over_bound})"  # noqa: S608
@@ -134,7 +134,7 @@ def _count_parquet(job: Job, progress: Progress, settings: DuckDBSettings) -> Ce
 
 
 def _count(job: Job, progress: Progress, settings: DuckDBSettings, stream: Stream | None) -> CellCounts:
-    """Count the rows of a stream; if it is None, those of the job's files, which DuckDB reads itself."""
+    """Count the rows of a stream; without one, the rows of the job's files, which DuckDB reads itself."""
     with private_folder(settings.folder) as folder, connect(job, folder, settings) as connection:
         damaged, read_share = NOT_CUT if job.is_text else _DAMAGED, None if stream is None else lambda: stream.share
         session = Session(connection=connection, folder=folder, progress=progress, damaged=damaged, read_share=read_share)
@@ -146,13 +146,13 @@ def _count_rows(job: Job, session: Session, stream: Stream | None) -> CellCounts
     if job.person is None or job.bound is None:
         amount = SATURATED.format("amount") if weighted else "count(*)"
         query = f"SELECT cell, {amount} AS records, count(*) AS rows FROM ({rows}) GROUP BY cell"  # noqa: S608
-        row_counts = _Rows.of(session.columns(query, (0.0, 1.0)))
-        return _make_result(job, row_counts, row_counts.inside(), _bad_lines(stream))
-    session.run(held_table(rows, job.bound, weighted=weighted), (0.0, 0.6))
-    query = f"SELECT least(cell, 0) AS cell, {SATURATED.format('amount')} AS records, sum(rows) AS rows FROM held GROUP BY 1"  # noqa: S608
-    row_counts = _Rows.of(session.columns(query, (0.6, 0.6)))
-    _refuse_faults(job, row_counts, _bad_lines(stream))
-    return _make_result(job, row_counts, _Rows.of(bound_held(session, job.bound)), _bad_lines(stream))
+        row_counts = _Rows.from_columns(session.columns(query, (0.0, 1.0)))
+        return _make_result(job, row_counts, row_counts.inside(), _bad_lines_of(stream))
+    session.run(holdings_table(rows, job.bound, weighted=weighted), (0.0, 0.6))
+    query = f"SELECT least(cell, 0) AS cell, {SATURATED.format('amount')} AS records, sum(rows) AS rows FROM holdings GROUP BY 1"  # noqa: S608
+    row_counts = _Rows.from_columns(session.columns(query, (0.6, 0.6)))
+    _refuse_faults(job, row_counts, _bad_lines_of(stream))
+    return _make_result(job, row_counts, _Rows.from_columns(bound_holdings(session, job.bound)), _bad_lines_of(stream))
 
 
 class _Rows(NamedTuple):
@@ -163,7 +163,7 @@ class _Rows(NamedTuple):
     rows: Integers
 
     @classmethod
-    def of(cls, columns: dict[str, NDArray[np.generic]]) -> _Rows:
+    def from_columns(cls, columns: dict[str, NDArray[np.generic]]) -> _Rows:
         cell, records = (np.asarray(columns[name]).astype(np.int64, copy=False) for name in ("cell", "records"))
         return cls(cell, records, np.asarray(columns.get("rows", records)).astype(np.int64, copy=False))
 
@@ -171,18 +171,18 @@ class _Rows(NamedTuple):
         is_inside = self.cell >= 0
         return _Rows(*(column[is_inside] for column in self))
 
-    def at(self, fault: int) -> tuple[int, int]:
+    def count_fault(self, fault: int) -> tuple[int, int]:
         """Return how many records and how many rows have a fault."""
         has_fault = self.cell == fault
         return total_of(self.records[has_fault]), int(self.rows[has_fault].sum())
 
 
-def _bad_lines(stream: Stream | None) -> BadLines:
+def _bad_lines_of(stream: Stream | None) -> BadLines:
     return NO_BAD_LINES if stream is None else stream.bad
 
 
 def _refuse_faults(job: Job, row_counts: _Rows, lines: BadLines) -> None:
-    rows = {name: row_counts.at(fault)[1] for name, fault in _FAULTS.items()}
+    rows = {name: row_counts.count_fault(fault)[1] for name, fault in _FAULTS.items()}
     Faults(rows=int(row_counts.rows.sum()), lines=lines, **rows).refuse(job)
 
 
@@ -197,10 +197,12 @@ def _make_result(job: Job, row_counts: _Rows, kept: _Rows, lines: BadLines) -> C
     """
     _refuse_faults(job, row_counts, lines)
     cells, counts = _order_cells(kept, job.finder.size)
-    bad = total_of(np.array([row_counts.at(fault)[0] for fault in (BAD, BAD_COUNT, NO_PERSON)]))
+    bad = total_of(np.array([row_counts.count_fault(fault)[0] for fault in (BAD, BAD_COUNT, NO_PERSON)]))
     counted = total_of(counts)
     over, beyond = total_of(row_counts.inside().records) - counted, total_of(kept.records) - counted
-    return CellCounts(cells=cells, counts=counts, outside=row_counts.at(OUTSIDE)[0], bad=bad + lines.total, over=over, beyond=beyond)
+    return CellCounts(
+        cells=cells, counts=counts, outside=row_counts.count_fault(OUTSIDE)[0], bad=bad + lines.total, over=over, beyond=beyond
+    )
 
 
 def _order_cells(kept: _Rows, size: int) -> tuple[Integers, Integers]:

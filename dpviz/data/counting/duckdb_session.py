@@ -20,7 +20,7 @@ from dpviz.errors import DpvizError, InputError
 T = TypeVar("T")
 
 NO_ROOM = (
-    "There is not enough memory and disk space to count these files: free some in the folder for temporary files, or set TMPDIR"
+    "There is not enough memory and disk space to count these files: free space in the folder for temporary files, or set TMPDIR"
     " to a folder on a larger disk."
 )
 _WAIT_SECONDS = 0.1

@@ -81,7 +81,7 @@ class Expressions:
         expressions = [self._row_cell(), self._weight_sql(), self._person_sql()]
         columns = ", ".join(f"{text} AS {name}" for name, text in zip(("cell", "weight", "person"), expressions, strict=True) if text)
         joins = " ".join(f"LEFT JOIN {name} ON {name}.id = {self._id_sql(name)}" for name in self.tables)
-        inner = f"SELECT {columns} FROM ({self._read(scan)}) AS entries {joins}"  # noqa: S608  (names are ours, texts quoted)
+        inner = f"SELECT {columns} FROM ({self._scan_with_coordinates(scan)}) AS entries {joins}"  # noqa: S608  (names are ours, texts quoted)
         return f"SELECT {self._row_columns()} FROM ({inner})"  # noqa: S608
 
     def _row_columns(self) -> str:
@@ -96,7 +96,7 @@ class Expressions:
         person = [] if self.job.person is None else ["person"]
         return ", ".join([cell, *amount, *person])
 
-    def _read(self, scan: str) -> str:
+    def _scan_with_coordinates(self, scan: str) -> str:
         """Return a query of the scan that adds the coordinates as the columns x and y, so that each is computed once."""
         finder = self.job.finder
         if not isinstance(finder, XyCells | GeometryCells) or _is_wkb(finder):
@@ -244,8 +244,8 @@ def cell_sql(domain: Domain, size: int) -> str:
     start = {"west": _double(west), "south": _double(south)}
     inner = within.format(sign="<", east=_double(_below_edge(west, east)), north=_double(_below_edge(south, north)), **start)
     outer = within.format(sign="<=", east=_double(east), north=_double(north), **start)
-    good = f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {_edge_cell(domain, kind)} ELSE {OUTSIDE} END"
-    return f"CASE WHEN isfinite(x) AND isfinite(y) THEN {good} ELSE {BAD} END"
+    valid = f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {_edge_cell(domain, kind)} ELSE {OUTSIDE} END"
+    return f"CASE WHEN isfinite(x) AND isfinite(y) THEN {valid} ELSE {BAD} END"
 
 
 def _below_edge(low: float, high: float) -> float:
@@ -278,8 +278,8 @@ def _double(value: float) -> str:
 
 def _count_sql(number: str) -> str:
     """Return SQL for a count, cut to 2**53; -1 where the number is not whole and >= 0. NaN is checked first, as in `cell_sql`."""
-    whole = f"CASE WHEN {number} >= 0 AND {number} = floor({number}) THEN CAST(least({number}, {MOST_RECORDS}) AS BIGINT) ELSE -1 END"
-    return f"CASE WHEN isfinite(CAST({number} AS DOUBLE)) THEN {whole} ELSE -1 END"
+    count = f"CASE WHEN {number} >= 0 AND {number} = floor({number}) THEN CAST(least({number}, {MOST_RECORDS}) AS BIGINT) ELSE -1 END"
+    return f"CASE WHEN isfinite(CAST({number} AS DOUBLE)) THEN {count} ELSE -1 END"
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -171,7 +171,7 @@ def make_flows_job(files: FoundFiles, request: FlowsRequest, bound: Bound | None
     for name, side in zip((str(columns.origin), str(columns.destination)), request.sides, strict=True):
         if request.bad_rows == "drop" and is_number(_type_of(files, name)):
             refuse_lost_zeros(f"Column {name!r}", side)
-        sides.append(LeafIds.of(side, cut_length(name, side)))
+        sides.append(LeafIds.from_regions(side, cut_length(name, side)))
     finder = IdPairs(origin=str(columns.origin), destination=str(columns.destination), starts=sides[0], ends=sides[1])
     return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
 

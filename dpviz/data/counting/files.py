@@ -68,7 +68,7 @@ def read_points(
 
     Args:
         source: a path, a glob such as ``"trips/*.parquet"``, a folder of Parquet files, an open binary file (an upload) with a `name`,
-            or a list of those; all of one format with the same columns. Never a URL.
+            or a list of these; all of one format with the same columns. Never a URL.
         domain: the public domain; points are reprojected to its CRS, and dropped if they are outside.
         x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
         y: column of northing or latitude, likewise.

@@ -75,8 +75,8 @@ class Job:
         if isinstance(self.finder, IdPairs):
             counts = counts_of(column, "", texts=True)
             return np.where(counts.fault != 0, -1, counts.trips)
-        records, whole = clip_counts(readable_numbers(column))
-        return np.where(whole, records, -1)
+        records, valid = clip_counts(readable_numbers(column))
+        return np.where(valid, records, -1)
 
     def persons(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return (n,) canonical texts of the rows' persons, as large strings; null where the entry is missing or blank."""
@@ -144,8 +144,8 @@ class Faults:
         if self.person:
             raise InputError(f"Column {job.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
         if self.outside and job.refuse_outside:
-            listed = " or ".join(map(repr, job.finder.columns))
-            raise InputError(f"Column {listed} has an id that is no leaf region; ids are compared letter by letter. {REMEDY}")
+            column_list = " or ".join(map(repr, job.finder.columns))
+            raise InputError(f"Column {column_list} has an id that is no leaf region; ids are compared letter by letter. {REMEDY}")
 
     def _refuse_unreadable_columns(self, job: Job) -> None:
         """Refuse text columns of coordinates without a single number, and a column of counts without a single whole number."""
@@ -164,10 +164,10 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 def _cell_fault_text(finder: CellFinder) -> str:
     if isinstance(finder, GeometryCells):
         return "A geometry is missing, empty, no point or not finite."
-    listed = " or ".join(map(repr, finder.columns))
+    column_list = " or ".join(map(repr, finder.columns))
     if not isinstance(finder, IdPairs):
-        return f"Column {listed} has a cell that is no finite number."
-    return f"Column {listed} has an id that is missing, or is neither a text nor a whole number."
+        return f"Column {column_list} has a cell that is no finite number."
+    return f"Column {column_list} has an id that is missing, or is neither a text nor a whole number."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,7 +301,7 @@ class LeafIds:
     cut: int | None = None
 
     @classmethod
-    def of(cls, regions: Regions, cut: int | None = None) -> LeafIds:
+    def from_regions(cls, regions: Regions, cut: int | None = None) -> LeafIds:
         """Return the ids of a hierarchy's finest level."""
         return cls(texts=tuple(regions.ids_of(regions.depth).tolist()), cut=cut)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dpviz.errors import InputError
 
-RUNS_CODE = "whoever runs the scheduler can run code on this computer"
+RUNS_CODE = "the operator of the scheduler can run code on this computer"
 ADDRESS_VARIABLE, INSECURE_VARIABLE = "DPVIZ_DASK_ADDRESS", "DPVIZ_DASK_INSECURE"
 ADDRESS_REFUSED = (
     f"An address of a Dask scheduler is never taken from a configuration: {RUNS_CODE}. Leave address out; if you trust the scheduler, name"
@@ -40,10 +40,10 @@ class Scheduler:
     insecure: bool = False
 
     def __post_init__(self) -> None:
-        found = _ADDRESS.fullmatch(self.address) if isinstance(self.address, str) else None
-        if found is None or not 0 < int(found[3]) < 2**16:
+        match = _ADDRESS.fullmatch(self.address) if isinstance(self.address, str) else None
+        if match is None or not 0 < int(match[3]) < 2**16:
             raise InputError("address must be that of a Dask scheduler, such as 'tls://10.0.0.5:8786'.")
-        protocol, host, port = found[1] or "tcp", found[2], found[3]
+        protocol, host, port = match[1] or "tcp", match[2], match[3]
         object.__setattr__(self, "address", f"{protocol}://{host}:{port}")  # Dask's configuration could give it another protocol
         if not (protocol in _ENCRYPTED or self.insecure or _is_this_computer(host)):
             raise InputError(

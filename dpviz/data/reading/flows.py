@@ -161,7 +161,7 @@ def is_matrix(names: Sequence[str], wanted: FlowColumns, sides: tuple[Regions, R
     ids, (starts, ends) = [name.strip() for name in names[1:]], sides
     if not (ends.find(ids, ends.depth) >= 0).any():
         if any_lost_zeros([name for name in ids if name.isdecimal()], ends):
-            raise InputError("The header holds ids without the leading zeros that those of the regions have; write them as text.")
+            raise InputError("The header holds ids that have lost the leading zeros of the regions' ids; write them as text.")
         return False
     if starts_with_data(names) or starts.find([names[0].strip()], starts.depth)[0] >= 0:
         raise InputError(NO_HEADER)
@@ -185,7 +185,7 @@ def cut_length(name: str, side: Regions) -> int | None:
 
 TOTAL_WORDS = ("total", "totals", "all", "sum", "sums", "grand total")
 _CONTRADICTION = (
-    f"Rows or columns whose id is a word for a total ({', '.join(TOTAL_WORDS)}) do not equal the sum of the others:"
+    f"Rows or columns whose id is a word for a total ({', '.join(TOTAL_WORDS)}) do not equal the sum of the other rows or columns:"
     " the file contradicts itself. Correct them, or leave them out of the file."
 )
 TOTALS_CHECKED = "rows or columns of totals, which equal the sums of the others"
@@ -336,8 +336,8 @@ def _read_through(opened: OpenTable, proposed: FlowColumns, matrix: bool) -> Non
 def _looks_like_matrix(opened: OpenTable) -> bool:
     """Return whether most names after the first contain a digit, as ids do, or are entries of the first column."""
     ids = ids_of(_read_columns(opened, [0], "drop").columns[0], "")
-    known = {text.strip() for text in ids.texts}
-    id_like = sum(name.strip() in known or any(character.isdigit() for character in name) for name in opened.names[1:])
+    first_column = {text.strip() for text in ids.texts}
+    id_like = sum(name.strip() in first_column or any(character.isdigit() for character in name) for name in opened.names[1:])
     return 2 * id_like > len(opened.names) - 1
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TWICE = object()
 NAMED_TWICE = "The GeoJSON names a member twice, and which one is meant is not guessed; save the file again."
 _MOST_NESTED = 100
-_OPENINGS, _BRACKETS = (np.frombuffer(signs, np.uint8) for signs in (b"[{", b"[{]}"))
+_OPENINGS, _BRACKETS = (np.frombuffer(characters, np.uint8) for characters in (b"[{", b"[{]}"))
 
 
 class _Feature(NamedTuple):

@@ -236,13 +236,13 @@ def _open_geojson(data: bytes, limits: Limits) -> OpenShapes:
 
 
 def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> Any:
-    if (thing := object_of_pairs(pairs)) is TWICE:
+    if (value := object_of_pairs(pairs)) is TWICE:
         raise InputError(NAMED_TWICE)
-    return thing
+    return value
 
 
-def _is_feature(thing: object) -> bool:
-    return isinstance(thing, dict) and isinstance(thing.get("properties") or {}, dict)
+def _is_feature(value: object) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("properties") or {}, dict)
 
 
 def _open_shapes_table(opened: OpenTable) -> OpenShapes:

@@ -93,7 +93,7 @@ def describe_flows(files: FoundFiles) -> FlowsFile:
 def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
     """Find the columns of x and y of origins and of destinations by their names; None unless there are two of each.
 
-    The first column with a name of x and the first with a name of y are the origin's, the second ones the destination's.
+    The first column with a name of x and the first with a name of y belong to the origin, the second ones to the destination.
 
     >>> coordinate_columns(["pickup_lng", "pickup_lat", "dropoff_lng", "dropoff_lat", "fare"])
     (('pickup_lng', 'pickup_lat'), ('dropoff_lng', 'dropoff_lat'))
@@ -178,9 +178,8 @@ def find_repeated_columns(
             rows_seen += max(map(len, columns.values()), default=0)
             for name, cells in columns.items():
                 may_be_id = fold_name(name) not in skipped and _may_be_ids(cells.type)
-                entries_read = (
-                    entries_read or may_be_id or (files.format == "GeoJSON" and fold_name(name) not in skipped)
-                )  # GeoJSON declares no types
+                is_untyped = files.format == "GeoJSON" and fold_name(name) not in skipped  # GeoJSON declares no types
+                entries_read = entries_read or may_be_id or is_untyped
                 if may_be_id:
                     counts.setdefault(name, []).append(_value_counts(cells))
                     rows[name] = rows.get(name, 0) + len(cells) - cells.null_count
@@ -198,7 +197,7 @@ def find_repeated_columns(
             single = pc.sum(pc.equal(found_values["rows_sum"], 1)).as_py()
             column = RepeatedColumn(name=name, values=len(values), rows=rows[name], once=single, all_rows=all_rows)
             ranked.append(((not _is_called_like_id(name), not _are_codes(values), -len(values)), column))
-    return tuple(column for _, column in sorted(ranked, key=lambda each: each[0]))
+    return tuple(column for _, column in sorted(ranked, key=lambda rank_and_column: rank_and_column[0]))
 
 
 def _read_first_rows(source: Source, files: FoundFiles, limits: Limits) -> Iterator[_Columns]:

@@ -111,7 +111,7 @@ def read_regions(
         levels: one or more columns of ids, coarsest first. None if the file has a column of parents, or is a table of locations with
             the columns id, lat, lon and perhaps name.
         names: level -> column with readable names. If None, a level's names are in the column called like the level with "_name" at
-            the end, those of the leaves also in one called name or label.
+            the end; names of leaves may also be in a column called name or label.
         crs: the CRS of the coordinates, if the file does not state it; for longitude and latitude of a table EPSG:4326 if None.
         limits: the most that the file may hold.
 
@@ -175,7 +175,7 @@ def _quote_names(names: Sequence[str]) -> str:
 
 
 def _find_labels(names: Sequence[str], levels: Sequence[str], chosen: Mapping[str, str] | None) -> dict[str, str]:
-    """Map levels to columns of readable names: those that the caller names, else those that are found by their names."""
+    """Map levels to columns of readable names, which the caller names, or which are found by their names."""
     if chosen is not None:
         return {level: _find_column(names, column) for level, column in chosen.items()}
     columns_of_level = {level: candidates(names, [f"{fold_name(level)}_name"]) for level in levels}

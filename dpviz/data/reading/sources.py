@@ -130,8 +130,8 @@ def _expand_source(source: Source, *, alone: bool) -> list[Source]:
     if attempt(path.exists) or not glob.has_magic(text):
         format_of(text)
         if attempt(path.exists) and not path.is_file():  # reading a pipe could wait forever
-            raise InputError(f"{_call_file(path, alone)} is not a file.")
-        return [guard(f"{_call_file(path, alone)} cannot be read: does it exist, and may you read it?", lambda: _resolve(path))]
+            raise InputError(f"{_name_in_error(path, alone)} is not a file.")
+        return [guard(f"{_name_in_error(path, alone)} cannot be read: does it exist, and may you read it?", lambda: _resolve(path))]
     matches = guard("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
     files = sorted(match for match in map(Path, matches) if match.is_file())
     if not files:
@@ -192,7 +192,7 @@ class _Description:
     rowless: bool = False
 
 
-def _call_file(path: Path, alone: bool) -> str:
+def _name_in_error(path: Path, alone: bool) -> str:
     """Return how an error calls a file: by its name only if there are several files, because a name may be private."""
     return "The file" if alone else f"The file {path.name!r}"
 
@@ -200,9 +200,9 @@ def _call_file(path: Path, alone: bool) -> str:
 def _describe(source: Source, kind: str, *, alone: bool) -> _Description:
     if kind not in TABLES:
         return _Description()
-    called = _call_file(Path(name_of(source)), alone)
-    rule = f"{called} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
-    return guard(rule, lambda: _describe_parquet(source) if kind == "Parquet" else _describe_text(source, kind, called))
+    name = _name_in_error(Path(name_of(source)), alone)
+    rule = f"{name} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
+    return guard(rule, lambda: _describe_parquet(source) if kind == "Parquet" else _describe_text(source, kind, name))
 
 
 def _describe_parquet(source: Source) -> _Description:
@@ -214,10 +214,10 @@ def _describe_parquet(source: Source) -> _Description:
     return _Description(schema=schema.remove_metadata(), names=tuple(schema.names), geo=geo, rows=rows)
 
 
-def _describe_text(source: Source, kind: str, called: str) -> _Description:
+def _describe_text(source: Source, kind: str, file_name: str) -> _Description:
     head = first_bytes(source, HEAD_BYTES)
     if not head:
-        raise InputError(f"{called} is empty.")
+        raise InputError(f"{file_name} is empty.")
     header = open_header(kind, head)
     rowless = len(head) < HEAD_BYTES and NO_END.search(head, header.end) is None
     return _Description(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)

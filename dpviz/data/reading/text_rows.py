@@ -186,7 +186,7 @@ def cut_lines(lines: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
     r"""Cut whole lines into rows and cells, as `cut_text` does. The last line ends with ``\n``."""
     text, bad = good_lines(lines, layout.separator)
     if _CARRIAGE in text:  # Arrow does not call its handler for rows with this byte
-        text, ragged = _remove_bad(text, lambda content, ends: _have_other_widths(content, ends, layout))
+        text, ragged = _remove_bad(text, lambda content, line_ends: _have_other_widths(content, line_ends, layout))
         bad += BadLines(cells=ragged)
     if NO_END.search(text) is None:
         return _empty_table(layout), bad
@@ -290,29 +290,29 @@ def _remove_bad(lines: bytes, are_bad: Callable[[Bytes, Integers], Mask]) -> tup
         are_bad: a function of the (b,) bytes of the lines, and of the (n,) indexes at which lines end; it returns (n,) whether each is bad.
     """
     content = np.frombuffer(lines, np.uint8)
-    ends = np.flatnonzero(content == _END)
-    bad = are_bad(content, ends)
+    line_ends = np.flatnonzero(content == _END)
+    bad = are_bad(content, line_ends)
     number = int(np.count_nonzero(bad))
     if not number:
         return lines, 0
-    return content[np.repeat(~bad, np.diff(ends, prepend=-1))].tobytes(), number
+    return content[np.repeat(~bad, np.diff(line_ends, prepend=-1))].tobytes(), number
 
 
-def _are_long(content: Bytes, ends: Integers) -> Mask:
-    length = np.diff(ends, prepend=-1) - 1
-    length -= (length > 0) & (content[ends - 1] == ord("\r"))
+def _are_long(content: Bytes, line_ends: Integers) -> Mask:
+    length = np.diff(line_ends, prepend=-1) - 1
+    length -= (length > 0) & (content[line_ends - 1] == ord("\r"))
     return np.asarray(length > LINE_BYTES)
 
 
-def _are_not_utf8(signs: Bytes, ends: Integers) -> Mask:
+def _are_not_utf8(content: Bytes, line_ends: Integers) -> Mask:
     """Return (n,) whether each line is not UTF-8. Invalid bytes decode to surrogates, which valid UTF-8 cannot encode."""
-    decoded = np.frombuffer(signs.tobytes().decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass"), np.uint8)
+    decoded = np.frombuffer(content.tobytes().decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass"), np.uint8)
     surrogates = np.flatnonzero((decoded[:-1] == _SURROGATE) & (decoded[1:] >= _FIRST_SURROGATE))
     number = np.diff(np.searchsorted(surrogates, np.flatnonzero(decoded == _END)), prepend=0)
-    return np.asarray(number.reshape(ends.shape) > 0)
+    return np.asarray(number.reshape(line_ends.shape) > 0)
 
 
-def _have_invalid_marks(content: Bytes, ends: Integers) -> Mask:
+def _have_invalid_marks(content: Bytes, line_ends: Integers) -> Mask:
     r"""Return (n,) whether each line breaks the rules for quotation marks. Cells are separated by commas; no line has a ``\r``.
 
     The marks of a good line alternate: one opens a cell, the next one closes it. An opening mark is at the beginning of a cell, or right
@@ -320,10 +320,10 @@ def _have_invalid_marks(content: Bytes, ends: Integers) -> Mask:
     one.
     """
     marks = np.flatnonzero(content == _MARK)
-    if len(marks) < len(ends):
-        marks_per_line = np.bincount(np.searchsorted(ends, marks), minlength=len(ends))
+    if len(marks) < len(line_ends):
+        marks_per_line = np.bincount(np.searchsorted(line_ends, marks), minlength=len(line_ends))
     else:
-        marks_per_line = np.diff(np.searchsorted(marks, ends), prepend=0)
+        marks_per_line = np.diff(np.searchsorted(marks, line_ends), prepend=0)
     bad = marks_per_line % 2 == 1
     if bad.any():
         marks = marks[np.repeat(~bad, marks_per_line)]
@@ -331,17 +331,17 @@ def _have_invalid_marks(content: Bytes, ends: Integers) -> Mask:
     may_be_beside = np.zeros(256, np.bool_)
     may_be_beside[[ord(","), _END, _MARK]] = True
     begins_cell, ends_cell = may_be_beside[content[opening - 1]] | (opening == 0), may_be_beside[content[closing + 1]]
-    bad[np.searchsorted(ends, np.concatenate([opening[~begins_cell], closing[~ends_cell]]))] = True
+    bad[np.searchsorted(line_ends, np.concatenate([opening[~begins_cell], closing[~ends_cell]]))] = True
     return np.asarray(bad)
 
 
-def _have_other_widths(content: Bytes, ends: Integers, layout: TextLayout) -> Mask:
+def _have_other_widths(content: Bytes, line_ends: Integers, layout: TextLayout) -> Mask:
     """Return (n,) whether each line has more or fewer cells than the header. Empty lines are good. Quotation marks must be valid."""
     is_separator = content == ord(layout.separator)
     if layout.separator == ",":
         is_separator &= ~np.logical_xor.accumulate(content == _MARK)
-    separators = np.diff(np.searchsorted(np.flatnonzero(is_separator), ends), prepend=0)
-    return np.asarray((separators != layout.width - 1) & (np.diff(ends, prepend=-1) > 1))
+    separators = np.diff(np.searchsorted(np.flatnonzero(is_separator), line_ends), prepend=0)
+    return np.asarray((separators != layout.width - 1) & (np.diff(line_ends, prepend=-1) > 1))
 
 
 def _empty_table(layout: TextLayout) -> pa.Table:
