@@ -31,7 +31,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from dpviz.publishing.config import DataConfig, RegionsPart
 

@@ -52,7 +52,7 @@ def test_a_study_goes_on_while_another_page_is_open_and_a_point_of_it_is_clicked
         assert made(page) == (240, 240)
 
         page.locator(MARKS).nth(1).click(force=True)
-        page.get_by_text("drawn again").last.wait_for()
+        page.get_by_text("repeated from their seeds").last.wait_for()
         until(lambda: colours(page) > 10, "the release of the point that was clicked")
         until(lambda: "picked=" in page.url, "the address carries what was picked")
         before = page.get_by_test_id("stDeckGlJsonChart").count()

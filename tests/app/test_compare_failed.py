@@ -49,8 +49,8 @@ def test_what_was_drawn_stays_and_the_rest_can_be_tried_again(monkeypatch):
 
 def test_without_a_row_nothing_is_said_to_come(monkeypatch):
     app = failed(0, monkeypatch)
-    assert "being drawn" not in captions(app)
-    assert "Nothing was drawn yet" in captions(app)
+    assert "being made" not in captions(app)
+    assert "No release was made yet" in captions(app)
     assert app.button(key="draw").label == "Start the study"
     fine(finished(started(app)))
     assert charts(app)

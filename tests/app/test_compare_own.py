@@ -106,7 +106,7 @@ class TestLooks:
         app = declared(kind)
         assert kind == "Trips" or "The truth is not shown" in errors(app)
         app = press_draw(app)
-        assert "The truth is not shown, since that it is looked at cannot be recorded" in errors(app)
+        assert "The truth is not shown, since the ledger cannot record that it is looked at" in errors(app)
         assert not [each for each in app.metric if "rror" in each.label]
         assert app.session_state["looked_at"] == set()
 

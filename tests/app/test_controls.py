@@ -5,7 +5,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.controls import _moved, split_bar
+from dpviz.app.controls import _check_moved, split_bar
 from dpviz.errors import BudgetError
 
 APP = """
@@ -51,12 +51,12 @@ def test_wrong_shares_of_the_caller_are_an_error(shares):
 
 
 def test_moves_from_the_browser_are_checked():
-    assert _moved([1, 3], [0.5, 0.5], [False, False]) == [0.25, 0.75]
+    assert _check_moved([1, 3], [0.5, 0.5], [False, False]) == [0.25, 0.75]
     for wrong in (None, [1], [1, "3"], [-1, 2], [float("nan"), 1], {"0": 1, "1": 1}):
         with pytest.raises(BudgetError):
-            _moved(wrong, [0.5, 0.5], [False, False])
+            _check_moved(wrong, [0.5, 0.5], [False, False])
     with pytest.raises(BudgetError, match="locked"):
-        _moved([0.25, 0.75], [0.5, 0.5], [True, False])
+        _check_moved([0.25, 0.75], [0.5, 0.5], [True, False])
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ def test_a_count_says_how_far_it_is_and_keeps_what_it_found():
     [
         (InputError("No file fits."), "No file fits."),
         (MemoryError(), "choose engine duckdb or dask"),
-        (ValueError("Rosa"), "The counting failed that should not (ValueError)."),
+        (ValueError("Rosa"), "The counting failed unexpectedly (ValueError)."),
     ],
 )
 def test_what_fails_is_one_line_without_a_library_s_text(error, told):
@@ -96,7 +96,7 @@ def test_the_last_two_are_kept_and_those_of_pages_apart():
 def test_letting_go_ends_everything():
     counts = SessionCounts()
     jobs = [counts.take(page, CountingJob("a", until_stopped)) for page in ("points", "trips")]
-    counts.let_go()
+    counts.stop_all()
     for job in jobs:
         job.wait()
     assert [job.state for job in jobs] == [STOPPED, STOPPED]

@@ -79,5 +79,5 @@ def test_its_keeper_ends_it_and_another_search_but_no_study(gate):
         keeper.take(each)
         each.start()
     assert (first.running, second.running) == (False, True)
-    keeper.let_go()
+    keeper.stop_all()
     assert not second.running

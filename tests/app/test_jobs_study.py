@@ -44,12 +44,12 @@ def test_a_failed_run_is_told(monkeypatch):
 
 def test_whoever_keeps_a_job_stops_it_by_letting_go():
     keeper = Keeper()
-    keeper.let_go()
+    keeper.stop_all()
     jobs = [StudyJob(study(repeats=4000), None, []) for _ in range(2)]
     for job in jobs:
         keeper.take(job)
         job.start()
-    keeper.let_go()
+    keeper.stop_all()
     for job in jobs:
         job._thread.join(PATIENCE)
         assert job.state == STOPPED

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.app import points_state as state
-from dpviz.app.release_page import checked_words
+from dpviz.app.release_page import check_texts
 from dpviz.app.session import Press
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import noisy_counts as measure
@@ -169,9 +169,9 @@ class TestNewDraw:
     @pytest.mark.parametrize(("name", "text"), [("curator", "x" * 201), ("description", "x" * 4001), ("region", "x" * 201)])
     def test_a_text_that_is_too_long_is_refused(self, name, text):
         said = {**TEXTS, "region": "", "intended_use": "", "formats": []}
-        assert checked_words(said | {name: text[1:]})[name] == text[1:]
+        assert check_texts(said | {name: text[1:]})[name] == text[1:]
         with pytest.raises(SettingError, match=f"at most {len(text) - 1:,} characters"):
-            checked_words(said | {name: text})
+            check_texts(said | {name: text})
 
     def test_a_text_that_cannot_be_published_costs_nothing(self):
         app = publish(write_texts(at_release(), name="a\x07b"))
