@@ -28,7 +28,7 @@ _STYLE = """<style>
 .dpviz-note { opacity: 0.75; }
 .dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }
 .dpviz-gap { display: inline-block; width: 1.2em; }
-.dpviz-purse { display: flex; height: 0.8rem; border-radius: 3px; overflow: hidden; outline: 1px solid rgba(128,128,128,.45); }
+.dpviz-budget { display: flex; height: 0.8rem; border-radius: 3px; overflow: hidden; outline: 1px solid rgba(128,128,128,.45); }
 .dpviz-dot { display: inline-block; width: 0.7em; height: 0.7em; border-radius: 2px; margin-right: 0.3em; }
 .dpviz-mark { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 2px; margin-left: 1em; }
 @media (max-width: 768px) { [data-testid="stExpandSidebarButton"]::after, [data-testid="stSidebarCollapseButton"] button::after {

@@ -55,13 +55,13 @@ _bar = st.components.v2.component(_NAME, html=_HTML, css=_CSS, js=_JS)
 
 def mechanism_controls(page_state: PageState) -> None:
     """Choose the mechanism and its settings."""
-    how, offered = page_state.config(), page_state.offered()
+    config, offered = page_state.config(), page_state.offered()
     st.markdown("##### 2 Mechanism")
-    st.session_state["mechanism"] = how.mechanism if how.mechanism in offered else None
+    st.session_state["mechanism"] = config.mechanism if config.mechanism in offered else None
     st.selectbox(
         "Mechanism",
         offered,
-        index=0 if how.mechanism in offered else None,
+        index=0 if config.mechanism in offered else None,
         key="mechanism",
         placeholder="Choose a private mechanism",
         format_func=lambda key: str(page_state.mechanisms[key].title),
@@ -69,10 +69,10 @@ def mechanism_controls(page_state: PageState) -> None:
         on_change=lambda: page_state.change(mechanism=st.session_state["mechanism"], settings={}, **page_state.config().back_to_overview()),
     )
     page_state.refuse_reference()
-    mechanism = page_state.mechanisms[how.mechanism]
+    mechanism = page_state.mechanisms[config.mechanism]
     (st.caption if mechanism.private else st.warning)(mechanism.summary)
     rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
-    values = how.built().chosen()
+    values = config.built().chosen()
     effective = [rule for rule in rules if rule.matters(values)]
     _setting_widget(page_state, effective[0], values[effective[0].name])
     if len(effective) > 1:
@@ -285,9 +285,9 @@ def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
         free = (1 - _structure_share(parts)) / sum(weights)
         _use_shares(page_state, parts, [part.share if part.structure else free * next(counts) for part in parts])
     elif name != "custom":
-        how = page_state.config()
-        settings = {key: value for key, value in how.settings.items() if key not in SPLIT_SETTINGS}
-        default = next(rule.default for rule in how.built().rules() if rule.name == "split")
+        config = page_state.config()
+        settings = {key: value for key, value in config.settings.items() if key not in SPLIT_SETTINGS}
+        default = next(rule.default for rule in config.built().rules() if rule.name == "split")
         page_state.change(settings=settings if name == default else {**settings, "split": name})
 
 

@@ -133,7 +133,7 @@ def _cap_fields(data: LoadedData) -> Budget | None:
 
 
 def _neighbours(mechanism: AnyMechanism) -> str:
-    """Return the neighbouring relation as receipts name it. The release checks the relation of its own receipt again."""
+    """Return a mechanism's neighbouring relation in the words of receipts. The release later checks its receipt's relation again."""
     return "replace one" if mechanism.neighbours == BOUNDED else "add or remove one"
 
 
@@ -236,7 +236,7 @@ def _budget_bar(name: str, account: Account, cost: Fraction) -> str:
     segments = "".join(
         f'<div style="width:{100 * float(part / total):.2f}%;background:{shade}"></div>' for part, shade in ((spent, SPENT), (cost, colour))
     )
-    picture = f'<div class="dpviz-purse" role="img" aria-label="{html(text)}">{segments}</div>'
+    picture = f'<div class="dpviz-budget" role="img" aria-label="{html(text)}">{segments}</div>'
     return f'{picture}<div class="dpviz-note">{_legend(text, colour)}</div>'
 
 

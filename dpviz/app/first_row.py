@@ -36,7 +36,7 @@ def forget_button(key: str) -> None:
 
 
 def forget() -> None:
-    """Remove everything of this session: uploaded files, counts, draws, caches, what was typed, and the address' parameters."""
+    """Remove everything of this session: uploaded files, counts, draws, caches, typed texts, and the address' parameters."""
     st.session_state.clear()
     cached.forget()
     st.query_params.clear()

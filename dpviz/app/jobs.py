@@ -71,7 +71,7 @@ class StudyJob:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A copy of all rows so far, those of earlier parts too."""
+        """A copy of all rows so far, including the rows of earlier parts."""
         return list(self._rows)
 
     def table(self) -> pd.DataFrame:
@@ -255,7 +255,7 @@ class InverseJob:
 
     @property
     def running(self) -> bool:
-        """Whether the search goes on."""
+        """Whether the search is still running."""
         return self._thread.is_alive() and not self._stop.is_set()
 
     @property
@@ -279,10 +279,10 @@ class InverseJob:
 
     def _answer(self, label: str) -> dict[str, Any]:
         try:
-            found = wanted_epsilon(self._mechanisms[label], self._data, self._wanted, before_attempt=self._before_attempt)
+            result = wanted_epsilon(self._mechanisms[label], self._data, self._wanted, before_attempt=self._before_attempt)
         except DpvizError as refusal:
             return {"Configuration": label, "ε": None, "error": np.nan, "note": str(refusal)}
-        return {"Configuration": label, "ε": found.epsilon, "error": found.error, "note": found.note}
+        return {"Configuration": label, "ε": result.epsilon, "error": result.error, "note": result.note}
 
     def _before_attempt(self) -> None:
         if self._stop.is_set():

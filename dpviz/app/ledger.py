@@ -221,7 +221,7 @@ def record_public_look(data: IdentifiedData) -> bool:
 
 def record_private_look(data: LoadedData, account: str) -> bool:
     """Record in the ledger that the truth is looked at, before it is shown. Return whether that succeeded; if not, show the reason."""
-    recorded = st.session_state.setdefault("looks told", set())
+    recorded = st.session_state.setdefault("recorded looks", set())
     if data.digest not in recorded:
         try:
             Ledger().note_account_truth_seen(account)

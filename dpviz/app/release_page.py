@@ -42,7 +42,7 @@ REQUIRED = ("name", "curator", "description")
 _LABELS = {
     "name": ("Name of the publication", "for example Homes by neighbourhood, 2024"),
     "curator": ("Curator", "who answers for it, and how to reach them"),
-    "region": ("Region, if you like", "where, in words"),
+    "region": ("Region, if you like", "for example the city of Lyon"),
     "description": ("Description", "what was counted, when and how it was collected"),
     "intended_use": ("Intended use, if you like", "what it is good for, and what not"),
 }
@@ -86,8 +86,8 @@ def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None)
         chosen = _choose_release(loaded, paid)
     if chosen is None:
         return
-    data, how, paid_draw = chosen
-    mechanism, budget = (paid_draw.mechanism, _budget_of(paid_draw)) if paid_draw is not None else (how.built(), how.budget())
+    data, config, paid_draw = chosen
+    mechanism, budget = (paid_draw.mechanism, _budget_of(paid_draw)) if paid_draw is not None else (config.built(), config.budget())
     with left:
         texts = texts_form()
     with right:
@@ -101,7 +101,7 @@ def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None)
             serve_press(PAGE, lambda: _publish_release((data, mechanism, budget), funding, paid_draw, texts), "Publishing ...")
         show_refusal(PAGE)
         if paid_draw is None:
-            save_button(data, how, funding)
+            save_button(data, config, funding)
 
 
 def _show_nothing_loaded(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
@@ -136,10 +136,10 @@ def _choose_release(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDr
     )
     if page not in loaded:
         return None
-    data, how = loaded[page]
-    st.markdown(f"{markdown(data.title)}: {_describe_release(how.built(), how.budget())}")
+    data, config = loaded[page]
+    st.markdown(f"{markdown(data.title)}: {_describe_release(config.built(), config.budget())}")
     st.caption(f"Chosen on the {page} page, where it can be changed.")
-    return data, how, None
+    return data, config, None
 
 
 def _describe_release(mechanism: AnyMechanism, budget: Any) -> str:
@@ -189,7 +189,7 @@ def _publish_release(release_of: tuple[LoadedData, Any, Any], funding: Funding, 
 def texts_form() -> dict[str, Any]:
     """Show the form for the curator's texts. Return the typed texts; they are kept for the session, and escaped when shown."""
     st.markdown("##### 2 Words")
-    st.caption("All of this is published as it stands. Write nothing that only the data can tell.")
+    st.caption("All of this is published as it is. Write nothing that is known from the private data only.")
     typed: dict[str, Any] = {}
     left, right = st.columns(2)
     for name, column in (("name", left), ("curator", right), ("description", st), ("intended_use", st), ("region", st)):

@@ -136,7 +136,7 @@ class OpenedData:
         data: the private counts.
         fingerprints: fingerprints of the data; never shown.
         engine: the engine that counted the data; None for a sample.
-        of_files: those of `fingerprints` that are fingerprints of files.
+        of_files: the fingerprints of files among `fingerprints`.
         notes: sentences about the files, for the curator only.
     """
 

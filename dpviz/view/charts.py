@@ -172,7 +172,7 @@ def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark
     Args:
         charts: as made by `dpviz.view.charts.finish`.
         title: of the picture.
-        settings: the settings, in words.
+        settings: a text that describes the settings.
         kind: "svg" or "png".
         dark: light lines and texts on a dark background.
 

@@ -20,10 +20,10 @@ def gate(monkeypatch):
     """A search that ends at once for the tree, and for the cells looks until the gate is opened."""
     opened = Event()
 
-    def search(mechanism, data, wanted, *, look):
-        look()
+    def search(mechanism, data, wanted, *, before_attempt):
+        before_attempt()
         while isinstance(mechanism, Identity) and not opened.wait(0.01):
-            look()
+            before_attempt()
         if wanted.error < 1:
             raise SettingError("no good")
         return FoundEpsilon(epsilon=0.5, error=1.0, note="found")

@@ -34,7 +34,7 @@ from tests.app.walk import (
 )
 
 TRIPS = FLIGHTS | {"mode": "Curate"}
-BAR = 'class="dpviz-purse"'
+BAR = 'class="dpviz-budget"'
 
 
 def uploaded(content=PLACES, name="homes.csv", frame="Contiguous United States"):

@@ -36,15 +36,15 @@ _SOURCE_NAMES = {SAMPLE: "Sample", OWN: "As loaded in Teach"}
 
 def compare_data() -> CompareData | None:
     """Show the data controls and return the chosen data; without data, show a note on what is missing and return None."""
-    how: CompareConfig = COMPARE.config()
+    config: CompareConfig = COMPARE.config()
     st.markdown("##### 1 Data")
     _choice_buttons("kind", (POINTS_KIND, TRIPS_KIND), "Kind of data", sample="", mechanisms=(), settings={}, workload="", picked=())
     _choice_buttons("source", (SAMPLE, OWN), "Where from", names=_SOURCE_NAMES)
-    if how.source == OWN:
-        return _own_data(how)
-    known = SAMPLES if how.kind == POINTS_KIND else FLOW_SAMPLES
-    key = f"compare sample {how.kind}"
-    st.session_state[key] = how.chosen_sample
+    if config.source == OWN:
+        return _own_data(config)
+    known = SAMPLES if config.kind == POINTS_KIND else FLOW_SAMPLES
+    key = f"compare sample {config.kind}"
+    st.session_state[key] = config.chosen_sample
     st.selectbox(
         "Sample",
         list(known),
@@ -52,13 +52,13 @@ def compare_data() -> CompareData | None:
         format_func=lambda name: known[name].title,
         on_change=lambda: COMPARE.change(sample=st.session_state[key], workload=""),
     )
-    about = known[how.chosen_sample]
+    about = known[config.chosen_sample]
     st.caption(about.description, help=f"Source: {about.source} Licence: {about.licence}.")
-    if how.kind == TRIPS_KIND:
+    if config.kind == TRIPS_KIND:
         return _sample_data(about, cached.flow_sample(about.key), f"trips {about.key}")
     _number_field("order", "Order of the lattice", 1, LARGEST_ORDER, "The domain is cut into 2^order cells per side.")
-    points = cached.sample(about.key, USUAL_SIZE, how.order)
-    return _sample_data(about, points, f"{about.key} {USUAL_SIZE}", (how.order,))
+    points = cached.sample(about.key, USUAL_SIZE, config.order)
+    return _sample_data(about, points, f"{about.key} {USUAL_SIZE}", (config.order,))
 
 
 def _sample_data(about: SampleInfo, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
@@ -69,11 +69,11 @@ def _sample_data(about: SampleInfo, data: PointCounts | Flows, digest: str, fram
     )
 
 
-def _own_data(how: CompareConfig) -> CompareData | None:
+def _own_data(config: CompareConfig) -> CompareData | None:
     """Return the data that were declared public on the Points or Trips page; None, with a note, if there are none."""
-    data = how.page_state.offered_data()
+    data = config.page_state.offered_data()
     if data is None:
-        st.info(f"Load a file on the {how.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")
+        st.info(f"Load a file on the {config.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")
         return None
     st.caption(f"{data.title}: declared to be already public.")
     return CompareData(
@@ -89,30 +89,30 @@ def _own_data(how: CompareConfig) -> CompareData | None:
 
 def study_controls() -> None:
     """Show the controls of mechanisms, budgets and repeats."""
-    how: CompareConfig = COMPARE.config()
+    config: CompareConfig = COMPARE.config()
     st.markdown("##### 2 Mechanisms")
-    key = f"compare mechanisms {how.kind}"
-    st.session_state[key] = list(how.chosen)
+    key = f"compare mechanisms {config.kind}"
+    st.session_state[key] = list(config.chosen)
     st.multiselect(
         "Mechanisms",
-        list(how.offered),
+        list(config.offered),
         key=key,
-        format_func=lambda name: str(how.offered[name].title) + ("" if how.offered[name].private else " (NOT PRIVATE)"),
+        format_func=lambda name: str(config.offered[name].title) + ("" if config.offered[name].private else " (NOT PRIVATE)"),
         label_visibility="collapsed",
         on_change=lambda: COMPARE.change(mechanisms=tuple(st.session_state[key])),
     )
-    with st.expander("Vary a setting", expanded=bool(how.settings)):
+    with st.expander("Vary a setting", expanded=bool(config.settings)):
         st.caption("Every value becomes a configuration of its own. More than one setting per mechanism: see dpviz compare.")
-        for name in how.chosen:
-            _variation_controls(how, name)
+        for name in config.chosen:
+            _variation_controls(config, name)
     _budget_controls()
 
 
-def _variation_controls(how: CompareConfig, name: str) -> None:
+def _variation_controls(config: CompareConfig, name: str) -> None:
     """Ask which setting of one mechanism varies, and which values it takes in turn."""
-    mechanism = how.offered[name]
+    mechanism = config.offered[name]
     rules = {rule.name: rule for rule in mechanism.rules() if not isinstance(rule.default, tuple)}
-    varied_setting = next(iter(how.varied(name)), NOTHING)
+    varied_setting = next(iter(config.varied(name)), NOTHING)
     key = f"vary {name}"
     st.session_state[key] = varied_setting if varied_setting in rules else NOTHING
     st.selectbox(
@@ -123,7 +123,7 @@ def _variation_controls(how: CompareConfig, name: str) -> None:
         on_change=lambda: _store_variation(name, st.session_state[key], _first_values(rules.get(st.session_state[key]))),
     )
     if st.session_state[key] != NOTHING:
-        _value_controls(name, rules[varied_setting], how.varied(name).get(varied_setting, []))
+        _value_controls(name, rules[varied_setting], config.varied(name).get(varied_setting, []))
 
 
 def _value_controls(name: str, rule: Rule, values: list[Any]) -> None:

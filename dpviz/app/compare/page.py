@@ -185,19 +185,19 @@ def _show_introduction(data: CompareData | None) -> None:
 def _show_hidden(study_job: StudyJob) -> None:
     """Stop a study whose data are no longer open as public data, and show a note. Its rows are shown again once the data are open again."""
     study_job.stop(wait=False)
-    how, data = study_job.config
+    config, data = study_job.config
     st.info(
         f"The study of {markdown(data.title)} is not shown any more: these data are no longer open in Teach as public ones."
-        f" Open them there on the {how.kind} page to see it again, or start another study."
+        f" Open them there on the {config.kind} page to see it again, or start another study."
     )
 
 
 def _show_results(study_job: StudyJob) -> None:
     """Show the chart, which follows a running study, and the tabs under it."""
-    how, data = study_job.config
+    config, data = study_job.config
     if not record_public_look(data):
         return
-    if not how.same_study(COMPARE.config()):
+    if not config.same_study(COMPARE.config()):
         st.caption(
             ":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed.]"
         )
@@ -256,11 +256,11 @@ def _show_progress(study_job: StudyJob, data: CompareData) -> None:
 
 def _measure_controls(study_job: StudyJob) -> tuple[str, str]:
     """Ask which error measure of which workload is shown; return the names of both."""
-    how: CompareConfig = COMPARE.config()
+    config: CompareConfig = COMPARE.config()
     names = study_job.study.questions.names()
-    workload = how.workload if how.workload in names else usual_workload(names)
+    workload = config.workload if config.workload in names else usual_workload(names)
     left, right = st.columns(2)
-    st.session_state["compare figure"], st.session_state["compare workload"] = how.figure, workload
+    st.session_state["compare figure"], st.session_state["compare workload"] = config.figure, workload
     data = study_job.config[1]
     left.selectbox(
         "Error",
@@ -277,7 +277,7 @@ def _measure_controls(study_job: StudyJob) -> tuple[str, str]:
         format_func=lambda name: workload_words(name, data),
         on_change=lambda: COMPARE.change(workload=st.session_state["compare workload"]),
     )
-    return how.figure, workload
+    return config.figure, workload
 
 
 def _clicked_point(chart_state: Any) -> Pick | None:
@@ -405,14 +405,14 @@ def _show_times(rows: pd.DataFrame) -> None:
 
 def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
     """Show the summary of the chosen workload and error measure; offer all rows and the whole summary as files."""
-    how = COMPARE.config()
+    config = COMPARE.config()
     names = study_job.study.questions.names()
-    workload = how.workload if how.workload in names else usual_workload(names)
-    table = rows[(rows["workload"] == workload) & (rows["figure"] == how.figure)]
+    workload = config.workload if config.workload in names else usual_workload(names)
+    table = rows[(rows["workload"] == workload) & (rows["figure"] == config.figure)]
     table = table.assign(settings=table["settings"].replace("{}", "defaults"))[list(COLUMNS)].rename(columns=COLUMNS)
     st.dataframe(table, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
     st.caption(
-        f"{FIGURES[how.figure].format(unit=data.unit)}; {markdown(workload_words(workload, data))}. 95 %: interval of the mean over"
+        f"{FIGURES[config.figure].format(unit=data.unit)}; {markdown(workload_words(workload, data))}. 95 %: interval of the mean over"
         " all noise, Student's t over the repeats. 10 % and 90 % of the repeats lie under the last two. The files hold all workloads and"
         " figures; rows with the same study mark can be joined, and a study can be resumed from them."
     )

@@ -191,16 +191,16 @@ class CompareData:
 
 def study_of(data: CompareData) -> Study:
     """Return the study that the page's configuration describes, on all workloads; raise what `Study` raises."""
-    how: CompareConfig = COMPARE.config()
+    config: CompareConfig = COMPARE.config()
     return Study(
         data=data.data,
         public=True,
-        mechanisms=how.built(),
-        epsilons=how.epsilons(),
-        delta=Fraction(repr(how.delta)),
-        repeats=how.repeats,
-        seed=how.seed,
-        workloads=POINT_WORKLOADS if how.kind == POINTS_KIND else (LEVELS, SIZES),
+        mechanisms=config.built(),
+        epsilons=config.epsilons(),
+        delta=Fraction(repr(config.delta)),
+        repeats=config.repeats,
+        seed=config.seed,
+        workloads=POINT_WORKLOADS if config.kind == POINTS_KIND else (LEVELS, SIZES),
         parts=True,
     )
 
@@ -212,8 +212,8 @@ def job() -> StudyJob | None:
 
 def still_public(study_job: StudyJob) -> bool:
     """Return whether the data of a study are a sample, or still loaded as public data in Teach."""
-    how, data = study_job.config
-    loaded = how.page_state.offered_data() if how.source == OWN else data
+    config, data = study_job.config
+    loaded = config.page_state.offered_data() if config.source == OWN else data
     return loaded is not None and loaded.digest == data.digest
 
 
