@@ -45,7 +45,7 @@ def test_numbers_are_exact_decimals():
         ("budget.epsilon", True, "epsilon must be a number"),
         ("budget.epsilon", float("inf"), "must be finite"),
         ("budget.epsilon", -1, "greater than 0"),
-        ("budget.rho", 1, "rho stands alone"),
+        ("budget.rho", 1, "rho beside epsilon or delta"),
         ("domain.order", 4.5, "[domain] order must be a whole number"),
         ("domain.bounds", [0, 0, 16], "four numbers: west, south, east, north"),
         ("domain.bounds", "0 0 16 16", "[domain] bounds must be a list"),
@@ -61,8 +61,8 @@ def test_numbers_are_exact_decimals():
         ("data", {"sample": "la_residents", "x": "lon"}, "[data] x has no meaning beside sample"),
         ("data.exactly", True, "[data] exactly has no meaning beside points"),
         ("data.contributions", "3", "contributions must be a whole number"),
-        ("regions", {"file": "towns.csv"}, "beside [data] trips only"),
-        ("dataset.cap_rho", 1, "rho stands alone"),
+        ("regions", {"file": "towns.csv"}, "are for [data] trips only"),
+        ("dataset.cap_rho", 1, "rho beside epsilon or delta"),
         ("dataset.cap_epsilon", 0, "greater than 0"),
     ],
 )
@@ -204,5 +204,5 @@ def test_budgets_and_caps_of_another_kind_are_refused_as_budgets():
         from_tables(changed(POINTS, "dataset.cap_delta", 1e-6) | {"dataset": {"name": "a", "cap_delta": 1e-6}})
     with pytest.raises(SettingError, match="regions"):
         from_tables(changed(FLOWS, "regions", None))
-    with pytest.raises(SettingError, match=r"\[domain\] has no meaning for trips"):
+    with pytest.raises(SettingError, match=r"\[domain\] is for points only"):
         from_tables({**FLOWS, "domain": POINTS["domain"]})

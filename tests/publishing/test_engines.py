@@ -82,7 +82,7 @@ def test_line_ends_within_cells_are_for_studies_only(tmp_path):
     [
         ({"origin": ["a", "b"]}, "each a pair of coordinates"),
         ({"origin": ["a", "b"], "destination": ["a", "b", "c"]}, "each a pair of coordinates"),
-        ({"crs": "EPSG:4326"}, "trips between ids have none"),
+        ({"crs": "EPSG:4326"}, "trips between ids have no coordinates"),
     ],
 )
 def test_ends_of_trips_are_ids_or_pairs_of_coordinates(data, told):

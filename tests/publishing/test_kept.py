@@ -82,7 +82,7 @@ def test_a_kept_folder_is_private_to_its_owner_and_has_the_release_only(ledger, 
 def test_nothing_is_kept_after_publication(ledger, words):
     publish(order(), words, ledger)
     assert kept_draws(ledger) == []
-    with pytest.raises(SettingError, match="No release of draw 1 is kept beside the ledger; kept are those of: none"):
+    with pytest.raises(SettingError, match="No release of draw 1 is kept beside the ledger; releases are kept of draws: none"):
         recover(1, ledger)
 
 
@@ -130,7 +130,7 @@ def test_a_kept_release_that_was_changed_is_refused(ledger, words, report_fails)
 @pytest.mark.parametrize("part", ["points_picture", "level_rows", "odds"])
 def test_public_inputs_that_break_the_report_spend_nothing(ledger, words, monkeypatch, part):
     monkeypatch.setattr(report, part, failing)
-    with pytest.raises(DpvizError, match=r"report of such a release cannot be made \(ZeroDivisionError\): nothing was drawn or spent"):
+    with pytest.raises(DpvizError, match=r"report of such a release cannot be made \(ZeroDivisionError\): nothing was released or spent"):
         publish(order(), words, ledger)
     assert ledger.accounts() == []
 
@@ -142,7 +142,7 @@ def test_inputs_that_break_the_report_of_pairs_only_spend_nothing(ledger, words,
     real = report.trip_examples
     monkeypatch.setattr(report, "trip_examples", lambda *given: [1 / 0 for _ in real(*given)])
     asked = order(mechanism, data=flows, fingerprints=fingerprints_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(2, "1e-5"))
-    with pytest.raises(DpvizError, match="nothing was drawn or spent"):
+    with pytest.raises(DpvizError, match="nothing was released or spent"):
         publish(asked, words, ledger)
     assert ledger.accounts() == []
 

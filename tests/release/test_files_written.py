@@ -96,7 +96,7 @@ def test_further_files_need_plain_names(name, tmp_path):
 def test_further_files_are_bytes_and_do_not_replace_our_own(tmp_path):
     with pytest.raises(SettingError, match="bytes"):
         written(point_release(), tmp_path / "out", files={"report.html": "<p>"})
-    with pytest.raises(SettingError, match="name of one of its own"):
+    with pytest.raises(SettingError, match="name of one of the release's own"):
         written(point_release(), tmp_path / "out", files={"partitions.csv": b""})
     assert list(tmp_path.iterdir()) == []
 
