@@ -1,6 +1,6 @@
-"""The Streamlit app: its pages and their tabs, what a session keeps, and the server. The only room that imports Streamlit.
+"""The Streamlit app: its pages and their tabs, session state, and the server. The only room that imports Streamlit.
 
-What a page computes, draws or writes belongs in the rooms above, where it is tested without a page.
+Computations, charts and files belong in the other rooms, where they are tested without a page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STYLE = """<style>
 .dpviz-note { opacity: 0.75; }
 .dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }
 .dpviz-gap { display: inline-block; width: 1.2em; }
-.dpviz-purse { display: flex; height: 0.8rem; border-radius: 3px; overflow: hidden; outline: 1px solid rgba(128,128,128,.45); }
+.dpviz-budget { display: flex; height: 0.8rem; border-radius: 3px; overflow: hidden; outline: 1px solid rgba(128,128,128,.45); }
 .dpviz-dot { display: inline-block; width: 0.7em; height: 0.7em; border-radius: 2px; margin-right: 0.3em; }
 .dpviz-mark { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 2px; margin-left: 1em; }
 @media (max-width: 768px) { [data-testid="stExpandSidebarButton"]::after, [data-testid="stSidebarCollapseButton"] button::after {
@@ -44,25 +44,25 @@ _PICTURE = "Map of Los Angeles cut into squares: dark where many records were re
 
 
 def main() -> None:
-    """Run the page that was chosen."""
+    """Run the page that the navigation selects."""
     points = st.Page(points_page, title="Points", url_path="points")
     trips = st.Page(trips_page, title="Trips", url_path="trips")
     compare = st.Page(compare_page, title="Compare", url_path="compare")
     learn = st.Page(learn_page, title="Learn", url_path="learn")
     release = st.Page(lambda: release_page(points, trips), title="Release", url_path="release")
-    explained = st.Page(help_page, title="Help", url_path="help")
+    help_entry = st.Page(help_page, title="Help", url_path="help")
     start = st.Page(lambda: start_page(points, trips, compare, learn), title="Start", url_path="start", default=True)
-    chosen = st.navigation([start, points, trips, compare, learn, release, explained], position="top")
-    title = "dpviz" if chosen is start else f"{chosen.title} - dpviz"
+    page = st.navigation([start, points, trips, compare, learn, release, help_entry], position="top")
+    title = "dpviz" if page is start else f"{page.title} - dpviz"
     st.set_page_config(page_title=title, page_icon=str(folder("assets") / "logo.svg"), layout="wide")
     st.logo(folder("assets") / "logo.svg", size="small")
     sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
     st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
-    chosen.run()
+    page.run()
 
 
 def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPage, learn: StreamlitPage) -> None:
-    """Draw the page; its buttons lead to the others."""
+    """Show the start page, with buttons to the other pages."""
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     with left:
         st.title("What would you publish?", anchor=False)

@@ -1,4 +1,4 @@
-"""Caches of what loading computes, kept between runs and keyed on content. Releases are never cached: only a button makes one."""
+"""Caches of the results of loading data, kept between runs and keyed on content. Releases are never cached: only a button makes one."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ class UploadedRegions:
 
 def digest_of(content: bytes) -> str:
     """Return a digest of a file's whole content; one changed byte gives another digest."""
-    return digest_of_marks([content_fingerprint(content)])
+    return digest_of_fingerprints([content_fingerprint(content)])
 
 
-def digest_of_marks(file_marks: Iterable[str]) -> str:
+def digest_of_fingerprints(file_fingerprints: Iterable[str]) -> str:
     """Return a digest of several files, from the fingerprint of each; the fingerprints cannot be read from the digest."""
-    return hashlib.blake2b("".join(sorted(file_marks)).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b("".join(sorted(file_fingerprints)).encode(), digest_size=16).hexdigest()
 
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the sample ...")
 def sample(key: str, size: int | None, order: int) -> PointCounts:
     """Load a public sample and count it; all sessions share the result."""
-    frame = SAMPLES[key].domain
-    return load_sample(key, size=size, domain=Domain(bounds=frame.bounds, crs=frame.crs, order=order))
+    domain = SAMPLES[key].domain
+    return load_sample(key, size=size, domain=Domain(bounds=domain.bounds, crs=domain.crs, order=order))
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspect_points_file(digest: str, name: str, _content: bytes) -> PointsFile:  # noqa: ARG001
-    """Return what a file of points says about itself; `digest` identifies the content in the cache's key."""
+    """Describe a file of points: format, columns and CRS; `digest` identifies the content in the cache's key."""
     return describe_points(find_files(named_file(name, _content)))
 
 
@@ -71,13 +71,13 @@ def count_points_file(digest: str, name: str, _content: bytes, domain: Domain, o
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner=False)
-def fingerprints(digest: str, given: tuple[object, ...], _data: PrivateData, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the ledger's fingerprints of data; in the cache's key `digest` identifies the content, `given` the frame and the columns."""
+def fingerprints(digest: str, frame_and_columns: tuple[object, ...], _data: PrivateData, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
+    """Return the ledger's fingerprints of data; in the cache's key, `digest` identifies the content."""
     return fingerprints_of(_data, _content)
 
 
 def named_file(name: str, content: bytes) -> io.BytesIO:
-    """Return bytes as an open file that has a name, whose ending tells the format."""
+    """Return bytes as an open file with a name, whose ending determines the format."""
     file = io.BytesIO(content)
     file.name = Path(name).name
     return file
@@ -91,20 +91,20 @@ def flow_sample(key: str) -> Flows:
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspect_regions_file(digest: str, name: str, _content: bytes) -> RegionsFile:  # noqa: ARG001
-    """Return what a file of regions says about itself."""
+    """Describe a file of regions: its columns and levels."""
     return inspect_regions(named_file(name, _content))
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the regions ...")
 def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str, ...], prefixes: tuple[int, ...]) -> UploadedRegions:
     """Read a file's regions, with coarser levels by the given lengths of prefixes of ids."""
-    found = read_regions(named_file(name, _content), levels=levels or None)
-    return UploadedRegions(key=(digest, levels, prefixes), regions=found.grouped(prefixes) if prefixes else found)
+    regions = read_regions(named_file(name, _content), levels=levels or None)
+    return UploadedRegions(key=(digest, levels, prefixes), regions=regions.grouped(prefixes) if prefixes else regions)
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspect_flows_file(digest: str, name: str, _content: bytes) -> FlowsFile:  # noqa: ARG001
-    """Return what a file of trips says about itself."""
+    """Describe a file of trips: format and columns."""
     return describe_flows(find_files(named_file(name, _content)))
 
 
@@ -117,22 +117,22 @@ def count_flows_file(digest: str, name: str, _content: bytes, frames: tuple[Uplo
     return read_flows(named_file(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
 
 
-@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.let_go)
+@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.stop_all)
 def keeper() -> Keeper:
     """Return the owner of this session's background work. Streamlit releases it when the browser is closed and when data are forgotten."""
     return Keeper()
 
 
-@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=SessionCounts.let_go)
+@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=SessionCounts.stop_all)
 def counts() -> SessionCounts:
     """Return this session's counts of files by path; they end with the session, as its studies do."""
     return SessionCounts()
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking for columns of ids ...")
-def find_id_columns(digest: str, but: tuple[str, ...], _found: FoundFiles) -> tuple[RepeatedColumn, ...] | None:  # noqa: ARG001
+def find_id_columns(digest: str, used_columns: tuple[str, ...], _found: FoundFiles) -> tuple[RepeatedColumn, ...] | None:  # noqa: ARG001
     """Find columns of files whose values repeat as ids do; `digest` identifies the files in the cache's key."""
-    return find_repeated_columns(_found, but=but)
+    return find_repeated_columns(_found, but=used_columns)
 
 
 PER_SESSION = (
@@ -150,6 +150,6 @@ PER_SESSION = (
 
 
 def forget() -> None:
-    """Drop everything that is cached for this session; public samples, which all sessions share, stay."""
+    """Clear all caches of this session; public samples, which all sessions share, are not cleared."""
     for function in PER_SESSION:
         function.clear()

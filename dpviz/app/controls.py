@@ -8,7 +8,7 @@ from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -20,9 +20,6 @@ from dpviz.mechanisms.base import AnyMechanism, Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.shares import normalise_shares, redistribute
 from dpviz.view.escape import markdown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 EPSILONS = [round(step * 10.0**power, 3) for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
 DELTAS = [10.0**power for power in range(-12, -3)]
@@ -58,13 +55,13 @@ _bar = st.components.v2.component(_NAME, html=_HTML, css=_CSS, js=_JS)
 
 def mechanism_controls(page_state: PageState) -> None:
     """Choose the mechanism and its settings."""
-    how, offered = page_state.config(), page_state.offered()
+    config, offered = page_state.config(), page_state.offered()
     st.markdown("##### 2 Mechanism")
-    st.session_state["mechanism"] = how.mechanism if how.mechanism in offered else None
+    st.session_state["mechanism"] = config.mechanism if config.mechanism in offered else None
     st.selectbox(
         "Mechanism",
         offered,
-        index=0 if how.mechanism in offered else None,
+        index=0 if config.mechanism in offered else None,
         key="mechanism",
         placeholder="Choose a private mechanism",
         format_func=lambda key: str(page_state.mechanisms[key].title),
@@ -72,34 +69,34 @@ def mechanism_controls(page_state: PageState) -> None:
         on_change=lambda: page_state.change(mechanism=st.session_state["mechanism"], settings={}, **page_state.config().back_to_overview()),
     )
     page_state.refuse_reference()
-    mechanism = page_state.mechanisms[how.mechanism]
+    mechanism = page_state.mechanisms[config.mechanism]
     (st.caption if mechanism.private else st.warning)(mechanism.summary)
     rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
-    values = how.built().chosen()
-    shown = [rule for rule in rules if rule.matters(values)]
-    _setting(page_state, shown[0], values[shown[0].name])
-    if len(shown) > 1:
+    values = config.built().chosen()
+    effective = [rule for rule in rules if rule.matters(values)]
+    _setting_widget(page_state, effective[0], values[effective[0].name])
+    if len(effective) > 1:
         with st.expander("More settings"):
-            for rule in shown[1:]:
-                _setting(page_state, rule, values[rule.name])
+            for rule in effective[1:]:
+                _setting_widget(page_state, rule, values[rule.name])
 
 
-def _setting(page_state: PageState, rule: Rule, value: Any) -> None:
+def _setting_widget(page_state: PageState, rule: Rule, value: Any) -> None:
     """Show the widget of one setting."""
     key = f"setting {page_state.config().mechanism} {rule.name}"
     if rule.choices or isinstance(value, bool):
-        _chosen(page_state, rule, value, key)
+        _choice_widget(page_state, rule, value, key)
         return
     several = isinstance(value, tuple)
-    read = numbers_in if several else _same_number
+    read = numbers_in if several else _unchanged_number
     field = Field(
         key=key,
         label=rule.label,
         value=", ".join(f"{number:g}" for number in value) if several else value,
         problem=lambda typed: problem_with(
-            lambda: page_state.mechanisms[page_state.config().mechanism](**_with(page_state, rule, read(typed)))
+            lambda: page_state.mechanisms[page_state.config().mechanism](**_settings_with(page_state, rule, read(typed)))
         ),
-        use=lambda typed: _set(page_state, rule, read(typed)),
+        use=lambda typed: _change_setting(page_state, rule, read(typed)),
     )
     if several:
         field.show(st.text_input, help=rule.help)
@@ -110,10 +107,10 @@ def _setting(page_state: PageState, rule: Rule, value: Any) -> None:
     field.show(st.number_input, value=None, step=step, format="%d" if whole else "%.12g", placeholder=empty, help=rule.help)
 
 
-def _chosen(page_state: PageState, rule: Rule, value: Any, key: str) -> None:
+def _choice_widget(page_state: PageState, rule: Rule, value: Any, key: str) -> None:
     """Show the widget of a setting that has a few choices, or is on or off."""
     st.session_state[key] = value
-    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _set(page_state, rule, st.session_state[key])}
+    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _change_setting(page_state, rule, st.session_state[key])}
     if rule.choices and fits_buttons(rule.choices):
         st.segmented_control(rule.label, rule.choices, required=True, **common)
     elif rule.choices:
@@ -122,7 +119,7 @@ def _chosen(page_state: PageState, rule: Rule, value: Any, key: str) -> None:
         st.toggle(rule.label, **common)
 
 
-def _same_number(typed: Any) -> Any:
+def _unchanged_number(typed: Any) -> Any:
     return typed
 
 
@@ -132,7 +129,7 @@ def fits_buttons(choices: Sequence[Any]) -> bool:
 
 
 def numbers_in(text: str) -> tuple[float, ...] | str:
-    """Read numbers with commas between them; return the text itself if it holds anything else, for the mechanism to refuse.
+    """Read numbers with commas between them; return other texts unchanged, which the mechanism then refuses.
 
     >>> numbers_in("8, 16"), numbers_in("many")
     ((8.0, 16.0), 'many')
@@ -143,11 +140,11 @@ def numbers_in(text: str) -> tuple[float, ...] | str:
         return text
 
 
-def _set(page_state: PageState, rule: Rule, value: Any) -> None:
-    page_state.change(settings=_with(page_state, rule, value), **page_state.config().back_to_overview())
+def _change_setting(page_state: PageState, rule: Rule, value: Any) -> None:
+    page_state.change(settings=_settings_with(page_state, rule, value), **page_state.config().back_to_overview())
 
 
-def _with(page_state: PageState, rule: Rule, value: Any) -> dict[str, Any]:
+def _settings_with(page_state: PageState, rule: Rule, value: Any) -> dict[str, Any]:
     """Return the settings with one of them changed; a new shape (`SHAPE_SETTINGS`) drops a custom split, made for the old shape."""
     settings = {**page_state.config().settings, rule.name: value}
     if value == rule.default:
@@ -162,15 +159,15 @@ def _with(page_state: PageState, rule: Rule, value: Any) -> dict[str, Any]:
 def privacy_controls(page_state: PageState, frame: Any | None) -> None:
     """Choose epsilon and how it is split; `frame` is the public frame of the data, None while no data are loaded."""
     st.markdown("##### 3 Privacy")
-    if _epsilon(page_state):
-        _promise(page_state)
+    if _epsilon_controls(page_state):
+        _show_promise(page_state)
     if page_state.config().built().needs_delta:
-        _delta(page_state)
+        _delta_control(page_state)
     if frame is not None:
-        _split(page_state, frame)
+        _split_controls(page_state, frame)
 
 
-def _epsilon(page_state: PageState) -> bool:
+def _epsilon_controls(page_state: PageState) -> bool:
     """Show a slider and a text field for epsilon; return whether the typed text is valid and in use."""
     epsilon = page_state.config().epsilon
     st.session_state["epsilon slider"] = min(EPSILONS, key=lambda option: abs(math.log(option / epsilon)))
@@ -187,18 +184,18 @@ def _epsilon(page_state: PageState) -> bool:
         key="epsilon",
         label="ε exactly",
         value=str(epsilon).removesuffix(".0"),
-        problem=lambda text: problem_with(lambda: _epsilon_in(text)),
-        use=lambda text: page_state.change(epsilon=_epsilon_in(text)),
+        problem=lambda text: problem_with(lambda: _read_epsilon(text)),
+        use=lambda text: page_state.change(epsilon=_read_epsilon(text)),
     )
     return exactly.show(typed.text_input, label_visibility="collapsed")
 
 
-def _epsilon_in(text: object) -> float | Fraction:
+def _read_epsilon(text: object) -> float | Fraction:
     return read_amount(text, "ε", SMALLEST_EPSILON, LARGEST_EPSILON)
 
 
-def _promise(page_state: PageState) -> None:
-    """Say what epsilon means for one record; warn if epsilon is very small or very large."""
+def _show_promise(page_state: PageState) -> None:
+    """Explain what epsilon means for one record; warn if epsilon is very small or very large."""
     mechanism, epsilon = page_state.config().built(), page_state.config().epsilon
     if not mechanism.private:
         st.caption(
@@ -216,7 +213,7 @@ def _promise(page_state: PageState) -> None:
         st.warning("So large a budget promises little: an attacker may become nearly certain.")
 
 
-def _delta(page_state: PageState) -> None:
+def _delta_control(page_state: PageState) -> None:
     st.session_state["delta"] = min(DELTAS, key=lambda option: abs(math.log(option / page_state.config().delta)))
     st.select_slider(
         "δ",
@@ -228,10 +225,10 @@ def _delta(page_state: PageState) -> None:
     )
 
 
-def _split(page_state: PageState, frame: Any) -> None:
+def _split_controls(page_state: PageState, frame: Any) -> None:
     mechanism = page_state.config().built()
     parts = mechanism.shares(frame)
-    _presets(page_state, mechanism, parts)
+    _preset_control(page_state, mechanism, parts)
     if len(parts) < 2:
         if mechanism.private:
             st.caption(f"All of ε buys {markdown(parts[0].label)}.")
@@ -239,29 +236,29 @@ def _split(page_state: PageState, frame: Any) -> None:
     locks = st.session_state.setdefault("locks", [])
     if len(locks) != len(parts):
         locks[:] = [False] * len(parts)
-    labels, shares, structure = ([getattr(part, what) for part in parts] for what in ("label", "share", "structure"))
+    labels, shares, structure = ([getattr(part, attribute) for part in parts] for attribute in ("label", "share", "structure"))
     key, use = f"split {page_state.config().mechanism}", partial(_use_shares, page_state, parts)
     split_bar(labels, shares, locked=list(locks), key=key, structure=structure, on_change=use)
-    if held := _held(parts):
-        st.caption(f"Structure (grey) {held:.1%}, counts (blue) {1 - held:.1%} of ε.")
+    if structure_share := _structure_share(parts):
+        st.caption(f"Structure (grey) {structure_share:.1%}, counts (blue) {1 - structure_share:.1%} of ε.")
     with st.expander("Type the shares"):
-        _typed(parts, locks, use)
+        _share_fields(parts, locks, use)
 
 
-def _held(parts: list[Share]) -> float:
+def _structure_share(parts: list[Share]) -> float:
     """Return the share of the budget that finds the structure."""
     return sum(part.share for part in parts if part.structure)
 
 
-def _presets(page_state: PageState, mechanism: AnyMechanism, parts: list[Share]) -> None:
-    """Offer named splits of the counts over levels, published ones included; the share of the structure stays as it is."""
+def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[Share]) -> None:
+    """Show a choice of named splits of the counts over levels, published ones included; the share of the structure does not change."""
     names, values = [rule for rule in mechanism.rules() if rule.name == "split"], mechanism.chosen()
     if not names:
         return
     height = sum(not part.structure for part in parts) - 1
-    published = {each.title: each for each in PUBLISHED}
-    known = next((name for name, each in published.items() if _same(each.weights(height), values["weights"])), None)
-    st.session_state["preset"] = known or values["split"]
+    published = {preset.title: preset for preset in PUBLISHED}
+    current = next((name for name, preset in published.items() if _same_proportions(preset.weights(height), values["weights"])), None)
+    st.session_state["preset"] = current or values["split"]
     st.selectbox(
         names[0].label,
         [*names[0].choices, *published],
@@ -269,65 +266,65 @@ def _presets(page_state: PageState, mechanism: AnyMechanism, parts: list[Share])
         format_func=lambda name: name if name in published else name.capitalize(),
         on_change=lambda: _use_preset(page_state, st.session_state["preset"], parts),
     )
-    if known:
-        st.caption(f"{published[known].source}.")
+    if current:
+        st.caption(f"{published[current].source}.")
 
 
-def _same(first: Sequence[float], second: Sequence[float]) -> bool:
+def _same_proportions(first: Sequence[float], second: Sequence[float]) -> bool:
     """Return whether two splits have the same proportions."""
-    whole, other = sum(first), sum(second)
-    alike = len(first) == len(second) and whole > 0 and other > 0
-    return alike and all(abs(a / whole - b / other) < 1e-5 for a, b in zip(first, second, strict=True))
+    first_sum, second_sum = sum(first), sum(second)
+    comparable = len(first) == len(second) and first_sum > 0 and second_sum > 0
+    return comparable and all(abs(a / first_sum - b / second_sum) < 1e-5 for a, b in zip(first, second, strict=True))
 
 
 def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
-    published = next((each for each in PUBLISHED if each.title == name), None)
+    published = next((preset for preset in PUBLISHED if preset.title == name), None)
     if published:
         weights = published.weights(sum(not part.structure for part in parts) - 1)
         counts = iter(weights)
-        free = (1 - _held(parts)) / sum(weights)
+        free = (1 - _structure_share(parts)) / sum(weights)
         _use_shares(page_state, parts, [part.share if part.structure else free * next(counts) for part in parts])
     elif name != "custom":
-        how = page_state.config()
-        settings = {key: value for key, value in how.settings.items() if key not in SPLIT_SETTINGS}
-        default = next(rule.default for rule in how.built().rules() if rule.name == "split")
+        config = page_state.config()
+        settings = {key: value for key, value in config.settings.items() if key not in SPLIT_SETTINGS}
+        default = next(rule.default for rule in config.built().rules() if rule.name == "split")
         page_state.change(settings=settings if name == default else {**settings, "split": name})
 
 
 def _use_shares(page_state: PageState, parts: list[Share], shares: list[float]) -> None:
-    """Take over shares that were dragged, typed or chosen, in numbers short enough for a link.
+    """Store shares that were dragged, typed or chosen, rounded to numbers short enough for a link.
 
     A named split keeps its name if only the share of the structure changes and the counts keep their proportions.
     """
     mechanism = page_state.config().built()
     before, changed = mechanism.chosen(), mechanism.with_shares(shares).chosen()
     counts = [(part.share, share) for part, share in zip(parts, shares, strict=True) if not part.structure]
-    if len(counts) < len(parts) and _same([now for now, _ in counts], [new for _, new in counts]):
+    if len(counts) < len(parts) and _same_proportions([old for old, _ in counts], [new_share for _, new_share in counts]):
         changed |= {name: before[name] for name in SPLIT_SETTINGS if name in before}
-    short = {name: value if value == before[name] else _rounded(value) for name, value in changed.items()}
+    short = {name: value if value == before[name] else _round_numbers(value) for name, value in changed.items()}
     defaults = {rule.name: rule.default for rule in mechanism.rules()}
     page_state.change(settings={name: value for name, value in short.items() if value != defaults[name]})
 
 
-def _rounded(value: Any) -> Any:
+def _round_numbers(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(round(part, 6) for part in value)
     return round(value, 6) if isinstance(value, float) else value
 
 
-def _typed(parts: list[Share], locks: list[bool], use: Callable[[list[float]], None]) -> None:
+def _share_fields(parts: list[Share], locks: list[bool], use: Callable[[list[float]], None]) -> None:
     shares = [part.share for part in parts]
-    for place, part in enumerate(parts):
-        lock = f"lock {place}"
-        st.session_state[lock] = locks[place]
+    for index, part in enumerate(parts):
+        lock = f"lock {index}"
+        st.session_state[lock] = locks[index]
         number, locked = st.columns([5, 4], vertical_alignment="bottom")
-        typed = share_field(f"share {place}", f"{part.label}, %", part.share, partial(_move_one, shares, locks, place, use))
+        typed = share_field(f"share {index}", f"{part.label}, %", part.share, partial(_set_share, shares, locks, index, use))
         typed.show(number.number_input, value=None, step=1.0, format="%.2f")
-        locked.checkbox("Lock", key=lock, on_change=lambda place=place, lock=lock: locks.__setitem__(place, st.session_state[lock]))
+        locked.checkbox("Lock", key=lock, on_change=lambda index=index, lock=lock: locks.__setitem__(index, st.session_state[lock]))
 
 
-def _move_one(shares: list[float], locks: list[bool], place: int, use: Callable[[list[float]], None], share: float) -> None:
-    use(redistribute(shares, locks, place, share))
+def _set_share(shares: list[float], locks: list[bool], index: int, use: Callable[[list[float]], None], share: float) -> None:
+    use(redistribute(shares, locks, index, share))
 
 
 def share_field(key: str, label: str, share: float, use: Callable[[float], object]) -> Field:
@@ -352,23 +349,23 @@ def split_bar(
 ) -> list[float]:
     """Show a bar of parts with widths in proportion to `shares`; moving a boundary moves share between its two unlocked neighbours.
 
-    The caller keeps the shares: the bar shows those that are handed in. It does not work inside `st.form`.
+    The caller stores the shares; the bar shows the argument `shares`. It does not work inside `st.form`.
 
     Args:
         labels: (n,) names of the parts.
         shares: (n,) numbers of at least 0, not all of them 0; scaled to a total of 1.
         locked: (n,) True for parts that do not change.
         key: unique in the app.
-        structure: (n,) True for parts that find the structure rather than count, shown in another colour; None if there are none.
-        on_change: called with the new shares before the script runs again; it should store them, so that the next run hands them in.
+        structure: (n,) True for parts that pay for the structure, which have another colour; None if all parts pay for counts.
+        on_change: called with the new shares before the script runs again; it should store them, and the next run pass them as `shares`.
 
     Returns:
-        (n,) shares with a total of 1. Without `on_change`, the run that a move starts gets the moved shares.
+        (n,) shares with a total of 1. Without `on_change`, the run after a move returns the moved shares.
 
     Raises:
         BudgetError: `shares` are not one finite number of at least 0 per label, or all of them are 0.
     """
-    truth = normalise_shares(list(shares), len(labels))
+    given_shares = normalise_shares(list(shares), len(labels))
     memory: dict[str, Any] = st.session_state.setdefault(f"{key}.moved", {"serial": 0})
 
     def receive() -> None:
@@ -376,20 +373,20 @@ def split_bar(
         if isinstance(event, dict) and isinstance(event.get("serial"), int):
             memory["serial"] = event["serial"]
             with suppress(BudgetError):
-                moved = _moved(event.get("shares"), truth, locked)
+                moved = _check_moved(event.get("shares"), given_shares, locked)
                 memory["shares"] = moved
                 if on_change is not None:
                     on_change(moved)
 
     pending = memory.pop("shares", None)
-    shown = pending if on_change is None and pending is not None and len(pending) == len(truth) else truth
-    apart = [False] * len(labels) if structure is None else list(structure)
-    data = {"labels": list(labels), "shares": shown, "locked": list(locked), "structure": apart, "serial": memory["serial"]}
+    shown = pending if on_change is None and pending is not None and len(pending) == len(given_shares) else given_shares
+    is_structure = [False] * len(labels) if structure is None else list(structure)
+    data = {"labels": list(labels), "shares": shown, "locked": list(locked), "structure": is_structure, "serial": memory["serial"]}
     _bar(key=key, data=data, on_moved_change=receive)
     return shown
 
 
-def _moved(values: object, before: Sequence[float], locked: Sequence[bool]) -> list[float]:
+def _check_moved(values: object, before: Sequence[float], locked: Sequence[bool]) -> list[float]:
     """Check the shares that the browser sent; raise `BudgetError` if a locked share has changed."""
     shares = normalise_shares(values, len(before))
     if any(fixed and abs(new - old) > _UNCHANGED for new, old, fixed in zip(shares, before, locked, strict=True)):

@@ -1,4 +1,4 @@
-"""The dataset part of Curate: the data's name in the ledger, the cap, and what is spent, what a release costs and what remains."""
+"""The dataset part of Curate: the data's name in the ledger, the cap, the spent and the remaining budget, and the cost of a release."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
 def dataset_block(data: LoadedData, draws: Draws, *, title: str = "##### 4 Dataset") -> Funding:
-    """Ask for name and cap if the ledger does not know the data; show what is spent, what the releases cost and what remains.
+    """Ask for name and cap if the ledger has no account for the data; show the spent budget, the releases' cost and the remaining budget.
 
     Args:
         data: data as loaded.
@@ -36,50 +36,50 @@ def dataset_block(data: LoadedData, draws: Draws, *, title: str = "##### 4 Datas
     st.markdown(title)
     try:
         account = Ledger().find_by_fingerprints(data.fingerprints)
-        purse = _new(data, draws) if account is None else _known(account, data, draws)
+        funding = _fund_new_data(data, draws) if account is None else _fund_from_account(account, data, draws)
     except DpvizError as error:  # from the ledger, or for a person column whose name no ledger takes
         show_error(str(error))
         return Funding(name="", cap=None, account=None, problem=str(error), known=False)
-    if purse.account is not None:
-        _terms(purse.account)
-        _sums(purse.account, draws)
-    if purse.problem is not None:
-        (st.info if purse.account is None else st.warning)(markdown(purse.problem))
-    return purse
+    if funding.account is not None:
+        _show_terms(funding.account)
+        _show_sums(funding.account, draws)
+    if funding.problem is not None:
+        (st.info if funding.account is None else st.warning)(markdown(funding.problem))
+    return funding
 
 
-def _known(account: Account, data: LoadedData, draws: Draws) -> Funding:
-    return Funding(name=account.name, cap=None, account=account, problem=_problem(account, data, draws))
+def _fund_from_account(account: Account, data: LoadedData, draws: Draws) -> Funding:
+    return Funding(name=account.name, cap=None, account=account, problem=_find_refusal(account, data, draws))
 
 
-def _new(data: LoadedData, draws: Draws) -> Funding:
-    """Ask for name and cap. Return a new account, which the first release opens, or the account of that name, which takes the data in."""
+def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
+    """Ask for name and cap. Return a new account, which the first release opens, or the account of that name, to which data are added."""
     if not draws:
         return Funding(name="", cap=None, account=None, problem="The ledger has no account of this draw any more: it cannot be published.")
-    name, cap = _name(data), _cap(data)
-    known = next((each for each in Ledger().accounts() if each.name == name), None) if name else None
-    if known is not None:
+    name, cap = _name_field(data), _cap_fields(data)
+    existing = next((account for account in Ledger().accounts() if account.name == name), None) if name else None
+    if existing is not None:
         st.caption(":orange[The ledger has a dataset of this name: a draw adds these data to its account, as another version of it.]")
-        return _known(known, data, draws)
+        return _fund_from_account(existing, data, draws)
     if not name or cap is None:
         missing = "Name the dataset, and say the most that may ever be spent on it: the cap never changes once something is drawn."
         return Funding(name=name, cap=None, account=None, problem=missing)
     terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data.person or "")
-    nothing = dict.fromkeys(terms.limit, Fraction(0))
-    account = Account(name=name, terms=terms, spent=nothing, draws=0, created="", truth_seen=Ledger().seen(data.fingerprints))
-    return Funding(name=name, cap=cap, account=account, problem=_problem(account, data, draws))
+    zero = dict.fromkeys(terms.limit, Fraction(0))
+    account = Account(name=name, terms=terms, spent=zero, draws=0, created="", truth_seen=Ledger().seen(data.fingerprints))
+    return Funding(name=name, cap=cap, account=account, problem=_find_refusal(account, data, draws))
 
 
-def _name(data: LoadedData) -> str:
+def _name_field(data: LoadedData) -> str:
     """Ask for the name of the dataset; the name of a sample is preset."""
-    about = data.source.data
-    of = "" if about.size is None else f" of {about.size:,}"
-    usual = "" if about.sample is None else f"Sample {about.sample}{of}"
+    part = data.source.data
+    size_text = "" if part.size is None else f" of {part.size:,}"
+    preset = "" if part.sample is None else f"Sample {part.sample}{size_text}"
     help_text = "The ledger and a configuration that you save hold it, a release does not. The ledger recognises the data by their content."
     key = f"dataset name {data.digest}"
     name = st.text_input(
         "Name of the dataset",
-        usual,
+        preset,
         key=key,
         persist_state="session",
         placeholder="for example Homes 2024",
@@ -90,7 +90,7 @@ def _name(data: LoadedData) -> str:
     return text if show_problem(key, wrong) else ""
 
 
-def _cap(data: LoadedData) -> Budget | None:
+def _cap_fields(data: LoadedData) -> Budget | None:
     """Ask for the cap, in ε and δ or in ρ; None until it is typed."""
     kind = st.segmented_control(
         "The ledger counts",
@@ -101,17 +101,17 @@ def _cap(data: LoadedData) -> Budget | None:
         persist_state="session",
         help="(ε, δ) of all draws added up, or ρ, in which many draws with Gaussian noise cost less. The first draw fixes it.",
     )
-    usual, usual_delta = SAMPLE_CAP if data.source.data.sample is not None else FILE_CAP
+    preset, preset_delta = SAMPLE_CAP if data.source.data.sample is not None else FILE_CAP
     left, right = st.columns(2)
-    never = "The most that all draws together may ever spend. It never changes once something is drawn."
+    help_text = "The most that all draws together may ever spend. It never changes once something is drawn."
     symbol = "ρ" if kind == CURRENCIES[1] else "ε"
     total = left.number_input(
         f"Cap, {symbol}",
-        value=usual,
+        value=preset,
         format="%.12g",
         key=f"dataset cap {symbol} {data.digest}",
         persist_state="session",
-        help=never,
+        help=help_text,
     )
     smallest = 0.000_001 if symbol == "ρ" else 0.001
     if not show_problem(f"dataset cap {data.digest}", in_range(f"Cap, {symbol}", smallest, LARGEST_CAP, optional=True)(total)):
@@ -120,7 +120,7 @@ def _cap(data: LoadedData) -> Budget | None:
         return None if total is None else ZcdpBudget(repr(total))
     delta = right.number_input(
         "Cap, δ",
-        value=usual_delta,
+        value=preset_delta,
         format="%.12g",
         step=1e-6,
         key=f"dataset cap δ {data.digest}",
@@ -133,12 +133,12 @@ def _cap(data: LoadedData) -> Budget | None:
 
 
 def _neighbours(mechanism: AnyMechanism) -> str:
-    """Return the neighbouring relation as receipts name it. The release checks the relation of its own receipt again."""
+    """Return a mechanism's neighbouring relation in the words of receipts. The release later checks its receipt's relation again."""
     return "replace one" if mechanism.neighbours == BOUNDED else "add or remove one"
 
 
-def _problem(account: Account, data: LoadedData, draws: Draws) -> str | None:
-    """Return why the ledger would refuse the releases, as far as that is known beforehand; None if it would not."""
+def _find_refusal(account: Account, data: LoadedData, draws: Draws) -> str | None:
+    """Return the reason why the ledger would refuse the releases; None if no reason is known beforehand."""
     terms, unit = account.terms, data.private.unit
     if unit != terms.unit:
         return (
@@ -158,7 +158,7 @@ def _problem(account: Account, data: LoadedData, draws: Draws) -> str | None:
                 f" neighbours that {relation}, which does not add up with it. Choose settings or a mechanism that protect the same."
             )
     try:
-        cost = _cost(account, draws)
+        cost = _total_cost(account, draws)
     except DpvizError as error:
         return str(error)
     if all(part <= account.left[name] for name, part in cost.items()):
@@ -169,50 +169,50 @@ def _problem(account: Account, data: LoadedData, draws: Draws) -> str | None:
     )
 
 
-def _terms(account: Account) -> None:
+def _show_terms(account: Account) -> None:
     """Show the account's name and terms."""
     draws = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
-    seen = " The truth was looked at." if account.truth_seen else ""
+    truth_text = " The truth was looked at." if account.truth_seen else ""
     terms = account.terms
-    name = markdown(account.name)
+    name, protected = markdown(account.name), f"one {markdown(terms.unit)} ({markdown(terms.neighbours)})"
+    st.caption(f"**{name}**: protects {protected}, cap {budget_words(terms.cap)}; {draws}.{truth_text}")
+
+
+def _show_sums(account: Account, draws: Draws) -> None:
+    """Show bars and a sentence: the spent budget, the cost of this press, and the remaining budget."""
+    try:
+        cost = _total_cost(account, draws)
+    except DpvizError:  # the budget is in another currency; `_find_refusal` explains that
+        return
+    after = {name: part + cost[name] for name, part in account.spent.items()}
+    st.html("".join(_budget_bar(name, account, cost[name]) for name in _parts_with_bars(account, cost)))
+    next_text = f"The next draw makes it {amount_text(after)}, of" if draws else "The cap is"
     st.caption(
-        f"**{name}**: protects one {markdown(terms.unit)} ({markdown(terms.neighbours)}), cap {budget_words(terms.cap)}; {draws}.{seen}"
+        f"{_spent_text(account)} {next_text} {amount_text(account.terms.limit)}; reloads, other tabs and the command line count as well."
     )
 
 
-def _sums(account: Account, draws: Draws) -> None:
-    """Show bars and a sentence: what is spent, what this press costs, what remains."""
-    try:
-        cost = _cost(account, draws)
-    except DpvizError:  # the budget is in another currency; `_problem` explains that
-        return
-    after = {name: part + cost[name] for name, part in account.spent.items()}
-    st.html("".join(_bar(name, account, cost[name]) for name in _parts_with_bars(account, cost)))
-    coming = f"The next draw makes it {amount_text(after)}, of" if draws else "The cap is"
-    st.caption(f"{_spent(account)} {coming} {amount_text(account.terms.limit)}; reloads, other tabs and the command line count as well.")
-
-
-def describe_spent(purse: Funding | None) -> str:
-    """Return a sentence on what was spent on the data so far; "" in Teach, where nothing is paid.
+def describe_spent(funding: Funding | None) -> str:
+    """Return a sentence on the budget spent on the data so far; "" in Teach, where nothing is paid.
 
     Args:
-        purse: what `dataset_block` returned; None in Teach, or while another choice is missing.
+        funding: what `dataset_block` returned; None in Teach, or while another choice is missing.
     """
-    if purse is None:
+    if funding is None:
         return ""
-    if not purse.known:
+    if not funding.known:
         return "What was spent on these data is not known: the ledger cannot be read."
-    if purse.account is None or not purse.account.draws:
+    if funding.account is None or not funding.account.draws:
         return "Nothing has been spent on these data yet."
-    return _spent(purse.account)
+    return _spent_text(funding.account)
 
 
-def _spent(account: Account) -> str:
+def _spent_text(account: Account) -> str:
     return f"Spent on these data so far: {amount_text(account.spent)}."
 
 
-def _cost(account: Account, draws: Draws) -> Amount:
-    """Return what the releases of one press cost together, within the cap or not."""
+def _total_cost(account: Account, draws: Draws) -> Amount:
+    """Return the total cost of the releases of one press, whether or not the cap allows it."""
     costs = [account.terms.cost(in_currency(mechanism, budget, account.terms.cap)) for mechanism, budget in draws]
     return {name: sum((cost[name] for cost in costs), Fraction(0)) for name in account.spent}
 
@@ -222,23 +222,25 @@ def _parts_with_bars(account: Account, cost: Amount) -> Iterator[str]:
     return (name for name, spent in account.spent.items() if name != "delta" or spent or cost[name])
 
 
-def _bar(name: str, account: Account, now: Fraction) -> str:
+def _budget_bar(name: str, account: Account, cost: Fraction) -> str:
     """Return one part of the currency as an HTML bar with its numbers."""
     spent, limit = account.spent[name], account.terms.limit[name]
-    left, whole = limit - spent - now, max(limit, spent + now) or Fraction(1)
-    text = f"{_SYMBOLS[name]}: spent {_short(spent)}" + (f", this draw {_short(now)}, left after it " if now else ", left ")
-    text += f"{_short(left)} of {_short(limit)}"
+    left, total = limit - spent - cost, max(limit, spent + cost) or Fraction(1)
+    text = f"{_SYMBOLS[name]}: spent {_short_number(spent)}" + (f", this draw {_short_number(cost)}, left after it " if cost else ", left ")
+    text += f"{_short_number(left)} of {_short_number(limit)}"
     if left < 0:
-        text = f"{_SYMBOLS[name]}: spent {_short(spent)} of {_short(limit)}, this draw {_short(now)} would pass the cap"
+        text = (
+            f"{_SYMBOLS[name]}: spent {_short_number(spent)} of {_short_number(limit)}, this draw {_short_number(cost)} would pass the cap"
+        )
     colour = NOW if left >= 0 else PASSED
-    filled = "".join(
-        f'<div style="width:{100 * float(part / whole):.2f}%;background:{shade}"></div>' for part, shade in ((spent, SPENT), (now, colour))
+    segments = "".join(
+        f'<div style="width:{100 * float(part / total):.2f}%;background:{shade}"></div>' for part, shade in ((spent, SPENT), (cost, colour))
     )
-    picture = f'<div class="dpviz-purse" role="img" aria-label="{html(text)}">{filled}</div>'
+    picture = f'<div class="dpviz-budget" role="img" aria-label="{html(text)}">{segments}</div>'
     return f'{picture}<div class="dpviz-note">{_legend(text, colour)}</div>'
 
 
-def _short(part: Fraction) -> str:
+def _short_number(part: Fraction) -> str:
     return f"{float(part):.3g}"
 
 

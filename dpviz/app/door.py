@@ -16,18 +16,18 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _POLICY_VIOLATION = 1008  # the close code of a WebSocket
-_OF_EVERY_ANSWER = [(b"referrer-policy", b"no-referrer"), (b"content-security-policy", b"frame-ancestors 'none'")]
-_OF_OUR_PAGES = [
+_COMMON_HEADERS = [(b"referrer-policy", b"no-referrer"), (b"content-security-policy", b"frame-ancestors 'none'")]
+_PAGE_HEADERS = [
     (b"content-type", b"text/html; charset=utf-8"),
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'"),
     (b"x-content-type-options", b"nosniff"),
 ]
 _PAGE = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>dpviz</title>{head}</head><body><p>{body}</p></body></html>'
-_ONWARD = '<meta http-equiv="refresh" content="0; url={place}">'
-_CLOSED = (
+_REDIRECT = '<meta http-equiv="refresh" content="0; url={address}">'
+_REFUSAL = (
     "This dpviz belongs to somebody on this computer. To open it, use the address with a token that <code>dpviz app</code> printed in"
-    ' its terminal. Is it open in this browser already? Then <a href="{place}">go on</a>.'
+    ' its terminal. Is it open in this browser already? Then <a href="{address}">go on</a>.'
 )
 
 
@@ -38,8 +38,8 @@ class Door:
     which is not sent when another site leads here. A browser sends the cookie to every port of this host (see `.github/SECURITY.md`),
     so a request from a page of another port is refused by its Origin.
 
-    The exchange is answered with a page that goes on at once, not with a redirect: a browser that came here from a file or from
-    another site would follow a redirect without the cookie.
+    The answer to the exchange is a page that opens the app at once, not a redirect: after a link in a file or on another site, a
+    browser would follow a redirect without the cookie.
 
     Args:
         app: the application that is protected.
@@ -56,7 +56,7 @@ class Door:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
-            if self._known(scope) and _is_own(scope):
+            if self._has_cookie(scope) and _is_own(scope):
                 await self._app(scope, receive, send)
             else:
                 await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
@@ -64,24 +64,24 @@ class Door:
             await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        tokens, place = _without_token(scope)
-        right = any(same(each, self._token) for each in tokens)
-        if scope["method"] == "GET" and tokens and (right or self._known(scope)):
-            cookie = f"{self._name}={self._secret}; Path=/; HttpOnly; SameSite=Strict" if right else None
-            await _give(send, 200, _PAGE.format(head=_ONWARD.format(place=escape(place)), body="Opening dpviz ..."), cookie)
-        elif self._known(scope) and _is_own(scope):
+        tokens, address = _without_token(scope)
+        is_right = any(same(given, self._token) for given in tokens)
+        if scope["method"] == "GET" and tokens and (is_right or self._has_cookie(scope)):
+            cookie = f"{self._name}={self._secret}; Path=/; HttpOnly; SameSite=Strict" if is_right else None
+            await _send_page(send, 200, _PAGE.format(head=_REDIRECT.format(address=escape(address)), body="Opening dpviz ..."), cookie)
+        elif self._has_cookie(scope) and _is_own(scope):
             await self._app(scope, receive, _with_headers(send))
         else:
-            await _give(send, 403, _PAGE.format(head="", body=_CLOSED.format(place=escape(place))))
+            await _send_page(send, 403, _PAGE.format(head="", body=_REFUSAL.format(address=escape(address))))
 
-    def _known(self, scope: Scope) -> bool:
-        """Return whether one of the request's cookies is ours; all are checked, since another port may have set one of the same name."""
+    def _has_cookie(self, scope: Scope) -> bool:
+        """Return whether the request has the app's cookie; all are checked, since another port may have set one with the same name."""
         sent = (part.strip().partition("=") for part in _header(scope, b"cookie").split(";"))
         return any(same(value, self._secret) for name, _, value in sent if name == self._name)
 
 
 def _is_own(scope: Scope) -> bool:
-    """Return whether a request comes from a page of this very host and port, or from no page.
+    """Return whether a request comes from a page of the same host and port, or from no page.
 
     Browsers name the page that sends a request in its Origin header.
     """
@@ -89,17 +89,17 @@ def _is_own(scope: Scope) -> bool:
     return not origin or origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
 
 
-def same(one: str, other: str) -> bool:
+def same(first: str, second: str) -> bool:
     """Return whether two secrets are the same, in a time that does not depend on where they differ."""
-    return secrets.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
+    return secrets.compare_digest(first.encode("utf-8", "replace"), second.encode("utf-8", "replace"))
 
 
 def _without_token(scope: Scope) -> tuple[list[str], str]:
     """Return the tokens in an address, and the address on this server without them."""
     pairs = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True, errors="replace")
-    rest = urlencode([(name, value) for name, value in pairs if name != TOKEN])
+    query = urlencode([(name, value) for name, value in pairs if name != TOKEN])
     path = "/" + quote(scope["path"].lstrip("/"), safe="/", errors="replace")
-    return [value for name, value in pairs if name == TOKEN], f"{path}?{rest}" if rest else path
+    return [value for name, value in pairs if name == TOKEN], f"{path}?{query}" if query else path
 
 
 def _header(scope: Scope, name: bytes) -> str:
@@ -110,10 +110,10 @@ def _headers(scope: Scope) -> Iterable[tuple[bytes, bytes]]:
     return scope["headers"]  # type: ignore[no-any-return]
 
 
-async def _give(send: Send, status: int, page: str, cookie: str | None = None) -> None:
+async def _send_page(send: Send, status: int, page: str, cookie: str | None = None) -> None:
     body = page.encode()
-    own = [*_OF_OUR_PAGES, (b"content-length", str(len(body)).encode()), *([(b"set-cookie", cookie.encode())] if cookie else [])]
-    await send({"type": "http.response.start", "status": status, "headers": [*_OF_EVERY_ANSWER, *own]})
+    headers = [*_PAGE_HEADERS, (b"content-length", str(len(body)).encode()), *([(b"set-cookie", cookie.encode())] if cookie else [])]
+    await send({"type": "http.response.start", "status": status, "headers": [*_COMMON_HEADERS, *headers]})
     await send({"type": "http.response.body", "body": body})
 
 
@@ -122,7 +122,7 @@ def _with_headers(send: Send) -> Send:
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", ()), *_OF_EVERY_ANSWER]}
+            message = {**message, "headers": [*message.get("headers", ()), *_COMMON_HEADERS]}
         await send(message)
 
     return send_with_headers

@@ -1,7 +1,7 @@
 """Fields that the server checks. A value that does not fit stays in its field with a message, and locks the page's button.
 
-A browser that knows a smallest and a largest number, or a longest text, sends no other value to the server: the field then shows one value
-while the app goes on with the value before. So fields have no such limits in the browser, and the server checks what arrives.
+If a field has limits in the browser, the browser sends no value beyond them: the field then shows one value while the app uses the value
+before. So fields have no limits in the browser, and the server checks every value.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Problem = Callable[[Any], str | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A field that shows a part of the configuration; a value that does not fit stays in the field and leaves the configuration alone.
+    """A field for a part of the configuration; a value that does not fit stays in the field, and the configuration does not change.
 
     Attributes:
         key: key of the widget.
         label: label of the widget, and name of the field in messages.
         value: the present value in the configuration, as the widget shows it.
         problem: returns why a typed value does not fit; None if it fits.
-        use: takes over a value that fits.
+        use: stores a value that fits in the configuration.
     """
 
     key: str
@@ -37,39 +37,39 @@ class Field:
     problem: Problem
     use: Callable[[Any], object]
 
-    def show(self, widget: Callable[..., object], **how: Any) -> bool:
-        """Draw the widget, and below it why its value is refused; return whether the value is used.
+    def show(self, widget: Callable[..., object], **options: Any) -> bool:
+        """Show the widget and, if its value is refused, the reason below it; return whether the value is used.
 
         Args:
             widget: `st.number_input` or `st.text_input`, of any container.
-            how: further arguments of the widget.
+            options: further arguments of the widget.
         """
-        refused = _refused()
-        before, typed = refused.get(self.key, (self.value, self.value))
+        refused_values = _refused_values()
+        before, typed = refused_values.get(self.key, (self.value, self.value))
         if before != self.value:  # the configuration has changed elsewhere since the refusal
-            refused.pop(self.key)
+            refused_values.pop(self.key)
             typed = self.value
         st.session_state[self.key] = typed
-        widget(self.label, key=self.key, on_change=self._take, **how)
-        return show_problem(self.key, self.problem(typed) if self.key in refused else None)
+        widget(self.label, key=self.key, on_change=self._receive, **options)
+        return show_problem(self.key, self.problem(typed) if self.key in refused_values else None)
 
-    def _take(self) -> None:
+    def _receive(self) -> None:
         """Use what was typed, or keep it as refused."""
         typed = st.session_state[self.key]
         if self.problem(typed) is None:
-            _refused().pop(self.key, None)
+            _refused_values().pop(self.key, None)
             self.use(typed)
         else:
-            _refused()[self.key] = (self.value, typed)
+            _refused_values()[self.key] = (self.value, typed)
 
 
 def start_checks() -> None:
-    """Begin a page's controls: forget the problems of fields that are not shown any more."""
+    """Clear the problems of all fields, since fields may no longer be shown; called before a page's controls."""
     st.session_state[PROBLEMS] = {}
 
 
 def show_problem(key: str, problem: str | None) -> bool:
-    """Show what is wrong with a field, if anything, and lock the page's button; return whether nothing is wrong."""
+    """Show the problem of a field and lock the page's button, if there is a problem; return whether there is none."""
     problems: dict[str, str] = st.session_state.setdefault(PROBLEMS, {})
     problems.pop(key, None)
     if problem is not None:
@@ -92,7 +92,7 @@ def in_range(label: str, low: float | None = None, high: float | None = None, *,
     >>> in_range("Size", 1, 1000)(0)
     'Size must be a number from 1 to 1,000.'
     """
-    ends = [*([f"from {_short(low)}"] if low is not None else []), *([f"to {_short(high)}"] if high is not None else [])]
+    ends = [*([f"from {_format_number(low)}"] if low is not None else []), *([f"to {_format_number(high)}"] if high is not None else [])]
 
     def problem(typed: Any) -> str | None:
         if typed is None and optional:
@@ -122,10 +122,10 @@ def problem_with(make: Callable[[], object]) -> str | None:
     return None
 
 
-def _refused() -> dict[str, tuple[Any, Any]]:
+def _refused_values() -> dict[str, tuple[Any, Any]]:
     """Return the refused values by the widget's key: the configuration's value at that time, and what was typed."""
     return st.session_state.setdefault(REFUSED, {})  # type: ignore[no-any-return]
 
 
-def _short(number: float) -> str:
+def _format_number(number: float) -> str:
     return f"{number:,.12g}"

@@ -53,7 +53,7 @@ class PathFiles:
 
     def content(self, opened: OpenedData) -> str:
         """Return a digest of the files' content when they were counted."""
-        return cached.digest_of_marks(opened.of_files)
+        return cached.digest_of_fingerprints(opened.of_files)
 
     @property
     def at_once(self) -> bool:
@@ -79,19 +79,19 @@ def path_files(page: str, hint: str) -> PathFiles | None:
         st.info(hint)
         return None
     refuse_share(text)
-    written = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)
-    found = find_files(written)
-    engine, scheduler = _engine(page)
+    expanded = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)
+    found = find_files(expanded)
+    engine, scheduler = _engine_control(page)
     counting = choose_engine(found, engine, scheduler, LIMITS)
     if counting == NUMPY and not found.within(LIMITS):
         raise InputError(_too_large(found))
-    st.caption(_why(found, engine, counting))
+    st.caption(_engine_sentences(found, engine, counting))
     digest = cached.digest_of(repr(file_stamps(found.paths or ())).encode())
-    path = str(Path(written).absolute())
+    path = str(Path(expanded).absolute())
     return PathFiles(found=found, digest=digest, written=path, engine=engine, scheduler=scheduler, counting=counting)
 
 
-def _engine(page: str) -> tuple[str, Scheduler | None]:
+def _engine_control(page: str) -> tuple[str, Scheduler | None]:
     """Ask for the engine. The scheduler of Dask is the one that was set when the app was started: no page can name another one."""
     text = "What counts the records. All engines give the same counts; DuckDB and Dask take files of any size."
     engine = st.selectbox(
@@ -112,17 +112,17 @@ def _too_large(found: FoundFiles) -> str:
     return f"{most} Choose duckdb or dask." if found.format in TABLES else f"{most} Save them as Parquet or CSV for duckdb or dask."
 
 
-def _why(found: FoundFiles, engine: str, counting: str) -> str:
+def _engine_sentences(found: FoundFiles, engine: str, counting: str) -> str:
     """Return sentences on the engine: which one counts, why, and what it uses."""
-    several = "" if len(found.sources) == 1 else f"{len(found.sources):,} files, "
+    number_text = "" if len(found.sources) == 1 else f"{len(found.sources):,} files, "
     size, share = _bytes(found.size), _bytes(LARGE_SHARE * memory_bytes())
     if engine == AUTO:
         small = f"the files are not larger than an eighth of the memory ({share})"
         large = f"the files are larger than an eighth of the memory ({share}), or than what is read into memory"
-        chosen = f"Automatic chose {counting}: {large if counting != NUMPY else small}."
+        choice = f"Automatic chose {counting}: {large if counting != NUMPY else small}."
     else:
-        chosen = f"Engine {counting}, as chosen."
-    return f"{several}{size}. {chosen} {_TAKES[counting]}"
+        choice = f"Engine {counting}, as chosen."
+    return f"{number_text}{size}. {choice} {_TAKES[counting]}"
 
 
 def _bytes(size: float) -> str:
@@ -134,54 +134,54 @@ def _bytes(size: float) -> str:
     return f"{size:,.1f} TiB"
 
 
-def count_by_path(page: str, files: PathFiles, how: CountRequest, key: object) -> OpenedData | None:
+def count_by_path(page: str, files: PathFiles, request: CountRequest, key: object) -> OpenedData | None:
     """Count files: small ones at once, others in the background after the user has pressed a button; None until that is done.
 
     Args:
         page: prefix of the keys of the page's widgets, as for `path_files`.
         files: the files.
-        how: how the files are counted.
-        key: identifies `how`.
+        request: frame, columns and engine of the count.
+        key: identifies `request`.
 
     Raises:
         DpvizError: the files cannot be counted; the text says why.
     """
-    counts, whole = cached.counts(), (files.digest, files.counting, key)
-    job = counts.of(page, whole)
+    counts, job_key = cached.counts(), (files.digest, files.counting, key)
+    job = counts.of(page, job_key)
 
-    def fresh() -> CountingJob:
-        return CountingJob(whole, lambda watch: count_files(files.found, how, watch))
+    def new_job() -> CountingJob:
+        return CountingJob(job_key, lambda watch: count_files(files.found, request, watch))
 
     if files.at_once and (job is None or job.found is None):
-        job = fresh()
+        job = new_job()
         with st.spinner("Counting ..."):
             counts.take(page, job).wait()
         if job.error:
             raise DpvizError(job.error)
     elif job is None or job.state in (FAILED, STOPPED):
-        _show_button(page, job, lambda: _begin(page, counts, fresh))
+        _show_button(page, job, lambda: _begin_count(page, counts, new_job))
         return None
     if job.found is None:
-        st.fragment(_progress, run_every=TICK)(page, job)
+        st.fragment(_show_progress, run_every=TICK)(page, job)
         return None
     return job.found
 
 
-def _begin(page: str, counts: SessionCounts, fresh: Callable[[], CountingJob]) -> None:
+def _begin_count(page: str, counts: SessionCounts, fresh: Callable[[], CountingJob]) -> None:
     counts.take(page, fresh())
 
 
 def _show_button(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:
-    """Show the button that starts a count in the background, and how the last one ended."""
+    """Show the button that starts a count in the background, and the outcome of the last count."""
     if job is not None and job.state == FAILED:
         show_error(job.error)
     elif job is not None:
         st.caption("The count was cancelled; nothing of it was kept.")
-    text = "What takes a while is counted in the background, once you ask; the page stays usable, and it can be cancelled."
+    text = "Large files are counted in the background, after a press of this button; the page stays usable, and the count can be cancelled."
     st.button("Count the records", key=f"{page}count", width="stretch", on_click=begin, help=text)
 
 
-def _progress(page: str, job: CountingJob) -> None:
+def _show_progress(page: str, job: CountingJob) -> None:
     """Show the progress of a count and the button that cancels it; once it is done, the whole page is run again."""
     if job.state != RUNNING:
         st.rerun()

@@ -36,7 +36,7 @@ def forget_button(key: str) -> None:
 
 
 def forget() -> None:
-    """Remove everything of this session: uploaded files, counts, draws, caches, what was typed, and the address' parameters."""
+    """Remove everything of this session: uploaded files, counts, draws, caches, typed texts, and the address' parameters."""
     st.session_state.clear()
     cached.forget()
     st.query_params.clear()
@@ -65,7 +65,7 @@ def show_forgotten() -> bool:
 
 
 def mode_row(page_state: PageState, protected: str) -> None:
-    """Show the switch of the mode; `protected` says what is protected on this page and what is not."""
+    """Show the switch of the mode; `protected` is a sentence on what is protected on this page and what is not."""
     left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
     st.session_state["mode"] = page_state.config().mode
     left.segmented_control(
@@ -86,7 +86,7 @@ def mode_row(page_state: PageState, protected: str) -> None:
 
 
 def truth_switch(data: LoadedData, mode: str) -> None:
-    """Show, in Curate, the switch for a dataset's truth and what a look at the truth costs; show nothing in Teach."""
+    """In Curate, show the switch for a dataset's truth, with a warning; in Teach, show nothing."""
     if mode != CURATE:
         return
     left, right = st.columns([1, 4], vertical_alignment="center")

@@ -1,7 +1,7 @@
 """The Help page: the pages of `dpviz/docs`, a search over them, and links between them that stay in the session.
 
-The address says what is shown: `page` and `section`, or `search`. So a page or a search has an address, and the browser's back button
-works.
+The address states what is shown: `page` and `section`, or `search`. So every page and every search can be linked, and the browser's back
+button works.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _SCROLL = """<script>document.querySelector(".st-key-help-section-SECTION")?.scr
 
 
 def help_page() -> None:
-    """Draw the page."""
+    """Show the page."""
     query = line(st.query_params.get("search", ""))[:LONGEST_QUERY]
-    page = _page()
+    page = _page_of_address()
     with st.sidebar:
         _sidebar(page, query)
     st.html(_STYLE)
     with st.container(key="help-text"):
         if query:
-            _results(query)
+            _show_results(query)
         else:
-            _text(page)
+            _show_page(page)
 
 
-def _page() -> Page:
+def _page_of_address() -> Page:
     """Return the page that the address names; the first page if there is no page of that name."""
-    found = pages()
-    return found.get(st.query_params.get("page", ""), next(iter(found.values())))
+    all_pages = pages()
+    return all_pages.get(st.query_params.get("page", ""), next(iter(all_pages.values())))
 
 
 def _sidebar(page: Page, query: str) -> None:
@@ -50,7 +50,7 @@ def _sidebar(page: Page, query: str) -> None:
         key=_SEARCH,
         max_chars=LONGEST_QUERY,
         placeholder="such as: person, delta, dask",
-        on_change=lambda: _show({"search": st.session_state[_SEARCH]}),
+        on_change=lambda: _go_to({"search": st.session_state[_SEARCH]}),
     )
     st.radio(
         "Pages",
@@ -58,16 +58,16 @@ def _sidebar(page: Page, query: str) -> None:
         key=_PAGE,
         index=None,
         format_func=lambda key: pages()[key].title,
-        on_change=lambda: _show({"page": st.session_state[_PAGE] or page.key}),
+        on_change=lambda: _go_to({"page": st.session_state[_PAGE] or page.key}),
     )
 
 
-def _show(query: dict[str, str]) -> None:
+def _go_to(query: dict[str, str]) -> None:
     """Go to another page, section or search by changing the address; empty parameters are left out."""
     st.query_params.from_dict({name: value for name, value in query.items() if value})
 
 
-def _results(query: str) -> None:
+def _show_results(query: str) -> None:
     """Show the sections that a search found."""
     hits = search(query)
     st.header(f"Search: {markdown(query)}", anchor=False)
@@ -76,42 +76,46 @@ def _results(query: str) -> None:
         return
     st.caption(f"The {MOST_HITS} best sections with all of these words." if len(hits) == MOST_HITS else f"Sections found: {len(hits)}.")
     for number, hit in enumerate(hits):
-        _hit(number, hit)
+        _show_hit(number, hit)
 
 
-def _hit(number: int, hit: Hit) -> None:
+def _show_hit(number: int, hit: Hit) -> None:
     title = " ".join(f"**{markdown(word)}**" if is_found else markdown(word) for word, is_found in hit.title)
     target = {"page": hit.page.key, "section": hit.section.key}
     pieces = "".join(f"<mark>{html(piece)}</mark>" if is_found else html(piece) for piece, is_found in hit.excerpt)
     with st.container(gap=None):
-        st.button(title, key=f"help hit {number}", type="tertiary", on_click=_show, args=(target,))
+        st.button(title, key=f"help hit {number}", type="tertiary", on_click=_go_to, args=(target,))
         st.html(f'<div class="dpviz-hit">{pieces}</div>')
 
 
-def _text(page: Page) -> None:
+def _show_page(page: Page) -> None:
     """Show a page from its title to its end, scrolled to the section that the address names."""
     for section in page.sections:
         with st.container(key=f"help-section-{section.key}"):
-            _section(page, section)
+            _show_section(page, section)
     wanted = st.query_params.get("section", "")
     key = next((section.key for section in page.sections if section.key == wanted), "")
     st.html(_SCROLL.replace("SECTION", key).replace("PAGE", page.key), unsafe_allow_javascript=True)
 
 
-def _section(page: Page, section: Section) -> None:
+def _show_section(page: Page, section: Section) -> None:
     (st.header if section.key else st.title)(section.title, anchor=False)
     st.markdown(section.body, anchors=False)
     if section.links:
         with st.container(horizontal=True, key=f"help-links-{section.key}"):
             for link in section.links:
-                _link(page, section, link)
+                _link_button(page, section, link)
 
 
-def _link(page: Page, section: Section, link: Link) -> None:
+def _link_button(page: Page, section: Section, link: Link) -> None:
     """Show a button that leads to another page or section."""
-    to = pages()[link.page]
-    title = next((each.title for each in to.sections if each.key == link.section), "") if link.section else ""
-    label = f"{to.title}: {title}" if title else to.title
+    target_page = pages()[link.page]
+    title = (
+        next((section_of_page.title for section_of_page in target_page.sections if section_of_page.key == link.section), "")
+        if link.section
+        else ""
+    )
+    label = f"{target_page.title}: {title}" if title else target_page.title
     target = {"page": link.page, "section": link.section}
     key = f"help link {page.key} {section.key} {link.page} {link.section}"
-    st.button(label, key=key, icon=":material/arrow_forward:", type="tertiary", on_click=_show, args=(target,))
+    st.button(label, key=key, icon=":material/arrow_forward:", type="tertiary", on_click=_go_to, args=(target,))

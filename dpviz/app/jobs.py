@@ -1,6 +1,6 @@
 """Long work in the background of a page: studies, counts of files, and searches for an epsilon.
 
-Each runs in a thread that collects what comes. Stopping a study ends its workers, and stopping a count removes its temporary files.
+Each runs in a thread, which collects the results. Stopping a study ends its workers, and stopping a count removes its temporary files.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from dpviz.publishing.dry_run import MOST_ATTEMPTS, WantedError, wanted_epsilon
 from dpviz.publishing.private_data import OpenedData
 
 RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
-PATIENCE = 10.0  # seconds in which a stopped study or search ends
-COUNT_PATIENCE = 30.0  # seconds to wait at most until a stopped count has removed its temporary files
-_FEWEST, _MOST = 2, 8
-_MOST_DRAWN = 8
-_MOMENT = 0.02
+SECONDS_TO_STOP = 10.0  # seconds in which a stopped study or search ends
+SECONDS_TO_STOP_COUNT = 30.0  # seconds to wait at most until a stopped count has removed its temporary files
+_FEWEST_WORKERS, _MOST_WORKERS = 2, 8
+_MOST_RELEASES = 8
+_SECONDS_BETWEEN_CHECKS = 0.02
 
 
 class StudyJob:
-    """One study and the rows that it has so far. It does not know the page; the page reads its state.
+    """One study and its rows so far. The page reads its state; the job does not use the page.
 
     Args:
         study: the study.
@@ -45,7 +45,7 @@ class StudyJob:
         self.made, self.total = 0, len(study)
         self._rows = rows
         self._stop = Event()
-        self._drawn: dict[str, Any] = {}
+        self._releases: dict[str, Any] = {}
         self._table: tuple[int, pd.DataFrame] = (-1, pd.DataFrame())
         self._thread = Thread(target=self._work, args=(pd.DataFrame(list(rows)),), name="study", daemon=True)
 
@@ -54,13 +54,13 @@ class StudyJob:
         self._thread.start()
         until = time.monotonic() + patience
         while self._thread.is_alive() and not self._rows and time.monotonic() < until:
-            time.sleep(_MOMENT)
+            time.sleep(_SECONDS_BETWEEN_CHECKS)
 
     def stop(self, *, wait: bool = True) -> None:
-        """End the study and its workers; rows stay. With `wait`, return when the thread has ended, at most `PATIENCE` seconds later."""
+        """End the study and its workers; its rows are kept. With `wait`, wait until the thread has ended, at most `SECONDS_TO_STOP`."""
         self._stop.set()
         if wait and self._thread.is_alive():
-            self._thread.join(PATIENCE)
+            self._thread.join(SECONDS_TO_STOP)
 
     @property
     def state(self) -> str:
@@ -71,7 +71,7 @@ class StudyJob:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A copy of all rows so far, those of earlier parts too."""
+        """A copy of all rows so far, including the rows of earlier parts."""
         return list(self._rows)
 
     def table(self) -> pd.DataFrame:
@@ -83,21 +83,21 @@ class StudyJob:
 
     def release(self, run: Run) -> Any:
         """Repeat the release that a run measured, from its seed: a simulation, which spends nothing. The last few are kept."""
-        if run.id not in self._drawn:
-            while len(self._drawn) >= _MOST_DRAWN:
-                del self._drawn[next(iter(self._drawn))]
-            self._drawn[run.id] = self.study.release(run)
-        return self._drawn[run.id]
+        if run.id not in self._releases:
+            while len(self._releases) >= _MOST_RELEASES:
+                del self._releases[next(iter(self._releases))]
+            self._releases[run.id] = self.study.release(run)
+        return self._releases[run.id]
 
     def _work(self, done: pd.DataFrame) -> None:
-        workers = max(_FEWEST, min(os.cpu_count() or 1, _MOST))
+        workers = max(_FEWEST_WORKERS, min(os.cpu_count() or 1, _MOST_WORKERS))
         try:
             for row in compare(self.study, workers=workers, done=done, stop=self._stop, progress=self._count):
                 self._rows.append(row)
         except DpvizError as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; data of studies are public)
-            self.error = f"The study failed that should not ({type(error).__name__})."
+            self.error = f"The study failed unexpectedly ({type(error).__name__})."
 
     def _count(self, made: int, total: int) -> None:
         self.made, self.total = made, total
@@ -111,19 +111,19 @@ class Job(Protocol):
 
 
 class Keeper:
-    """Holds a session's work in the background, one job of each kind, and stops it when the session ends."""
+    """The owner of a session's background work: keeps one job of each kind, and stops them when the session ends."""
 
     def __init__(self) -> None:
         self._jobs: dict[type, Job] = {}
 
     def take(self, job: Job) -> None:
-        """Hold another job, and stop an earlier one of the same kind."""
-        before = self._jobs.pop(type(job), None)
-        if before is not None:
-            before.stop(wait=False)
+        """Keep a job, and stop the earlier job of the same kind."""
+        earlier = self._jobs.pop(type(job), None)
+        if earlier is not None:
+            earlier.stop(wait=False)
         self._jobs[type(job)] = job
 
-    def let_go(self) -> None:
+    def stop_all(self) -> None:
         """Stop all jobs without waiting for them: Streamlit calls this where nothing may take long."""
         for job in self._jobs.values():
             job.stop(wait=False)
@@ -136,11 +136,11 @@ Work = Callable[[Progress], OpenedData]
 
 
 class CountingJob:
-    """One count in a thread. It does not know the page; the page reads its state.
+    """One count in a thread. The page reads its state; the job does not use the page.
 
     Args:
         key: identifies the files and how they are counted.
-        work: function that counts; its argument takes reports of progress and says when to end.
+        work: function that counts; through its argument it reports progress and learns of a cancellation.
     """
 
     def __init__(self, key: object, work: Work) -> None:
@@ -158,10 +158,10 @@ class CountingJob:
         self._ended.wait()
 
     def stop(self, *, wait: bool = True) -> None:
-        """Cancel the count; with `wait`, wait until it has removed its files, at most `COUNT_PATIENCE` seconds."""
+        """Cancel the count; with `wait`, wait until it has removed its files, at most `SECONDS_TO_STOP_COUNT` seconds."""
         self._cancel.set()
         if wait and self._thread.is_alive():
-            self._ended.wait(COUNT_PATIENCE)
+            self._ended.wait(SECONDS_TO_STOP_COUNT)
 
     @property
     def state(self) -> str:
@@ -180,7 +180,7 @@ class CountingJob:
         except MemoryError:
             self.error = _NO_MEMORY
         except Exception as error:  # noqa: BLE001  (a library's text could quote a cell)
-            self.error = f"The counting failed that should not ({type(error).__name__})."
+            self.error = f"The counting failed unexpectedly ({type(error).__name__})."
         finally:
             self._ended.set()
 
@@ -191,7 +191,7 @@ class CountingJob:
 class SessionCounts:
     """The counts of a session, by page: the running one, and the last few that are done.
 
-    A count that runs is cancelled by `let_go`.
+    A count that runs is cancelled by `stop_all`.
     """
 
     def __init__(self) -> None:
@@ -210,12 +210,12 @@ class SessionCounts:
 
     def take(self, page: str, job: CountingJob) -> CountingJob:
         """Keep a count and start it."""
-        others = [each for each in self._jobs.get(page, []) if each.key != job.key and each.state == DONE]
+        others = [other for other in self._jobs.get(page, []) if other.key != job.key and other.state == DONE]
         self._jobs[page] = [*others, job][-_MOST_KEPT:]
         job.start()
         return job
 
-    def let_go(self) -> None:
+    def stop_all(self) -> None:
         """Cancel the running counts. Streamlit calls this, and waits for it, so it must be quick."""
         for job in [job for jobs in self._jobs.values() for job in jobs]:
             job.stop(wait=False)
@@ -223,23 +223,23 @@ class SessionCounts:
 
 
 class _StoppedError(Exception):
-    """Ends the search from within."""
+    """Raised inside a search to end it."""
 
 
 class InverseJob:
-    """The search for the epsilon of each of several mechanisms. It does not know the page; the page reads its state.
+    """The search for the epsilon of each of several mechanisms. The page reads its state; the job does not use the page.
 
     Args:
-        asked: the question that the answers belong to; the job itself does not use it.
+        question: the question that the answers belong to; the job itself does not use it.
         data: points or trips; only their frame, unit and bound per person are used.
         mechanisms: mechanisms by their name on screen.
         wanted: the wanted error, and the level at which it is wanted.
     """
 
-    def __init__(self, asked: object, data: Any, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
-        self.asked, self.rows = asked, list[dict[str, Any]]()
+    def __init__(self, question: object, data: Any, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
+        self.question, self.rows = question, list[dict[str, Any]]()
         self._data, self._mechanisms, self._wanted = data, mechanisms, wanted
-        self._looks, self._stop = 0, Event()
+        self._attempts, self._stop = 0, Event()
         self._thread = Thread(target=self._work, name="inverse", daemon=True)
 
     def start(self, patience: float = 0.0) -> None:
@@ -255,14 +255,14 @@ class InverseJob:
 
     @property
     def running(self) -> bool:
-        """Whether the search goes on."""
+        """Whether the search is still running."""
         return self._thread.is_alive() and not self._stop.is_set()
 
     @property
     def share(self) -> float:
         """The part of the search that is done, 0 to 1; the search may end earlier."""
         total = max(len(self._mechanisms), 1)
-        return min((len(self.rows) + min(self._looks / MOST_ATTEMPTS, 1.0)) / total, 1.0)
+        return min((len(self.rows) + min(self._attempts / MOST_ATTEMPTS, 1.0)) / total, 1.0)
 
     @property
     def at(self) -> str:
@@ -275,16 +275,16 @@ class InverseJob:
                 self.rows.append(self._answer(label))
             except _StoppedError:
                 return
-            self._looks = 0
+            self._attempts = 0
 
     def _answer(self, label: str) -> dict[str, Any]:
         try:
-            found = wanted_epsilon(self._mechanisms[label], self._data, self._wanted, before_attempt=self._look)
-        except DpvizError as refused:
-            return {"Configuration": label, "ε": None, "error": np.nan, "note": str(refused)}
-        return {"Configuration": label, "ε": found.epsilon, "error": found.error, "note": found.note}
+            result = wanted_epsilon(self._mechanisms[label], self._data, self._wanted, before_attempt=self._before_attempt)
+        except DpvizError as refusal:
+            return {"Configuration": label, "ε": None, "error": np.nan, "note": str(refusal)}
+        return {"Configuration": label, "ε": result.epsilon, "error": result.error, "note": result.note}
 
-    def _look(self) -> None:
+    def _before_attempt(self) -> None:
         if self._stop.is_set():
             raise _StoppedError
-        self._looks += 1
+        self._attempts += 1

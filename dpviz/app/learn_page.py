@@ -1,4 +1,4 @@
-"""The Learn page: a walk of ten lessons on made-up data. Each lesson has figures to play with, and a widget per setting."""
+"""The Learn page: ten lessons on made-up data, each with figures and a widget per setting."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from dpviz.view.charts import picture
 
 BY_KEY = {lesson.key: lesson for lesson in LESSONS}
 _DRAW = "draw"
-_AT, _SETTINGS, _SHOWN = "learn at", "learn knobs", "learn shown"
-_CONTENTS, _MOVED, _ADDRESS = "learn contents", "learn moved", "learn address"
+_LESSON_KEY, _SETTINGS, _SHOWN = "learn at", "learn knobs", "learn shown"
+_CONTENTS, _CHANGED, _ADDRESS = "learn contents", "learn moved", "learn address"
 
 _TO_THE_TOP = """<script>
 (() => {
@@ -38,13 +38,13 @@ _TO_THE_TOP = """<script>
 
 
 def learn_page() -> None:
-    """Draw the page."""
-    plain = _was_here() and not st.query_params.to_dict()
-    lesson = _lesson_here()
+    """Show the page."""
+    keep_empty = _page_was_shown() and not st.query_params.to_dict()
+    lesson = _current_lesson()
     with st.sidebar:
-        _contents(lesson)
-    _write_address(lesson, plain=plain and lesson == LESSONS[0]())
-    _steps(lesson, "top")
+        _lesson_list(lesson)
+    _write_address(lesson, plain=keep_empty and lesson == LESSONS[0]())
+    _step_buttons(lesson, "top")
     st.markdown(lesson.text)
     st.info(f"**Try:** {lesson.task}", icon=":material/touch_app:")
     left, right = st.columns([1, 3], gap="medium")
@@ -54,45 +54,45 @@ def learn_page() -> None:
             _draw_button(lesson)
             st.button("Reset", key="learn reset", help="Back to how this lesson began.", on_click=_reset)
     with right, st.container(key="learn-figure"):
-        shown = _shown(lesson)
+        shown = _compute_shown(lesson)
         _show(lesson, shown)
         _downloads(lesson, shown)
-    _steps(lesson, "bottom")
+    _step_buttons(lesson, "bottom")
     st.html(_TO_THE_TOP.replace("STOP", lesson.key), unsafe_allow_javascript=True)
 
 
-def _lesson_here() -> Lesson:
+def _current_lesson() -> Lesson:
     """Return the lesson of this session with its settings; the address decides on the first visit, and after the browser's back button."""
-    query, moved = st.query_params.to_dict(), st.session_state.pop(_MOVED, False)
-    gone_back = _was_here() and not moved and query != st.session_state[_ADDRESS]
-    if _AT not in st.session_state or gone_back or (not _was_here() and "stop" in query):
+    query, moved = st.query_params.to_dict(), st.session_state.pop(_CHANGED, False)
+    gone_back = _page_was_shown() and not moved and query != st.session_state[_ADDRESS]
+    if _LESSON_KEY not in st.session_state or gone_back or (not _page_was_shown() and "stop" in query):
         kind = BY_KEY.get(query.get("stop", ""), LESSONS[0])
-        st.session_state[_AT] = kind.key
+        st.session_state[_LESSON_KEY] = kind.key
         st.session_state.setdefault(_SETTINGS, {})[kind.key] = read_link(kind, query)
-    kind = BY_KEY[st.session_state[_AT]]
+    kind = BY_KEY[st.session_state[_LESSON_KEY]]
     lesson: Lesson = st.session_state[_SETTINGS].setdefault(kind.key, kind())
     return lesson
 
 
-def _was_here() -> bool:
+def _page_was_shown() -> bool:
     """Return whether the run before showed this page too. Streamlit forgets the widgets of a page that the user leaves."""
     return _CONTENTS in st.session_state and _ADDRESS in st.session_state
 
 
-def _change(**settings: Any) -> None:
+def _change_settings(**settings: Any) -> None:
     """Show the lesson with other settings."""
-    key = st.session_state[_AT]
-    st.session_state[_MOVED] = True
+    key = st.session_state[_LESSON_KEY]
+    st.session_state[_CHANGED] = True
     st.session_state[_SETTINGS][key] = replace(st.session_state[_SETTINGS][key], **settings)
 
 
 def _reset() -> None:
-    st.session_state[_MOVED] = True
-    st.session_state[_SETTINGS].pop(st.session_state[_AT], None)
+    st.session_state[_CHANGED] = True
+    st.session_state[_SETTINGS].pop(st.session_state[_LESSON_KEY], None)
 
 
-def _go(key: str) -> None:
-    st.session_state[_AT], st.session_state[_MOVED] = key, True
+def _go_to(key: str) -> None:
+    st.session_state[_LESSON_KEY], st.session_state[_CHANGED] = key, True
 
 
 def _write_address(lesson: Lesson, *, plain: bool) -> None:
@@ -108,7 +108,7 @@ def _write_address(lesson: Lesson, *, plain: bool) -> None:
     st.session_state[_ADDRESS] = st.query_params.to_dict()
 
 
-def _contents(lesson: Lesson) -> None:
+def _lesson_list(lesson: Lesson) -> None:
     """Show the list of lessons."""
     st.session_state[_CONTENTS] = lesson.key
     st.radio(
@@ -116,24 +116,24 @@ def _contents(lesson: Lesson) -> None:
         list(BY_KEY),
         key=_CONTENTS,
         format_func=lambda key: f"{list(BY_KEY).index(key) + 1}. {BY_KEY[key].title}",
-        on_change=lambda: _go(st.session_state[_CONTENTS]),
+        on_change=lambda: _go_to(st.session_state[_CONTENTS]),
     )
     st.caption("All data here are made up and all noise is seeded: nothing is private, and nothing is spent.")
 
 
-def _steps(lesson: Lesson, where: str) -> None:
-    """Show buttons to the lesson before and the lesson after; at the top, the title stands between them."""
+def _step_buttons(lesson: Lesson, position: str) -> None:
+    """Show buttons to the previous and the next lesson; at the top, the title is between them."""
     index, last = list(BY_KEY).index(lesson.key), len(LESSONS) - 1
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key=f"learn-steps-{where}"):
-        _step("Previous", LESSONS[max(index - 1, 0)], where, disabled=index == 0, icon=":material/arrow_back:")
-        if where == "top":
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key=f"learn-steps-{position}"):
+        _step_button("Previous", LESSONS[max(index - 1, 0)], position, disabled=index == 0, icon=":material/arrow_back:")
+        if position == "top":
             st.header(f"{index + 1}. {lesson.title}", anchor=False, width="content")
         following = LESSONS[min(index + 1, last)]
-        _step("Next", following, where, disabled=index == last, icon=":material/arrow_forward:", icon_position="right")
+        _step_button("Next", following, position, disabled=index == last, icon=":material/arrow_forward:", icon_position="right")
 
 
-def _step(label: str, to: type[Lesson], where: str, **looks: Any) -> None:
-    st.button(label, key=f"learn {label.lower()} {where}", on_click=_go, args=(to.key,), help=to.title, **looks)
+def _step_button(label: str, target: type[Lesson], position: str, **options: Any) -> None:
+    st.button(label, key=f"learn {label.lower()} {position}", on_click=_go_to, args=(target.key,), help=target.title, **options)
 
 
 def _controls(lesson: Lesson) -> None:
@@ -143,13 +143,13 @@ def _controls(lesson: Lesson) -> None:
         if rule.name != _DRAW and not isinstance(rule.default, tuple) and rule.matters(values):
             _widget(lesson, rule, values[rule.name])
     if lesson.share_bar is not None:
-        _shares(lesson.share_bar, values[lesson.share_bar.setting])
+        _share_controls(lesson.share_bar, values[lesson.share_bar.setting])
 
 
 def _widget(lesson: Lesson, rule: Rule, value: Any) -> None:
     key = f"learn {lesson.key} {rule.name}"
     st.session_state[key] = value
-    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _change(**{rule.name: st.session_state[key]})}
+    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _change_settings(**{rule.name: st.session_state[key]})}
     if isinstance(rule.default, bool):
         st.toggle(rule.label, **common)
     elif rule.choices and isinstance(rule.default, str):
@@ -158,13 +158,13 @@ def _widget(lesson: Lesson, rule: Rule, value: Any) -> None:
         else:
             st.selectbox(rule.label, rule.choices, **common)
     elif rule.choices:
-        st.select_slider(rule.label, rule.choices, format_func=lambda each: f"{each:g}", **common)
+        st.select_slider(rule.label, rule.choices, format_func=lambda choice: f"{choice:g}", **common)
     else:
         kind = type(rule.default)
         st.slider(rule.label, kind(rule.low), kind(rule.high), **common)
 
 
-def _shares(bar: ShareBar, shares: tuple[float, ...]) -> None:
+def _share_controls(bar: ShareBar, shares: tuple[float, ...]) -> None:
     """Show presets, the bar to drag, and fields to type the shares."""
     key = "learn split preset"
     st.session_state[key] = bar.preset_of(shares)
@@ -190,15 +190,15 @@ def _shares(bar: ShareBar, shares: tuple[float, ...]) -> None:
 
 def _use_preset(bar: ShareBar, name: str | None) -> None:
     if name is not None:
-        _change(**{bar.setting: bar.presets[name]})
+        _change_settings(**{bar.setting: bar.presets[name]})
 
 
 def _use_shares(bar: ShareBar, shares: Sequence[float]) -> None:
-    _change(**{bar.setting: tuple(round(share, 4) for share in shares)})
+    _change_settings(**{bar.setting: tuple(round(share, 4) for share in shares)})
 
 
 def _use_share(bar: ShareBar, shares: list[float], index: int, share: float) -> None:
-    """Set one share; the others give or take in proportion."""
+    """Set one share; the others change in proportion."""
     _use_shares(bar, redistribute(shares, [False] * len(shares), index, share))
 
 
@@ -207,15 +207,17 @@ def _draw_button(lesson: Lesson) -> None:
     values = lesson.chosen()
     if _DRAW in values:
         following = values[_DRAW] % MOST_DRAWS + 1
-        st.button("Run again", key="learn draw", help="Seeded noise on made-up data: free.", on_click=lambda: _change(draw=following))
+        st.button(
+            "Run again", key="learn draw", help="Seeded noise on made-up data: free.", on_click=lambda: _change_settings(draw=following)
+        )
 
 
-def _shown(lesson: Lesson) -> Shown:
-    """Return what the lesson shows; it is computed again only when the settings change."""
-    kept: dict[str, tuple[Lesson, Shown]] = st.session_state.setdefault(_SHOWN, {})
-    if lesson.key not in kept or kept[lesson.key][0] != lesson:
-        kept[lesson.key] = lesson, lesson.show()
-    return kept[lesson.key][1]
+def _compute_shown(lesson: Lesson) -> Shown:
+    """Return the charts and texts of the lesson, which are computed again only when the settings change."""
+    cache: dict[str, tuple[Lesson, Shown]] = st.session_state.setdefault(_SHOWN, {})
+    if lesson.key not in cache or cache[lesson.key][0] != lesson:
+        cache[lesson.key] = lesson, lesson.show()
+    return cache[lesson.key][1]
 
 
 def _show(lesson: Lesson, shown: Shown) -> None:
@@ -234,12 +236,12 @@ def _show(lesson: Lesson, shown: Shown) -> None:
 
 def _downloads(lesson: Lesson, shown: Shown) -> None:
     """Offer the charts as files, each made when its button is pressed."""
-    about, dark = describe(lesson), st.context.theme.type == "dark"
+    settings_text, dark = describe(lesson), st.context.theme.type == "dark"
     with st.container(horizontal=True, key="learn-take"):
         for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
             st.download_button(
                 f"Picture ({kind.upper()})",
-                partial(picture, shown.charts, lesson.title, about, kind, dark=dark),
+                partial(picture, shown.charts, lesson.title, settings_text, kind, dark=dark),
                 file_name=f"dpviz-learn-{lesson.key}.{kind}",
                 mime=mime,
                 on_click="ignore",

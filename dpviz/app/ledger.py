@@ -1,4 +1,4 @@
-"""Payments and looks, recorded in the ledger for the pages.
+"""Payments, and looks at the truth, recorded in the ledger for the pages.
 
 A draw on private data is paid for before its noise is drawn, and is kept for publishing. A look at the truth is recorded before the truth
 is shown.
@@ -25,7 +25,7 @@ from dpviz.publishing.config import DataPart, DomainPart, RegionsPart
 from dpviz.publishing.private_data import PrivateData
 
 MOST_KEPT = 12
-_NOT_RECORDED = "The truth is not shown, since that it is looked at cannot be recorded."
+_NOT_RECORDED = "The truth is not shown, since the ledger cannot record that it is looked at."
 Draws = Sequence[tuple[AnyMechanism, Budget]]
 
 
@@ -141,9 +141,9 @@ class SessionDraws:
 
     def keep(self, paid: publish.PaidRelease, data: LoadedData, mechanism: AnyMechanism) -> PaidDraw:
         """Keep a draw that is paid for, so that it can be published."""
-        made = PaidDraw(paid=paid, data=data, mechanism=mechanism, time=datetime.now(UTC))
-        self.kept.append(made)
-        return made
+        draw = PaidDraw(paid=paid, data=data, mechanism=mechanism, time=datetime.now(UTC))
+        self.kept.append(draw)
+        return draw
 
 
 def session_draws() -> SessionDraws:
@@ -159,16 +159,16 @@ def in_currency(mechanism: AnyMechanism, budget: Budget, cap: Budget | None) -> 
     return budget
 
 
-def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, purse: Funding) -> publish.Order:
-    """Make the order for `publish.draw`: what to draw, and what pays for it."""
-    cap = purse.account.terms.cap if purse.account is not None else purse.cap
+def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, funding: Funding) -> publish.Order:
+    """Make the order for `publish.draw` from the data, the mechanism, the budget and the account that pays."""
+    cap = funding.account.terms.cap if funding.account is not None else funding.cap
     return publish.Order(
         data=data.private,
         mechanism=mechanism,
         budget=in_currency(mechanism, budget, cap),
-        dataset=purse.name,
+        dataset=funding.name,
         fingerprints=data.fingerprints,
-        cap=purse.cap,
+        cap=funding.cap,
         person=data.source.data.person or "",
     )
 
@@ -178,7 +178,7 @@ def pay_and_draw(data: LoadedData, order: publish.Order, draws: SessionDraws) ->
 
     Args:
         data: data that the release is made from.
-        order: what to draw, and what pays for it.
+        order: mechanism, budget and account of the draw.
         draws: where the draw is kept.
 
     Raises:
@@ -221,7 +221,7 @@ def record_public_look(data: IdentifiedData) -> bool:
 
 def record_private_look(data: LoadedData, account: str) -> bool:
     """Record in the ledger that the truth is looked at, before it is shown. Return whether that succeeded; if not, show the reason."""
-    recorded = st.session_state.setdefault("looks told", set())
+    recorded = st.session_state.setdefault("recorded looks", set())
     if data.digest not in recorded:
         try:
             Ledger().note_account_truth_seen(account)
@@ -234,7 +234,7 @@ def record_private_look(data: LoadedData, account: str) -> bool:
 
 
 def describe_look(account: str) -> str:
-    """Return a text on whether the truth was looked at, as the manifest will state it."""
+    """Return the manifest's statement on whether the truth was looked at, as a text."""
     try:
         seen = Ledger().account(account).truth_seen
     except RefusedError:

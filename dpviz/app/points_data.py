@@ -197,7 +197,7 @@ def _by_path() -> Given | None:
 def _file(given: Given) -> Data | None:
     about, digest, mode = given.about, given.digest, config().mode
     options = _columns(about, digest)
-    unit = unit_controls(UnitQuestion(each="record", columns=about.columns, key=f"{mode} {digest}", private=mode == CURATE))
+    unit = unit_controls(UnitQuestion(noun="record", columns=about.columns, key=f"{mode} {digest}", private=mode == CURATE))
     if about.person is not None and "person" not in (unit or ()):
         st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not records.]")
     crs = about.crs

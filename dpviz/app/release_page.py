@@ -1,4 +1,4 @@
-"""The Release page: what was spent, a dry run, the texts of the publication, one button, and the result. The page never uses the truth."""
+"""The Release page: the account, a dry run, the texts of the publication, one button, and the result. The page never uses the truth."""
 
 from __future__ import annotations
 
@@ -36,34 +36,34 @@ from dpviz.view.escape import markdown
 PAGE_STATES: dict[str, PageState] = {"Points": POINTS, "Trips": TRIPS}
 PAGE = "release"
 NEW, PAID = "A new draw", "A draw that is already paid for"
-_NEVER = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
+_NO_SIMULATIONS = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
 LONGEST_LINE, LONGEST_TEXT = 200, 4000
 REQUIRED = ("name", "curator", "description")
 _LABELS = {
     "name": ("Name of the publication", "for example Homes by neighbourhood, 2024"),
     "curator": ("Curator", "who answers for it, and how to reach them"),
-    "region": ("Region, if you like", "where, in words"),
+    "region": ("Region, if you like", "for example the city of Lyon"),
     "description": ("Description", "what was counted, when and how it was collected"),
     "intended_use": ("Intended use, if you like", "what it is good for, and what not"),
 }
-_LONG = ("description", "intended_use")
+_LONG_TEXTS = ("description", "intended_use")
 _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
 def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | None = None) -> None:
-    """Draw the page; `points` and `trips` are the pages to which its buttons lead."""
+    """Show the page; `points` and `trips` are the pages to which its buttons lead."""
     if show_forgotten():
         return
-    _first_row()
+    _show_first_row()
     outcome: Outcome | None = newest_result("outcome")
     if outcome is not None:
         show_outcome(outcome)
     else:
-        _preparation(points, trips)
+        _show_preparation(points, trips)
     accept_presses(PAGE)
 
 
-def _first_row() -> None:
+def _show_first_row() -> None:
     left, right = st.columns([19, 3], vertical_alignment="center")
     left.caption(
         "**What leaves the app.** A release is drawn with noise from the operating system after the ledger has counted it, and comes with"
@@ -73,129 +73,133 @@ def _first_row() -> None:
         forget_button("release")
 
 
-def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
-    """Show everything before publication: data, what is released, what was spent, dry run and texts."""
+def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
+    """Show everything before publication: data, mechanism and budget, account, dry run and texts."""
     start_checks()
-    ready = {title: found for title, page_state in PAGE_STATES.items() if (found := page_state.loaded()) is not None}
-    earlier = paid_draws()
-    if not ready and not earlier:
-        _nothing_yet(points, trips)
+    loaded = {title: data_and_config for title, page_state in PAGE_STATES.items() if (data_and_config := page_state.loaded()) is not None}
+    paid = paid_draws()
+    if not loaded and not paid:
+        _show_nothing_loaded(points, trips)
         return
     left, right = st.columns([3, 2], gap="large")
     with left:
-        chosen = _choose(ready, earlier)
+        chosen = _choose_release(loaded, paid)
     if chosen is None:
         return
-    data, how, made = chosen
-    mechanism, budget = (made.mechanism, _budget_of(made)) if made is not None else (how.built(), how.budget())
+    data, config, paid_draw = chosen
+    mechanism, budget = (paid_draw.mechanism, _budget_of(paid_draw)) if paid_draw is not None else (config.built(), config.budget())
     with left:
-        words = words_form()
+        texts = texts_form()
     with right:
-        funding = _sums(data, mechanism, budget, made)
+        funding = _show_account(data, mechanism, budget, paid_draw)
         converted = in_currency(mechanism, budget, funding.account.terms.cap if funding.account else funding.cap)
         dry_run_block(data, mechanism, converted)
-        if made is None:
+        if paid_draw is None:
             st.caption(f"One press: the ledger counts {budget_words(converted)}, noise is drawn once, and the files are made.")
         locked = show_lock() or funding.problem is not None
         if st.button("Publish", type="primary", disabled=locked, key="publish", width="stretch") and not locked:
-            serve_press(PAGE, lambda: _publish((data, mechanism, budget), funding, made, words), "Publishing ...")
+            serve_press(PAGE, lambda: _publish_release((data, mechanism, budget), funding, paid_draw, texts), "Publishing ...")
         show_refusal(PAGE)
-        if made is None:
-            save_button(data, how, funding)
+        if paid_draw is None:
+            save_button(data, config, funding)
 
 
-def _nothing_yet(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
+def _show_nothing_loaded(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
     st.info("Nothing can be released yet: load private data on the Points or Trips page in *Curate*, then come back.")
-    st.caption(_NEVER)
+    st.caption(_NO_SIMULATIONS)
     with st.container(horizontal=True):
         for title, page in (("Open the map", points), ("Open the trips", trips)):
             if page is not None and st.button(title):
                 st.switch_page(page)
 
 
-def _choose(ready: dict[str, tuple[LoadedData, Any]], earlier: list[PaidDraw]) -> tuple[LoadedData, Any, PaidDraw | None] | None:
+def _choose_release(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw]) -> tuple[LoadedData, Any, PaidDraw | None] | None:
     """Ask what to publish.
 
     Returns:
         Data, configuration and paid draw. A new draw has no paid draw yet, a paid draw has no configuration; None if nothing is chosen.
     """
     st.markdown("##### 1 What")
-    options = [*([NEW] if ready else []), *([PAID] if earlier else [])]
+    options = [*([NEW] if loaded else []), *([PAID] if paid else [])]
     if st.session_state.get("release what") not in options:
         st.session_state["release what"] = options[0]
-    what = st.segmented_control("What", options, key="release what", required=True, persist_state="session", label_visibility="collapsed")
-    st.caption(_NEVER)
-    if what == PAID:
-        newest_first = range(len(earlier) - 1, -1, -1)
-        index = st.selectbox("Draw", newest_first, key="release draw", format_func=lambda each: _title(earlier[each]))
-        verdict_row(earlier[index].paid.release)
+    choice = st.segmented_control("What", options, key="release what", required=True, persist_state="session", label_visibility="collapsed")
+    st.caption(_NO_SIMULATIONS)
+    if choice == PAID:
+        newest_first = range(len(paid) - 1, -1, -1)
+        index = st.selectbox("Draw", newest_first, key="release draw", format_func=lambda number: _describe_draw(paid[number]))
+        verdict_row(paid[index].paid.release)
         st.caption("It is published as it was drawn, and costs nothing more. The manifest says how many draws there were in all.")
-        return earlier[index].data, None, earlier[index]
-    page = st.segmented_control("Data", list(ready), default=next(iter(ready)), key="release data", required=True, persist_state="session")
-    if page not in ready:
+        return paid[index].data, None, paid[index]
+    page = st.segmented_control(
+        "Data", list(loaded), default=next(iter(loaded)), key="release data", required=True, persist_state="session"
+    )
+    if page not in loaded:
         return None
-    data, how = ready[page]
-    st.markdown(f"{markdown(data.title)}: {_in_short(how.built(), how.budget())}")
+    data, config = loaded[page]
+    st.markdown(f"{markdown(data.title)}: {_describe_release(config.built(), config.budget())}")
     st.caption(f"Chosen on the {page} page, where it can be changed.")
-    return data, how, None
+    return data, config, None
 
 
-def _in_short(mechanism: AnyMechanism, budget: Any) -> str:
+def _describe_release(mechanism: AnyMechanism, budget: Any) -> str:
     """Return a text of the mechanism, the budget, and the settings that differ from the defaults."""
-    usual = type(mechanism)().chosen()
-    other = [
-        f"{rule.label} {mechanism.chosen()[rule.name]}" for rule in mechanism.rules() if mechanism.chosen()[rule.name] != usual[rule.name]
+    defaults = type(mechanism)().chosen()
+    changed = [
+        f"{rule.label} {mechanism.chosen()[rule.name]}"
+        for rule in mechanism.rules()
+        if mechanism.chosen()[rule.name] != defaults[rule.name]
     ]
-    return f"**{mechanism.title}**, {budget_words(budget)}" + (f" ({markdown(', '.join(other))})" if other else "")
+    return f"**{mechanism.title}**, {budget_words(budget)}" + (f" ({markdown(', '.join(changed))})" if changed else "")
 
 
-def _budget_of(made: PaidDraw) -> Any:
-    return made.paid.release.receipt.total
+def _budget_of(paid_draw: PaidDraw) -> Any:
+    return paid_draw.paid.release.receipt.total
 
 
-def _title(made: PaidDraw) -> str:
+def _describe_draw(paid_draw: PaidDraw) -> str:
     """Return a draw in one line: time, mechanism, budget and dataset."""
     published = st.session_state.get("published entries", ())
-    time = made.time.astimezone().strftime("%H:%M:%S")
-    again = ", published" if made.paid.entry in published else ""
-    return f"{time}, {made.mechanism.title}, {budget_words(_budget_of(made))}, {made.paid.account.name}{again}"
+    time = paid_draw.time.astimezone().strftime("%H:%M:%S")
+    published_text = ", published" if paid_draw.paid.entry in published else ""
+    return f"{time}, {paid_draw.mechanism.title}, {budget_words(_budget_of(paid_draw))}, {paid_draw.paid.account.name}{published_text}"
 
 
-def _sums(data: LoadedData, mechanism: AnyMechanism, budget: Any, made: PaidDraw | None) -> Funding:
-    """Show what is spent and left; a draw that is already paid for costs nothing more."""
-    return dataset_block(data, [] if made is not None else [(mechanism, budget)], title="##### What is spent")
+def _show_account(data: LoadedData, mechanism: AnyMechanism, budget: Any, paid_draw: PaidDraw | None) -> Funding:
+    """Show the account's spent and remaining budget; a draw that is already paid for costs nothing more."""
+    return dataset_block(data, [] if paid_draw is not None else [(mechanism, budget)], title="##### What is spent")
 
 
-def _publish(wanted: tuple[LoadedData, Any, Any], funding: Funding, made: PaidDraw | None, words: dict[str, Any]) -> None:
-    """Publish, and keep what was published in the result slot; if publishing fails, a draw that is paid for can be published later.
+def _publish_release(release_of: tuple[LoadedData, Any, Any], funding: Funding, paid_draw: PaidDraw | None, texts: dict[str, Any]) -> None:
+    """Publish, and keep the outcome in the result slot. If publishing fails, a draw that is paid for can be published later.
 
     Args:
-        wanted: data, mechanism and budget of a new draw.
+        release_of: data, mechanism and budget of a new draw.
         funding: the account that pays for it.
-        made: publish this draw, which is already paid for, instead of a new one.
-        words: texts of the publication, as typed.
+        paid_draw: a draw that is already paid for, to be published; None for a new draw.
+        texts: texts of the publication, as typed.
     """
     outcomes, draws = result_slot("outcome"), session_draws()  # from here on no call into Streamlit: it could lose what is published
-    if made is not None:
-        outcomes.append(publish_kept(made, words, draws))
+    if paid_draw is not None:
+        outcomes.append(publish_kept(paid_draw, texts, draws))
     else:
-        outcomes.append(publish_new(make_order(*wanted, funding), wanted[0], words, draws))
+        outcomes.append(publish_new(make_order(*release_of, funding), release_of[0], texts, draws))
 
 
-def words_form() -> dict[str, Any]:
-    """Show the form for texts that only the curator knows. Return what was typed; it is kept for the session, and escaped when shown."""
+def texts_form() -> dict[str, Any]:
+    """Show the form for the curator's texts. Return the typed texts; they are kept for the session, and escaped when shown."""
     st.markdown("##### 2 Words")
-    st.caption("All of this is published as it stands. Write nothing that only the data can tell.")
+    st.caption("All of this is published as it is. Write nothing that is known from the private data only.")
     typed: dict[str, Any] = {}
     left, right = st.columns(2)
     for name, column in (("name", left), ("curator", right), ("description", st), ("intended_use", st), ("region", st)):
         label, example = _LABELS[name]
         common: dict[str, Any] = {"key": f"publication {name}", "placeholder": example, "persist_state": "session"}
-        if name in _LONG:
+        if name in _LONG_TEXTS:
             typed[name] = column.text_area(label, height=80, **common)
         else:
             typed[name] = column.text_input(label, **common)
-        show_problem(common["key"], at_most(label, LONGEST_TEXT if name in _LONG else LONGEST_LINE)(typed[name]))
+        show_problem(common["key"], at_most(label, LONGEST_TEXT if name in _LONG_TEXTS else LONGEST_LINE)(typed[name]))
     st.session_state.setdefault("publication formats", list(FORMATS))
     typed["formats"] = st.multiselect(
         "Formats",
@@ -207,8 +211,8 @@ def words_form() -> dict[str, Any]:
     return typed
 
 
-def checked_words(typed: dict[str, Any]) -> dict[str, Any]:
-    """Return the texts as they are published, without space around them.
+def check_texts(typed: dict[str, Any]) -> dict[str, Any]:
+    """Check the typed texts and return them without surrounding space.
 
     Raises:
         SettingError: a required text is missing, or a text is too long.
@@ -218,7 +222,7 @@ def checked_words(typed: dict[str, Any]) -> dict[str, Any]:
     if missing:
         raise SettingError(f"Still missing: {', '.join(missing)}. Nothing was drawn or spent.")
     for name, text in texts.items():
-        longest = LONGEST_TEXT if name in _LONG else LONGEST_LINE
+        longest = LONGEST_TEXT if name in _LONG_TEXTS else LONGEST_LINE
         if len(text) > longest:
             raise SettingError(f"{_LABELS[name][0]}: at most {longest:,} characters. Nothing was drawn or spent.")
     formats = [name for name in FORMATS if name == FORMATS[0] or name in typed["formats"]]
@@ -229,33 +233,33 @@ def dry_run_block(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> 
     """Show the expected error per level, computed from the mechanism alone."""
     st.markdown("##### Dry run")
     try:
-        found = _expected(data, mechanism, budget)
+        errors = _cached_dry_run(data, mechanism, budget)
     except DpvizError as error:
         show_error(str(error))
         return
-    table = found.by_level
-    shown = pd.DataFrame({"level": table["level"], "of": table["of"]})
+    table = errors.by_level
+    rows = pd.DataFrame({"level": table["level"], "of": table["of"]})
     if table["numbers"].notna().any():
-        shown["numbers"] = table["numbers"]
-    shown["± typical noise"], shown["± 95 % of the noise"] = table["stddev"], table["interval"]
+        rows["numbers"] = table["numbers"]
+    rows["± typical noise"], rows["± 95 % of the noise"] = table["stddev"], table["interval"]
     if table["numbers"].notna().all():
-        shown["usable from"] = [records_needed(*row) for row in zip(table["numbers"], table["stddev"], strict=True)]
-    config = {name: st.column_config.NumberColumn(format="%.1f" if name.startswith("±") else "localized") for name in shown.columns[2:]}
-    st.dataframe(shown, hide_index=True, width="stretch", column_config=config)
-    if "usable from" in shown:
+        rows["usable from"] = [records_needed(*row) for row in zip(table["numbers"], table["stddev"], strict=True)]
+    config = {name: st.column_config.NumberColumn(format="%.1f" if name.startswith("±") else "localized") for name in rows.columns[2:]}
+    st.dataframe(rows, hide_index=True, width="stretch", column_config=config)
+    if "usable from" in rows:
         st.caption(f"A level is usable from that many {data.unit} in all: its noise is then at most 40 % of an average number.")
-    st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {markdown(found.note)}")
+    st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {markdown(errors.note)}")
 
 
-def _expected(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> ExpectedErrors:
+def _cached_dry_run(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> ExpectedErrors:
     """Return the dry run of these settings. It holds nothing of the data, and is kept until the settings change."""
     key = (data.digest, data.fingerprints, repr(mechanism), str(budget))
-    known, found = st.session_state.get("dry run", (None, None))
-    if known != key:
+    cached_key, cached = st.session_state.get("dry run", (None, None))
+    if cached_key != key:
         with st.spinner("Dry run ..."):
-            found = expected(mechanism, data.private, budget)
-        st.session_state["dry run"] = (key, found)
-    return found  # type: ignore[no-any-return]
+            cached = expected(mechanism, data.private, budget)
+        st.session_state["dry run"] = (key, cached)
+    return cached  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,37 +284,37 @@ def publish_new(order: publish.Order, data: LoadedData, typed: dict[str, Any], d
         DpvizError: the text says whether something is spent; a draw that is paid for can be published later.
     """
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
-        words = _words(typed, folder)
-        words.check()
-        made = draws.keep(publish.draw(order, Ledger(), words=words), data, order.mechanism)
+        texts = _publication_texts(typed, folder)
+        texts.check()
+        paid_draw = draws.keep(publish.draw(order, Ledger(), words=texts), data, order.mechanism)
         try:
-            return _written(made, words, draws)
+            return _write_files(paid_draw, texts, draws)
         except DpvizError as error:
-            again = "Choose it under 'A draw that is already paid for' to publish it; do not draw again."
-            if made.paid.kept is not None:
-                again += f" Should this session be lost, dpviz release CONFIG --paid {made.paid.entry} publishes it."
-            raise type(error)(f"{error} The draw is paid for and kept. {again}") from None
+            advice = "Choose it under 'A draw that is already paid for' to publish it; do not draw again."
+            if paid_draw.paid.kept is not None:
+                advice += f" Should this session be lost, dpviz release CONFIG --paid {paid_draw.paid.entry} publishes it."
+            raise type(error)(f"{error} The draw is paid for and kept. {advice}") from None
 
 
-def publish_kept(made: PaidDraw, typed: dict[str, Any], draws: SessionDraws) -> Outcome:
+def publish_kept(paid_draw: PaidDraw, typed: dict[str, Any], draws: SessionDraws) -> Outcome:
     """Publish a draw that is already paid for; nothing is spent.
 
     Raises:
         DpvizError: the texts do not fit, or the ledger or the disk failed; the draw can be published later.
     """
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
-        return _written(made, _words(typed, folder), draws)
+        return _write_files(paid_draw, _publication_texts(typed, folder), draws)
 
 
-def _words(typed: dict[str, Any], folder: str) -> publish.PublicationTexts:
-    return publish.PublicationTexts(folder=Path(folder) / "release", **checked_words(typed))
+def _publication_texts(typed: dict[str, Any], folder: str) -> publish.PublicationTexts:
+    return publish.PublicationTexts(folder=Path(folder) / "release", **check_texts(typed))
 
 
-def _written(made: PaidDraw, words: publish.PublicationTexts, draws: SessionDraws) -> Outcome:
-    done = publish.write(made.paid, words, Ledger())
-    draws.published.add(made.paid.entry)
-    whole = json.loads((done.folder / MANIFEST).read_bytes())
-    return Outcome(manifest=whole, archive=zip_release(done.folder), report=(done.folder / publish.REPORT).read_bytes())
+def _write_files(paid_draw: PaidDraw, texts: publish.PublicationTexts, draws: SessionDraws) -> Outcome:
+    published = publish.write(paid_draw.paid, texts, Ledger())
+    draws.published.add(paid_draw.paid.entry)
+    manifest = json.loads((published.folder / MANIFEST).read_bytes())
+    return Outcome(manifest=manifest, archive=zip_release(published.folder), report=(published.folder / publish.REPORT).read_bytes())
 
 
 def show_outcome(outcome: Outcome) -> None:
@@ -327,21 +331,21 @@ def show_outcome(outcome: Outcome) -> None:
             "Download the release (zip)", lambda: outcome.archive, zip_name, "application/zip", on_click="ignore", type="primary", key="zip"
         )
         st.download_button("Download the report", lambda: outcome.report, report_name, "text/html", on_click="ignore", key="report")
-        st.button("Publish something else", on_click=_put_away)
+        st.button("Publish something else", on_click=_forget_outcome)
     left, right = st.columns([2, 3], gap="large")
     with left:
-        _summary(manifest)
+        _show_summary(manifest)
     with right:
-        _tables(manifest, len(outcome.archive))
+        _show_tables(manifest, len(outcome.archive))
     with st.expander("Manifest"):
         st.json(manifest)
 
 
-def _put_away() -> None:
+def _forget_outcome() -> None:
     st.session_state.pop("outcome", None)
 
 
-def _summary(manifest: dict[str, Any]) -> None:
+def _show_summary(manifest: dict[str, Any]) -> None:
     """Show the main facts of the manifest as a list."""
     privacy, dataset, product = manifest["privacy"], manifest["dataset"], manifest["data_product"]
     lines = {
@@ -363,7 +367,7 @@ def _summary(manifest: dict[str, Any]) -> None:
     st.markdown("\n".join(f"- **{title}**: {markdown(text)}" for title, text in lines.items() if text))
 
 
-def _tables(manifest: dict[str, Any], size: int) -> None:
+def _show_tables(manifest: dict[str, Any], size: int) -> None:
     """Show the expected error by level, and the files."""
     st.markdown("##### Expected error")
     levels = pd.DataFrame(manifest["utility"]["levels"]).drop(columns=["stddev_p95"]).dropna(axis=1, how="all")
@@ -371,7 +375,7 @@ def _tables(manifest: dict[str, Any], size: int) -> None:
     config = {name: st.column_config.NumberColumn(format="localized") for name in names.values()}
     st.dataframe(levels.rename(columns=names).round(1), hide_index=True, width="stretch", column_config=config)
     st.markdown("##### Files")
-    files = [{"file": each["name"], "format": each["format"], "KiB": round(each["bytes"] / 1024, 1)} for each in manifest["files"]]
+    files = [{"file": entry["name"], "format": entry["format"], "KiB": round(entry["bytes"] / 1024, 1)} for entry in manifest["files"]]
     st.dataframe(pd.DataFrame(files), hide_index=True, width="stretch")
-    left_out = "".join(f" {each['name']} is left out: {each['reason']}" for each in manifest["left_out"])
+    left_out = "".join(f" {entry['name']} is left out: {entry['reason']}" for entry in manifest["left_out"])
     st.caption(f"{size / 2**20:,.2f} MiB as a zip archive, which dv.read_release reads back.{markdown(left_out)}")

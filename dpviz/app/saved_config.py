@@ -18,19 +18,19 @@ FILE_NAME = "release.toml"
 TEXTS = ("name", "curator", "description", "region", "intended_use")
 
 
-def save_button(data: LoadedData, how: Any, funding: Funding | None) -> None:
+def save_button(data: LoadedData, page_config: Any, funding: Funding | None) -> None:
     """Show a button that downloads the page's configuration; show none for a mechanism that may never be released.
 
     Args:
         data: data as loaded.
-        how: the page's configuration.
+        page_config: the page's configuration.
         funding: the account that pays for draws, None in Teach.
     """
-    mechanism = how.built()
+    mechanism = page_config.built()
     if not mechanism.private:
         return
     try:
-        text = configuration(data, mechanism, how.budget(), funding)
+        text = configuration(data, mechanism, page_config.budget(), funding)
     except DpvizError:  # the frame or the file cannot be named in a configuration
         return
     st.download_button(
@@ -42,7 +42,7 @@ def save_button(data: LoadedData, how: Any, funding: Funding | None) -> None:
         type="tertiary",
         help="For the command line: dpviz release release.toml makes a release like this one, from a new draw. Relative file names"
         " count from the folder of the configuration; empty texts under [publication] are yours to fill in.",
-        key=f"save {type(how).__name__}",
+        key=f"save {type(page_config).__name__}",
     )
 
 
@@ -59,14 +59,14 @@ def configuration(data: LoadedData, mechanism: AnyMechanism, budget: Budget, fun
     cap = None if account is None else account.terms.cap
     parts = {} if cap is None else {f"cap_{name}": value for name, value in amount_of(cap).items()}
     name = data.title if funding is None or not funding.name else funding.name
-    chosen, usual = mechanism.chosen(), type(mechanism)().chosen()
+    chosen, defaults = mechanism.chosen(), type(mechanism)().chosen()
     typed = {text: str(st.session_state.get(f"publication {text}", "") or "") for text in TEXTS}
     config = ReleaseConfig(
         data=data.source.data,
         domain=data.source.domain,
         regions=data.source.regions,
         destinations=data.source.destinations,
-        mechanism=MechanismPart(key=mechanism.key, settings={key: value for key, value in chosen.items() if value != usual[key]}),
+        mechanism=MechanismPart(key=mechanism.key, settings={key: value for key, value in chosen.items() if value != defaults[key]}),
         budget=BudgetPart.of(in_currency(mechanism, budget, cap)),
         dataset=DatasetPart(name=name, unit=data.private.unit if funding is not None or data.source.data.sample else None, **parts),
         publication=PublicationPart(**{**typed, "name": typed["name"] or name}),

@@ -22,7 +22,7 @@ from dpviz.bundled import app_script
 from dpviz.cli.console import say
 from dpviz.cli.serve import HOST, settings_of
 
-_PRIVATE_NOTE = "Whoever has this address gets in: keep it to yourself. Other users of this computer are kept out. Ctrl-C ends the app."
+_PRIVATE_NOTE = "Everyone who has this address can use the app: keep it secret. Other users of this computer cannot. Ctrl-C ends the app."
 _SHARED_NOTE = (
     "There is no token: every user of this computer who opens this address acts with your rights, reads your files by their path and"
     " spends your budgets. Ctrl-C ends the app."
@@ -66,7 +66,7 @@ def _announce(port: int, token: str | None, *, opens: bool) -> Callable[[Any], A
 def _in_browser(address: str) -> Iterator[None]:
     """Open an address in a browser, through a private file that redirects to it.
 
-    Every user of the computer can read the command line of a browser, so the address with its token may not stand there.
+    Every user of the computer can read the command line of a browser, so it must not contain the address with the token.
     """
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:  # only its owner can enter it
         file = Path(folder) / "open.html"

@@ -1,4 +1,4 @@
-"""What pages keep between two runs: results that must not be lost, a press that counts once, and settings as parameters of a link.
+"""Session state of the pages: results that must not be lost, presses that count once, and settings as parameters of a link.
 
 A click while a release is made ends the run that makes it, at that run's next call into Streamlit; reading the session state is such a
 call. So a run takes its result slot out of the session state first, and once something is spent it only appends to the slot.
@@ -6,7 +6,7 @@ call. So a run takes its result slot out of the session state first, and once so
 The second click of a double click starts a new run while the first click is still served. So after a press no other press is accepted
 until the page was drawn to its end.
 
-A link is text that a stranger may have written: whatever is unknown, malformed or out of range falls back to the default.
+A link is text that a stranger may have written: unknown, malformed and out-of-range values fall back to the default.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Reader = Callable[[str], Any]
 
 
 def result_slot(key: str, most: int = 1) -> deque[Any]:
-    """Return the slot of this session with that name: a plain deque, so appending to it does not touch the session state.
+    """Return a slot of this session by its key: a plain deque, so appending to it does not touch the session state.
 
     Args:
         key: key of the slot in the session state.
-        most: how many results the slot keeps; the oldest is dropped first.
+        most: the number of results that the slot keeps; the oldest is dropped first.
     """
     if key not in st.session_state:
         st.session_state[key] = deque(maxlen=most)
@@ -44,8 +44,8 @@ def result_slot(key: str, most: int = 1) -> deque[Any]:
 
 def newest_result(key: str) -> Any:
     """Return the last result in a slot; None if there is none."""
-    found = tuple(st.session_state.get(key, ()))
-    return found[-1] if found else None
+    results = tuple(st.session_state.get(key, ()))
+    return results[-1] if results else None
 
 
 @dataclass
@@ -92,12 +92,12 @@ def serve_press(page: str, action: Callable[[], object], waiting: str) -> None:
 
 
 def show_refusal(page: str) -> None:
-    """Show why the last press was refused. The text may quote a dataset's name, so it is not read as Markdown."""
+    """Show the reason why the last press was refused, as plain text, since it may quote a dataset's name."""
     press: Press | None = st.session_state.get(f"press {page}")
     if press is None:
         return
     if press.busy:
-        st.info("Still at work on the last press. What comes of it is kept, and shown after the next click.")
+        st.info("The last press is still being served. Its result is kept, and shown after the next click.")
     if press.refused:
         show_error(press.refused)
 
@@ -116,8 +116,8 @@ def show_error(text: str) -> None:
 
 def to_query(config: Any) -> dict[str, str]:
     """Return the parameters of a link to a configuration; defaults and the source of the data are left out."""
-    plain = type(config)()
-    changed = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != getattr(plain, f.name)}
+    defaults = type(config)()
+    changed = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != getattr(defaults, f.name)}
     changed.pop("source", None)
     return {
         name: json.dumps(value, separators=(",", ":")) if isinstance(value, dict | tuple) else str(value) for name, value in changed.items()
@@ -160,10 +160,10 @@ def number_reader(low: float, high: float, kind: type) -> Reader:
     """Return a reader of numbers of a type (`kind`) within a range, both ends included."""
 
     def read(text: str) -> Any:
-        found = kind(text)
-        if not (math.isfinite(found) and low <= found <= high):
+        number = kind(text)
+        if not (math.isfinite(number) and low <= number <= high):
             raise ValueError
-        return found
+        return number
 
     return read
 
@@ -182,19 +182,19 @@ def read_amount(text: object, label: str, low: float, high: float) -> float | Fr
     Raises:
         SettingError: the text is no number, or the number is outside the range.
     """
-    wrong = SettingError(f"{label} must be a number from {low:g} to {high:g}, such as 0.1, 1e-3 or 1/3.")
+    refusal = SettingError(f"{label} must be a number from {low:g} to {high:g}, such as 0.1, 1e-3 or 1/3.")
     try:
         number = exact(str(text).replace(" ", ""), label)
     except DpvizError:
-        raise wrong from None
+        raise refusal from None
     if not exact(low, label) <= number <= exact(high, label):
-        raise wrong
+        raise refusal
     return float(number) if exact(float(number), label) == number else number
 
 
 def read_settings(text: str) -> dict[str, Any]:
     """Read settings by name, from their JSON text."""
-    found = json.loads(text)
-    if not isinstance(found, dict):
+    settings = json.loads(text)
+    if not isinstance(settings, dict):
         raise TypeError
-    return {str(name): tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+    return {str(name): tuple(value) if isinstance(value, list) else value for name, value in settings.items()}

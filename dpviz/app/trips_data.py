@@ -112,7 +112,7 @@ def _files() -> TripsData | None:
     about, mode = given.about, TRIPS.config().mode
     options = _columns(about, given.digest)
     columns = () if about.matrix else about.columns
-    unit = unit_controls(UnitQuestion(each="trip", columns=columns, key=f"trips {mode} {given.digest}", private=mode == CURATE))
+    unit = unit_controls(UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {given.digest}", private=mode == CURATE))
     if about.person is not None and "person" not in (unit or ()):
         st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not trips.]")
     bad = "Rows with an unknown region, or a missing or unreadable cell. Off: the file is refused if there is one."

@@ -1,4 +1,4 @@
-"""The question whom a release protects: each person, by a column and a bound, or each record alone. In Curate nothing is preselected."""
+"""The question whom a release protects: each person, by a column and a bound, or each record. In Curate nothing is preselected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpviz.app.ledger import IdentifiedData, record_public_look
 from dpviz.data.reading.inspect import MOST_SHOWN, RepeatedColumn
 from dpviz.view.escape import markdown
 
-PERSON, VOUCHED, EACH = "person", "vouched", "each"
+PERSON, VOUCHED, EVERY_ROW = "person", "vouched", "each"
 MOST_PER_PERSON = 1000
 
 
@@ -22,25 +22,25 @@ class UnitQuestion:
     """The question whom the release of a file protects, with what its widgets need.
 
     Attributes:
-        each: what a row is: "record" or "trip".
-        columns: columns that may say whose row it is; empty for a wide matrix.
+        noun: what a row is: "record" or "trip".
+        columns: columns that may identify the person of a row; empty for a wide matrix.
         key: ending of the keys of its widgets: the mode and the file.
         private: True in Curate; in Teach, where data are public, each row is its own person unless something else is chosen.
     """
 
-    each: str
+    noun: str
     columns: Sequence[str]
     key: str
     private: bool
 
     def titles(self) -> dict[str, str]:
         """Return the possible answers by key, each with the text that is shown."""
-        each, answers = self.each, {}
+        noun, answers = self.noun, {}
         if self.columns:
-            answers[PERSON] = f"Each person: a column says whose {each} a row is"
-        if each == "trip":
+            answers[PERSON] = f"Each person: a column says whose {noun} a row is"
+        if noun == "trip":
             answers[VOUCHED] = "Each person: I vouch for how many trips one has at most"
-        return answers | {EACH: f"Each {each} is its own person"}
+        return answers | {EVERY_ROW: f"Each {noun} is its own person"}
 
 
 def unit_controls(question: UnitQuestion) -> dict[str, Any] | None:
@@ -49,66 +49,66 @@ def unit_controls(question: UnitQuestion) -> dict[str, Any] | None:
     Returns:
         Options of the count, as far as they were chosen: person, contributions, distinct, exactly. None while an answer is missing.
     """
-    titles, key, each = question.titles(), question.key, question.each
+    titles, key, noun = question.titles(), question.key, question.noun
     answers = list(titles)
-    usual = None if question.private else len(answers) - 1
-    chosen = st.radio("Whom to protect", answers, usual, format_func=titles.__getitem__, key=f"unit {key}", persist_state="session")
+    preset = None if question.private else len(answers) - 1
+    chosen = st.radio("Whom to protect", answers, preset, format_func=titles.__getitem__, key=f"unit {key}", persist_state="session")
     if chosen is None:
         st.info("Say whom the release protects: nothing is preselected.")
         return None
-    if chosen == EACH:
+    if chosen == EVERY_ROW:
         return {}
     options: dict[str, Any] = {}
     if chosen == PERSON:
         options["person"] = st.selectbox(
             "Person", question.columns, index=None, key=f"person {key}", placeholder="Choose the column", persist_state="session"
         )
-    most = _most(question, enforced=chosen == PERSON)
+    most = _bound_field(question, enforced=chosen == PERSON)
     if most is None or (chosen == PERSON and options["person"] is None):
         column = "Choose the column of persons, and say" if chosen == PERSON else "Say"
-        st.info(f"{column} the most {each}s of one person that count.")
+        st.info(f"{column} the most {noun}s of one person that count.")
         return None
-    further = _further(question, most, enforced=chosen == PERSON)
-    return options | {"contributions": most} | {name: True for name, on in further.items() if on}
+    more_options = _further_controls(question, most, enforced=chosen == PERSON)
+    return options | {"contributions": most} | {name: True for name, on in more_options.items() if on}
 
 
-def _most(question: UnitQuestion, *, enforced: bool) -> int | None:
-    """Ask for the most records of one person; return None until a number is typed that fits."""
-    label, key = f"{question.each.capitalize()}s per person, at most", f"contributions {question.key}"
-    kept = f"{question.each.capitalize()}s beyond it are left out, chosen at random."
+def _bound_field(question: UnitQuestion, *, enforced: bool) -> int | None:
+    """Ask for the most records of one person; return None until a valid number is typed."""
+    label, key = f"{question.noun.capitalize()}s per person, at most", f"contributions {question.key}"
+    help_text = f"{question.noun.capitalize()}s beyond it are left out, chosen at random."
     most = st.number_input(
         label,
         value=None if question.private else 1,
         step=1,
         key=key,
         persist_state="session",
-        help=f"{kept if enforced else 'It is not enforced: you vouch for it.'} The noise grows with it.",
+        help=f"{help_text if enforced else 'It is not enforced: you vouch for it.'} The noise grows with it.",
     )
     return most if show_problem(key, in_range(label, 1, MOST_PER_PERSON, optional=True)(most)) else None
 
 
-def _further(question: UnitQuestion, most: int, *, enforced: bool) -> dict[str, Any]:
-    """Ask how a person's records count."""
+def _further_controls(question: UnitQuestion, most: int, *, enforced: bool) -> dict[str, Any]:
+    """Ask whether a person's records count once per cell or pair, and whether everybody has exactly the bound."""
     options: dict[str, Any] = {}
     if enforced:
-        once = "However many {0}s a person has {1}, they count one; at most that many {2} are kept."
-        words = ("trip", "between two regions", "pairs") if question.each == "trip" else ("record", "in a cell", "cells")
-        label = f"Each person once per {words[2].removesuffix('s')}"
-        options["distinct"] = st.toggle(label, key=f"distinct {question.key}", persist_state="session", help=once.format(*words))
-    if question.each == "trip" and most > 1:
-        declared = "Needed for bounded neighbours: replacing a person must leave the total as it is."
+        help_text = "However many {0}s a person has {1}, they count one; at most that many {2} are kept."
+        nouns = ("trip", "between two regions", "pairs") if question.noun == "trip" else ("record", "in a cell", "cells")
+        label = f"Each person once per {nouns[2].removesuffix('s')}"
+        options["distinct"] = st.toggle(label, key=f"distinct {question.key}", persist_state="session", help=help_text.format(*nouns))
+    if question.noun == "trip" and most > 1:
+        exact_help = "Needed for bounded neighbours: replacing a person must leave the total as it is."
         label = "Everybody has exactly that many"
-        options["exactly"] = st.toggle(label, key=f"exactly {question.key}", persist_state="session", help=declared)
+        options["exactly"] = st.toggle(label, key=f"exactly {question.key}", persist_state="session", help=exact_help)
     return options
 
 
-def show_repeated(data: IdentifiedData, columns: Sequence[RepeatedColumn] | None, each: str) -> None:
+def show_repeated(data: IdentifiedData, columns: Sequence[RepeatedColumn] | None, noun: str) -> None:
     """Show the curator which columns look like ids, if each row counts as a person. The look at the data is recorded first.
 
     Args:
         data: data as loaded.
         columns: columns whose values repeat; None if no column's content was looked at.
-        each: what a row is.
+        noun: what a row is.
     """
     if columns is None:
         return
@@ -123,4 +123,4 @@ def show_repeated(data: IdentifiedData, columns: Sequence[RepeatedColumn] | None
         f"Curator only: is one of these columns a person, a household or a vehicle? Then choose it above.\n{shown}"
         + (f"\n- {more} more with values that repeat" if more > 0 else "")
     )
-    st.caption(f"If none of them is, each {each} is its own person. That the data were looked at is recorded.")
+    st.caption(f"If none of them is, each {noun} is its own person. That the data were looked at is recorded.")

@@ -49,7 +49,7 @@ def budget_words(budget: Budget) -> str:
 
 
 def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None], Any]) -> None:
-    """Show what was spent on what.
+    """Show the steps of a receipt as a table, with their budgets and noises.
 
     Args:
         receipt: receipt of the release.
@@ -57,19 +57,23 @@ def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None],
         name_of: returns the name of a step's level in that column.
     """
     if not receipt.private:
-        what = "The steps say only what its noise was made from." if receipt.steps else "Nothing has noise: every count is exact."
-        st.caption(f":orange[**NOT PRIVATE**: no budget bounds what this release reveals. {what}]")
+        text = "The steps say only what its noise was made from." if receipt.steps else "Nothing has noise: every count is exact."
+        st.caption(f":orange[**NOT PRIVATE**: no budget bounds what this release reveals. {text}]")
     if not receipt.steps:
         return
-    unit, early, delta = receipt.currency, any(step.replaces_later for step in receipt.steps), any(step.delta for step in receipt.steps)
+    unit, has_early, has_delta = (
+        receipt.currency,
+        any(step.replaces_later for step in receipt.steps),
+        any(step.delta for step in receipt.steps),
+    )
     rows = [
         {
             "for": step.purpose,
             column: name_of(step.level),
             unit: float(step.amount),
             f"{unit} exactly": str(step.amount),
-            **({"δ": f"{float(step.delta):.3g}" if step.delta else ""} if delta else {}),
-            **({"in the sum": not step.replaces_later} if early else {}),
+            **({"δ": f"{float(step.delta):.3g}" if step.delta else ""} if has_delta else {}),
+            **({"in the sum": not step.replaces_later} if has_early else {}),
             "sensitivity": float(step.sensitivity),
             "noise": step.noise,
             "scale": float(step.scale),
@@ -77,11 +81,11 @@ def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None],
         }
         for step in receipt.steps
     ]
-    exactly = st.column_config.TextColumn(help="Parts are multiples of the whole / 2^32, so that they add up to it without rounding.")
-    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", column_config={f"{unit} exactly": exactly})
+    exact_column = st.column_config.TextColumn(help="Parts are multiples of the whole / 2^32, so that they add up to it without rounding.")
+    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", column_config={f"{unit} exactly": exact_column})
     if receipt.private:
         st.caption(_sum_up(receipt))
-    if early:
+    if has_early:
         st.caption(
             "Early leaves end above the lowest level. Paths that end there spend at once what later steps spend on the others:"
             " in place of those steps, so it is not added up."
@@ -89,18 +93,18 @@ def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None],
 
 
 def _sum_up(receipt: Receipt) -> str:
-    """Return sentences on how much was spent, of how much, and how it adds up."""
+    """Return sentences on the spent budget, the available budget, and how the steps add up."""
     delta, allowed = sum((step.delta for step in receipt.steps), Fraction(0)), getattr(receipt.total, "delta", 0)
-    also = f", δ {float(delta):.3g} of {float(allowed):.3g}" if delta else ""
-    exact = "exactly" if receipt.used == receipt.available and (not delta or delta == allowed) else "less than"
+    delta_text = f", δ {float(delta):.3g} of {float(allowed):.3g}" if delta else ""
+    completeness = "exactly" if receipt.used == receipt.available and (not delta or delta == allowed) else "less than"
     return (
-        f"Spent {receipt.currency} {float(receipt.used):g} of {float(receipt.available):g}{also}: {exact} all of it. Steps add up along"
-        " every record's path; counts within a step are disjoint and are paid for once."
+        f"Spent {receipt.currency} {float(receipt.used):g} of {float(receipt.available):g}{delta_text}: {completeness} all of it. Steps add"
+        " up along every record's path; counts within a step are disjoint and are paid for once."
     )
 
 
-def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None, extra: Sequence[str]) -> None:
-    """Show what is protected, what is not, post-processing and notes; `extra` lines stand before the line on the spread."""
+def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None, further_lines: Sequence[str]) -> None:
+    """Show what is protected, what is not, post-processing and notes; `further_lines` come before the line on the spread."""
     bound = "" if receipt.contributions == 1 else f", at most {receipt.contributions:,} records each"
     lines = [
         f"**Protected**: {markdown(receipt.neighbours)} {markdown(receipt.unit)}{bound}."
@@ -109,7 +113,7 @@ def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None,
         f"**Not protected**: {markdown(', '.join(receipt.unprotected))}.",
         f"**Post-processing**, in order: {markdown(', '.join(steps)) or 'none'}.",
         *(f"**Note**: {markdown(note)}" for note in receipt.notes),
-        *extra,
+        *further_lines,
         *([f"**Spread**: {markdown(approximate)}."] if approximate else []),
     ]
     st.markdown("\n".join(f"- {line}" for line in lines))
@@ -120,12 +124,12 @@ def verdict_row(release: Release | FlowRelease, title: str = "") -> None:
 
     Args:
         release: the release that is shown.
-        title: title of its mechanism, if several releases stand side by side.
+        title: title of its mechanism, if several releases are shown side by side.
     """
     if not release.receipt.private:
         return
-    found = verdict(release)
-    show_verdict(found.headline, found.detail, found.rule, title)
+    result = verdict(release)
+    show_verdict(result.headline, result.detail, result.rule, title)
 
 
 def show_verdict(headline: str, detail: str, rule: str, title: str = "") -> None:

@@ -275,7 +275,7 @@ def lines(facts: Facts) -> list[str]:
     if "files" in facts:
         texts.append(f"{facts['files']:,} files, which engine {facts['engine']} would count; no row was read now.")
     for use in facts["uses"]:
-        found = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
-        texts.append(f"As {use['as']}: {found}.")
+        found_text = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
+        texts.append(f"As {use['as']}: {found_text}.")
         texts += [f"  missing: {missing}" for missing in use["missing"]] or ["  nothing is missing"]
     return texts + _questions(facts.get("may_be_persons", ()))

@@ -1,8 +1,8 @@
 """Run a study in this process or in workers, and yield its rows; a study that is stopped and resumed gives the same table.
 
 A study takes time for three things: making the releases; answering the study's questions and measuring the errors; and everything else,
-such as rows, order and progress, which costs about 0 to 3 % of the other two. The `seconds` of a row are those of making the release
-alone, so the seconds of all rows need not add up to the time that a study takes. tests/benchmarks/test_studies.py measures all three.
+such as rows, order and progress, which costs about 0 to 3 % of the other two. The `seconds` of a row include only the making of the
+release, so the seconds of all rows need not add up to the time that a study takes. tests/benchmarks/test_studies.py measures all three.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_LISTED = 20
 
 @dataclass(kw_only=True)
 class _Work:
-    """The runs of a study that are still to be made, and those that failed.
+    """The runs of a study that are still to be made, and the failed ones.
 
     Attributes:
         study: the study.

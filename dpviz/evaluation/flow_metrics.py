@@ -132,7 +132,7 @@ class FlowEvaluation:
         """Errors of each stage, the pair of roots first.
 
         Returns:
-            DataFrame with stage, between (the stage in words), level (of both sides; missing at stages between levels), pairs (number
+            DataFrame with stage, between (name of the stage), level (of both sides; missing at stages between levels), pairs (number
             of all pairs of the stage, public), true_pairs, released_pairs, max_error, mean_error (trips, over all pairs),
             mean_error_present (over present pairs), false_discovery (percent of released pairs without true trips), false_negative
             (percent of pairs with true trips that are not released), false_positives, false_negatives (pairs), false_positive_trips

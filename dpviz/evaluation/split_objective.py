@@ -118,7 +118,7 @@ def split_objectives(points: PointCounts, *, across: bool = True) -> Floats:
         across: whether lines separate columns; else rows.
 
     Returns:
-        (side + 1,) objectives in records; the first and the last value are those of the domain without a split.
+        (side + 1,) objectives in records; the first and the last value are the objective of the domain without a split.
     """
     side = points.domain.side
     position, count, number = _group_cells(points.column if across else points.row, points.count)

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dpviz.data.flows import Flows
-    from dpviz.data.points import PointCounts
     from dpviz.release.flow_release import FlowRelease
     from dpviz.release.point_release import Release
 

@@ -100,7 +100,7 @@ def finished_runs(study: Study, rows: pd.DataFrame | None) -> set[str]:
     if not len(rows):
         return set()
     if not {"study", "run", "workload"} <= set(rows.columns) or not set(METRICS) <= set(rows.columns):
-        raise SettingError("The rows to resume from are not those of a study: columns study, run, workload and the metrics are needed.")
+        raise SettingError("The rows to resume from are no rows of a study: columns study, run, workload and the metrics are needed.")
     if set(rows["study"].astype(str)) != {study.fingerprint}:
         raise SettingError(
             "The rows to resume from belong to another study: other data, another seed, other queries, or another version of dpviz."

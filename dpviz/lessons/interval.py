@@ -87,7 +87,7 @@ def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, h
     Args:
         table: columns release, estimate, low, high, series (one of `kinds`).
         truth: the true count.
-        kinds: names of the intervals that contain the true count, and of those that miss it.
+        kinds: the name of intervals that contain the true count, and the name of intervals that miss it.
         height: height of the whole chart, in pixels.
     """
     names = {"release": "release", "estimate": "estimate", "low": "from", "high": "to", "series": "interval"}

@@ -147,5 +147,5 @@ def epsilon_setting(default: float = 1.0, help: str = "Smaller is more private a
 
 
 def draw_setting() -> Any:
-    """Declare which seeded run is shown; the button *Run again* goes to the next one."""
+    """Declare which seeded run is shown; the button *Run again* shows the next one."""
     return setting(1, "Run", low=1, high=MOST_DRAWS, help="Seeded noise on made-up data: running again is free.")

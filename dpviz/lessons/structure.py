@@ -46,7 +46,9 @@ class Structure(Lesson):
         "move the share from 2 % to 95 % and watch the partitions; then choose *two crowds*: does following the data still pay?"
     )
 
-    share: int = setting(35, "Share of ε for splits, %", choices=PERCENTS, help="The rest counts. The map shows the tree of this share.")
+    share: int = setting(
+        35, "Share of ε for splits, %", choices=PERCENTS, help="What is left counts. The map shows the tree of this share."
+    )
     epsilon: float = epsilon_setting(0.5)
     town: str = setting(TIGHT, "Town", choices=(TIGHT, TWO), help=f"{PEOPLE:,} made-up people.")
     draw: int = draw_setting()

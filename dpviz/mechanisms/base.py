@@ -258,7 +258,7 @@ Kind_co = TypeVar("Kind_co", bound=AnyMechanism, covariant=True)
 
 
 class Registry(Mapping[str, type[Kind_co]]):
-    """The mechanisms of a family by key: those of this package, then those that installed packages add by entry points.
+    """The mechanisms of a family by key: first this package's own ones, then the entry points of other installed packages.
 
     Entry points are loaded at the first access, so that a package with entry points can import dpviz without a circular import.
 

@@ -328,7 +328,7 @@ def response_sensitivity(total: float, sanity: float, noise: Floats) -> Floats:
         Otherwise v grows by e <= 1, and u / v changes by at most u e / (v (v + e)) + 1 / (v + e). This expression is monotone in e, so it
         lies between its value for e = 0, which is 1 / v <= 1 / rho, and its value for e = 1, which is u / (v (v + 1)) + 1 / (v + 1) <=
         (|D| + n) / (rho (rho + 1)) + 1 / (rho + 1). The sum of the three terms is no less than either value. In the paper rho and |D|
-        are those of the private data. Then these sensitivities are private too, and noise must not be scaled by private numbers: this
+        follow from the private data. Then these sensitivities are private too, and noise must not be scaled by private numbers: this
         is why |D| must be declared.
 
     Source:

@@ -147,8 +147,8 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
 def _stddev(release: FlowRelease, level: int) -> float:
     """Return the standard deviation of a level's counts, in trips.
 
-    If the level was measured, this is the standard deviation of the noise. For level 0 it is that of the sum of all measured pairs. It is
-    NaN where the standard deviation depends on the pair.
+    If the level was measured, this is the standard deviation of the noise; for level 0, of the sum of all measured pairs. NaN if it
+    depends on the pair.
     """
     variance = release.stages[2 * level].variance
     if np.isfinite(variance):

@@ -181,7 +181,7 @@ class Tuning(PointMechanism):
         "Sizes of tuning boxes",
         low=0.001,
         high=1,
-        help="Shares of the domain's width and height; choose those that matter to you.",
+        help="Shares of the domain's width and height: the sizes of the areas that matter to you.",
     )
     per_size: int = setting(100, "Boxes per size", low=1, high=1000, help="How many boxes of each size, anywhere in the domain.")
     seed: int = setting(7, "Seed of the boxes", low=0, high=2**31, help="Public: the boxes are random, but never drawn from the data.")
@@ -336,8 +336,8 @@ class HeightCandidate(TreeCandidate):
 class PruningCandidate(TreeCandidate):
     """A quadtree of a fixed height, pruned or not.
 
-    Bound: the square root of bias**2 + variance. The bias is that of the tree without noise, where nodes with fewer than `prune` true
-    records are leaves. The variance is that of the canonical answer (see `canonical_variance`). With least squares each node has the
+    Bound: the square root of bias**2 + variance. The bias is the error of a tree without noise, where nodes with fewer than `prune`
+    true records are leaves. The variance is the canonical answer's (see `canonical_variance`). With least squares each node has the
     variance of the estimate from its own count and all counts below it; the released answers are at least as accurate (Gauss-Markov).
     Without least squares each node has the variance of its own count. The bound ignores that the release prunes by noisy counts.
 

@@ -78,11 +78,11 @@ def tuning_points(key: str, size: int | None = None, *, seed: int = SAMPLES_SEED
 
     Args:
         key: "storage", "landmark" or "gowalla".
-        size: number of records, 1 to 10,000,000; None for that of the paper.
+        size: number of records, 1 to 10,000,000; None for the paper's number.
         seed: equal keys, sizes and seeds give equal points.
 
     Returns:
-        (size,) longitude and (size,) latitude in degrees, within the set's bounds; those of Gowalla are ordered by venue.
+        (size,) longitude and (size,) latitude in degrees, within the set's bounds; the points of Gowalla are ordered by venue.
 
     Raises:
         InputError: an unknown key, or a size out of range.

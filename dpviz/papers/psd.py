@@ -239,7 +239,7 @@ def figure_5(
 
 
 def kd_trees(height: int = 8) -> dict[str, PointMechanism]:
-    """Build the kd-trees of Figure 5 and two of our own, by name."""
+    """Build the kd-trees of Figure 5 and two further ones, by name."""
     return {
         "kd-standard": Kdtree(height=height, prune=PRUNED),
         "kd-hybrid": Kdtree(variant="hybrid", height=height, prune=PRUNED),

@@ -223,7 +223,7 @@ class DataPart:
     Attributes:
         points: files of points, relative to the configuration's folder: a path, a glob such as "homes/*.parquet", a folder of Parquet
             files, or a list of these.
-        trips: files of trips, likewise.
+        trips: files of trips, in the same forms.
         sample: key of a bundled sample, instead of files.
         size: number of records of a made-up sample of points.
         x: column of easting or longitude. A column that is left out here is found by its usual names.

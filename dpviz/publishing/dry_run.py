@@ -98,8 +98,8 @@ class WantedError:
         error: largest acceptable root mean square error, in records or trips; above 0.
         level: zoom level of points (2**level x 2**level equal blocks), or level of the regions of trips, 1 for the coarsest.
         delta: for mechanisms that need one.
-        records: a public estimate of the number of records. Partitions that depend on data are then those of as many made-up records,
-            uniformly distributed. With None, they are those of empty data.
+        records: a public estimate of the number of records. Partitions that depend on data are then computed for as many made-up,
+            uniformly distributed records; with None, for empty data.
     """
 
     error: float
@@ -132,7 +132,7 @@ def wanted_epsilon(
     So all larger epsilons that were tried are enough, too. A search upwards could stop too early: very small budgets can give coarse
     partitions with little noise, and their large uniformity error is not part of the expected error.
 
-    The error is that of the noise alone (see `expected`). If partitions of points depend on data, made-up records are used; that is an
+    The error comes from the noise alone (see `expected`). If partitions of points depend on data, made-up records are used; that is an
     approximation, and the note says so.
 
     Args:

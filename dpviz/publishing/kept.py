@@ -30,7 +30,7 @@ _NAME = re.compile("([1-9][0-9]{0,17})-[0-9]{14}")
 
 
 def keep(release: Release | FlowRelease, account: Account, entry: Entry, ledger: Ledger) -> Path:
-    """Keep a paid release in a folder of its own beside the ledger, readable by its owner only.
+    """Write a paid release into a new folder beside the ledger, which only its owner can read.
 
     The folder holds the noisy counts as GeoParquet, and a manifest without the curator's texts.
 
@@ -101,7 +101,7 @@ def recover(entry_id: int, ledger: Ledger) -> PaidRelease:
 
 
 def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
-    """List the parts of a configuration that differ from those of a kept release; no data are read.
+    """List the parts of a configuration that do not agree with a kept release; no data are read.
 
     Returns:
         Names of the parts, such as "[budget]"; empty if the release was made with this configuration.

@@ -31,7 +31,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from dpviz.publishing.config import DataConfig, RegionsPart
 
@@ -136,7 +136,7 @@ class OpenedData:
         data: the private counts.
         fingerprints: fingerprints of the data; never shown.
         engine: the engine that counted the data; None for a sample.
-        of_files: those of `fingerprints` that are fingerprints of files.
+        of_files: the fingerprints of files among `fingerprints`.
         notes: sentences about the files, for the curator only.
     """
 

@@ -101,7 +101,7 @@ def draw(order: Order, ledger: Ledger, *, words: PublicationTexts | None = None,
 
 
 def _payment_lines(order: Order, account_before: Account | None, account: Account) -> list[str]:
-    """Write the lines that the curator sees after payment: the account, and what is left of its cap."""
+    """Write the lines that the curator sees after payment: the account, and the remainder of its cap."""
     lines = []
     if account.name != order.dataset:
         lines.append(f"The ledger knows these data as {account.name!r}: this draw counts there.")

@@ -493,7 +493,7 @@ def _check_files(members: Members, entries: list[Facts]) -> None:
 
 
 def _tables_to_read(manifest: Facts) -> list[str]:
-    """List the tables to read: those that store the release and, except in older releases, the main table, which is compared with them."""
+    """List the tables to read: the tables that store the release, and the main table to compare with them, which older releases lack."""
     contents = manifest["contents"]
     main = [] if is_older(manifest) else [TABLE if contents["kind"] == POINTS else FLOWS]
     if contents["kind"] == POINTS:

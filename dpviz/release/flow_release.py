@@ -234,7 +234,7 @@ class FlowRelease:
         """
         level_pair = (self.depth, self.depth) if levels is None else levels
         if not isinstance(level_pair, tuple | list) or len(level_pair) != 2:
-            raise DomainError("levels must be a pair: that of the origins and that of the destinations.")
+            raise DomainError("levels must be a pair: the level of the origins and the level of the destinations.")
         a, b = self._level("origin", level_pair[0]), self._level("destination", level_pair[1])
         origin, destination = np.atleast_1d(np.asarray(origins, object)), np.atleast_1d(np.asarray(destinations, object))
         if origin.shape != destination.shape or origin.ndim != 1:
@@ -371,5 +371,5 @@ def interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:
 
 
 def _refines(finer: tuple[int, int], coarser: tuple[int, int]) -> bool:
-    """Return whether both levels of a pair are at least as fine as those of another pair."""
+    """Return whether both levels of `finer` are at least as fine as the levels of `coarser`."""
     return finer[0] >= coarser[0] and finer[1] >= coarser[1]

@@ -605,7 +605,7 @@ def manifest_schema(version: str = SCHEMA_VERSION) -> Facts:
     """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     Args:
-        version: "2.0" for manifests written today, "1.0" for those of earlier versions of dpviz.
+        version: "2.0" for today's manifests, "1.0" for manifests of earlier versions of dpviz.
 
     Raises:
         SettingError: an unknown version.

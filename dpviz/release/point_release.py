@@ -366,7 +366,7 @@ class Release:
         return frame
 
     def nodes(self, level: int | None = None) -> NDArray[np.int64]:
-        """Return the nodes that tile the domain at a level: those of the level, and coarser leaves.
+        """Return the nodes that tile the domain at a level: the nodes of this level, and coarser leaves.
 
         Args:
             level: 0 to `height`; None gives the leaves.

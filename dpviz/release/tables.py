@@ -483,7 +483,7 @@ def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, step
 
     Args:
         contents: of the manifest.
-        tables: the Parquet tables by name; those of regions as GeoDataFrames.
+        tables: the Parquet tables by name; tables of regions are GeoDataFrames.
         receipt: of the manifest.
         steps: descriptions of the post-processing steps.
 

@@ -33,7 +33,7 @@ class LevelVerdict:
 
     Attributes:
         level: 0 for the whole.
-        name: the level in words, for example "level 3", or "level 1 (state to state)".
+        name: name of the level, for example "level 3", or "level 1 (state to state)".
         parts: the number of partitions in the level, or of pairs that were counted (with noise or exactly).
         mean: the released total divided by `parts`, in records or trips, at least 0.
         stddev: mean standard deviation of the level's numbers.
@@ -99,7 +99,7 @@ class Verdict:
 
     @property
     def rule(self) -> str:
-        """The rule by which levels are graded, in words."""
+        """The text of the rule by which levels are graded."""
         which = "of the level were counted, with noise or exactly" if self.parts == "pairs" else "the level has, empty ones included"
         return RULE.format(parts=self.parts, counted_parts=which)
 

@@ -18,8 +18,6 @@ from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.escape import line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dpviz.privacy.receipt import Receipt
 
 __all__ = ["accuracy_by_zoom", "error_by_size", "expected_by_zoom", "false_positives_by_zoom", "parts_of_error", "receipt_by_level"]
@@ -174,7 +172,7 @@ def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark
     Args:
         charts: as made by `dpviz.view.charts.finish`.
         title: of the picture.
-        settings: the settings, in words.
+        settings: a text that describes the settings.
         kind: "svg" or "png".
         dark: light lines and texts on a dark background.
 

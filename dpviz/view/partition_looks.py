@@ -1,4 +1,4 @@
-"""Drawing order and colour scale of partitions, shared by the map of the app and that of the report."""
+"""Drawing order and colour scale of partitions, for the map of the app and the map of the report."""
 
 from __future__ import annotations
 

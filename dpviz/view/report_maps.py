@@ -45,10 +45,10 @@ class Sheet:
     Attributes:
         crs: the plane's CRS; None for a plain plane, on which no land is drawn.
         west: western edge of the sheet, in units of the plane.
-        north: northern edge, likewise.
+        north: northern edge of the sheet, in units of the plane.
         scale: sheet units per unit of the plane.
         width: of the sheet, in sheet units.
-        height: likewise.
+        height: of the sheet, in sheet units.
     """
 
     crs: str | None
@@ -328,8 +328,8 @@ class PairRows:
 
     Attributes:
         level: 1 for the coarsest.
-        origin: (k,) indices of regions.
-        destination: (k,) likewise.
+        origin: (k,) indices of origin regions.
+        destination: (k,) indices of destination regions.
         count: (k,) trips, above 0.
         stddev: (k,) standard deviations of the noise.
         low: (k,) lower ends of 95 % intervals that hold for all pairs at once, since the shown pairs are chosen by size.
@@ -401,7 +401,7 @@ def pair_rows(release: FlowRelease, level: int) -> PairRows:
 
 
 def pair_name(release: FlowRelease, level: int, origin: int, destination: int) -> str:
-    """Name a pair in words: "A to B", or "within A".
+    """Return the name of a pair: "A to B", or "within A".
 
     Args:
         release: public.

@@ -49,7 +49,7 @@ class TripsMapSettings:
         unit: what is counted, in the plural, for example "commuters".
         dark: whether the page is dark.
         width: width of the map in pixels; a lower bound if the width is not known.
-        height: likewise.
+        height: height of the map in pixels; a lower bound if the height is not known.
         tops: tops of the scales, shared with other maps; None for scales of its own.
     """
 
@@ -338,8 +338,8 @@ class Pairs:
     """Pairs of different regions of one level, ordered by origin, then destination.
 
     Attributes:
-        origin: (k,) indices of regions.
-        destination: (k,) likewise.
+        origin: (k,) indices of origin regions.
+        destination: (k,) indices of destination regions.
         released: (k,) trips; 0 where a pair was not released.
         true: (k,) trips; None where the truth must not be shown.
     """
@@ -518,7 +518,7 @@ class Look:
 
 
 def leaving_color(dark: bool) -> Color:
-    """Choose the colour of trips, and of those that leave a chosen region."""
+    """Choose the colour of trips; if a region is chosen, of the trips that leave it."""
     return (79, 176, 206) if dark else (11, 110, 143)
 
 

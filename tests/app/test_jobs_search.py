@@ -21,9 +21,9 @@ def gate(monkeypatch):
     opened = Event()
 
     def search(mechanism, data, wanted, *, before_attempt):
-        look()
+        before_attempt()
         while isinstance(mechanism, Identity) and not opened.wait(0.01):
-            look()
+            before_attempt()
         if wanted.error < 1:
             raise SettingError("no good")
         return FoundEpsilon(epsilon=0.5, error=1.0, note="found")

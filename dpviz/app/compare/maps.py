@@ -32,52 +32,52 @@ _STYLE = (
 )
 
 
-def side_by_side(made: StudyJob, data: CompareData) -> None:
-    """Draw the choice of configurations, and their maps."""
+def side_by_side(job: StudyJob, data: CompareData) -> None:
+    """Show the choice of configurations, and their maps."""
     left, right = st.columns([6, 1])
     with left:
-        chosen = _chosen(made)
-    if not chosen:
-        st.info("Click a point of the chart, or choose configurations here: their releases are drawn again from their seeds.")
+        picked = _pick_controls(job)
+    if not picked:
+        st.info("Click a point of the chart, or choose configurations here: their releases are repeated from their seeds.")
         return
     with right:
-        repeat = _repeat(made.study.repeats)
-    runs = {(run.label, float(run.budget.epsilon)): run for run in made.study.runs() if run.repeat == repeat}
-    releases = _drawn_again(made, {pick: runs[pick] for pick in chosen})
+        repeat = _repeat_control(job.study.repeats)
+    runs = {(run.label, float(run.budget.epsilon)): run for run in job.study.runs() if run.repeat == repeat}
+    releases = _repeat_releases(job, {pick: runs[pick] for pick in picked})
     if not releases:
         return
     st.html(_STYLE)
     with st.container(key="multiples"):
-        (_points if of_points(data) else _trips)(data, releases)
-    st.caption("Simulations with seeded noise: the very releases that the study measured, drawn again.")
+        (_point_maps if of_points(data) else _trip_maps)(data, releases)
+    st.caption("Simulations with seeded noise: the same releases that the study measured, repeated from their seeds.")
 
 
-def _drawn_again(made: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
+def _repeat_releases(job: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
     """Make the releases of some runs again from their seeds. A run that failed in the study fails again, and its error is shown."""
     releases = {}
     for pick, run in runs.items():
         try:
-            releases[pick] = made.release(run)
+            releases[pick] = job.release(run)
         except DpvizError as error:
             show_error(f"{pick_words(pick)}: {error}")
     return releases
 
 
-def _chosen(made: StudyJob) -> list[Pick]:
-    options, known = list(pickable(made)), picks(made)
-    st.session_state["compare picked"] = [options.index(pick) for pick in known]
+def _pick_controls(job: StudyJob) -> list[Pick]:
+    options, picked = list(pickable(job)), picks(job)
+    st.session_state["compare picked"] = [options.index(pick) for pick in picked]
     st.multiselect(
         "Side by side, up to four",
         range(len(options)),
         key="compare picked",
         max_selections=MOST_PICKED,
-        format_func=lambda place: pick_words(options[place]),
-        on_change=lambda: COMPARE.change(picked=tuple(options[place] for place in st.session_state["compare picked"])),
+        format_func=lambda index: pick_words(options[index]),
+        on_change=lambda: COMPARE.change(picked=tuple(options[index] for index in st.session_state["compare picked"])),
     )
-    return known
+    return picked
 
 
-def _repeat(repeats: int) -> int:
+def _repeat_control(repeats: int) -> int:
     """Ask which repeat is shown; return its number, from 1 on."""
     if repeats == 1:
         return 1
@@ -85,28 +85,28 @@ def _repeat(repeats: int) -> int:
     return int(st.slider("Repeat", 1, repeats, key=f"compare repeat {repeats}", help=text))
 
 
-def _columns(number: int) -> list[Any]:
+def _map_columns(number: int) -> list[Any]:
     """Return a column per map: two beside each other, all of one size."""
-    places: list[Any] = []
-    while len(places) < number:
-        places += st.columns(min(2, number))
-    return places[:number]
+    columns: list[Any] = []
+    while len(columns) < number:
+        columns += st.columns(min(2, number))
+    return columns[:number]
 
 
-def _points(data: CompareData, releases: dict[Pick, Release]) -> None:
+def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
     height = min(data.data.domain.order, MOST_ZOOM)  # type: ignore[union-attr]
     left, right = st.columns([3, 2], vertical_alignment="center")
     shown = left.segmented_control("Map", SHOWN, default=SHOWN[0], key="compare shown", required=True, label_visibility="collapsed")
     zoom = right.slider("Zoom level", 0, height, min(USUAL_ZOOM, height), key=f"compare zoom {height}", help=_ZOOM) if height else 0
-    truths = {pick: _truth(data, release) for pick, release in releases.items()}
+    truths = {pick: _true_counts(data, release) for pick, release in releases.items()}
     levels = {pick: level_like(release, zoom) for pick, release in releases.items()}
     top = max(scale_top(release, levels[pick], shown, unit=data.unit) for pick, release in releases.items())
-    for place, (pick, release) in zip(_columns(len(releases)), releases.items(), strict=True):
-        with place:
+    for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
+        with column:
             st.markdown(f"**{markdown(pick_words(pick))}**")
-            picture = points_map(release, levels[pick], shown, unit=data.unit, dark=_dark(), truth=truths[pick], top=top)
-            words = f"{pick_words(pick)}. {picture.description}"
-            st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {pick_words(pick)}", alt=words)
+            picture = points_map(release, levels[pick], shown, unit=data.unit, dark=_is_dark(), truth=truths[pick], top=top)
+            alt_text = f"{pick_words(pick)}. {picture.description}"
+            st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {pick_words(pick)}", alt=alt_text)
             st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
 
 
@@ -115,12 +115,12 @@ def level_like(release: Release, zoom: int) -> int:
     return min(reversed(range(release.height + 1)), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
 
 
-def _truth(data: CompareData, release: Release) -> Any:
-    points: Any = data.data
-    return release.tree.sums(points.column, points.row, points.count).astype(np.int64)
+def _true_counts(data: CompareData, release: Release) -> Any:
+    counts: Any = data.data
+    return release.tree.sums(counts.column, counts.row, counts.count).astype(np.int64)
 
 
-def _trips(data: CompareData, releases: dict[Pick, Any]) -> None:
+def _trip_maps(data: CompareData, releases: dict[Pick, Any]) -> None:
     flows: Any = data.data
     regions: Regions = flows.regions
     left, right = st.columns([3, 2], vertical_alignment="center")
@@ -138,23 +138,23 @@ def _trips(data: CompareData, releases: dict[Pick, Any]) -> None:
         label_visibility="collapsed",
     )
     level = regions.levels.index(name) + 1
-    view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
+    view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=_is_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
     view = replace(view, tops=shared_tops([tops_of(release, view) for release in releases.values()]))
-    for place, (pick, release) in zip(_columns(len(releases)), releases.items(), strict=True):
-        with place:
+    for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
+        with column:
             st.markdown(f"**{markdown(pick_words(pick))}**")
-            _trips_map(release, flows, view, pick)
+            _trip_map(release, flows, view, pick)
 
 
-def _trips_map(release: Any, flows: Flows, view: TripsMapSettings, pick: Pick) -> None:
+def _trip_map(release: Any, flows: Flows, view: TripsMapSettings, pick: Pick) -> None:
     if not has_geometry(flows.regions, view.level):
         st.altair_chart(matrix_chart(release, view.level, view.unit), width="stretch")
         return
     picture = trips_map(release, view, evaluate_flows(release, flows).true_level(view.level))
-    words = f"{pick_words(pick)}. {picture.description}"
-    st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {pick_words(pick)}", alt=words)
+    alt_text = f"{pick_words(pick)}. {picture.description}"
+    st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {pick_words(pick)}", alt=alt_text)
     st.html(picture.legend + f'<div class="dpviz-note">{html(picture.note)}</div>')
 
 
-def _dark() -> bool:
+def _is_dark() -> bool:
     return st.context.theme.type == "dark"

@@ -59,8 +59,8 @@ from dpviz.view.study_charts import (
 TICK = 1.0  # seconds between two refreshes of a running study
 FIRST_ROWS = 1.2  # seconds that a start waits for the first rows, so that the page shows its chart at once
 CHART = "compare chart"
-SEEN = "compare seen"  # key of the configuration that the whole page last showed; a fragment that finds another one runs the page
-_STEADY = "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }</style>"
+CONFIG_SHOWN = "compare seen"  # key of the configuration that the whole page last showed; a fragment that finds another one runs the page
+_NO_FADING = "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }</style>"
 _STATE_WORDS = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
 MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "On the map",
@@ -92,7 +92,7 @@ SEARCH_WAIT, SEARCH_TICK = 0.6, 0.7  # seconds until a search is shown as runnin
 
 
 def compare_page() -> None:
-    """Draw the page."""
+    """Show the page."""
     if show_forgotten():
         return
     left, right = st.columns([19, 3], vertical_alignment="center")
@@ -103,20 +103,20 @@ def compare_page() -> None:
     with right:
         forget_button("compare")
     with st.sidebar:
-        data = _left()
+        data = _sidebar()
     COMPARE.write_address()
-    st.session_state[SEEN] = COMPARE.config()
-    made = job()
-    if made is None:
-        _nothing_yet(data)
-    elif still_public(made):
-        _results(made)
+    st.session_state[CONFIG_SHOWN] = COMPARE.config()
+    study_job = job()
+    if study_job is None:
+        _show_introduction(data)
+    elif still_public(study_job):
+        _show_results(study_job)
     else:
-        _hidden(made)
+        _show_hidden(study_job)
     accept_presses("compare")
 
 
-def _left() -> CompareData | None:
+def _sidebar() -> CompareData | None:
     """Show the controls, and the button that starts or resumes the study. Return the chosen data; None if they make no study."""
     start_checks()
     data = None
@@ -132,43 +132,45 @@ def _left() -> CompareData | None:
         except DpvizError as error:
             show_error(str(error))
             st.button("Back to the usual mechanisms", on_click=lambda: COMPARE.change(mechanisms=(), settings={}))
-    _buttons(study, data)
+    _start_button(study, data)
     return data if study is not None else None
 
 
-def _buttons(study: Study | None, data: CompareData | None) -> None:
-    made = job()
-    state = None if made is None else made.state
-    done = made is not None and state == DONE and made.config[0].same_study(COMPARE.config())
+def _start_button(study: Study | None, data: CompareData | None) -> None:
+    study_job = job()
+    state = None if study_job is None else study_job.state
+    is_done = study_job is not None and state == DONE and study_job.config[0].same_study(COMPARE.config())
     label = "Start the study"
     if study is not None:
         st.caption(f"{len(study):,} releases: {len(study.mechanisms)} configurations x {len(study.epsilons)} ε x {study.repeats} repeats.")
         label = "Resume the study" if state in (STOPPED, FAILED) and _rows_for(study) else label
-    if done:
+    if is_done:
         st.caption("All of them are there. Another seed draws new noise.")
-    wrong = show_lock()
-    pressed = st.button(label, type="primary", width="stretch", disabled=wrong or study is None or state == RUNNING or done, key="draw")
-    if pressed and not wrong and study is not None and data is not None:
-        serve_press("compare", lambda: _start(study, data), "Starting ...")
+    is_locked = show_lock()
+    pressed = st.button(
+        label, type="primary", width="stretch", disabled=is_locked or study is None or state == RUNNING or is_done, key="draw"
+    )
+    if pressed and not is_locked and study is not None and data is not None:
+        serve_press("compare", lambda: _start_study(study, data), "Starting ...")
     show_refusal("compare")
 
 
-def _start(study: Study, data: CompareData) -> None:
+def _start_study(study: Study, data: CompareData) -> None:
     """Start a study in the background; rows of the last study that belong to the same runs are kept."""
-    fresh = StudyJob(study, (COMPARE.config(), data), _rows_for(study))
-    keeper().take(fresh)
-    st.session_state[JOB] = fresh
-    fresh.start(FIRST_ROWS)
+    new_job = StudyJob(study, (COMPARE.config(), data), _rows_for(study))
+    keeper().take(new_job)
+    st.session_state[JOB] = new_job
+    new_job.start(FIRST_ROWS)
 
 
 def _rows_for(study: Study) -> list[dict[str, Any]]:
-    """Return the rows of the last study if it was on the same data with the same seed (the same `mark`), else none."""
-    made = job()
-    return made.rows if made is not None and made.study.fingerprint == study.fingerprint else []
+    """Return the rows of the last study if it was on the same data with the same seed (the same `fingerprint`), else none."""
+    study_job = job()
+    return study_job.rows if study_job is not None and study_job.study.fingerprint == study.fingerprint else []
 
 
-def _nothing_yet(data: CompareData | None) -> None:
-    """Say what to do first, and show the question that needs no study: which epsilon is enough."""
+def _show_introduction(data: CompareData | None) -> None:
+    """Show what to do first, and the question that needs no study: which epsilon is enough."""
     st.markdown("##### Which mechanism loses least?")
     st.info("Choose data, mechanisms and budgets on the left, then press *Start the study*. Each is drawn many times, with new noise.")
     st.caption(
@@ -180,86 +182,86 @@ def _nothing_yet(data: CompareData | None) -> None:
         inverse_block(data, COMPARE.config().built())
 
 
-def _hidden(made: StudyJob) -> None:
-    """Stop a study whose data are no longer open as public data, and say so. Its rows are shown again once the data are open again."""
-    made.stop(wait=False)
-    how, data = made.config
+def _show_hidden(study_job: StudyJob) -> None:
+    """Stop a study whose data are no longer open as public data, and show a note. Its rows are shown again once the data are open again."""
+    study_job.stop(wait=False)
+    config, data = study_job.config
     st.info(
         f"The study of {markdown(data.title)} is not shown any more: these data are no longer open in Teach as public ones."
-        f" Open them there on the {how.kind} page to see it again, or start another study."
+        f" Open them there on the {config.kind} page to see it again, or start another study."
     )
 
 
-def _results(made: StudyJob) -> None:
+def _show_results(study_job: StudyJob) -> None:
     """Show the chart, which follows a running study, and the tabs under it."""
-    how, data = made.config
+    config, data = study_job.config
     if not record_public_look(data):
         return
-    if not how.same_study(COMPARE.config()):
+    if not config.same_study(COMPARE.config()):
         st.caption(
             ":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed.]"
         )
-    state, table = made.state, made.table()
-    st.html(_STEADY)
+    state, table = study_job.state, study_job.table()
+    st.html(_NO_FADING)
     with st.container(key="study"):
-        st.fragment(_progress_and_chart, run_every=TICK if state == RUNNING else None)(made, data, state, len(table))
+        st.fragment(_show_progress_and_chart, run_every=TICK if state == RUNNING else None)(study_job, data, state, len(table))
     if not len(table):
         return
-    compare_tabs(made, data, summary(table), lambda: side_by_side(made, data))
+    compare_tabs(study_job, data, summary(table), lambda: side_by_side(study_job, data))
 
 
-def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int) -> None:
-    """Show what changes while a study runs. The whole page is run again when the first rows arrive and when the study ends.
+def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str, rows_shown: int) -> None:
+    """Show the progress and the chart of a study. The whole page is run again when the first rows arrive and when the study ends.
 
     Args:
-        made: the study.
+        study_job: the study.
         data: the data of the study.
         state: state of the study when the whole page was drawn.
-        seen: number of rows when the whole page was drawn.
+        rows_shown: number of rows when the whole page was drawn.
     """
-    if (state == RUNNING and made.state != RUNNING) or (not seen and len(made.table())):
+    if (state == RUNNING and study_job.state != RUNNING) or (not rows_shown and len(study_job.table())):
         st.rerun()
-    _progress(made, data)
-    table = made.table()
+    _show_progress(study_job, data)
+    table = study_job.table()
     if not len(table):
-        st.caption("The first releases are being drawn ..." if made.state == RUNNING else "Nothing was drawn yet.")
+        st.caption("The first releases are being made ..." if study_job.state == RUNNING else "No release was made yet.")
         return
-    figure, workload = _looks(made)
+    figure, workload = _measure_controls(study_job)
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
-    what, about = FIGURES[figure].format(unit=data.unit), workload_words(workload, data)
-    chart = error_by_epsilon(rows, frontier(rows), what, about)
-    chosen = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
+    measure, workload_text = FIGURES[figure].format(unit=data.unit), workload_words(workload, data)
+    chart = error_by_epsilon(rows, frontier(rows), measure, workload_text)
+    chart_state = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
     st.html(
         '<div class="dpviz-note">Bands: the middle 80 % of the repeats. Grey behind: the frontier, which no private configuration beats'
         f" with as small an ε. Click a point to see that release.{html(tiny_means_note(rows))}</div>"
     )
-    pick(made, _clicked(chosen))
-    if COMPARE.config() != st.session_state.get(SEEN):
+    pick(study_job, _clicked_point(chart_state))
+    if COMPARE.config() != st.session_state.get(CONFIG_SHOWN):
         st.rerun()
 
 
-def _progress(made: StudyJob, data: CompareData) -> None:
-    state = made.state
-    text = f"{_STATE_WORDS.get(state, 'Running')}: {made.made:,} of {made.total:,} releases, {markdown(data.title)}"
+def _show_progress(study_job: StudyJob, data: CompareData) -> None:
+    state = study_job.state
+    text = f"{_STATE_WORDS.get(state, 'Running')}: {study_job.made:,} of {study_job.total:,} releases, {markdown(data.title)}"
     left, right = st.columns([6, 1], vertical_alignment="center") if state == RUNNING else (st.container(), None)
-    left.progress(min(made.made / made.total, 1.0), text)
+    left.progress(min(study_job.made / study_job.total, 1.0), text)
     if right is not None and right.button("Stop", key="stop study", width="stretch"):
         with st.spinner("Stopping ..."):
-            made.stop()
+            study_job.stop()
         st.rerun()
     if state == FAILED:
-        show_error(made.error)
+        show_error(study_job.error)
 
 
-def _looks(made: StudyJob) -> tuple[str, str]:
+def _measure_controls(study_job: StudyJob) -> tuple[str, str]:
     """Ask which error measure of which workload is shown; return the names of both."""
-    how: CompareConfig = COMPARE.config()
-    names = made.study.questions.names()
-    workload = how.workload if how.workload in names else usual_workload(names)
+    config: CompareConfig = COMPARE.config()
+    names = study_job.study.questions.names()
+    workload = config.workload if config.workload in names else usual_workload(names)
     left, right = st.columns(2)
-    st.session_state["compare figure"], st.session_state["compare workload"] = how.figure, workload
-    data = made.config[1]
+    st.session_state["compare figure"], st.session_state["compare workload"] = config.figure, workload
+    data = study_job.config[1]
     left.selectbox(
         "Error",
         list(FIGURES),
@@ -275,14 +277,14 @@ def _looks(made: StudyJob) -> tuple[str, str]:
         format_func=lambda name: workload_words(name, data),
         on_change=lambda: COMPARE.change(workload=st.session_state["compare workload"]),
     )
-    return how.figure, workload
+    return config.figure, workload
 
 
-def _clicked(chosen: Any) -> Pick | None:
+def _clicked_point(chart_state: Any) -> Pick | None:
     """Return the configuration and epsilon of the point that was clicked; None if no new point was clicked."""
-    selection = getattr(chosen, "selection", None) or {}
-    found = selection.get(PICKED) or []
-    point = found[0] if isinstance(found, list) and found else {}
+    selection = getattr(chart_state, "selection", None) or {}
+    points = selection.get(PICKED) or []
+    point = points[0] if isinstance(points, list) and points else {}
     clicked = (point.get("label"), point.get("epsilon"))
     if clicked == st.session_state.get("compare clicked"):
         return None
@@ -290,39 +292,39 @@ def _clicked(chosen: Any) -> Pick | None:
     return clicked if isinstance(clicked[0], str) and isinstance(clicked[1], int | float) else None  # type: ignore[return-value]
 
 
-def pick(made: StudyJob, clicked: Pick | None) -> None:
-    """Add a configuration to those shown side by side; if four are shown already, the one that was picked first goes."""
-    if clicked is None or clicked not in set(pickable(made)):
+def pick(study_job: StudyJob, clicked: Pick | None) -> None:
+    """Add a configuration to those shown side by side; if four are shown already, the one that was picked first is removed."""
+    if clicked is None or clicked not in set(pickable(study_job)):
         return
-    others = tuple(each for each in COMPARE.config().picked if each != clicked)
+    others = tuple(other for other in COMPARE.config().picked if other != clicked)
     COMPARE.change(picked=(*others, clicked)[-MOST_PICKED:])
 
 
-def compare_tabs(made: StudyJob, data: CompareData, rows: pd.DataFrame, maps: Callable[[], None]) -> None:
-    """Draw the tabs; only the open one is computed.
+def compare_tabs(study_job: StudyJob, data: CompareData, rows: pd.DataFrame, maps: Callable[[], None]) -> None:
+    """Show the tabs; only the open one is computed.
 
     Args:
-        made: the study.
+        study_job: the study.
         data: the data of the study.
         rows: the summary of the rows so far.
-        maps: draws the first tab.
+        maps: shows the first tab.
     """
-    draws: dict[str, Callable[[], None]] = {
+    show_tab: dict[str, Callable[[], None]] = {
         MAPS: maps,
-        LEVELS: lambda: _by_level(data, rows),
-        SIZES: lambda: _by_size(data, rows),
-        PARTS_TAB: lambda: _parts(made, data, rows),
-        TIME: lambda: _time(rows),
-        INVERSE: lambda: inverse_block(data, made.study.mechanisms),
-        TABLE: lambda: _table(made, data, rows),
+        LEVELS: lambda: _show_by_level(data, rows),
+        SIZES: lambda: _show_by_size(data, rows),
+        PARTS_TAB: lambda: _show_parts(study_job, data, rows),
+        TIME: lambda: _show_times(rows),
+        INVERSE: lambda: inverse_block(data, study_job.study.mechanisms),
+        TABLE: lambda: _show_table(study_job, data, rows),
     }
     for tab, name in zip(st.tabs(TABS, key="compare tab", on_change="rerun"), TABS, strict=True):
         if tab.open:
             with tab:
-                draws[name]()
+                show_tab[name]()
 
 
-def _epsilon(rows: pd.DataFrame, key: str) -> float:
+def _epsilon_control(rows: pd.DataFrame, key: str) -> float:
     """Return one of the study's epsilons; ask which if there are several."""
     values = sorted(rows["epsilon"].unique().tolist())
     if len(values) == 1:
@@ -330,14 +332,14 @@ def _epsilon(rows: pd.DataFrame, key: str) -> float:
     return float(st.select_slider("ε", values, values[len(values) // 2], key=f"compare epsilon {key} {values}", format_func="{:g}".format))
 
 
-def _figure(data: CompareData) -> tuple[str, str]:
+def _measure_of(data: CompareData) -> tuple[str, str]:
     figure = COMPARE.config().figure
     return figure, FIGURES[figure].format(unit=data.unit)
 
 
-def _by_level(data: CompareData, rows: pd.DataFrame) -> None:
+def _show_by_level(data: CompareData, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by zoom level (points) or by geographic level (trips)."""
-    epsilon, (figure, what) = _epsilon(rows, "level"), _figure(data)
+    epsilon, (figure, measure) = _epsilon_control(rows, "level"), _measure_of(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure)]
     if of_points(data):
         rows, title = rows[rows["workload"].str.startswith("zoom ")], "zoom level"
@@ -345,28 +347,28 @@ def _by_level(data: CompareData, rows: pd.DataFrame) -> None:
     else:
         rows, title = rows[~rows["workload"].str.startswith("size ")], "level of the regions, 1 for the coarsest"
         names = rows["workload"].unique().tolist()
-        rows = rows.assign(place=rows["workload"].map({name: place for place, name in enumerate(names, 1)}))
-    _lines(rows, title, what, f"Error by {'zoom level' if of_points(data) else 'level'}, ε = {epsilon:g}")
+        rows = rows.assign(place=rows["workload"].map({name: number for number, name in enumerate(names, 1)}))
+    _show_lines(rows, title, measure, f"Error by {'zoom level' if of_points(data) else 'level'}, ε = {epsilon:g}")
     if of_points(data):
         st.caption("Zoom z cuts the domain into 2^z x 2^z equal blocks; all are queried. Lines up and down: one standard deviation.")
     else:
-        levels = ", ".join(f"{place} {markdown(name)}" for place, name in enumerate(names, 1))
+        levels = ", ".join(f"{number} {markdown(name)}" for number, name in enumerate(names, 1))
         st.caption(f"Levels: {levels}. Lines up and down: one standard deviation.")
 
 
-def _by_size(data: CompareData, rows: pd.DataFrame) -> None:
+def _show_by_size(data: CompareData, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by the true count."""
-    epsilon, (figure, what) = _epsilon(rows, "size"), _figure(data)
+    epsilon, (figure, measure) = _epsilon_control(rows, "size"), _measure_of(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(place=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
-    counted = "block" if of_points(data) else "pair of the finest level"
-    _lines(rows, f"true count of the {counted}, lower end of the group ({data.unit})", what, f"Error by true count, ε = {epsilon:g}")
+    noun = "block" if of_points(data) else "pair of the finest level"
+    _show_lines(rows, f"true count of the {noun}, lower end of the group ({data.unit})", measure, f"Error by true count, ε = {epsilon:g}")
     groups = ", ".join(size_words(name) for name in rows["workload"].unique())
     st.caption(f"Groups of true counts: {groups}. The same noise weighs little on large counts and buries small ones.")
 
 
-def _lines(rows: pd.DataFrame, title: str, what: str, heading: str) -> None:
-    names = {"label": "configuration", "place": title, "mean": what, "stddev": "spread over runs", "runs": "runs"}
+def _show_lines(rows: pd.DataFrame, title: str, measure: str, heading: str) -> None:
+    names = {"label": "configuration", "place": title, "mean": measure, "stddev": "spread over runs", "runs": "runs"}
     height = legend_height(rows["label"].unique().tolist(), HEIGHT)
     chart = lines_with_spread(rows.reset_index(drop=True), ("place", "label", "mean", "stddev"), names, heading, height)
     st.altair_chart(chart, width="stretch")
@@ -374,11 +376,11 @@ def _lines(rows: pd.DataFrame, title: str, what: str, heading: str) -> None:
         st.caption(text.strip())
 
 
-def _parts(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
-    epsilon = _epsilon(rows, "parts")
-    names = made.study.questions.names()
-    chosen = COMPARE.config().workload
-    workload = chosen if chosen in names else usual_workload(names)
+def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
+    epsilon = _epsilon_control(rows, "parts")
+    names = study_job.study.questions.names()
+    wanted_workload = COMPARE.config().workload
+    workload = wanted_workload if wanted_workload in names else usual_workload(names)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["workload"] == workload) & rows["figure"].isin(PARTS)].reset_index(drop=True)
     st.altair_chart(parts_by_label(rows, epsilon, data.unit, workload_words(workload, data)), width="stretch")
     if of_points(data):
@@ -393,31 +395,31 @@ def _parts(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
         )
 
 
-def _time(rows: pd.DataFrame) -> None:
-    epsilon = _epsilon(rows, "time")
-    one = rows[(rows["figure"] == "seconds") & (rows["epsilon"] == epsilon)]
-    one = one[one["workload"] == one["workload"].iloc[0]].reset_index(drop=True)
-    st.altair_chart(seconds_by_label(one, epsilon), width="stretch")
+def _show_times(rows: pd.DataFrame) -> None:
+    epsilon = _epsilon_control(rows, "time")
+    times = rows[(rows["figure"] == "seconds") & (rows["epsilon"] == epsilon)]
+    times = times[times["workload"] == times["workload"].iloc[0]].reset_index(drop=True)
+    st.altair_chart(seconds_by_label(times, epsilon), width="stretch")
     st.caption("Seconds of the mechanism only, while other releases ran at the same time; lines: the middle 80 % of the repeats.")
 
 
-def _table(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
+def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
     """Show the summary of the chosen workload and error measure; offer all rows and the whole summary as files."""
-    how = COMPARE.config()
-    names = made.study.questions.names()
-    workload = how.workload if how.workload in names else usual_workload(names)
-    shown = rows[(rows["workload"] == workload) & (rows["figure"] == how.figure)]
-    shown = shown.assign(settings=shown["settings"].replace("{}", "defaults"))[list(COLUMNS)].rename(columns=COLUMNS)
-    st.dataframe(shown, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
+    config = COMPARE.config()
+    names = study_job.study.questions.names()
+    workload = config.workload if config.workload in names else usual_workload(names)
+    table = rows[(rows["workload"] == workload) & (rows["figure"] == config.figure)]
+    table = table.assign(settings=table["settings"].replace("{}", "defaults"))[list(COLUMNS)].rename(columns=COLUMNS)
+    st.dataframe(table, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
     st.caption(
-        f"{FIGURES[how.figure].format(unit=data.unit)}; {markdown(workload_words(workload, data))}. 95 %: interval of the mean over"
+        f"{FIGURES[config.figure].format(unit=data.unit)}; {markdown(workload_words(workload, data))}. 95 %: interval of the mean over"
         " all noise, Student's t over the repeats. 10 % and 90 % of the repeats lie under the last two. The files hold all workloads and"
         " figures; rows with the same study mark can be joined, and a study can be resumed from them."
     )
     left, right, _ = st.columns([2, 2, 3])
     left.download_button(
         "Download every run (CSV)",
-        lambda: csv_text(made.table()),
+        lambda: csv_text(study_job.table()),
         "study.csv",
         "text/csv",
         on_click="ignore",
@@ -451,22 +453,22 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
         help="Root mean square error of one block or pair, from noise alone.",
     )
     with middle:
-        level = _level(data)
-    fits = show_problem("wanted error", in_range("Typical error", 0.01, 1e9)(error))
+        level = _level_control(data)
+    is_valid = show_problem("wanted error", in_range("Typical error", 0.01, 1e9)(error))
     question = _question(data, mechanisms, error, level)
-    if right.button("Find ε", key="find epsilon", width="stretch", disabled=not fits) and fits:
+    if right.button("Find ε", key="find epsilon", width="stretch", disabled=not is_valid) and is_valid:
         with st.spinner("Looking for ε ..."):
-            wanted = _wanted(data, error, level)
+            wanted = _wanted_error(data, error, level)
             if wanted.records is None or record_public_look(data):
                 _start_search(question, data, mechanisms, wanted)
-    made: InverseJob | None = st.session_state.get(FOUND)
-    if made is not None and made.asked == question:
-        st.fragment(_answers, run_every=SEARCH_TICK if made.running else None)(made, data, made.running)
+    search: InverseJob | None = st.session_state.get(FOUND)
+    if search is not None and search.question == question:
+        st.fragment(_show_answers, run_every=SEARCH_TICK if search.running else None)(search, data, search.running)
     looked = "of the data only the number of records is used, rounded to one digit" if of_points(data) else "no trip is looked at"
     st.caption(f"Noise alone, from the mechanisms on the public frame: {looked}. Nothing is spent, and no study is needed.")
 
 
-def _level(data: CompareData) -> int:
+def _level_control(data: CompareData) -> int:
     """Ask for a zoom level of points, or for a geographic level of trips."""
     if isinstance(data.data, Flows):
         names = data.data.regions.levels
@@ -479,52 +481,52 @@ def _level(data: CompareData) -> int:
 
 def _question(data: CompareData, mechanisms: dict[str, AnyMechanism], error: float, level: int) -> tuple[object, ...]:
     """Return the question as a key, so that an answer is shown only for its own question."""
-    return (data.key, tuple((label, tuple(map(str, made.chosen().items()))) for label, made in mechanisms.items()), error, level)
+    return (data.key, tuple((label, tuple(map(str, mechanism.chosen().items()))) for label, mechanism in mechanisms.items()), error, level)
 
 
-def _wanted(data: CompareData, error: float, level: int) -> WantedError:
-    records = _rounded(int(data.data.count.sum())) if of_points(data) else None
+def _wanted_error(data: CompareData, error: float, level: int) -> WantedError:
+    records = _round_to_one_digit(int(data.data.count.sum())) if of_points(data) else None
     return WantedError(error=error, level=level, delta=COMPARE.config().delta, records=records)
 
 
 def _start_search(question: object, data: CompareData, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
     """Start a search in the background; the search before is stopped."""
-    fresh = InverseJob(question, data.data, mechanisms, wanted)
-    keeper().take(fresh)
-    st.session_state[FOUND] = fresh
-    fresh.start(SEARCH_WAIT)
+    search = InverseJob(question, data.data, mechanisms, wanted)
+    keeper().take(search)
+    st.session_state[FOUND] = search
+    search.start(SEARCH_WAIT)
 
 
-def _answers(made: InverseJob, data: CompareData, ran: bool) -> None:
+def _show_answers(search: InverseJob, data: CompareData, was_running: bool) -> None:
     """Show the epsilons found so far, and the progress of the search.
 
     Args:
-        made: the search.
+        search: the search.
         data: data whose unit the table names.
-        ran: whether the search was running when the whole page was drawn.
+        was_running: whether the search was running when the whole page was drawn.
     """
-    if ran and not made.running:
+    if was_running and not search.running:
         st.rerun()
-    if made.running:
+    if search.running:
         left, right = st.columns([6, 1], vertical_alignment="center")
-        left.progress(made.share, f"{markdown(made.at)}: noise is looked at for one ε after the other ...")
+        left.progress(search.share, f"{markdown(search.at)}: noise is looked at for one ε after the other ...")
         if right.button("Stop", key="stop inverse", width="stretch"):
-            made.stop()
+            search.stop()
             st.rerun()
-    elif made.at:
-        st.caption(f":orange[Stopped at {markdown(made.at)}: press *Find ε* to look again.]")
-    if made.rows:
-        _found(pd.DataFrame(made.rows), data)
+    elif search.at:
+        st.caption(f":orange[Stopped at {markdown(search.at)}: press *Find ε* to look again.]")
+    if search.rows:
+        _show_epsilons(pd.DataFrame(search.rows), data)
 
 
-def _found(rows: pd.DataFrame, data: CompareData) -> None:
-    """Show the table, and under it how each answer was found: notes are long, and several answers share one."""
-    shown = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
-    st.dataframe(shown.round(2), hide_index=True, width="stretch")
-    for note, same in rows.groupby("note", sort=False):
-        st.caption(f"**{markdown(', '.join(same['Configuration']))}**: {markdown(note)}")
+def _show_epsilons(rows: pd.DataFrame, data: CompareData) -> None:
+    """Show the table of epsilons, and under it the notes on how they were found, each note once."""
+    table = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
+    st.dataframe(table.round(2), hide_index=True, width="stretch")
+    for note, rows_of_note in rows.groupby("note", sort=False):
+        st.caption(f"**{markdown(', '.join(rows_of_note['Configuration']))}**: {markdown(note)}")
 
 
-def _rounded(records: int) -> int:
-    """Round a number of records to one digit: a guess, as a curator would declare it."""
+def _round_to_one_digit(records: int) -> int:
+    """Round a number of records to one digit, which makes it as rough as a curator's guess."""
     return max(1, int(float(f"{records:.0e}")))

@@ -100,8 +100,8 @@ class CompareConfig:
     @property
     def chosen_sample(self) -> str:
         """Key of a sample of this kind."""
-        known = SAMPLES if self.kind == POINTS_KIND else FLOW_SAMPLES
-        return self.sample if self.sample in known else USUAL_SAMPLE[self.kind]
+        samples = SAMPLES if self.kind == POINTS_KIND else FLOW_SAMPLES
+        return self.sample if self.sample in samples else USUAL_SAMPLE[self.kind]
 
     def epsilons(self) -> tuple[Fraction, ...]:
         """Return epsilons evenly spaced on a logarithmic scale; those between the ends have two digits. One step gives the smallest.
@@ -122,25 +122,25 @@ class CompareConfig:
         Raises:
             SettingError: a setting does not exist or is out of range, or there are too many combinations.
         """
-        made: dict[str, AnyMechanism] = {}
+        mechanisms: dict[str, AnyMechanism] = {}
         for key in self.chosen:
             title = str(self.offered[key].title) + ("" if self.offered[key].private else " (NOT PRIVATE)")
             part = VariedPart(key=key, label=title, vary={name: tuple(values) for name, values in self.varied(key).items()})
-            for label, plain in part.variants():
-                made[label] = plain.built(FAMILY[self.kind], references=True)
-                if len(made) > MOST_CONFIGURATIONS:
+            for label, variant in part.variants():
+                mechanisms[label] = variant.built(FAMILY[self.kind], references=True)
+                if len(mechanisms) > MOST_CONFIGURATIONS:
                     raise SettingError(f"At most {MOST_CONFIGURATIONS} configurations fit into a chart: vary fewer settings.")
-        return made
+        return mechanisms
 
     def varied(self, key: str) -> dict[str, list[Any]]:
         """Return the lists of values of one mechanism, by setting."""
-        found = self.settings.get(key, {})
-        return found if isinstance(found, dict) else {}
+        values = self.settings.get(key, {})
+        return values if isinstance(values, dict) else {}
 
     def same_study(self, other: CompareConfig) -> bool:
-        """Return whether both configurations make the same runs; what is shown of the runs does not matter."""
-        looks: dict[str, Any] = {"figure": "", "workload": "", "picked": ()}
-        return replace(self, **looks) == replace(other, **looks)
+        """Return whether both configurations make the same runs; the settings of the display are not compared."""
+        view: dict[str, Any] = {"figure": "", "workload": "", "picked": ()}
+        return replace(self, **view) == replace(other, **view)
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:
@@ -149,7 +149,7 @@ class CompareConfig:
             "kind": choice_reader(POINTS_KIND, TRIPS_KIND),
             "sample": choice_reader(*SAMPLES, *FLOW_SAMPLES),
             "order": number_reader(1, LARGEST_ORDER, int),
-            "mechanisms": _keys,
+            "mechanisms": _read_keys,
             "settings": read_settings,
             "low": number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float),
             "high": number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float),
@@ -159,7 +159,7 @@ class CompareConfig:
             "seed": number_reader(0, 2**53 - 1, int),
             "figure": choice_reader(*FIGURES),
             "workload": str,
-            "picked": _picks,
+            "picked": _read_picks,
         }
 
 
@@ -191,16 +191,16 @@ class CompareData:
 
 def study_of(data: CompareData) -> Study:
     """Return the study that the page's configuration describes, on all workloads; raise what `Study` raises."""
-    how: CompareConfig = COMPARE.config()
+    config: CompareConfig = COMPARE.config()
     return Study(
         data=data.data,
         public=True,
-        mechanisms=how.built(),
-        epsilons=how.epsilons(),
-        delta=Fraction(repr(how.delta)),
-        repeats=how.repeats,
-        seed=how.seed,
-        workloads=POINT_WORKLOADS if how.kind == POINTS_KIND else (LEVELS, SIZES),
+        mechanisms=config.built(),
+        epsilons=config.epsilons(),
+        delta=Fraction(repr(config.delta)),
+        repeats=config.repeats,
+        seed=config.seed,
+        workloads=POINT_WORKLOADS if config.kind == POINTS_KIND else (LEVELS, SIZES),
         parts=True,
     )
 
@@ -210,33 +210,33 @@ def job() -> StudyJob | None:
     return st.session_state.get(JOB)
 
 
-def still_public(made: StudyJob) -> bool:
+def still_public(study_job: StudyJob) -> bool:
     """Return whether the data of a study are a sample, or still loaded as public data in Teach."""
-    how, data = made.config
-    found = how.page_state.offered_data() if how.source == OWN else data
-    return found is not None and found.digest == data.digest
+    config, data = study_job.config
+    loaded = config.page_state.offered_data() if config.source == OWN else data
+    return loaded is not None and loaded.digest == data.digest
 
 
-def picks(made: StudyJob) -> list[Pick]:
+def picks(study_job: StudyJob) -> list[Pick]:
     """Return the picked configurations and epsilons that the study has."""
-    return [pick for pick in COMPARE.config().picked if pick in set(pickable(made))]
+    return [pick for pick in COMPARE.config().picked if pick in set(pickable(study_job))]
 
 
-def pickable(made: StudyJob) -> Iterator[Pick]:
+def pickable(study_job: StudyJob) -> Iterator[Pick]:
     """Return every configuration and epsilon of a study."""
-    return ((label, float(epsilon)) for label in made.study.mechanisms for epsilon in made.study.epsilons)
+    return ((label, float(epsilon)) for label in study_job.study.mechanisms for epsilon in study_job.study.epsilons)
 
 
-def _keys(text: str) -> tuple[str, ...]:
-    found = json.loads(text)
-    if not isinstance(found, list) or not found or not {*found} <= {*COMPARE.mechanisms}:
+def _read_keys(text: str) -> tuple[str, ...]:
+    keys = json.loads(text)
+    if not isinstance(keys, list) or not keys or not {*keys} <= {*COMPARE.mechanisms}:
         raise ValueError
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(keys))
 
 
-def _picks(text: str) -> tuple[Pick, ...]:
-    found = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
-    return tuple(found[:MOST_PICKED])
+def _read_picks(text: str) -> tuple[Pick, ...]:
+    pairs = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
+    return tuple(pairs[:MOST_PICKED])
 
 
 def of_points(data: CompareData) -> bool:
@@ -247,8 +247,8 @@ def of_points(data: CompareData) -> bool:
 def workload_words(name: str, data: CompareData) -> str:
     """Return the name of a workload as it is written on screen."""
     if name.startswith("size "):
-        what = "blocks" if of_points(data) else "pairs"
-        return f"{what} with {size_words(name)} {data.unit} in truth"
+        noun = "blocks" if of_points(data) else "pairs"
+        return f"{noun} with {size_words(name)} {data.unit} in truth"
     if not of_points(data):
         return f"pairs of level {name}"
     return ABOUT.get(name, f"all blocks of {name.replace('zoom', 'zoom level')}")
@@ -270,5 +270,5 @@ def pick_words(pick: Pick) -> str:
 
 def usual_workload(names: list[str]) -> str:
     """Return the workload that is shown first: random boxes, or the finest level."""
-    plain = [name for name in names if not name.startswith("size ")]
-    return "random" if "random" in names else (plain or names)[-1]
+    by_area = [name for name in names if not name.startswith("size ")]
+    return "random" if "random" in names else (by_area or names)[-1]

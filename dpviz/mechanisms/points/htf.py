@@ -481,7 +481,7 @@ class Htf(PointMechanism):
         return min(max(leaves.bit_length() - 1, 1), 2 * counter.points.domain.order) + self.extra
 
     def _grow(self, counter: NoisyCounts, spending: Spending) -> list[Level]:
-        """Count and split the nodes, one depth after the other; the receipt gets steps for all depths, also those that no node reaches."""
+        """Count and split the nodes, one depth after the other; the receipt gets a step for every depth, even if no node has this depth."""
         levels, cells, nodes = [], SplitCells.of(counter.points), 0
         for depth in range(spending.height + 1):
             width, height = (cells.rectangles[:, 2:] - cells.rectangles[:, :2]).T

@@ -82,7 +82,7 @@ class Kdtree(MedianTree):
     per level, so the epsilons of splits and counts add up along its path. Splits may fall on any lattice line, and empty nodes
     are split too. The "smooth-sensitivity" variant is (epsilon, delta)-DP, all others are pure.
     A person's m records may lie in m nodes of a level. Pure steps cost epsilon / m per record, wherever the record lies. Smooth medians
-    have an epsilon and a delta for one record; `smooth_medians` derives those of m records, in one node or in many, with a proof.
+    have an epsilon and a delta for one record; `smooth_medians` derives and proves the values for m records, in one node or in many.
 
     Source:
         Cormode, Procopiuc, Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012, Sections VI and

@@ -161,7 +161,7 @@ class MedianTree(PointMechanism):
         return tuple(notes)
 
     def median(self, counter: NoisyCounts, nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
-        """Choose (n,) lines by the exponential mechanism, on a sample of the records if one is set; the step goes to the receipt."""
+        """Choose (n,) lines by the exponential mechanism, on a sample if the settings say so, and write the step to the receipt."""
         bound, rate = counter.points.contributions, exact(self.sample, "The sampling rate")
         inner = epsilon_before_sampling(epsilon, rate, bound)
         counter.steps.append(
@@ -199,7 +199,7 @@ class MedianTree(PointMechanism):
     def with_shares(self, shares: Sequence[float]) -> Self:
         """Return a copy with another share for medians and custom weights, one per zoom level.
 
-        If nothing is left for counts, the weights stay as they are.
+        If nothing is left for counts, the weights do not change.
         """
         median_part, counts = shares_of(shares)[0], sum(shares[1:])
         median = min(max(median_part, SMALLEST_SHARE), LARGEST_SHARE)

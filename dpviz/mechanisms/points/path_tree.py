@@ -115,7 +115,7 @@ class PathTree(PointMechanism):
         "Uniform below",
         low=0,
         high=100,
-        help="Four siblings look uniform if their variance is less than this many times that of the noise.",
+        help="Four siblings look uniform if their variance is less than this many times the noise's variance.",
     )
     doubt: float = setting(2.0, "Threshold if uniform", low=1, high=100, help="Factor on the threshold of siblings that look uniform.")
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
@@ -149,7 +149,7 @@ class PathTree(PointMechanism):
     def schedule(self, order: int) -> list[int]:
         """Compute phi for depths 1 to `order`, in units of 2**-30: the part of its remaining budget that a measured node spends."""
         growth = [self.growth**depth for depth in range(1, order + 1)]
-        weights = [(1 - self.mix) * each / sum(growth) + self.mix / order for each in growth]
+        weights = [(1 - self.mix) * value / sum(growth) + self.mix / order for value in growth]
         return [int(weight / sum(weights[depth:]) * 2**PHI_BITS) for depth, weight in enumerate(weights[:-1])] + [2**PHI_BITS]
 
     def _measure(self, counter: NoisyCounts, epsilon: Fraction) -> list[Measured]:

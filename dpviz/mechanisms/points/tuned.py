@@ -185,7 +185,7 @@ class Tuned(Tuning):
         private by itself.
 
     Source:
-        The two phases are those of Fanaeepour, Rubinstein, "End-to-end differentially-private parameter tuning in spatial
+        The two phases follow Fanaeepour, Rubinstein, "End-to-end differentially-private parameter tuning in spatial
         histograms", 2017; other settings than the size of a grid are ours.
 
     Deviations:

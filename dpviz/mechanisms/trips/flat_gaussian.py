@@ -112,7 +112,7 @@ class FlatGaussian(FlowMechanism):
         )
 
     def smallest_kept(self, pairs: int, parameter: Fraction) -> int | None:
-        """Choose the public threshold of the finest stage: that of the settings, or one that at most 2**19 empty pairs pass on average.
+        """Choose the public threshold of the finest stage: the setting `least`, or one that on average at most 2**19 empty pairs pass.
 
         Args:
             pairs: number of pairs of leaves.

@@ -132,7 +132,7 @@ class TopDown(FlowMechanism):
         Approach", 2025, Algorithms 1, 3 and 4; TDA-l2 and TDA-linf of its Section 5 are optimiser="euclidean" and "solver".
 
     Deviations:
-        Noise is exact. Variances are those of Algorithm 1, T / rho for one trip per person; the authors' published curves have 2 T / rho.
+        Noise is exact. Variances agree with Algorithm 1: T / rho for one trip per person; the authors' published curves have 2 T / rho.
         For m trips per person the squared sensitivity is 2 m**2 (bounded) and m**2 (add/remove) on every stage. The paper's 2 m and m
         for distinct trips hold only for pairs of leaves. Under add/remove the root is measured too, and rho is divided into T + 1
         parts; Appendix B keeps the variance T / rho and so spends rho (T + 1) / (2 T). A negative noisy root becomes 0. The dial and
