@@ -1,26 +1,37 @@
-"""A release is written whole or not at all, and never one that must not be published."""
+"""A release is written whole or not at all, read only if every file is there, unchanged and listed; whatever else is a clear error."""
 
 import errno
+import functools
 import hashlib
 import io
+import itertools
 import json
+import operator
 import os
+import re
+import shutil
 import subprocess
 import sys
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from dpviz.errors import DpvizError, RefusedError, SettingError
+from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
 from dpviz.mechanisms import ExactKdtree, ExactTunedGrid, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release import files as release_files
 from dpviz.release import tables as members
-from dpviz.release.files import read_release, write_release, write_whole, zip_release
+from dpviz.release.files import read_manifest, read_release, seal, write_release, write_whole, zip_release
 from dpviz.release.manifest import describe, manifest_schema
+from dpviz.release.point_release import Release
 from tests.flow_cases import trips_of
 from tests.often import often
 from tests.release_cases import WORDS, assert_same, flows_on, point_release, points_of, regions_with_shapes, trip_release
@@ -32,106 +43,83 @@ def written(release, folder, **options):
     return write_release(release, folder, describe(release, WORDS, created=WHEN, release_id="one"), **options)
 
 
-@pytest.mark.parametrize(
-    "release",
-    [
-        pytest.param(lambda: Quadtree().release(points_of(50), PureBudget(1), Entropy.seeded(1)), id="simulation"),
-        pytest.param(lambda: ExactKdtree().release(points_of(50), PureBudget(1), Entropy.system()), id="exact kdtree"),
-        pytest.param(lambda: ExactTunedGrid().release(points_of(50), PureBudget(1), Entropy.system()), id="exact tuned grid"),
-        pytest.param(lambda: TopDown().release(trips_of(50), ApproxBudget(1, "1e-6"), Entropy.seeded(1)), id="trips, simulation"),
-    ],
-)
+TRIPS = ApproxBudget(1, "1e-6")
+UNPUBLISHABLE = {
+    "simulation": lambda: Quadtree().release(points_of(50), PureBudget(1), Entropy.seeded(1)),
+    "exact kdtree": lambda: ExactKdtree().release(points_of(50), PureBudget(1), Entropy.system()),
+    "exact tuned grid": lambda: ExactTunedGrid().release(points_of(50), PureBudget(1), Entropy.system()),
+    "trips, simulation": lambda: TopDown().release(trips_of(50), TRIPS, Entropy.seeded(1)),
+}
+
+
+@pytest.mark.parametrize("release", UNPUBLISHABLE.values(), ids=UNPUBLISHABLE)
 def test_what_must_not_be_published_is_neither_described_nor_written(release, tmp_path):
-    made = release()
     with pytest.raises(RefusedError, match=r"must not be published"):
-        describe(made, WORDS)
+        describe(release(), WORDS)
     with pytest.raises(RefusedError, match=r"must not be published"):
-        write_release(made, tmp_path / "out", describe(point_release(), WORDS))
+        write_release(release(), tmp_path / "out", describe(point_release(), WORDS))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_of_points_has_these_files_each_with_its_digest(tmp_path):
-    folder = written(point_release(), tmp_path / "out", files={"report.html": b"<p>"})
-    names = {"partitions.parquet", "partitions.geojson", "partitions.csv", "levels.parquet", "levels.csv"}
-    names |= {"manifest.schema.json", "report.html"}
-    assert {path.name for path in folder.iterdir()} == names | {"manifest.json"}
-    listed = json.loads((folder / "manifest.json").read_text("utf-8"))["files"]
-    assert {entry["name"]: entry["sha256"] for entry in listed} == {
-        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names
-    }
-    assert all(entry["bytes"] == (folder / entry["name"]).stat().st_size and entry["about"] for entry in listed)
+def test_a_folder_has_these_files_each_with_its_digest(tmp_path):
+    folder = written(point_release(), tmp_path / "points", files={"report.html": b"<p>"})
+    tables = {"partitions.parquet", "partitions.geojson", "partitions.csv", "levels.parquet", "levels.csv"}
+    assert set(members_of(folder)) == tables | {"report.html", "manifest.json", "manifest.schema.json"}
+    listed = {entry.pop("name"): entry for entry in read_manifest(folder)["files"]}
+    assert all(entry.pop("about") and entry.pop("format") for entry in listed.values())
+    assert listed == {name: facts_of_file(folder / name) for name in members_of(folder) if name != "manifest.json"}
     assert json.loads((folder / "manifest.schema.json").read_text("utf-8")) == manifest_schema()
-
-
-def test_a_folder_of_trips_has_these_files(tmp_path):
-    folder = written(TopDown().release(flows_on(regions_with_shapes()), ApproxBudget(1, "1e-6"), Entropy.system()), tmp_path / "out")
+    folder = written(TopDown().release(flows_on(regions_with_shapes()), TRIPS, Entropy.system()), tmp_path / "trips")
     tables = {"flows.parquet", "stages.parquet", "regions.parquet", "regions_1_state.geojson", "regions_2_town.geojson"}
     lists = {f"{kind}_{level}.csv" for kind in ("flows", "locations") for level in ("1_state", "2_town")}
-    assert {path.name for path in folder.iterdir()} == tables | lists | {"manifest.json", "manifest.schema.json"}
+    assert set(members_of(folder)) == tables | lists | {"manifest.json", "manifest.schema.json"}
 
 
-@pytest.mark.parametrize("formats", [("csv",), ("geojson",), ("geoparquet",), ["csv", "geoparquet"]])
-def test_only_the_formats_requested_are_written(formats, tmp_path):
-    folder = written(point_release(), tmp_path / "out", formats=formats)
+def test_only_the_formats_requested_are_written_and_others_are_refused_and_geoparquet_is_what_is_read_back(tmp_path):
     endings = {"csv": ".csv", "geojson": ".geojson", "geoparquet": ".parquet"}
-    assert {path.suffix for path in folder.iterdir()} == {".json", *(endings[each] for each in formats)}
+    for place, formats in enumerate([("csv",), ("geojson",), ("geoparquet",), ["csv", "geoparquet"]]):
+        folder = written(point_release(), tmp_path / str(place), formats=formats)
+        assert {path.suffix for path in folder.iterdir()} == {".json", *(endings[each] for each in formats)}
+        assert read_manifest(folder)["data_product"]["name"] == WORDS.name
+        if "geoparquet" not in formats:
+            assert_refused(folder, "without GeoParquet")
+    for wrong in (("shapefile",), (), ("csv", "xlsx")):
+        with pytest.raises(SettingError, match="geoparquet, geojson, csv"):
+            written(point_release(), tmp_path / "out", formats=wrong)
+    assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("options", [{"formats": ("shapefile",)}, {"formats": ()}, {"formats": ("csv", "xlsx")}])
-def test_other_formats_are_refused_with_the_known_ones(options, tmp_path):
-    with pytest.raises(SettingError, match="geoparquet, geojson, csv"):
-        written(point_release(), tmp_path / "out", **options)
+BAD_NAMES = ["../report.html", "a/b", "", ".hidden", "manifest.json", "manifest.schema.json", "a\nb", "é.html", "x" * 200, "C:x", 3]
+
+
+def test_further_files_have_plain_names_are_bytes_and_do_not_replace_our_own(tmp_path):
+    wrong = [({name: b""}, "plain name") for name in BAD_NAMES]
+    for files, rule in (*wrong, ({"report.html": "<p>"}, "bytes"), ({"partitions.csv": b""}, "name of one of its own")):
+        with pytest.raises(SettingError, match=rule):
+            written(point_release(), tmp_path / "out", files=files)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["../report.html", "a/b", "", ".hidden", "manifest.json", "manifest.schema.json", "a\nb", "é.html", "x" * 200, "C:x", 3]
-)
-def test_further_files_need_plain_names(name, tmp_path):
-    with pytest.raises(SettingError, match="plain name"):
-        written(point_release(), tmp_path / "out", files={name: b""})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_further_files_are_bytes_and_do_not_replace_our_own(tmp_path):
-    with pytest.raises(SettingError, match="bytes"):
-        written(point_release(), tmp_path / "out", files={"report.html": "<p>"})
-    with pytest.raises(SettingError, match="name of one of its own"):
-        written(point_release(), tmp_path / "out", files={"partitions.csv": b""})
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("made", ["folder", "full folder", "file", "broken link"])
-def test_what_is_there_is_never_overwritten(made, tmp_path):
-    target = tmp_path / "out"
-    if made == "broken link":
-        target.symlink_to(tmp_path / "nowhere")
-    elif made == "file":
-        target.write_text("mine")
-    else:
-        target.mkdir()
-        if made == "full folder":
-            (target / "mine").write_text("mine")
-    before = sorted(path.name for path in tmp_path.rglob("*"))
-    with pytest.raises(SettingError, match="exists already"):
-        written(point_release(), target)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+def test_what_is_there_is_never_overwritten(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "full" / "mine").mkdir(parents=True)
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "broken link").symlink_to(tmp_path / "nowhere")
+    before = sorted(tmp_path.rglob("*"))
+    for name in ("folder", "full", "file", "broken link"):
+        with pytest.raises(SettingError, match="exists already"):
+            written(point_release(), tmp_path / name)
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_the_manifest_must_be_that_of_the_release(tmp_path):
-    other = Quadtree(height=3).release(points_of(400), PureBudget("0.1"), Entropy.system())
+    own, other = describe(point_release(), WORDS), Quadtree(height=3).release(points_of(400), PureBudget("0.1"), Entropy.system())
     manifest = describe(other, WORDS)
-    for wrong in (
-        manifest,
-        {},
-        None,
-        {**describe(point_release(), WORDS), "privacy": manifest["privacy"]},
-        describe(trip_release(), WORDS),
-    ):
+    for wrong in (manifest, {}, None, {**own, "privacy": manifest["privacy"]}, describe(trip_release(), WORDS)):
         with pytest.raises(SettingError, match="not that of this release"):
             write_release(point_release(), tmp_path / "out", wrong)
     with pytest.raises(SettingError, match="breaks its schema at manifest"):
-        write_release(point_release(), tmp_path / "out", {**describe(point_release(), WORDS), "seed": 7})
+        write_release(point_release(), tmp_path / "out", {**own, "seed": 7})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,18 +136,21 @@ def test_a_disk_that_does_not_take_it_leaves_nothing_behind(number, tmp_path, mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_folder_around_it_is_an_error_of_ours(tmp_path):
-    with pytest.raises(DpvizError, match="No such file"):
-        written(point_release(), tmp_path / "not" / "there")
-
-
-def test_a_truncated_geojson_is_noticed(tmp_path, monkeypatch):
+def test_a_truncated_geojson_a_missing_folder_around_it_and_a_writer_that_fails_leave_nothing_behind(tmp_path, monkeypatch):
     def half(self, path, **_):
         Path(path).write_text('{"type": "FeatureCollection", "features": [')
+
+    def fill(folder):
+        (folder / "half").write_text("half")
+        raise ZeroDivisionError
 
     monkeypatch.setattr(members.geopandas.GeoDataFrame, "to_file", half)
     with pytest.raises(DpvizError, match="GeoJSON could not be written"):
         written(point_release(), tmp_path / "out")
+    with pytest.raises(DpvizError, match="No such file"):
+        written(point_release(), tmp_path / "not" / "there")
+    with pytest.raises(ZeroDivisionError):
+        write_whole(tmp_path / "out", fill)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -168,8 +159,7 @@ def whole_or_nothing(folder: Path) -> bool:
     assert [path.name for path in folder.iterdir()] in ([], ["out"])
     if (folder / "out").exists():
         assert_same(read_release(folder / "out"), point_release())
-        return True
-    return False
+    return (folder / "out").exists()
 
 
 def lines_of(code, stop: int, raised: type[BaseException]):
@@ -189,12 +179,11 @@ def lines_of(code, stop: int, raised: type[BaseException]):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file that was open at the interrupt
-@pytest.mark.parametrize("raised", often([KeyboardInterrupt, MemoryError], 1))
-def test_an_interrupt_at_any_line_leaves_the_whole_release_or_nothing(raised, tmp_path):
+@pytest.mark.parametrize(("raised", "step"), often([(KeyboardInterrupt, 3), (MemoryError, 1)], 1))
+def test_an_interrupt_at_any_line_leaves_the_whole_release_or_nothing(raised, step, tmp_path):
     release, manifest = point_release(), describe(point_release(), WORDS)
-    outcomes, stop, before = [], 0, sys.gettrace()
-    while True:
-        stop += 1
+    outcomes, before = [], sys.gettrace()
+    for stop in itertools.count(1, step):
         folder = tmp_path / str(stop)
         folder.mkdir()
         trace, seen = lines_of(release_files.__file__, stop, raised)
@@ -211,7 +200,7 @@ def test_an_interrupt_at_any_line_leaves_the_whole_release_or_nothing(raised, tm
     assert stop > 50
     assert outcomes == sorted(outcomes)
     assert outcomes[-1]
-    assert outcomes.count(True) > 1  # also between the renaming and the end
+    assert step > 1 or outcomes.count(True) > 1  # also between the renaming and the end
 
 
 KILLED = """
@@ -268,10 +257,8 @@ print(len(outcomes), outcomes.count(True), outcomes == sorted(outcomes), all(pat
 def test_a_kill_at_any_step_leaves_the_whole_release_or_nothing(tmp_path):
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": str(root), "ARROW_DEFAULT_MEMORY_POOL": "system"}
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True, env=environment, cwd=root, check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=root, check=True, timeout=120)
     steps, whole, ordered, named = done.stdout.split()
     assert int(steps) > 20
     assert int(whole) > 2
@@ -300,28 +287,323 @@ def test_everything_is_on_the_disk_before_the_folder_has_its_name(tmp_path, monk
     assert len(before) == len(list(folder.iterdir())) + 1
 
 
-def test_a_writer_that_fails_leaves_nothing_behind(tmp_path):
-    def fill(folder):
-        (folder / "half").write_text("half")
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        write_whole(tmp_path / "out", fill)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_zip_is_the_same_each_time_and_holds_the_folder(tmp_path):
+def test_a_zip_is_the_same_each_time_and_holds_the_folder_if_that_is_a_whole_release(tmp_path):
     folder = written(point_release(), tmp_path / "out")
     packed = zip_release(folder)
     assert packed == zip_release(folder)
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-        assert {name: archive.read(name) for name in archive.namelist()} == {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def test_a_folder_that_is_no_release_is_not_zipped(tmp_path):
-    folder = written(point_release(), tmp_path / "out")
+        assert {name: archive.read(name) for name in archive.namelist()} == contents_of(folder)
     (tmp_path / "empty").mkdir()
     (folder / "partitions.csv").unlink()
     for wrong in (folder, tmp_path / "empty", tmp_path / "missing"):
         with pytest.raises(DpvizError, match="not a whole release"):
             zip_release(wrong)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A folder of points and one of trips, written once; tests work on copies."""
+    around = tmp_path_factory.mktemp("written")
+    trips = TopDown().release(flows_on(regions_with_shapes()), ApproxBudget(1, "1e-6"), Entropy.system())
+    for name, release in (("points", point_release()), ("trips", trips)):
+        write_release(release, around / name, describe(release, WORDS), files={"report.html": b"<p>text</p>"})
+    return around
+
+
+@pytest.fixture(params=["points", "trips"])
+def folder(request, folders, tmp_path):
+    return Path(shutil.copytree(folders / request.param, tmp_path / "copy"))
+
+
+def members_of(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def resealed(folder: Path, change) -> None:
+    """Change the manifest and seal it again, as a forger would; digests of tables are brought up to date."""
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    change(manifest)
+    for entry in manifest["files"]:
+        if (folder / entry["name"]).exists():
+            entry.update(facts_of_file(folder / entry["name"]))
+    manifest["seal"] = seal(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+
+
+def facts_of_file(path: Path) -> dict:
+    return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "bytes": path.stat().st_size}
+
+
+def assert_refused(source, rule: str = "") -> None:
+    """It is not read, and the reason carries no other error with it."""
+    with pytest.raises(InputError) as refusal:
+        read_release(source)
+    assert re.search(rule, str(refusal.value))
+    assert refusal.value.__cause__ is None
+
+
+def assert_only_clear_errors(source) -> None:
+    """A release, or an InputError that carries no other error with it."""
+    error = None
+    try:
+        read_release(source)
+    except InputError as found:
+        error = found
+    assert error is None or (error.__cause__, error.__context__) == (None, None)
+
+
+def packed(files: dict[str, bytes], **options) -> io.BytesIO:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", **options) as made:
+        for name, content in files.items():
+            made.writestr(name, content)
+    return io.BytesIO(target.getvalue())
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_every_changed_byte_of_every_file_is_noticed_and_every_missing_file_is_named(folder):
+    for name in members_of(folder):
+        path = folder / name
+        content = path.read_bytes()
+        for place in (0, len(content) // 2, len(content) - 2):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            assert_refused(folder)
+        path.write_bytes(content + b" ")
+        if name != "manifest.json":  # whose spaces mean nothing
+            assert_refused(folder, f"{name} was changed")
+        path.write_bytes(content[:-7])
+        assert_refused(folder)
+        path.unlink()
+        assert_refused(folder, f"has no {name}" if name == "manifest.json" else f"{name} is missing")
+        path.write_bytes(content)
+    assert read_release(folder)
+
+
+def test_an_extra_file_is_named_but_for_what_file_managers_leave_behind_and_folders_and_links_are_not_followed(folder):
+    whole, files = read_release(folder), contents_of(folder)
+    for name in ("extra.csv", "manifest (1).json", ".hidden"):
+        (folder / name).write_text("x")
+        assert_refused(folder, f"its manifest does not list: '{re.escape(name)}'")
+        (folder / name).unlink()
+    for name in (".DS_Store", "Thumbs.db"):
+        (folder / name).write_bytes(b"x")
+    assert_same(read_release(folder), whole)
+    assert_same(read_release(packed(files | {".DS_Store": b"x"})), whole)
+    (folder / "more").mkdir()
+    assert_refused(folder, "not a plain file")
+    (folder / "more").rmdir()
+    (folder / "report.html").symlink_to((folder / "report.html").rename(folder.parent / "elsewhere.html"))
+    assert_refused(folder, "not a plain file")
+
+
+def words_of(facts, found=()):
+    """Every place in a manifest, as a path of names and numbers."""
+    steps = facts.items() if isinstance(facts, dict) else enumerate(facts) if isinstance(facts, list) else ()
+    for step, below in steps:
+        yield (*found, step)
+        yield from words_of(below, (*found, step))
+
+
+def holder_of(manifest, place):
+    """The part of a manifest that holds the last step of a path."""
+    return functools.reduce(operator.getitem, place[:-1], manifest)
+
+
+NO_MANIFESTS = ["", "{", "[]", "null", '{"a": NaN}', '{"a": 1, "a": 2}', "\udcff", "[" * 100_000, '{"a": ' + "9" * 5000 + "}", "7"]
+
+
+def test_every_changed_word_of_the_manifest_is_noticed_and_one_that_is_none_refused(folder):
+    text = (folder / "manifest.json").read_text("utf-8")
+    places = list(words_of(json.loads(text)))
+    assert len(places) > 100
+    for place in places[::5]:
+        manifest = json.loads(text)
+        holder = holder_of(manifest, place)
+        holder[place[-1]] = "other" if holder[place[-1]] != "other" else "another"
+        (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+        assert_refused(folder, r"schema at manifest|seal does not fit|another version of dpviz")
+    for text in NO_MANIFESTS:
+        (folder / "manifest.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+        assert_refused(folder)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_forged_manifest_never_gives_another_error(folders, tmp_path, data):
+    """Seal and digests fit, but a value is another one: a release or an InputError, nothing else."""
+    name = data.draw(st.sampled_from(["points", "trips"]))
+    copy = Path(shutil.copytree(folders / name, tmp_path / "forged", dirs_exist_ok=True))
+    places = list(words_of(json.loads((copy / "manifest.json").read_text("utf-8"))))
+    place = data.draw(st.sampled_from([each for each in places if each[0] in ("privacy", "accounting", "contents", "files")]))
+    value = data.draw(st.none() | st.integers(-5, 5) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5) | st.just([]))
+    try:
+        resealed(copy, lambda manifest: operator.setitem(holder_of(manifest, place), place[-1], value))
+    except (AttributeError, KeyError, TypeError, ValueError, OSError):
+        return
+    assert_only_clear_errors(copy)
+
+
+TREE, ANYTHING = ("points", "levels.parquet"), "."
+FORGED = [
+    (*TREE, "parent", lambda values: np.roll(values, 1), "no tree of nested rectangles"),
+    (*TREE, "parent", lambda values: values - 1, "no tree of nested rectangles"),
+    (*TREE, "children", lambda values: values + 1, "no tree of nested rectangles"),
+    (*TREE, "first_child", lambda values: values + 1, "no tree of nested rectangles"),
+    (*TREE, "level", lambda values: values + 1, "no tree of nested rectangles"),
+    (*TREE, "east_line", lambda values: values + 9, "no tree of nested rectangles"),
+    (*TREE, "west_line", lambda values: values[::-1], "no tree of nested rectangles"),
+    (*TREE, "north_line", lambda values: values * 0, "no tree of nested rectangles"),
+    ("trips", "stages.parquet", "origin", lambda values: ["nowhere", *values[1:]], ANYTHING),
+    ("trips", "regions.parquet", "region_id", lambda values: [values[0]] * len(values), ANYTHING),
+    ("trips", "regions.parquet", "parent_id", lambda values: ["nowhere"] * len(values), ANYTHING),
+    ("points", "partitions.parquet", "count", lambda values: values + 1, "partitions.parquet has other counts"),
+    ("trips", "flows.parquet", "count", lambda values: values + 1, "flows.parquet has other counts"),
+]
+
+
+@pytest.mark.parametrize(("kind", "table", "column", "change", "told"), FORGED)
+def test_forged_tables_are_noticed(kind, table, column, change, told, folders, tmp_path):
+    copy = Path(shutil.copytree(folders / kind, tmp_path / "copy"))
+    stored = pq.read_table(copy / table)
+    field = stored.schema.field(column)
+    values = change(stored.column(column).to_numpy())
+    forged = pa.array(values if isinstance(values, list) else values.astype(field.type.to_pandas_dtype()), field.type)
+    pq.write_table(stored.set_column(stored.schema.get_field_index(column), column, forged), copy / table)
+    resealed(copy, lambda manifest: None)
+    assert_refused(copy, told)
+
+
+def test_a_receipt_that_spends_more_than_its_budget_and_a_manifest_of_the_other_kind_are_refused(folder):
+    kind = json.loads((folder / "manifest.json").read_text("utf-8"))["identity"]["kind"]
+    resealed(folder, lambda manifest: manifest["identity"].update(kind="points" if kind == "trips" else "trips"))
+    assert_refused(folder, "contradicts")
+    resealed(folder, lambda manifest: manifest["identity"].update(kind=kind))
+    resealed(folder, lambda manifest: manifest["privacy"]["epsilon"].update(exact="1/2"))
+    assert_refused(folder, "spend more than the budget|contradicts" if kind == "trips" else "spend more than the budget")
+
+
+def test_a_zip_is_read_from_a_path_or_an_open_file_with_or_without_a_folder_inside(folder, tmp_path):
+    expected, content = read_release(folder), contents_of(folder)
+    (tmp_path / "out.zip").write_bytes(zip_release(folder))
+    with (tmp_path / "out.zip").open("rb") as file:
+        assert_same(read_release(file), expected)
+    assert_same(read_release(tmp_path / "out.zip"), expected)
+    assert_same(read_release(str(tmp_path / "out.zip")), expected)
+    inside = {"county/": b"", **{f"county/{name}": each for name, each in content.items()}}
+    assert_same(read_release(packed(inside)), expected)
+
+
+STRANGE_MEMBERS = {
+    "leads out": ["../evil", "/etc/passwd", "a\\..\\evil", "C:evil"],
+    "all in one folder": ["one/evil", "a/b/evil"],
+    "does not list": ["evil.csv"],
+}
+
+
+def test_members_of_a_zip_that_do_not_belong_are_refused(folder):
+    wrong = [([name], rule) for rule, names in STRANGE_MEMBERS.items() for name in names]
+    for names, rule in (*wrong, ([f"more{number}" for number in range(300)], "more files than the limit of 256")):
+        assert_refused(packed(contents_of(folder) | dict.fromkeys(names, b"x")), rule)
+    assert not Path("evil").exists()
+    target = io.BytesIO(zip_release(folder))
+    with zipfile.ZipFile(target, "a") as made, pytest.warns(UserWarning, match="Duplicate"):
+        made.writestr("manifest.json", b"{}")
+    assert_refused(io.BytesIO(target.getvalue()), "two members of one name")
+
+
+def test_links_encryption_and_unusual_compression_in_a_zip_are_refused(folder):
+    content = contents_of(folder)
+    assert_refused(packed(content, compression=zipfile.ZIP_LZMA), "unusual way")
+    link = zipfile.ZipInfo("manifest.json")
+    link.external_attr = 0o120777 << 16
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as made:
+        made.writestr(link, "/etc/passwd")
+    assert_refused(io.BytesIO(target.getvalue()), "a link")
+    data = bytearray(zip_release(folder))
+    place = data.rindex(b"PK\x01\x02")
+    data[place + 8] |= 1
+    assert_refused(io.BytesIO(bytes(data)), "encrypted")
+
+
+def test_zip_bombs_and_tables_that_unpack_to_too_much_are_refused(folder, monkeypatch):
+    content = contents_of(folder) | {"report.html": bytes(10**6)}
+    monkeypatch.setattr(release_files, "MOST_BYTES", 500_000)
+    assert_refused(packed(content, compression=zipfile.ZIP_DEFLATED), "files are larger than the limit of 500,000 bytes together")
+    assert_refused(packed(content), "archive is larger than the limit")
+    monkeypatch.setattr(release_files, "MOST_BYTES", 2_000)
+    assert_refused(folder, "limit of 2,000 bytes")
+
+
+def test_what_is_no_release_or_half_a_zip_is_refused(folders, tmp_path):
+    for source in ("missing", 7, None, io.StringIO("x"), b"PK"):
+        assert_refused(source)
+    whole = zip_release(folders / "trips")
+    for cut in (0, 1, 100, 1000, -1):
+        (tmp_path / "half.zip").write_bytes(whole[:cut])
+        for source in (io.BytesIO(whole[:cut]), tmp_path / "half.zip"):
+            assert_refused(source, "not a zip")
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=st.floats(0, 1, exclude_max=True), value=st.integers(0, 255))
+def test_any_changed_byte_of_a_zip_gives_the_same_release_or_a_clear_error(folders, place, value):
+    data = bytearray(zip_release(folders / "trips"))
+    data[int(place * len(data))] = value
+    assert_only_clear_errors(io.BytesIO(bytes(data)))
+
+
+FRESH = """
+import sys
+import dpviz as dv
+assert not {"jsonschema", "referencing"} & sys.modules.keys()  # the checker of schemas
+for name in ("pydeck", "altair", "PIL", "streamlit"):  # what only the app has
+    sys.modules[name] = None
+import dpviz.view.report
+points, trips = (dv.read_release(path) for path in sys.argv[1:])
+count, stddev = points.answer([points.domain.bounds], spread=True)
+moved, apart = trips.answer(["a"], ["b"], spread=True)
+print(repr((count.tolist(), stddev.tolist(), moved.tolist(), apart.tolist(), str(points.receipt.spent), points.simulation)))
+points.refuse_unpublishable()
+print(len(points.to_frame()), len(trips.level("town", spread=True)))
+"""
+
+
+def test_a_release_answers_in_a_fresh_process_and_neither_it_nor_the_report_imports_what_it_does_not_need(folders, tmp_path):
+    points, trips = point_release(), read_release(folders / "trips")
+    command = [sys.executable, "-c", FRESH, str(folders / "points"), str(folders / "trips")]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+    count, stddev = points.answer([points.domain.bounds], spread=True)
+    moved, apart = trips.answer(["a"], ["b"], spread=True)
+    expected = (count.tolist(), stddev.tolist(), moved.tolist(), apart.tolist(), str(points.receipt.spent), False)
+    assert done.stdout.splitlines() == [repr(expected), f"{len(points.to_frame())} {len(trips.level('town'))}"]
+
+
+def test_what_was_read_is_ones_own_and_can_be_written_again_and_is_still_the_same(folder, tmp_path):
+    release = read_release(folder)
+    write_release(release, tmp_path / "again", describe(release, WORDS))
+    again = read_release(tmp_path / "again")
+    assert_same(again, release)
+    release.receipt.refuse_unpublishable(simulation=release.simulation)
+    if isinstance(again, Release):
+        again.count[:] = -1
+        assert_same(read_release(tmp_path / "again"), release)
+
+
+NINTH = {"exact": "1/9", "decimal": 1 / 9}
+CONTRADICTIONS = [
+    (("utility", "levels", 0, "stddev_median"), 0.5),
+    (("accounting", "used"), NINTH),
+    (("privacy", "spent", "epsilon"), NINTH),
+    (("accounting", "steps", 0, "amount", "decimal"), 0.25),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), CONTRADICTIONS)
+def test_a_manifest_sealed_again_that_contradicts_its_release_is_refused(folder, place, value):
+    resealed(folder, lambda manifest: operator.setitem(holder_of(manifest, place), place[-1], value))
+    assert_refused(folder, f"contradicts the release that it describes, at {place[0]}")

@@ -33,6 +33,12 @@ def written(release, folder):
     return write_release(release, folder, describe(release, WORDS))
 
 
+def trips_of_four_towns(folder, **options):
+    """A release of trips between four towns, and the folder to which it was written."""
+    release = TopDown().release(flows_on(regions_with_shapes(**options)), BUDGET, Entropy.system())
+    return release, written(release, folder)
+
+
 def left_out(folder):
     return {each["name"]: each["reason"] for each in read_manifest(folder)["left_out"]}
 
@@ -51,28 +57,20 @@ POINT_RELEASES = {
 
 
 @pytest.mark.parametrize("made", POINT_RELEASES.values(), ids=POINT_RELEASES)
-def test_the_main_table_of_points_holds_the_same_rows_in_every_format_and_adds_up_to_the_whole(made, tmp_path):
+def test_tables_of_points_hold_the_same_rows_in_every_format_and_the_second_one_all_levels(made, tmp_path):
     release = made()
     folder = written(release, tmp_path / "out")
-    tables = {
-        "csv": pd.read_csv(folder / "partitions.csv"),
-        "geojson": geopandas.read_file(folder / "partitions.geojson"),
-        "geoparquet": geopandas.read_parquet(folder / "partitions.parquet"),
-    }
-    assert list(tables["csv"].columns) == ["partition_id", "level", *MEASURES, *BOUNDS]
-    for table in tables.values():
+    tables = [pd.read_csv(folder / "partitions.csv"), geopandas.read_file(folder / "partitions.geojson")]
+    tables.append(geopandas.read_parquet(folder / "partitions.parquet"))
+    assert list(tables[0].columns) == ["partition_id", "level", *MEASURES, *BOUNDS]
+    np.testing.assert_allclose(tables[1].bounds, release.to_frame().bounds, atol=1e-6)
+    for table in tables:
         assert set(table.columns) - {"geometry", *BOUNDS} == {"partition_id", "level", *MEASURES}
         assert table["partition_id"].tolist() == release.tree.leaves.tolist()
         assert table["count"].sum() == pytest.approx(release.count[0])
         assert set(table["status"]) == {"private release"}
         for name in ("level", *MEASURES[:-2]):
             np.testing.assert_allclose(table[name].astype(float), release.to_frame()[name], rtol=1e-8)
-
-
-@pytest.mark.parametrize("made", POINT_RELEASES.values(), ids=POINT_RELEASES)
-def test_the_second_table_of_points_holds_all_levels(made, tmp_path):
-    release = made()
-    folder = written(release, tmp_path / "out")
     table, stored = pd.read_csv(folder / "levels.csv"), pd.read_parquet(folder / "levels.parquet")
     assert list(table.columns) == ["partition_id", "level", *MEASURES, "leaf", *BOUNDS]
     pd.testing.assert_frame_equal(table, stored[table.columns], check_dtype=False, check_exact=True)
@@ -81,23 +79,22 @@ def test_the_second_table_of_points_holds_all_levels(made, tmp_path):
         for name in ("partition_id", "level", *MEASURES[:-2]):
             np.testing.assert_array_equal(rows[name], frame[name])
         np.testing.assert_array_equal(rows[BOUNDS], frame.bounds)
+    assert_described(folder)
 
 
-RELEASES = POINT_RELEASES | {
-    "top_down": trip_release,
-    "flat_gaussian": lambda: FlatGaussian().release(flows_on(regions_with_shapes()), BUDGET, Entropy.system()),
-}
-
-
-@pytest.mark.parametrize("made", RELEASES.values(), ids=RELEASES)
-def test_the_manifest_says_what_every_column_means_and_every_table_of_counts_what_it_is(made, tmp_path):
-    folder = written(made(), tmp_path / "out")
+def assert_described(folder):
+    """The manifest says what every column means, and every table of counts what it is."""
     meant = read_manifest(folder)["contents"]["columns"]
     for path in [*folder.glob("*.csv"), *folder.glob("*.parquet"), *folder.glob("*.geojson")]:
         read = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".geojson": geopandas.read_file}[path.suffix]
         columns = set(read(path).columns)
         assert columns <= set(meant), path.name
         assert "status" in columns or not columns & {"count", "leaving", "arriving"}, path.name
+
+
+@pytest.mark.parametrize("made", [trip_release, lambda: FlatGaussian().release(flows_on(regions_with_shapes()), BUDGET, Entropy.system())])
+def test_the_columns_of_trips_are_described(made, tmp_path):
+    assert_described(written(made(), tmp_path / "out"))
 
 
 def test_a_second_table_beside_the_main_one_does_not_double_a_release(tmp_path):
@@ -140,32 +137,30 @@ def test_geojson_is_in_degrees_whatever_the_domain_is_in(crs, tmp_path):
     np.testing.assert_array_equal(stored.geometry.bounds, release.to_frame().bounds)
 
 
-def test_curved_edges_of_large_partitions_keep_neighbours_together(tmp_path):
-    domain = Domain(bounds=(2.5e6, 1.5e6, 6.5e6, 5.5e6), crs="EPSG:3035")
-    release = Quadtree(height=1).release(PointCounts.from_xy([4e6], [3e6], domain=domain), PureBudget(1), Entropy.system())
-    frame = geopandas.read_file(written(release, tmp_path / "out") / "partitions.geojson")
-    back = frame.geometry.to_crs("EPSG:3035")
-    apart = shapely.area(back.to_numpy()) / 4e12
-    assert np.abs(apart - 1).max() < 1e-4
+def geojson_of(bounds, crs, height, folder):
+    """The partitions of a release with one record, as a map reads them."""
+    points = PointCounts.from_xy([bounds[0]], [bounds[1]], domain=Domain(bounds=bounds, crs=crs))
+    written(Quadtree(height=height).release(points, PureBudget(1), Entropy.system()), folder)
+    return geopandas.read_file(folder / "partitions.geojson")
 
 
-def test_a_domain_across_the_antimeridian_is_cut_there(tmp_path):
-    domain = Domain(bounds=(2.5e6, -2e6, 4.5e6, 0.0), crs="EPSG:3832")
-    release = Quadtree(height=3).release(PointCounts.from_xy([3e6], [-1e6], domain=domain), PureBudget(1), Entropy.system())
-    frame = geopandas.read_file(written(release, tmp_path / "out") / "partitions.geojson")
-    width = frame.geometry.explode().bounds
+def test_curved_edges_of_large_partitions_keep_neighbours_together_and_the_antimeridian_cuts(tmp_path):
+    back = geojson_of((2.5e6, 1.5e6, 6.5e6, 5.5e6), "EPSG:3035", 1, tmp_path / "curved").geometry.to_crs("EPSG:3035")
+    assert np.abs(shapely.area(back.to_numpy()) / 4e12 - 1).max() < 1e-4
+    width = geojson_of((2.5e6, -2e6, 4.5e6, 0.0), "EPSG:3832", 3, tmp_path / "cut").geometry.explode().bounds
     assert (width.maxx - width.minx).max() < 3
 
 
-@pytest.mark.parametrize(
-    ("crs", "reason"),
-    [
-        (None, "no CRS"),
-        ('LOCAL_CS["site",LOCAL_DATUM["site",0],UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]', "not one of the Earth's surface"),
-        ("+proj=longlat +a=3396190 +b=3376200 +no_defs", "not one of the Earth's surface"),
-        ("+proj=moll", "no longitude and latitude"),
-    ],
-)
+LOCAL = 'LOCAL_CS["site",LOCAL_DATUM["site",0],UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]'
+NO_PLACE = {
+    None: "no CRS",
+    LOCAL: "not one of the Earth's surface",
+    "+proj=longlat +a=3396190 +b=3376200 +no_defs": "not one of the Earth's surface",
+    "+proj=moll": "no longitude and latitude",
+}
+
+
+@pytest.mark.parametrize(("crs", "reason"), NO_PLACE.items())
 def test_what_has_no_place_on_the_globe_has_no_geojson_and_the_manifest_says_why(crs, reason, tmp_path):
     bounds = (-1.7e7, -8.6e6, 1.7e7, 8.6e6) if crs == "+proj=moll" else (-10, 40, 6, 56)
     points = PointCounts.from_xy([0.0], [45.0], domain=Domain(bounds=bounds, crs=crs))
@@ -176,29 +171,18 @@ def test_what_has_no_place_on_the_globe_has_no_geojson_and_the_manifest_says_why
     assert geopandas.read_parquet(folder / "partitions.parquet").crs == crs
 
 
-def test_stretches_of_a_curve_are_boxes_around_them(tmp_path):
-    release = HilbertTree().release(points_of(300), PureBudget(1), Entropy.system())
-    frame = geopandas.read_file(written(release, tmp_path / "out") / "partitions.geojson")
-    np.testing.assert_allclose(frame.bounds, release.to_frame().bounds, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("count", "stddev", "expected"),
-    [(100, 12, "high"), (100, 12.1, "medium"), (-100, 40, "low"), (100, 40.1, "low"), (0, 1, "low"), (0, 0, "high"), (5, np.inf, "low")],
-)
-def test_reliability_is_the_coefficient_of_variation(count, stddev, expected):
-    assert reliability(np.array([count]), np.array([stddev], float)).to_pylist() == [expected]
+def test_reliability_is_the_coefficient_of_variation():
+    counts, stddev = np.array([100, 100, -100, 100, 0, 0, 5]), np.array([12, 12.1, 40, 40.1, 1, 0, np.inf])
+    assert reliability(counts, stddev).to_pylist() == ["high", "medium", "low", "low", "low", "high", "low"]
 
 
 def test_trips_open_in_a_flow_map(tmp_path):
-    regions = regions_with_shapes(crs="EPSG:3857")
-    release = TopDown().release(flows_on(regions), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
+    release, folder = trips_of_four_towns(tmp_path / "out", crs="EPSG:3857")
     for level, stem in ((1, "1_state"), (2, "2_town")):
         flows, places = lines(folder / f"flows_{stem}.csv"), lines(folder / f"locations_{stem}.csv")
         assert list(flows[0]) == ["origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high", "reliability", "status"]
         assert list(places[0]) == ["id", "lat", "lon", "name"]
-        assert [place["id"] for place in places] == regions.ids_of(level).tolist()
+        assert [place["id"] for place in places] == release.tree.origins.ids_of(level).tolist()
         assert {row["origin"] for row in flows} | {row["dest"] for row in flows} <= {place["id"] for place in places}
         assert all(49 < float(place["lat"]) < 53 and 0 < float(place["lon"]) < 2 for place in places)
         expected = release.level(level, spread=True)
@@ -215,9 +199,7 @@ def test_trips_open_in_a_flow_map(tmp_path):
 
 
 def test_regions_as_geojson_hold_the_trips_that_leave_and_arrive(tmp_path):
-    regions = regions_with_shapes()
-    release = TopDown().release(flows_on(regions), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
+    release, folder = trips_of_four_towns(tmp_path / "out")
     states, towns = (geopandas.read_file(folder / f"regions_{stem}.geojson") for stem in ("1_state", "2_town"))
     assert [states["region_id"].tolist(), towns["region_id"].tolist()] == [["01", "02"], ["a", "b", "c", "d"]]
     leaving = release.level("town").groupby("origin")["count"].sum()
@@ -229,20 +211,13 @@ def test_regions_as_geojson_hold_the_trips_that_leave_and_arrive(tmp_path):
         assert set(table["status"]) == {"private release"}
 
 
-def test_regions_without_places_have_no_map_files_and_the_manifest_says_so(tmp_path):
+def test_regions_without_places_have_no_map_files_and_two_geographies_share_locations_unless_one_id_is_two_places(tmp_path):
     release = FlatGaussian().release(flows_of(regular(2, 2), {(0, 1): 50}), BUDGET, Entropy.system())
     folder = written(release, tmp_path / "out")
-    assert sorted(left_out(folder)) == [
-        "locations_1_level_1.csv",
-        "locations_2_level_2.csv",
-        "regions_1_level_1.geojson",
-        "regions_2_level_2.geojson",
-    ]
+    kinds = (("locations", "csv"), ("regions", "geojson"))
+    assert set(left_out(folder)) == {f"{kind}_{level}_level_{level}.{ending}" for kind, ending in kinds for level in (1, 2)}
     assert all("no geometry" in reason for reason in left_out(folder).values())
     assert (folder / "flows_2_level_2.csv").exists()
-
-
-def test_two_geographies_share_locations_unless_one_id_is_two_places(tmp_path):
     homes, works = regions_with_shapes(), regions_with_shapes(crs="EPSG:3857")
     other = regions_with_shapes(names=["W", "X", "Y", "Z"])
     same = FlatGaussian().release(flows_of(homes, {(0, 1): 50}, homes), BUDGET, Entropy.system())
@@ -260,19 +235,14 @@ HOSTILE = ['=HYPERLINK("http://x","y")', "+1", "-1\n2", "@SUM(A1)"]
 
 
 def test_texts_that_a_spreadsheet_would_run_are_neutralised_in_csv_and_only_there(tmp_path):
-    regions = regions_with_shapes(names=HOSTILE)
-    release = TopDown().release(flows_on(regions), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
+    _, folder = trips_of_four_towns(tmp_path / "names", names=HOSTILE)
     assert [row["name"] for row in lines(folder / "locations_2_town.csv")] == [f"'{name}" for name in HOSTILE]
     assert geopandas.read_parquet(folder / "regions.parquet")["name"].tolist()[2:] == HOSTILE
     assert geopandas.read_file(folder / "regions_2_town.geojson")["name"].tolist() == HOSTILE
-
-
-def test_ids_are_neutralised_alike_in_flows_and_locations(tmp_path):
     squares = [shapely.box(x, 0, x + 1, 1) for x in range(3)]
     table = geopandas.GeoDataFrame({"town": ["=a", "'=a", "-7"]}, geometry=squares, crs="EPSG:4326")
     release = FlatGaussian().release(flows_on(Regions.from_table(table, levels=["town"])), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
+    folder = written(release, tmp_path / "ids")
     ids = [row["id"] for row in lines(folder / "locations_1_town.csv")]
     assert ids == ["'=a", "''=a", "'-7"]
     assert {row["origin"] for row in lines(folder / "flows_1_town.csv")} <= set(ids)
@@ -286,8 +256,6 @@ def test_no_cell_begins_like_a_formula_and_different_texts_stay_different(texts)
 
 
 def test_names_of_levels_never_reach_the_file_system(tmp_path):
-    levels = ("../../etc", "<b>\u202egpj.exe\n\"'")
-    release = TopDown().release(flows_on(regions_with_shapes(levels=levels)), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
+    _, folder = trips_of_four_towns(tmp_path / "out", levels=("../../etc", "<b>\u202egpj.exe\n\"'"))
     names = {path.name for path in folder.glob("*.csv")}
     assert names == {"flows_1_etc.csv", "locations_1_etc.csv", "flows_2_b_gpj_exe.csv", "locations_2_b_gpj_exe.csv"}

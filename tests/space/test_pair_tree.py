@@ -42,7 +42,7 @@ def slow_levels(tree, stage):
 
 @few
 @given(trees())
-def test_stages_refine_one_side_at_a_time(drawn):
+def test_stages_refine_one_side_at_a_time_and_reach_every_pair_once_from_the_root(drawn):
     tree, origins, ends = drawn
     assert tree.height == 2 * len(origins[0])
     for stage in range(tree.height + 1):
@@ -53,6 +53,12 @@ def test_stages_refine_one_side_at_a_time(drawn):
             side = [new != old for new, old in zip(tree.levels(stage), tree.levels(stage - 1), strict=True)].index(True)
             assert tree.refined_side(stage) == ["origin", "destination"][side]
     assert tree.levels(tree.height) == (len(origins[0]),) * 2
+    origin = destination = np.zeros(1, np.int32)
+    for stage in range(1, tree.height + 1):
+        below = tree.children(stage, origin, destination)
+        origin, destination = below.origin, below.destination
+        width = tree.destinations.size(tree.levels(stage)[1])
+        assert sorted((origin.astype(np.int64) * width + destination).tolist()) == list(range(tree.size(stage)))
 
 
 @few
@@ -75,18 +81,6 @@ def test_children_are_those_of_a_dictionary(drawn, data):
         groups = [pairs[start : start + size] for start, size in zip(found.starts.tolist(), found.sizes.tolist(), strict=True)]
         assert groups == expected
         assert sum(map(len, groups)) == len(pairs)
-
-
-@few
-@given(trees())
-def test_from_the_root_every_pair_is_reached_once(drawn):
-    tree, _, _ = drawn
-    origin = destination = np.zeros(1, np.int32)
-    for stage in range(1, tree.height + 1):
-        found = tree.children(stage, origin, destination)
-        origin, destination = found.origin, found.destination
-        width = tree.destinations.size(tree.levels(stage)[1])
-        assert sorted((origin.astype(np.int64) * width + destination).tolist()) == list(range(tree.size(stage)))
 
 
 def test_titles_name_both_sides():

@@ -110,15 +110,11 @@ def test_shapes_that_make_no_sense_are_refused(words):
     assert "without a shape" in refusal(lambda: Regions.from_parents(with_gap))
 
 
-@pytest.mark.parametrize(("crs", "words"), [(None, "no CRS"), ("EPSG:5703", "no place on a map"), ("EPSG:4978", "no place on a map")])
-def test_geometry_needs_the_crs_of_a_map(crs, words):
-    assert words in refusal(lambda: regions_with(squares(4), crs))
-
-
 def test_geometry_needs_the_crs_of_a_map_the_same_on_all_levels():
-    one = regions_with(squares(4))
+    for crs, words in ((None, "no CRS"), ("EPSG:5703", "no place on a map"), ("EPSG:4978", "no place on a map")):
+        assert words in refusal(lambda crs=crs: regions_with(squares(4), crs))
+    one, coarse = regions_with(squares(4)), gpd.GeoSeries(squares(2), crs="EPSG:4269")
     parts = {name: getattr(one, name) for name in ("levels", "ids", "parent", "names")}
-    coarse = gpd.GeoSeries(squares(2), crs="EPSG:4269")
     assert "different CRS" in refusal(lambda: Regions(**parts, geometry=(coarse, one.geometry[1])))
     assert "must be a GeoSeries" in refusal(lambda: Regions(**parts, geometry=(None, np.array(squares(4), object))))
 
@@ -151,14 +147,11 @@ def test_points_have_no_outlines_nor_heights_and_larger_regions_lie_amidst_them(
     assert not regions.geometry[1].has_z.any()
 
 
-def test_centres_are_degrees_inside_the_regions():
+def test_centres_are_degrees_inside_the_regions_and_places_off_the_globe_are_refused():
     regions = regions_with(squares(4, columns=2, side=1000.0), "EPSG:32633")
     for level in (1, 2):
         inside = gpd.GeoSeries(gpd.points_from_xy(*regions.centres(level).T), crs="EPSG:4326").to_crs("EPSG:32633")
         assert shapely.contains(regions.outlines(level).to_numpy(), inside.to_numpy()).all()
-
-
-def test_places_off_the_globe_are_refused():
     off = regions_with([shapely.Point(1e30, 1e30)] * 4, "EPSG:32633")
     assert "has no longitude" in refusal(lambda: off.centres(2))
     local = regions_with(squares(4), 'ENGCRS["a",EDATUM["b"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]')
@@ -172,7 +165,7 @@ def with_shapes(chosen):
     return gpd.GeoDataFrame(table, geometry=np.array(shapes, object), crs="EPSG:4326")
 
 
-def test_levels_may_have_shapes_of_their_own():
+def test_levels_may_have_shapes_of_their_own_and_points_stand_below_or_above_polygons():
     leaves = {path[1]: shape for path, shape in zip(ROWS, squares(4, columns=2), strict=True)}
     wide = {"n": shapely.box(0, 0, 5, 1), "s": shapely.box(0, 1, 5, 2)}
     both = Regions.from_parents(with_shapes(lambda level, region: leaves[region] if level == 2 else wide[region]))
@@ -184,10 +177,6 @@ def test_levels_may_have_shapes_of_their_own():
     assert coarser.outlines(2) is None
     assert coarser.centres(2) is None
     assert coarser.outlines(1)[1].equals(wide["s"])
-
-
-def test_points_may_stand_below_or_above_polygons():
-    wide = {"n": shapely.box(0, 0, 5, 1), "s": shapely.box(0, 1, 5, 2)}
     below = Regions.from_parents(with_shapes(lambda level, region: wide[region] if level == 1 else shapely.Point(1, 1)))
     assert below.outlines(1)[0].equals(wide["n"])
     assert below.outlines(2) is None

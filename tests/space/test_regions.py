@@ -37,6 +37,8 @@ def test_ids_stay_text_with_their_zeros():
     assert repr(regions) == "Regions(3 state, 5 county)"
     assert [ids.tolist() for ids in regions.ids] == [["09", "36", "50"], COUNTIES["county"].tolist()]
     assert [parent.tolist() for parent in regions.parent] == [[0, 0, 0], [0, 0, 1, 1, 2]]
+    assert "Levels run from 0 to 2" in refusal(lambda: regions.ancestors(3))
+    assert "must not be the finer one" in refusal(lambda: regions.ancestors(2, 1))
 
 
 @pytest.mark.parametrize("dtype", [object, "str", "string", "string[pyarrow]", "category", pd.ArrowDtype(pa.large_string())])
@@ -83,12 +85,14 @@ def test_wrong_tables_are_refused_with_a_reason(options, words):
 
 
 def test_names_serve_people_and_ids_serve_where_there_is_none():
-    table = COUNTIES.assign(label=["Fairfield", "Hartford", None, " ", "Addison"], nation=["NE"] * 5)
-    regions = from_table(table, names={"county": "label"})
+    named = COUNTIES.assign(label=["Fairfield", "Hartford", None, " ", "Addison"])
+    regions = from_table(named, names={"county": "label"})
     assert regions.names[1].tolist() == ["Fairfield", "Hartford", "36001", "36003", "Addison"]
     assert regions.names_of(1).tolist() == ["09", "36", "50"]
     assert regions.names_of(0).tolist() == ["all"]
-    assert "must hold texts" in refusal(lambda: from_table(table.assign(label=1.5), names={"county": "label"}))
+    assert "must hold texts" in refusal(lambda: from_table(named.assign(label=1.5), names={"county": "label"}))
+    found = Regions.from_parents(table().assign(name=["A", "B", None, "AB", "", "AAA", "ABA", "BAA"]))
+    assert [names.tolist() for names in found.names] == [["A", "B"], ["aa", "AB", "ba"], ["AAA", "ABA", "BAA"]]
 
 
 @few
@@ -96,40 +100,28 @@ def test_names_serve_people_and_ids_serve_where_there_is_none():
 def test_rows_in_any_order_give_the_same_tree(rows, random):
     shuffled = random.sample(rows, len(rows))
     regions = regions_of(shuffled)
-    assert {tuple(path_of(regions, leaf)) for leaf in range(len(rows))} == set(map(tuple, rows))
-    for level in range(1, regions.depth + 1):
-        ids = regions.ids[level - 1].tolist()
-        assert (np.diff(regions.parent[level - 1]) >= 0).all()
-        first = {path[level - 1]: place for place, path in reversed(list(enumerate(shuffled)))}
-        assert all(first[a] < first[b] for a, b in siblings(regions, level, ids)), "siblings keep the order of the rows"
+    assert paths_of(regions) == set(map(tuple, rows))
+    for ids, parent, level in zip(regions.ids, regions.parent, range(regions.depth), strict=True):
+        assert (np.diff(parent) >= 0).all()
+        first = {path[level]: place for place, path in reversed(list(enumerate(shuffled)))}
+        places = [(up, first[ident]) for ident, up in zip(ids.tolist(), parent.tolist(), strict=True)]
+        assert places == sorted(places), "siblings keep the order of the rows"
 
 
-def siblings(regions, level, ids):
-    parent = regions.parent[level - 1]
-    return [(ids[k], ids[k + 1]) for k in range(len(ids) - 1) if parent[k] == parent[k + 1]]
-
-
-def path_of(regions, leaf):
-    return [regions.ids[level - 1][regions.ancestors(level)[leaf]] for level in range(1, regions.depth + 1)]
-
-
-@few
-@given(paths())
-def test_parents_give_the_same_regions(rows):
-    expected = regions_of(rows)
-    alone = expected.size(1) == 1 and expected.depth > 1  # a single coarsest region is the root
-    if not alone:
-        assert Regions.from_parents(parents_of(rows)) == expected
-    assert Regions.from_parents(parents_of(rows, root=True)) == expected
-    zero_based = parents_of(rows, root=True).assign(level=lambda table: table["level"] + 1)
-    assert Regions.from_parents(zero_based) == expected
+def paths_of(regions):
+    """The ids from the coarsest level to each leaf."""
+    return {*zip(*(regions.ids_of(level)[regions.ancestors(level)] for level in range(1, regions.depth + 1)), strict=True)}
 
 
 @few
 @given(paths(), st.integers(0, 99))
-def test_parents_in_any_order_give_the_same_tree(rows, seed):
-    found = Regions.from_parents(parents_of(rows, root=True).sample(frac=1, random_state=seed))
-    assert {tuple(path_of(found, leaf)) for leaf in range(len(rows))} == set(map(tuple, rows))
+def test_parents_give_the_same_regions_and_in_any_order_the_same_tree(rows, seed):
+    expected, rooted = regions_of(rows), parents_of(rows, root=True)
+    if expected.size(1) > 1 or expected.depth == 1:  # otherwise the single coarsest region is the root
+        assert Regions.from_parents(parents_of(rows)) == expected
+    assert Regions.from_parents(rooted) == Regions.from_parents(rooted.assign(level=rooted["level"] + 1)) == expected
+    found = Regions.from_parents(rooted.sample(frac=1, random_state=seed))
+    assert paths_of(found) == set(map(tuple, rows))
     assert found.size(found.depth) == len(rows)
 
 
@@ -152,7 +144,7 @@ def test_levels_with_names_find_their_order(rows, root):
     found = Regions.from_parents(table.iloc[::-1])
     top = 0 if root or expected.size(1) > 1 or expected.depth == 1 else 1
     assert found.levels == tuple(NAMES[number] for number in range(1 + top, expected.depth + 1))
-    assert {tuple(path_of(found, leaf)) for leaf in range(len(rows))} == {tuple(path[top:]) for path in rows}
+    assert paths_of(found) == {tuple(path[top:]) for path in rows}
 
 
 @few
@@ -191,14 +183,6 @@ def test_prefixes_that_make_no_sense_are_refused(words):
         assert words in refusal(lambda wrong=wrong: Regions.from_prefixes(**right | wrong))
 
 
-def test_census_codes_nest_by_prefix():
-    blocks = ["010010201001000", "010010201001001", "010010202001000", "360610001001000"]
-    levels = ["state", "county", "tract", "group", "block"]
-    regions = Regions.from_prefixes(blocks, lengths=[2, 5, 11, 12, 15], levels=levels)
-    assert [len(ids) for ids in regions.ids] == [2, 2, 3, 3, 4]
-    assert regions.ids[0].tolist() == ["01", "36"]
-
-
 @few
 @given(paths())
 def test_the_way_through_the_tree_is_that_of_a_dictionary(rows):
@@ -215,11 +199,6 @@ def test_the_way_through_the_tree_is_that_of_a_dictionary(rows):
         if level < depth:
             lower = [node[:level] for node in dict.fromkeys(tuple(path[: level + 1]) for path in rows)]
             assert regions.first_child(level).tolist() == [*(lower.index(node) for node in nodes), len(lower)]
-
-
-def test_levels_out_of_range_are_refused():
-    assert "Levels run from 0 to 2" in refusal(lambda: from_table().ancestors(3))
-    assert "must not be the finer one" in refusal(lambda: from_table().ancestors(2, 1))
 
 
 def test_regions_are_equal_by_what_they_name():
@@ -374,12 +353,7 @@ def test_tables_in_which_everybody_has_a_parent_are_refused():
     assert "no row of its own" in refusal(lambda: Regions.from_parents(table([("1", "zq", 1), ("2", "zq", 2)], named=True)))
 
 
-def test_names_are_read_and_ids_serve_where_there_is_none():
-    found = Regions.from_parents(table().assign(name=["A", "B", None, "AB", "", "AAA", "ABA", "BAA"]))
-    assert [names.tolist() for names in found.names] == [["A", "B"], ["aa", "AB", "ba"], ["AAA", "ABA", "BAA"]]
-
-
-@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@settings(max_examples=30, derandomize=True, database=None)
 @given(paths(), st.data())
 def test_one_wrong_parent_is_never_read_as_if_it_were_right(rows, data):
     """Whatever a parent is changed to, the table is refused, or it is another tree that is right."""

@@ -136,10 +136,8 @@ def test_sums_over_stretches_are_those_of_their_cells(tree):
 
 
 def test_sums_are_exact_up_to_the_largest_number_of_records():
-    tree = quadtree(lattice(2), 2)
     place = np.array([0, 3], np.int32)
-    total = tree.sums(place, place, np.array([2**53 - 1, 1]))
-    assert total[0] == 2**53
+    assert quadtree(lattice(2), 2).sums(place, place, np.array([2**53 - 1, 1]))[0] == 2**53
 
 
 @EVERY
@@ -164,10 +162,10 @@ def test_sums_over_siblings_and_values_of_parents_are_as_node_by_node(tree):
         np.testing.assert_array_equal(tree.to_children(depth, values[here]), values[tree.parent[below]])
 
 
-@pytest.mark.parametrize(
-    ("order", "height", "fan_out", "sides"),
-    [(5, 5, 4, [1, 2, 4, 8, 16, 32]), (5, 3, 16, [1, 4, 16, 32]), (4, 2, 16, [1, 4, 16]), (10, 1, 16, [1, 4])],
-)
+STEPS = [(5, 5, 4, [1, 2, 4, 8, 16, 32]), (5, 3, 16, [1, 4, 16, 32]), (4, 2, 16, [1, 4, 16]), (10, 1, 16, [1, 4])]
+
+
+@pytest.mark.parametrize(("order", "height", "fan_out", "sides"), STEPS)
 def test_a_quadtree_halves_each_side_once_or_twice_per_step(order, height, fan_out, sides):
     tree = quadtree(lattice(order), height, fan_out)
     assert tree.height == height
