@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Kdtree, TopDown, UniformGrid
+from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Kdtree, Quadtree, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
@@ -113,7 +113,12 @@ def test_each_budget_is_stated_with_its_variant_and_conversion():
     assert (stated["unit"], stated["contribution_bound"]) == ("person", 3)
 
 
-@pytest.mark.parametrize("release", RELEASES)
+def pruned():
+    """A release whose levels have noise of several sizes."""
+    return Quadtree(height=4, prune=30).release(points_of(400), PureBudget(1), Entropy.system())
+
+
+@pytest.mark.parametrize("release", [*RELEASES, pruned])
 def test_expected_error_is_that_of_each_level(release):
     made = release()
     levels = describe(made, WORDS)["utility"]["levels"]

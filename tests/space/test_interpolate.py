@@ -81,21 +81,17 @@ def limited(blocks: dict, place: tuple[int, int], axis: int, steepness: float) -
     return min(max(smallest / 4, -q), q) / q
 
 
-@pytest.mark.parametrize(("seed", "steepness"), [(0, 1.0), (1, 4.0), (2, 3.0), (3, 1.0), (3, 3.0), (3, 4.0)])
-def test_on_quadtrees_it_is_the_definition_block_by_block(seed, steepness):
+CASES = [("quadtree", *case) for case in ((0, 1.0), (1, 4.0), (2, 3.0), (3, 1.0), (3, 3.0), (3, 4.0))]
+CASES += [("any tree", seed, 3.0) for seed in range(3)]
+
+
+@pytest.mark.parametrize(("kind", "seed", "steepness"), CASES)
+def test_it_is_the_definition_block_by_block(kind, seed, steepness):
     rng = np.random.default_rng(seed)
-    tree = random_quadtree(rng, 1 + seed % 4)
+    tree = random_quadtree(rng, 1 + seed % 4) if kind == "quadtree" else trees.random_tree(rng, side=16, height=3 + seed)
     count = leaf_counts(rng, tree)
     slow = slow_raster(tree, count, steepness, tree.order)
     np.testing.assert_allclose(interpolated_blocks(tree, count, steepness), slow, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_on_any_tree_it_is_the_definition_too(seed):
-    rng = np.random.default_rng(seed)
-    tree = trees.random_tree(rng, side=16, height=3 + seed % 3)
-    count = leaf_counts(rng, tree)
-    np.testing.assert_allclose(interpolated_blocks(tree, count), slow_raster(tree, count, 3.0, 4), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["quadtree", "any tree", "grid"])

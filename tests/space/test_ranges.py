@@ -13,7 +13,7 @@ from dpviz.space.grids import grid, quadtree
 from dpviz.space.ranges import QUERIES_AT_ONCE, area_overlap, batches, box_overlap, cumulative, fronts
 from dpviz.space.tree import Tree, remove_descendants
 from tests.space.curves import CURVE_TREES, curve_tree, tree_of
-from tests.trees import leaf_matrix, random_boxes, random_tree, shares_of
+from tests.trees import leaf_matrix, polygons, random_boxes, random_tree, shares_of
 
 LATTICE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)
 
@@ -133,14 +133,6 @@ def test_overlapping_leaves_of_fine_lattices_are_summed_as_exactly_as_leaf_by_le
     dense = shares_of(tree, boxes, tree.leaves) @ count[tree.leaves]
     for found in (cumulative(tree, count).boxes(boxes), frontier_sums(tree, count, boxes)):
         np.testing.assert_allclose(found, dense, atol=1e-9 * np.abs(count[tree.leaves]).sum())
-
-
-def polygons(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Hulls of random points, a ring with a hole, two parts, one far outside, one that covers everything."""
-    hulls = [shapely.MultiPoint(rng.uniform(-3, 35, (6, 2))).convex_hull for _ in range(count)]
-    ring = shapely.Point(16, 16).buffer(12).difference(shapely.Point(16, 16).buffer(5))
-    parts = shapely.union(shapely.box(1, 1, 4, 9), shapely.box(20, 20, 31, 22))
-    return np.array([*hulls, ring, parts, shapely.box(100, 100, 101, 101), shapely.box(-1, -1, 33, 33)])
 
 
 @EVERY
