@@ -15,6 +15,13 @@ def found(spec, key):
     return [hit for value in spec for hit in found(value, key)] if isinstance(spec, list) else []
 
 
+def plain(value):
+    """Whether a value is of plain types all the way down."""
+    if isinstance(value, dict):
+        return all(map(plain, value.values()))
+    return all(map(plain, value)) if isinstance(value, list) else type(value) in (int, float, str)
+
+
 def assert_complete(chart, *, letters):
     """It has a title, a description of more than so many letters that begins with it, tooltips, and no address."""
     assert chart["title"]["text"]

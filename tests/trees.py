@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+import shapely
 
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.consistency import add_up, least_squares
@@ -126,6 +127,14 @@ def random_boxes(rng: np.random.Generator, side: float, count: int) -> np.ndarra
     boxes[1::7, 2] = boxes[1::7, 0]
     boxes[-1] = [0, 0, side, side]
     return boxes
+
+
+def polygons(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Hulls of random points, a ring with a hole, two parts, one far outside, one that covers everything."""
+    hulls = [shapely.MultiPoint(rng.uniform(-3, 35, (6, 2))).convex_hull for _ in range(count)]
+    ring = shapely.Point(16, 16).buffer(12).difference(shapely.Point(16, 16).buffer(5))
+    parts = shapely.union(shapely.box(1, 1, 4, 9), shapely.box(20, 20, 31, 22))
+    return np.array([*hulls, ring, parts, shapely.box(100, 100, 101, 101), shapely.box(-1, -1, 33, 33)])
 
 
 def shares_of(tree: Tree, boxes: np.ndarray, nodes: np.ndarray) -> np.ndarray:

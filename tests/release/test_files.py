@@ -1,293 +1,609 @@
-"""What the files of a release say to other programs: CSV, GeoJSON, GeoParquet."""
+"""A release is written whole or not at all, read only if every file is there, unchanged and listed; whatever else is a clear error."""
 
-import csv
+import errno
+import functools
+import hashlib
+import io
+import itertools
 import json
+import operator
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
 
-import geopandas
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import shapely
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.points import PointCounts
-from dpviz.mechanisms import FlatGaussian, HilbertTree, PrivTree, Quadtree, TopDown
+from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
+from dpviz.mechanisms import ExactKdtree, ExactTunedGrid, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.files import read_manifest, write_release
-from dpviz.release.manifest import describe, reliability
-from dpviz.release.tables import escape_formulas
-from dpviz.space.domain import Domain
-from dpviz.space.regions import Regions
-from tests.flow_cases import flows_of, regular
-from tests.release_cases import WORDS, flows_on, point_release, points_of, regions_with_shapes, trip_release
+from dpviz.release import files as release_files
+from dpviz.release import tables as members
+from dpviz.release.files import read_manifest, read_release, seal, write_release, write_whole, zip_release
+from dpviz.release.manifest import describe, manifest_schema
+from dpviz.release.point_release import Release
+from tests.flow_cases import trips_of
+from tests.often import often
+from tests.release_cases import WORDS, assert_same, flows_on, point_release, points_of, regions_with_shapes, trip_release
 
-MEASURES = ["count_noisy", "count", "stddev", "ci_low", "ci_high", "reliability", "status"]
-BOUNDS = ["west", "south", "east", "north"]
-BUDGET = ApproxBudget(5, "1e-6")
-
-
-def written(release, folder):
-    return write_release(release, folder, describe(release, WORDS))
+WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def left_out(folder):
-    return {each["name"]: each["reason"] for each in read_manifest(folder)["left_out"]}
+def written(release, folder, **options):
+    return write_release(release, folder, describe(release, WORDS, created=WHEN, release_id="one"), **options)
 
 
-def lines(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-POINT_RELEASES = {
-    "quadtree": point_release,
-    "pruned": lambda: Quadtree(height=4, prune=30).release(points_of(400), PureBudget(1), Entropy.system()),
-    "privtree": lambda: PrivTree().release(points_of(400), PureBudget(1), Entropy.system()),
-    "hilbert_tree": lambda: HilbertTree(height=2).release(points_of(400), PureBudget(1), Entropy.system()),
+TRIPS = ApproxBudget(1, "1e-6")
+UNPUBLISHABLE = {
+    "simulation": lambda: Quadtree().release(points_of(50), PureBudget(1), Entropy.seeded(1)),
+    "exact kdtree": lambda: ExactKdtree().release(points_of(50), PureBudget(1), Entropy.system()),
+    "exact tuned grid": lambda: ExactTunedGrid().release(points_of(50), PureBudget(1), Entropy.system()),
+    "trips, simulation": lambda: TopDown().release(trips_of(50), TRIPS, Entropy.seeded(1)),
 }
 
 
-@pytest.mark.parametrize("made", POINT_RELEASES.values(), ids=POINT_RELEASES)
-def test_the_main_table_of_points_holds_the_same_rows_in_every_format_and_adds_up_to_the_whole(made, tmp_path):
-    release = made()
-    folder = written(release, tmp_path / "out")
-    tables = {
-        "csv": pd.read_csv(folder / "partitions.csv"),
-        "geojson": geopandas.read_file(folder / "partitions.geojson"),
-        "geoparquet": geopandas.read_parquet(folder / "partitions.parquet"),
-    }
-    assert list(tables["csv"].columns) == ["partition_id", "level", *MEASURES, *BOUNDS]
-    for table in tables.values():
-        assert set(table.columns) - {"geometry", *BOUNDS} == {"partition_id", "level", *MEASURES}
-        assert table["partition_id"].tolist() == release.tree.leaves.tolist()
-        assert table["count"].sum() == pytest.approx(release.count[0])
-        assert set(table["status"]) == {"private release"}
-        for name in ("level", *MEASURES[:-2]):
-            np.testing.assert_allclose(table[name].astype(float), release.to_frame()[name], rtol=1e-8)
+@pytest.mark.parametrize("release", UNPUBLISHABLE.values(), ids=UNPUBLISHABLE)
+def test_what_must_not_be_published_is_neither_described_nor_written(release, tmp_path):
+    with pytest.raises(RefusedError, match=r"must not be published"):
+        describe(release(), WORDS)
+    with pytest.raises(RefusedError, match=r"must not be published"):
+        write_release(release(), tmp_path / "out", describe(point_release(), WORDS))
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("made", POINT_RELEASES.values(), ids=POINT_RELEASES)
-def test_the_second_table_of_points_holds_all_levels(made, tmp_path):
-    release = made()
-    folder = written(release, tmp_path / "out")
-    table, stored = pd.read_csv(folder / "levels.csv"), pd.read_parquet(folder / "levels.parquet")
-    assert list(table.columns) == ["partition_id", "level", *MEASURES, "leaf", *BOUNDS]
-    pd.testing.assert_frame_equal(table, stored[table.columns], check_dtype=False, check_exact=True)
-    for level in range(release.height + 1):
-        frame, rows = release.to_frame(level), table[(table["level"] == level) | (table["leaf"] & (table["level"] < level))]
-        for name in ("partition_id", "level", *MEASURES[:-2]):
-            np.testing.assert_array_equal(rows[name], frame[name])
-        np.testing.assert_array_equal(rows[BOUNDS], frame.bounds)
+def test_a_folder_has_these_files_each_with_its_digest(tmp_path):
+    folder = written(point_release(), tmp_path / "points", files={"report.html": b"<p>"})
+    tables = {"partitions.parquet", "partitions.geojson", "partitions.csv", "levels.parquet", "levels.csv"}
+    assert set(members_of(folder)) == tables | {"report.html", "manifest.json", "manifest.schema.json"}
+    listed = {entry.pop("name"): entry for entry in read_manifest(folder)["files"]}
+    assert all(entry.pop("about") and entry.pop("format") for entry in listed.values())
+    assert listed == {name: facts_of_file(folder / name) for name in members_of(folder) if name != "manifest.json"}
+    assert json.loads((folder / "manifest.schema.json").read_text("utf-8")) == manifest_schema()
+    folder = written(TopDown().release(flows_on(regions_with_shapes()), TRIPS, Entropy.system()), tmp_path / "trips")
+    tables = {"flows.parquet", "stages.parquet", "regions.parquet", "regions_1_state.geojson", "regions_2_town.geojson"}
+    lists = {f"{kind}_{level}.csv" for kind in ("flows", "locations") for level in ("1_state", "2_town")}
+    assert set(members_of(folder)) == tables | lists | {"manifest.json", "manifest.schema.json"}
 
 
-RELEASES = POINT_RELEASES | {
-    "top_down": trip_release,
-    "flat_gaussian": lambda: FlatGaussian().release(flows_on(regions_with_shapes()), BUDGET, Entropy.system()),
+def test_only_the_formats_requested_are_written_and_others_are_refused_and_geoparquet_is_what_is_read_back(tmp_path):
+    endings = {"csv": ".csv", "geojson": ".geojson", "geoparquet": ".parquet"}
+    for place, formats in enumerate([("csv",), ("geojson",), ("geoparquet",), ["csv", "geoparquet"]]):
+        folder = written(point_release(), tmp_path / str(place), formats=formats)
+        assert {path.suffix for path in folder.iterdir()} == {".json", *(endings[each] for each in formats)}
+        assert read_manifest(folder)["data_product"]["name"] == WORDS.name
+        if "geoparquet" not in formats:
+            assert_refused(folder, "without GeoParquet")
+    for wrong in (("shapefile",), (), ("csv", "xlsx")):
+        with pytest.raises(SettingError, match="geoparquet, geojson, csv"):
+            written(point_release(), tmp_path / "out", formats=wrong)
+    assert not (tmp_path / "out").exists()
+
+
+BAD_NAMES = ["../report.html", "a/b", "", ".hidden", "manifest.json", "manifest.schema.json", "a\nb", "é.html", "x" * 200, "C:x", 3]
+
+
+def test_further_files_have_plain_names_are_bytes_and_do_not_replace_our_own(tmp_path):
+    wrong = [({name: b""}, "plain name") for name in BAD_NAMES]
+    for files, rule in (*wrong, ({"report.html": "<p>"}, "bytes"), ({"partitions.csv": b""}, "name of one of its own")):
+        with pytest.raises(SettingError, match=rule):
+            written(point_release(), tmp_path / "out", files=files)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_is_never_overwritten(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "full" / "mine").mkdir(parents=True)
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "broken link").symlink_to(tmp_path / "nowhere")
+    before = sorted(tmp_path.rglob("*"))
+    for name in ("folder", "full", "file", "broken link"):
+        with pytest.raises(SettingError, match="exists already"):
+            written(point_release(), tmp_path / name)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_manifest_must_be_that_of_the_release(tmp_path):
+    own, other = describe(point_release(), WORDS), Quadtree(height=3).release(points_of(400), PureBudget("0.1"), Entropy.system())
+    manifest = describe(other, WORDS)
+    for wrong in (manifest, {}, None, {**own, "privacy": manifest["privacy"]}, describe(trip_release(), WORDS)):
+        with pytest.raises(SettingError, match="not that of this release"):
+            write_release(point_release(), tmp_path / "out", wrong)
+    with pytest.raises(SettingError, match="breaks its schema at manifest"):
+        write_release(point_release(), tmp_path / "out", {**own, "seed": 7})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EIO])
+def test_a_disk_that_does_not_take_it_leaves_nothing_behind(number, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(number, "secret path")
+
+    monkeypatch.setattr(release_files.os, "fsync", fail)
+    with pytest.raises(DpvizError, match="The release could not be written") as refusal:
+        written(point_release(), tmp_path / "out")
+    assert os.strerror(number) in str(refusal.value)
+    assert "secret" not in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_truncated_geojson_a_missing_folder_around_it_and_a_writer_that_fails_leave_nothing_behind(tmp_path, monkeypatch):
+    def half(self, path, **_):
+        Path(path).write_text('{"type": "FeatureCollection", "features": [')
+
+    def fill(folder):
+        (folder / "half").write_text("half")
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(members.geopandas.GeoDataFrame, "to_file", half)
+    with pytest.raises(DpvizError, match="GeoJSON could not be written"):
+        written(point_release(), tmp_path / "out")
+    with pytest.raises(DpvizError, match="No such file"):
+        written(point_release(), tmp_path / "not" / "there")
+    with pytest.raises(ZeroDivisionError):
+        write_whole(tmp_path / "out", fill)
+    assert list(tmp_path.iterdir()) == []
+
+
+def whole_or_nothing(folder: Path) -> bool:
+    """Whether the target is there, after a check that it is whole if so and that nothing stands beside it."""
+    assert [path.name for path in folder.iterdir()] in ([], ["out"])
+    if (folder / "out").exists():
+        assert_same(read_release(folder / "out"), point_release())
+    return (folder / "out").exists()
+
+
+def lines_of(code, stop: int, raised: type[BaseException]):
+    """A tracer that raises at one line of files.py, counted from the start, and counts them."""
+    seen = [0]
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename != code:
+            return None
+        if event == "line":
+            seen[0] += 1
+            if seen[0] == stop:
+                raise raised
+        return trace
+
+    return trace, seen
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file that was open at the interrupt
+@pytest.mark.parametrize(("raised", "step"), often([(KeyboardInterrupt, 3), (MemoryError, 1)], 1))
+def test_an_interrupt_at_any_line_leaves_the_whole_release_or_nothing(raised, step, tmp_path):
+    release, manifest = point_release(), describe(point_release(), WORDS)
+    outcomes, before = [], sys.gettrace()
+    for stop in itertools.count(1, step):
+        folder = tmp_path / str(stop)
+        folder.mkdir()
+        trace, seen = lines_of(release_files.__file__, stop, raised)
+        sys.settrace(trace)
+        try:
+            write_release(release, folder / "out", manifest, formats=("geoparquet",))
+        except raised:
+            pass
+        finally:
+            sys.settrace(before)
+        outcomes.append(whole_or_nothing(folder))
+        if seen[0] < stop:
+            break
+    assert stop > 50
+    assert outcomes == sorted(outcomes)
+    assert outcomes[-1]
+    assert step > 1 or outcomes.count(True) > 1  # also between the renaming and the end
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from dpviz.release import files as release_files
+from dpviz.release.manifest import describe
+from dpviz.release.files import read_release
+from tests.release_cases import WORDS, assert_same, point_release
+
+release, around = point_release(), Path(sys.argv[1])
+manifest = describe(release, WORDS)
+STEPS = [(os, "fsync"), (os, "open"), (Path, "mkdir"), (Path, "rename"), (Path, "write_bytes")]
+
+def until(stop, late):
+    seen = [0]
+    def counted(call):
+        def run(*args, **kwargs):
+            seen[0] += 1
+            if seen[0] == stop and not late:
+                os.kill(os.getpid(), signal.SIGKILL)
+            found = call(*args, **kwargs)
+            if seen[0] == stop:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return found
+        return run
+    for holder, name in STEPS:
+        setattr(holder, name, counted(getattr(holder, name)))
+
+outcomes = []
+for stop in range(1, 1000):
+    for late in (False, True):
+        folder = around / f"{stop}{late}"
+        folder.mkdir()
+        child = os.fork()
+        if not child:
+            until(stop, late)
+            release_files.write_release(release, folder / "out", manifest, formats=("geoparquet",))
+            os._exit(0)
+        done = os.waitpid(child, 0)[1]
+        there = (folder / "out").exists()
+        if there:
+            assert_same(read_release(folder / "out"), release)
+        outcomes.append(there)
+    if done == 0:
+        break
+print(len(outcomes), outcomes.count(True), outcomes == sorted(outcomes), all(path.name == "out" or path.name.startswith(".out.")
+      for folder in around.iterdir() for path in folder.iterdir()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_kill_at_any_step_leaves_the_whole_release_or_nothing(tmp_path):
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root), "ARROW_DEFAULT_MEMORY_POOL": "system"}
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=root, check=True, timeout=120)
+    steps, whole, ordered, named = done.stdout.split()
+    assert int(steps) > 20
+    assert int(whole) > 2
+    assert (ordered, named) == ("True", "True")
+
+
+def test_everything_is_on_the_disk_before_the_folder_has_its_name(tmp_path, monkeypatch):
+    log, fsync, rename = [], os.fsync, Path.rename
+
+    def forced(handle):
+        log.append(Path(f"/proc/self/fd/{handle}").readlink().name if Path("/proc/self/fd").exists() else "?")
+        fsync(handle)
+
+    def renamed(self, target):
+        log.append("renamed")
+        return rename(self, target)
+
+    monkeypatch.setattr(release_files.os, "fsync", forced)
+    monkeypatch.setattr(Path, "rename", renamed)
+    folder = written(point_release(), tmp_path / "out")
+    before, after = log[: log.index("renamed")], log[log.index("renamed") + 1 :]
+    if "?" not in log:
+        assert {path.name for path in folder.iterdir()} <= set(before)
+        assert before[-1].startswith(".out.")
+        assert after == [tmp_path.name]
+    assert len(before) == len(list(folder.iterdir())) + 1
+
+
+def test_a_zip_is_the_same_each_time_and_holds_the_folder_if_that_is_a_whole_release(tmp_path):
+    folder = written(point_release(), tmp_path / "out")
+    packed = zip_release(folder)
+    assert packed == zip_release(folder)
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == contents_of(folder)
+    (tmp_path / "empty").mkdir()
+    (folder / "partitions.csv").unlink()
+    for wrong in (folder, tmp_path / "empty", tmp_path / "missing"):
+        with pytest.raises(DpvizError, match="not a whole release"):
+            zip_release(wrong)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A folder of points and one of trips, written once; tests work on copies."""
+    around = tmp_path_factory.mktemp("written")
+    trips = TopDown().release(flows_on(regions_with_shapes()), ApproxBudget(1, "1e-6"), Entropy.system())
+    for name, release in (("points", point_release()), ("trips", trips)):
+        write_release(release, around / name, describe(release, WORDS), files={"report.html": b"<p>text</p>"})
+    return around
+
+
+@pytest.fixture(params=["points", "trips"])
+def folder(request, folders, tmp_path):
+    return Path(shutil.copytree(folders / request.param, tmp_path / "copy"))
+
+
+def members_of(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def resealed(folder: Path, change) -> None:
+    """Change the manifest and seal it again, as a forger would; digests of tables are brought up to date."""
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    change(manifest)
+    for entry in manifest["files"]:
+        if (folder / entry["name"]).exists():
+            entry.update(facts_of_file(folder / entry["name"]))
+    manifest["seal"] = seal(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+
+
+def facts_of_file(path: Path) -> dict:
+    return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "bytes": path.stat().st_size}
+
+
+def assert_refused(source, rule: str = "") -> None:
+    """It is not read, and the reason carries no other error with it."""
+    with pytest.raises(InputError) as refusal:
+        read_release(source)
+    assert re.search(rule, str(refusal.value))
+    assert refusal.value.__cause__ is None
+
+
+def assert_only_clear_errors(source) -> None:
+    """A release, or an InputError that carries no other error with it."""
+    error = None
+    try:
+        read_release(source)
+    except InputError as found:
+        error = found
+    assert error is None or (error.__cause__, error.__context__) == (None, None)
+
+
+def packed(files: dict[str, bytes], **options) -> io.BytesIO:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", **options) as made:
+        for name, content in files.items():
+            made.writestr(name, content)
+    return io.BytesIO(target.getvalue())
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_every_changed_byte_of_every_file_is_noticed_and_every_missing_file_is_named(folder):
+    for name in members_of(folder):
+        path = folder / name
+        content = path.read_bytes()
+        for place in (0, len(content) // 2, len(content) - 2):
+            path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            assert_refused(folder)
+        path.write_bytes(content + b" ")
+        if name != "manifest.json":  # whose spaces mean nothing
+            assert_refused(folder, f"{name} was changed")
+        path.write_bytes(content[:-7])
+        assert_refused(folder)
+        path.unlink()
+        assert_refused(folder, f"has no {name}" if name == "manifest.json" else f"{name} is missing")
+        path.write_bytes(content)
+    assert read_release(folder)
+
+
+def test_an_extra_file_is_named_but_for_what_file_managers_leave_behind_and_folders_and_links_are_not_followed(folder):
+    whole, files = read_release(folder), contents_of(folder)
+    for name in ("extra.csv", "manifest (1).json", ".hidden"):
+        (folder / name).write_text("x")
+        assert_refused(folder, f"its manifest does not list: '{re.escape(name)}'")
+        (folder / name).unlink()
+    for name in (".DS_Store", "Thumbs.db"):
+        (folder / name).write_bytes(b"x")
+    assert_same(read_release(folder), whole)
+    assert_same(read_release(packed(files | {".DS_Store": b"x"})), whole)
+    (folder / "more").mkdir()
+    assert_refused(folder, "not a plain file")
+    (folder / "more").rmdir()
+    (folder / "report.html").symlink_to((folder / "report.html").rename(folder.parent / "elsewhere.html"))
+    assert_refused(folder, "not a plain file")
+
+
+def words_of(facts, found=()):
+    """Every place in a manifest, as a path of names and numbers."""
+    steps = facts.items() if isinstance(facts, dict) else enumerate(facts) if isinstance(facts, list) else ()
+    for step, below in steps:
+        yield (*found, step)
+        yield from words_of(below, (*found, step))
+
+
+def holder_of(manifest, place):
+    """The part of a manifest that holds the last step of a path."""
+    return functools.reduce(operator.getitem, place[:-1], manifest)
+
+
+NO_MANIFESTS = ["", "{", "[]", "null", '{"a": NaN}', '{"a": 1, "a": 2}', "\udcff", "[" * 100_000, '{"a": ' + "9" * 5000 + "}", "7"]
+
+
+def test_every_changed_word_of_the_manifest_is_noticed_and_one_that_is_none_refused(folder):
+    text = (folder / "manifest.json").read_text("utf-8")
+    places = list(words_of(json.loads(text)))
+    assert len(places) > 100
+    for place in places[::5]:
+        manifest = json.loads(text)
+        holder = holder_of(manifest, place)
+        holder[place[-1]] = "other" if holder[place[-1]] != "other" else "another"
+        (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+        assert_refused(folder, r"schema at manifest|seal does not fit|another version of dpviz")
+    for text in NO_MANIFESTS:
+        (folder / "manifest.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+        assert_refused(folder)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_forged_manifest_never_gives_another_error(folders, tmp_path, data):
+    """Seal and digests fit, but a value is another one: a release or an InputError, nothing else."""
+    name = data.draw(st.sampled_from(["points", "trips"]))
+    copy = Path(shutil.copytree(folders / name, tmp_path / "forged", dirs_exist_ok=True))
+    places = list(words_of(json.loads((copy / "manifest.json").read_text("utf-8"))))
+    place = data.draw(st.sampled_from([each for each in places if each[0] in ("privacy", "accounting", "contents", "files")]))
+    value = data.draw(st.none() | st.integers(-5, 5) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5) | st.just([]))
+    try:
+        resealed(copy, lambda manifest: operator.setitem(holder_of(manifest, place), place[-1], value))
+    except (AttributeError, KeyError, TypeError, ValueError, OSError):
+        return
+    assert_only_clear_errors(copy)
+
+
+TREE, ANYTHING = ("points", "levels.parquet"), "."
+FORGED = [
+    (*TREE, "parent", lambda values: np.roll(values, 1), "no tree of nested rectangles"),
+    (*TREE, "parent", lambda values: values - 1, "no tree of nested rectangles"),
+    (*TREE, "children", lambda values: values + 1, "no tree of nested rectangles"),
+    (*TREE, "first_child", lambda values: values + 1, "no tree of nested rectangles"),
+    (*TREE, "level", lambda values: values + 1, "no tree of nested rectangles"),
+    (*TREE, "east_line", lambda values: values + 9, "no tree of nested rectangles"),
+    (*TREE, "west_line", lambda values: values[::-1], "no tree of nested rectangles"),
+    (*TREE, "north_line", lambda values: values * 0, "no tree of nested rectangles"),
+    ("trips", "stages.parquet", "origin", lambda values: ["nowhere", *values[1:]], ANYTHING),
+    ("trips", "regions.parquet", "region_id", lambda values: [values[0]] * len(values), ANYTHING),
+    ("trips", "regions.parquet", "parent_id", lambda values: ["nowhere"] * len(values), ANYTHING),
+    ("points", "partitions.parquet", "count", lambda values: values + 1, "partitions.parquet has other counts"),
+    ("trips", "flows.parquet", "count", lambda values: values + 1, "flows.parquet has other counts"),
+]
+
+
+@pytest.mark.parametrize(("kind", "table", "column", "change", "told"), FORGED)
+def test_forged_tables_are_noticed(kind, table, column, change, told, folders, tmp_path):
+    copy = Path(shutil.copytree(folders / kind, tmp_path / "copy"))
+    stored = pq.read_table(copy / table)
+    field = stored.schema.field(column)
+    values = change(stored.column(column).to_numpy())
+    forged = pa.array(values if isinstance(values, list) else values.astype(field.type.to_pandas_dtype()), field.type)
+    pq.write_table(stored.set_column(stored.schema.get_field_index(column), column, forged), copy / table)
+    resealed(copy, lambda manifest: None)
+    assert_refused(copy, told)
+
+
+def test_a_receipt_that_spends_more_than_its_budget_and_a_manifest_of_the_other_kind_are_refused(folder):
+    kind = json.loads((folder / "manifest.json").read_text("utf-8"))["identity"]["kind"]
+    resealed(folder, lambda manifest: manifest["identity"].update(kind="points" if kind == "trips" else "trips"))
+    assert_refused(folder, "contradicts")
+    resealed(folder, lambda manifest: manifest["identity"].update(kind=kind))
+    resealed(folder, lambda manifest: manifest["privacy"]["epsilon"].update(exact="1/2"))
+    assert_refused(folder, "spend more than the budget|contradicts" if kind == "trips" else "spend more than the budget")
+
+
+def test_a_zip_is_read_from_a_path_or_an_open_file_with_or_without_a_folder_inside(folder, tmp_path):
+    expected, content = read_release(folder), contents_of(folder)
+    (tmp_path / "out.zip").write_bytes(zip_release(folder))
+    with (tmp_path / "out.zip").open("rb") as file:
+        assert_same(read_release(file), expected)
+    assert_same(read_release(tmp_path / "out.zip"), expected)
+    assert_same(read_release(str(tmp_path / "out.zip")), expected)
+    inside = {"county/": b"", **{f"county/{name}": each for name, each in content.items()}}
+    assert_same(read_release(packed(inside)), expected)
+
+
+STRANGE_MEMBERS = {
+    "leads out": ["../evil", "/etc/passwd", "a\\..\\evil", "C:evil"],
+    "all in one folder": ["one/evil", "a/b/evil"],
+    "does not list": ["evil.csv"],
 }
 
 
-@pytest.mark.parametrize("made", RELEASES.values(), ids=RELEASES)
-def test_the_manifest_says_what_every_column_means_and_every_table_of_counts_what_it_is(made, tmp_path):
-    folder = written(made(), tmp_path / "out")
-    meant = read_manifest(folder)["contents"]["columns"]
-    for path in [*folder.glob("*.csv"), *folder.glob("*.parquet"), *folder.glob("*.geojson")]:
-        read = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".geojson": geopandas.read_file}[path.suffix]
-        columns = set(read(path).columns)
-        assert columns <= set(meant), path.name
-        assert "status" in columns or not columns & {"count", "leaving", "arriving"}, path.name
+def test_members_of_a_zip_that_do_not_belong_are_refused(folder):
+    wrong = [([name], rule) for rule, names in STRANGE_MEMBERS.items() for name in names]
+    for names, rule in (*wrong, ([f"more{number}" for number in range(300)], "more files than the limit of 256")):
+        assert_refused(packed(contents_of(folder) | dict.fromkeys(names, b"x")), rule)
+    assert not Path("evil").exists()
+    target = io.BytesIO(zip_release(folder))
+    with zipfile.ZipFile(target, "a") as made, pytest.warns(UserWarning, match="Duplicate"):
+        made.writestr("manifest.json", b"{}")
+    assert_refused(io.BytesIO(target.getvalue()), "two members of one name")
 
 
-def test_a_second_table_beside_the_main_one_does_not_double_a_release(tmp_path):
-    folder = written(point_release(height=6), tmp_path / "out")
-    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
-    assert sizes["levels.parquet"] + sizes["levels.csv"] < 0.6 * sum(size for name, size in sizes.items() if "partitions" in name)
+def test_links_encryption_and_unusual_compression_in_a_zip_are_refused(folder):
+    content = contents_of(folder)
+    assert_refused(packed(content, compression=zipfile.ZIP_LZMA), "unusual way")
+    link = zipfile.ZipInfo("manifest.json")
+    link.external_attr = 0o120777 << 16
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as made:
+        made.writestr(link, "/etc/passwd")
+    assert_refused(io.BytesIO(target.getvalue()), "a link")
+    data = bytearray(zip_release(folder))
+    place = data.rindex(b"PK\x01\x02")
+    data[place + 8] |= 1
+    assert_refused(io.BytesIO(bytes(data)), "encrypted")
 
 
-def test_numbers_that_were_not_measured_are_empty_and_not_nan(tmp_path):
-    release = Quadtree(height=2, count_root=False).release(points_of(100), PureBudget(1), Entropy.system())
-    folder = written(release, tmp_path / "out")
-    rows = lines(folder / "levels.csv")
-    assert rows[0]["count_noisy"] == ""
-    assert all(row["count_noisy"] for row in rows[1:])
-    for path in (folder / "partitions.csv", folder / "levels.csv", folder / "partitions.geojson", folder / "manifest.json"):
-        assert "nan" not in path.read_text("utf-8").lower().replace("partitions_nan", "")
-    assert pq.read_table(folder / "levels.parquet").column("count_noisy").null_count == 1
+def test_zip_bombs_and_tables_that_unpack_to_too_much_are_refused(folder, monkeypatch):
+    content = contents_of(folder) | {"report.html": bytes(10**6)}
+    monkeypatch.setattr(release_files, "MOST_BYTES", 500_000)
+    assert_refused(packed(content, compression=zipfile.ZIP_DEFLATED), "files are larger than the limit of 500,000 bytes together")
+    assert_refused(packed(content), "archive is larger than the limit")
+    monkeypatch.setattr(release_files, "MOST_BYTES", 2_000)
+    assert_refused(folder, "limit of 2,000 bytes")
 
 
-@pytest.mark.parametrize("crs", ["EPSG:4326", "EPSG:3857", "EPSG:25830"])
-def test_geojson_is_in_degrees_whatever_the_domain_is_in(crs, tmp_path):
-    window = shapely.box(-4.0, 47.0, -1.0, 49.0)
-    bounds = tuple(geopandas.GeoSeries([window], crs="EPSG:4326").to_crs(crs).total_bounds)
-    points = PointCounts.from_xy(np.full(9, np.mean(bounds[::2])), np.full(9, np.mean(bounds[1::2])), domain=Domain(bounds=bounds, crs=crs))
-    release = Quadtree(height=2).release(points, PureBudget(1), Entropy.system())
-    folder = written(release, tmp_path / "out")
-    raw = json.loads((folder / "partitions.geojson").read_text("utf-8"))
-    assert "crs" not in raw  # RFC 7946, section 4
-    assert set(raw["features"][0]["properties"]) == {"partition_id", "level", *MEASURES}
-    frame = geopandas.read_file(folder / "partitions.geojson")
-    assert frame.crs == "EPSG:4326"
-    assert len(frame) == len(release.tree.leaves) == 16
-    degrees = release.to_frame().to_crs("EPSG:4326")
-    assert shapely.hausdorff_distance(frame.geometry.to_numpy(), degrees.geometry.to_numpy()).max() < (
-        1e-6 if crs != "EPSG:25830" else 0.02
-    )
-    np.testing.assert_allclose(frame["count"], degrees["count"], rtol=1e-8)
-    stored = geopandas.read_parquet(folder / "partitions.parquet")
-    assert stored.crs == crs
-    np.testing.assert_array_equal(stored.geometry.bounds, release.to_frame().bounds)
+def test_what_is_no_release_or_half_a_zip_is_refused(folders, tmp_path):
+    for source in ("missing", 7, None, io.StringIO("x"), b"PK"):
+        assert_refused(source)
+    whole = zip_release(folders / "trips")
+    for cut in (0, 1, 100, 1000, -1):
+        (tmp_path / "half.zip").write_bytes(whole[:cut])
+        for source in (io.BytesIO(whole[:cut]), tmp_path / "half.zip"):
+            assert_refused(source, "not a zip")
 
 
-def test_curved_edges_of_large_partitions_keep_neighbours_together(tmp_path):
-    domain = Domain(bounds=(2.5e6, 1.5e6, 6.5e6, 5.5e6), crs="EPSG:3035")
-    release = Quadtree(height=1).release(PointCounts.from_xy([4e6], [3e6], domain=domain), PureBudget(1), Entropy.system())
-    frame = geopandas.read_file(written(release, tmp_path / "out") / "partitions.geojson")
-    back = frame.geometry.to_crs("EPSG:3035")
-    apart = shapely.area(back.to_numpy()) / 4e12
-    assert np.abs(apart - 1).max() < 1e-4
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=st.floats(0, 1, exclude_max=True), value=st.integers(0, 255))
+def test_any_changed_byte_of_a_zip_gives_the_same_release_or_a_clear_error(folders, place, value):
+    data = bytearray(zip_release(folders / "trips"))
+    data[int(place * len(data))] = value
+    assert_only_clear_errors(io.BytesIO(bytes(data)))
 
 
-def test_a_domain_across_the_antimeridian_is_cut_there(tmp_path):
-    domain = Domain(bounds=(2.5e6, -2e6, 4.5e6, 0.0), crs="EPSG:3832")
-    release = Quadtree(height=3).release(PointCounts.from_xy([3e6], [-1e6], domain=domain), PureBudget(1), Entropy.system())
-    frame = geopandas.read_file(written(release, tmp_path / "out") / "partitions.geojson")
-    width = frame.geometry.explode().bounds
-    assert (width.maxx - width.minx).max() < 3
+FRESH = """
+import sys
+import dpviz as dv
+assert not {"jsonschema", "referencing"} & sys.modules.keys()  # the checker of schemas
+for name in ("pydeck", "altair", "PIL", "streamlit"):  # what only the app has
+    sys.modules[name] = None
+import dpviz.view.report
+points, trips = (dv.read_release(path) for path in sys.argv[1:])
+count, stddev = points.answer([points.domain.bounds], spread=True)
+moved, apart = trips.answer(["a"], ["b"], spread=True)
+print(repr((count.tolist(), stddev.tolist(), moved.tolist(), apart.tolist(), str(points.receipt.spent), points.simulation)))
+points.refuse_unpublishable()
+print(len(points.to_frame()), len(trips.level("town", spread=True)))
+"""
 
 
-@pytest.mark.parametrize(
-    ("crs", "reason"),
-    [
-        (None, "no CRS"),
-        ('LOCAL_CS["site",LOCAL_DATUM["site",0],UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]', "not one of the Earth's surface"),
-        ("+proj=longlat +a=3396190 +b=3376200 +no_defs", "not one of the Earth's surface"),
-        ("+proj=moll", "no longitude and latitude"),
-    ],
-)
-def test_what_has_no_place_on_the_globe_has_no_geojson_and_the_manifest_says_why(crs, reason, tmp_path):
-    bounds = (-1.7e7, -8.6e6, 1.7e7, 8.6e6) if crs == "+proj=moll" else (-10, 40, 6, 56)
-    points = PointCounts.from_xy([0.0], [45.0], domain=Domain(bounds=bounds, crs=crs))
-    release = Quadtree(height=4).release(points, PureBudget(1), Entropy.system())
-    folder = written(release, tmp_path / "out")
-    assert not (folder / "partitions.geojson").exists()
-    assert reason in left_out(folder)["partitions.geojson"]
-    assert geopandas.read_parquet(folder / "partitions.parquet").crs == crs
+def test_a_release_answers_in_a_fresh_process_and_neither_it_nor_the_report_imports_what_it_does_not_need(folders, tmp_path):
+    points, trips = point_release(), read_release(folders / "trips")
+    command = [sys.executable, "-c", FRESH, str(folders / "points"), str(folders / "trips")]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+    count, stddev = points.answer([points.domain.bounds], spread=True)
+    moved, apart = trips.answer(["a"], ["b"], spread=True)
+    expected = (count.tolist(), stddev.tolist(), moved.tolist(), apart.tolist(), str(points.receipt.spent), False)
+    assert done.stdout.splitlines() == [repr(expected), f"{len(points.to_frame())} {len(trips.level('town'))}"]
 
 
-def test_stretches_of_a_curve_are_boxes_around_them(tmp_path):
-    release = HilbertTree().release(points_of(300), PureBudget(1), Entropy.system())
-    frame = geopandas.read_file(written(release, tmp_path / "out") / "partitions.geojson")
-    np.testing.assert_allclose(frame.bounds, release.to_frame().bounds, atol=1e-6)
+def test_what_was_read_is_ones_own_and_can_be_written_again_and_is_still_the_same(folder, tmp_path):
+    release = read_release(folder)
+    write_release(release, tmp_path / "again", describe(release, WORDS))
+    again = read_release(tmp_path / "again")
+    assert_same(again, release)
+    release.receipt.refuse_unpublishable(simulation=release.simulation)
+    if isinstance(again, Release):
+        again.count[:] = -1
+        assert_same(read_release(tmp_path / "again"), release)
 
 
-@pytest.mark.parametrize(
-    ("count", "stddev", "expected"),
-    [(100, 12, "high"), (100, 12.1, "medium"), (-100, 40, "low"), (100, 40.1, "low"), (0, 1, "low"), (0, 0, "high"), (5, np.inf, "low")],
-)
-def test_reliability_is_the_coefficient_of_variation(count, stddev, expected):
-    assert reliability(np.array([count]), np.array([stddev], float)).to_pylist() == [expected]
+NINTH = {"exact": "1/9", "decimal": 1 / 9}
+CONTRADICTIONS = [
+    (("utility", "levels", 0, "stddev_median"), 0.5),
+    (("accounting", "used"), NINTH),
+    (("privacy", "spent", "epsilon"), NINTH),
+    (("accounting", "steps", 0, "amount", "decimal"), 0.25),
+]
 
 
-def test_trips_open_in_a_flow_map(tmp_path):
-    regions = regions_with_shapes(crs="EPSG:3857")
-    release = TopDown().release(flows_on(regions), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
-    for level, stem in ((1, "1_state"), (2, "2_town")):
-        flows, places = lines(folder / f"flows_{stem}.csv"), lines(folder / f"locations_{stem}.csv")
-        assert list(flows[0]) == ["origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high", "reliability", "status"]
-        assert list(places[0]) == ["id", "lat", "lon", "name"]
-        assert [place["id"] for place in places] == regions.ids_of(level).tolist()
-        assert {row["origin"] for row in flows} | {row["dest"] for row in flows} <= {place["id"] for place in places}
-        assert all(49 < float(place["lat"]) < 53 and 0 < float(place["lon"]) < 2 for place in places)
-        expected = release.level(level, spread=True)
-        for name, own in (("origin", "origin"), ("dest", "destination")):
-            assert [row[name] for row in flows] == expected[own].tolist()
-        for name in ("count", "count_noisy", "stddev", "ci_low", "ci_high"):
-            np.testing.assert_array_equal([float(row[name]) for row in flows], expected[name])
-    assert left_out(folder) == {}
-    main, finest = pd.read_parquet(folder / "flows.parquet"), pd.DataFrame(lines(folder / "flows_2_town.csv"))
-    for one, other in zip(main.columns, finest.columns, strict=True):
-        assert (one, other) == ("destination", "dest") or one == other
-        assert main[one].tolist() == finest[other].astype(main[one].dtype).tolist()
-    assert main["count"].sum() == release.level(0)["count"].sum()
-
-
-def test_regions_as_geojson_hold_the_trips_that_leave_and_arrive(tmp_path):
-    regions = regions_with_shapes()
-    release = TopDown().release(flows_on(regions), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
-    states, towns = (geopandas.read_file(folder / f"regions_{stem}.geojson") for stem in ("1_state", "2_town"))
-    assert [states["region_id"].tolist(), towns["region_id"].tolist()] == [["01", "02"], ["a", "b", "c", "d"]]
-    leaving = release.level("town").groupby("origin")["count"].sum()
-    np.testing.assert_array_equal(towns.set_index("region_id").loc[leaving.index, "leaving"], leaving)
-    np.testing.assert_array_equal(states["arriving"], release.level("state").groupby("destination")["count"].sum())
-    assert [shapely.area(each.geometry.to_numpy()).sum() for each in (states, towns)] == pytest.approx([4, 4])
-    for table in (states, towns):
-        assert table["leaving"].sum() == table["arriving"].sum() == release.level(0)["count"].sum()
-        assert set(table["status"]) == {"private release"}
-
-
-def test_regions_without_places_have_no_map_files_and_the_manifest_says_so(tmp_path):
-    release = FlatGaussian().release(flows_of(regular(2, 2), {(0, 1): 50}), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
-    assert sorted(left_out(folder)) == [
-        "locations_1_level_1.csv",
-        "locations_2_level_2.csv",
-        "regions_1_level_1.geojson",
-        "regions_2_level_2.geojson",
-    ]
-    assert all("no geometry" in reason for reason in left_out(folder).values())
-    assert (folder / "flows_2_level_2.csv").exists()
-
-
-def test_two_geographies_share_locations_unless_one_id_is_two_places(tmp_path):
-    homes, works = regions_with_shapes(), regions_with_shapes(crs="EPSG:3857")
-    other = regions_with_shapes(names=["W", "X", "Y", "Z"])
-    same = FlatGaussian().release(flows_of(homes, {(0, 1): 50}, homes), BUDGET, Entropy.system())
-    assert "locations_2_town.csv" not in left_out(written(same, tmp_path / "same"))
-    for place, ends in enumerate((other, works)):
-        release = FlatGaussian().release(flows_of(homes, {(0, 1): 50}, ends), BUDGET, Entropy.system())
-        folder = written(release, tmp_path / str(place))
-        assert {"origins.parquet", "destinations.parquet", "origins_2_town.geojson", "destinations_2_town.geojson"} <= {
-            path.name for path in folder.iterdir()
-        }
-        assert place or "same id for different places" in left_out(folder)["locations_2_town.csv"]
-
-
-HOSTILE = ['=HYPERLINK("http://x","y")', "+1", "-1\n2", "@SUM(A1)"]
-
-
-def test_texts_that_a_spreadsheet_would_run_are_neutralised_in_csv_and_only_there(tmp_path):
-    regions = regions_with_shapes(names=HOSTILE)
-    release = TopDown().release(flows_on(regions), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
-    assert [row["name"] for row in lines(folder / "locations_2_town.csv")] == [f"'{name}" for name in HOSTILE]
-    assert geopandas.read_parquet(folder / "regions.parquet")["name"].tolist()[2:] == HOSTILE
-    assert geopandas.read_file(folder / "regions_2_town.geojson")["name"].tolist() == HOSTILE
-
-
-def test_ids_are_neutralised_alike_in_flows_and_locations(tmp_path):
-    squares = [shapely.box(x, 0, x + 1, 1) for x in range(3)]
-    table = geopandas.GeoDataFrame({"town": ["=a", "'=a", "-7"]}, geometry=squares, crs="EPSG:4326")
-    release = FlatGaussian().release(flows_on(Regions.from_table(table, levels=["town"])), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
-    ids = [row["id"] for row in lines(folder / "locations_1_town.csv")]
-    assert ids == ["'=a", "''=a", "'-7"]
-    assert {row["origin"] for row in lines(folder / "flows_1_town.csv")} <= set(ids)
-
-
-@given(st.lists(st.text(alphabet="'=+-@\t\r\nab ＝", max_size=5), unique=True))
-def test_no_cell_begins_like_a_formula_and_different_texts_stay_different(texts):
-    found = escape_formulas(np.array(texts, object))
-    assert len(set(found)) == len(texts)
-    assert not any(text[:1] in set("=+-@\t\r\n＝") - {""} for text in found if text)
-
-
-def test_names_of_levels_never_reach_the_file_system(tmp_path):
-    levels = ("../../etc", "<b>\u202egpj.exe\n\"'")
-    release = TopDown().release(flows_on(regions_with_shapes(levels=levels)), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
-    names = {path.name for path in folder.glob("*.csv")}
-    assert names == {"flows_1_etc.csv", "locations_1_etc.csv", "flows_2_b_gpj_exe.csv", "locations_2_b_gpj_exe.csv"}
+@pytest.mark.parametrize(("place", "value"), CONTRADICTIONS)
+def test_a_manifest_sealed_again_that_contradicts_its_release_is_refused(folder, place, value):
+    resealed(folder, lambda manifest: operator.setitem(holder_of(manifest, place), place[-1], value))
+    assert_refused(folder, f"contradicts the release that it describes, at {place[0]}")

@@ -11,9 +11,9 @@ from dpviz.errors import DomainError, RefusedError
 from dpviz.mechanisms import FlatGaussian, StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.receipt import SIMULATION
+from dpviz.privacy.receipt import PRIVATE, SIMULATION
 from dpviz.release.flow_release import FlowRelease, interval, pair_sums
-from tests.flow_cases import children_of, flows_of, random_flows, random_regions, regular, sums_between, table_of
+from tests.flow_cases import children_of, flows_of, random_flows, random_regions, regular, sums_between, trips_of
 
 BUDGET, RHO = ApproxBudget(2, "1e-3"), ZcdpBudget("0.05")
 MECHANISMS = {
@@ -23,6 +23,7 @@ MECHANISMS = {
     "stability_histogram": StabilityHistogram(),
 }
 EVERY = pytest.mark.parametrize("mechanism", MECHANISMS)
+SOME_LEVELS = [(0, 0), (0, 2), (1, 1), (2, 1), (2, 2)]
 
 
 def released(mechanism: str, seed: int = 1, depth: int = 3) -> FlowRelease:
@@ -42,7 +43,7 @@ def leaf_table(release: FlowRelease) -> pd.DataFrame:
 
 
 @EVERY
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_answers_between_any_two_levels_are_sums_of_the_finest_table(mechanism, seed):
     release = released(mechanism, seed)
     table = leaf_table(release)
@@ -112,17 +113,14 @@ def test_what_does_not_exist_is_refused(mechanism):
             release.answer([origin], ["to c0"], levels=levels)
 
 
-# Spreads.
-
-
 @pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
-def test_spreads_of_the_flat_gaussian_are_those_of_many_runs_between_any_two_levels(neighbours):
+def test_spreads_of_the_flat_gaussian_are_those_of_many_runs(neighbours):
     rng, runs = np.random.default_rng(4), 400
     flows = random_flows(rng, random_regions(rng, 2, 3), random_regions(rng, 2, 4), most=100)
     tree = FlatGaussian().release(flows, RHO, Entropy.seeded(0)).tree
     releases = [FlatGaussian(neighbours=neighbours).release(flows, RHO, entropy) for entropy in Entropy.seeded(4).spawn(runs)]
     assert releases[0].approximate is None
-    for a, b in product(range(3), repeat=2):
+    for a, b in SOME_LEVELS:
         pairs = list(product(range(tree.origins.size(a)), range(tree.destinations.size(b))))[:6]
         o, d = np.array(pairs).T
         true = sums_between(flows, (a, b))
@@ -137,44 +135,37 @@ def test_spreads_of_the_flat_gaussian_are_those_of_many_runs_between_any_two_lev
 
 @pytest.mark.parametrize("mechanism", [TopDown(), TopDown(tree="origin"), TopDown(neighbours="add_remove")])
 def test_spreads_of_top_down_are_roughly_those_of_many_runs_where_no_count_is_small(mechanism):
-    regions, runs = regular(3, 3), 150
+    regions = regular(3, 3)
     flows = flows_of(regions, dict.fromkeys(product(range(9), repeat=2), 5000))
-    releases = [mechanism.release(flows, RHO, entropy) for entropy in Entropy.seeded(6).spawn(runs)]
+    releases = [mechanism.release(flows, RHO, entropy) for entropy in Entropy.seeded(6).spawn(100)]
     assert "best single stage" in releases[0].approximate
-    for a, b in product(range(3), repeat=2):
-        if (a, b) == (0, 0) and mechanism.neighbours == "bounded":
-            continue
-        ids = regions.ids_of(a)[:3].repeat(len(regions.ids_of(b)[:3])), np.tile(regions.ids_of(b)[:3], len(regions.ids_of(a)[:3]))
-        scores = []
-        for release in releases:
-            count, stddev = release.answer(*ids, levels=(a, b), spread=True)
-            scores.append((count - 81 * 5000 / (3**a if a < 2 else 9) / (3**b if b < 2 else 9)) / stddev)
+    for a, b in SOME_LEVELS if mechanism.neighbours == "add_remove" else SOME_LEVELS[1:]:  # otherwise the total is exact
+        origins, destinations = regions.ids_of(a)[:3], regions.ids_of(b)[:3]
+        ids = origins.repeat(len(destinations)), np.tile(destinations, len(origins))
+        answers = [release.answer(*ids, levels=(a, b), spread=True) for release in releases]
+        scores = [(count - 81 * 5000 / 3 ** (a + b)) / stddev for count, stddev in answers]
         assert 0.4 < np.mean(np.square(scores)) < 1.3
         assert abs(np.mean(scores)) < 0.3
 
 
 def slow_variance(release: FlowRelease, levels: tuple[int, int], pair: tuple[int, int]) -> float:
     """Of the stage with the least: its variance times its measured numbers inside a pair, one by one."""
-    tree, found, single = release.tree, [], []
+    tree, found, single, measured = release.tree, [], [], [(0, 0)]
     for stage, at in enumerate(release.stages):
         a, b = tree.levels(stage)
-        if a < levels[0] or b < levels[1] or not np.isfinite(at.variance):
-            continue
-        if stage:
-            above = release.stages[stage - 1]
-            parents = zip(above.origin.tolist(), above.destination.tolist(), strict=True)
-            measured = [child for parent in parents for child in children_of(tree, stage, parent)]
-        else:
-            measured = [(0, 0)]
-        up = tree.origins.ancestors(levels[0], a), tree.destinations.ancestors(levels[1], b)
-        inside = sum((up[0][o], up[1][d]) == pair for o, d in measured)
-        single.append(at.variance)
-        found += [at.variance * inside] * (inside > 0)
+        if a >= levels[0] and b >= levels[1] and np.isfinite(at.variance):
+            up = tree.origins.ancestors(levels[0], a), tree.destinations.ancestors(levels[1], b)
+            inside = sum((up[0][o], up[1][d]) == pair for o, d in measured)
+            single.append(at.variance)
+            found += [at.variance * inside] * (inside > 0)
+        if stage < tree.height:
+            parents = zip(at.origin.tolist(), at.destination.tolist(), strict=True)
+            measured = [child for parent in parents for child in children_of(tree, stage + 1, parent)]
     return min(found, default=min(single))
 
 
 @pytest.mark.parametrize("mechanism", ["top_down", "top_down_origin"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_spreads_of_top_down_are_those_of_the_best_stages_measured_numbers_one_by_one(mechanism, seed):
     release = released(mechanism, seed, depth=2)
     for a, b in product(range(3), repeat=2):
@@ -184,16 +175,12 @@ def test_spreads_of_top_down_are_those_of_the_best_stages_measured_numbers_one_b
         assert stddev**2 == pytest.approx([slow_variance(release, (a, b), pair) for pair in pairs])
 
 
-def test_the_exact_total_has_no_spread_and_the_protected_one_that_of_its_noise():
+def test_totals_have_the_spread_of_their_noise_and_sums_of_what_was_measured_inside_dropped_numbers_included():
     flows = flows_of(regular(2, 2), {(0, 0): 3000, (2, 1): 2000})
     exact, noisy = (TopDown(neighbours=neighbours).release(flows, RHO, Entropy.seeded(1)) for neighbours in ("bounded", "add_remove"))
     assert exact.level(0, spread=True).to_numpy().tolist() == [["all", "all", 5000, 5000, 0.0, 5000.0, 5000.0, SIMULATION]]
     assert noisy.level(0, spread=True)["stddev"].tolist() == [noisy.stages[0].variance ** 0.5]
     assert exact.answer("all", "all", levels=(0, 0), spread=True)[1].tolist() == [0.0]
-
-
-def test_the_spread_of_a_sum_counts_what_was_measured_inside_dropped_numbers_included():
-    """Origins of one region to all: only finer stages fit, and every child of a released node was measured there."""
     regions = regular(3, 4)
     flows = flows_of(regions, {(0, 0): 4000, (5, 0): 3000, (5, 11): 2000})
     release = TopDown().release(flows, ZcdpBudget(10), Entropy.seeded(1))
@@ -205,57 +192,37 @@ def test_the_spread_of_a_sum_counts_what_was_measured_inside_dropped_numbers_inc
     assert len(release.stages[1].count) == 2, "two destination regions went on, and each asked for all three origins"
 
 
-@EVERY
-def test_with_a_huge_budget_answers_are_true_and_spreads_small(mechanism):
-    rng = np.random.default_rng(9)
-    flows = random_flows(rng, random_regions(rng, 2, 3), random_regions(rng, 2, 3))
-    flows = replace(flows, count=flows.count + 1)
-    release = MECHANISMS[mechanism].release(flows, ApproxBudget(10**5, "1e-8"), Entropy.seeded(1))
-    table = table_of(flows)
-    for a, b in product(range(3), repeat=2):
-        sums = table.groupby([f"origin {a}", f"destination {b}"])["count"].sum().reset_index()
-        answer, stddev = release.answer(sums[f"origin {a}"], sums[f"destination {b}"], levels=(a, b), spread=True)
-        np.testing.assert_array_equal(answer, sums["count"])
-        assert stddev.max() < 0.01
-
-
-# Intervals.
-
-
 def test_intervals_are_rounded_outwards_and_never_below_zero():
-    low, high = interval(np.array([10, 1, -7, 0]), np.array([2.0, 5.0, 1.0, 0.0]))
-    assert low.tolist() == [6, 0, 0, 0]
-    assert high.tolist() == [14, 11, 0, 0]
+    ends = interval(np.array([10, 1, -7, 0]), np.array([2.0, 5.0, 1.0, 0.0]))
+    assert [end.tolist() for end in ends] == [[6, 0, 0, 0], [14, 11, 0, 0]]
 
 
-@pytest.mark.parametrize("rho", ["0.5", "0.05", "0.005"])
+@pytest.mark.parametrize("rho", ["0.5", "0.005"])
 def test_intervals_around_measured_numbers_cover_at_least_95_percent_where_no_count_is_small(rho):
     flows = flows_of(regular(3, 3), dict.fromkeys(product(range(9), repeat=2), 5000))
     for mechanism in (TopDown(), FlatGaussian()):
         inside, number = np.zeros(5), np.zeros(5)
-        for entropy in Entropy.seeded(3).spawn(60):
+        for entropy in Entropy.seeded(3).spawn(40):
             release = mechanism.release(flows, ZcdpBudget(rho), entropy)
             for stage, pairs in enumerate((1, 3, 9, 27, 81)):
                 table = release.stage(stage, spread=True)
                 true = 81 * 5000 / pairs
                 inside[stage] += ((table["ci_low"] <= true) & (true <= table["ci_high"])).sum()
                 number[stage] += len(table)
-        assert (number == 60 * np.array([1, 3, 9, 27, 81])).all()
+        assert (number == 40 * np.array([1, 3, 9, 27, 81])).all()
         assert (inside / number > 0.95 - 4 * (0.0475 / number) ** 0.5).all()
         assert (inside / number < 0.995)[3:].all()
 
 
-# Consistency.
-
-
-def planted(release: FlowRelease, stage: int, **parts) -> FlowRelease:
+def planted(release: FlowRelease, stage: int, **parts) -> pd.DataFrame:
+    """The inconsistencies of a release of which one stage has other parts."""
     stages = list(release.stages)
     stages[stage] = replace(stages[stage], **parts)
-    return replace(release, stages=tuple(stages))
+    return replace(release, stages=tuple(stages)).inconsistencies()
 
 
 @EVERY
-def test_nothing_is_inconsistent_until_something_is_planted(mechanism):
+def test_nothing_is_inconsistent_until_a_number_or_a_missing_parent_is_planted(mechanism):
     release = released(mechanism, 2)
     gaps = release.inconsistencies()
     assert gaps["stage"].tolist() == list(range(6))
@@ -264,20 +231,12 @@ def test_nothing_is_inconsistent_until_something_is_planted(mechanism):
     assert gaps["mismatches"].tolist() == gaps["largest_gap"].tolist() == [0] * 6
     count = release.stages[3].count.copy()
     count[1] += 5
-    gaps = planted(release, 3, count=count).inconsistencies()
+    gaps = planted(release, 3, count=count)
     assert gaps["mismatches"].tolist() == [0, 0, 1, 1, 0, 0]
     assert gaps["largest_gap"].tolist() == [0, 0, 5, 5, 0, 0]
-
-
-@EVERY
-def test_pairs_without_a_released_parent_are_found(mechanism):
-    release = released(mechanism, 2)
     at = release.stages[4]
-    rest = np.arange(len(at.count)) != 2
-    lost = abs(int(at.count[2]))
-    gaps = planted(
-        release, 4, origin=at.origin[rest], destination=at.destination[rest], count=at.count[rest], noisy=at.noisy[rest]
-    ).inconsistencies()
+    rest, lost = np.arange(len(at.count)) != 2, abs(int(at.count[2]))
+    gaps = planted(release, 4, **{name: getattr(at, name)[rest] for name in ("origin", "destination", "count", "noisy")})
     assert gaps["mismatches"].tolist() == [0, 0, 0, 1, 1, 0]
     assert gaps["largest_gap"].tolist() == [0, 0, 0, lost, lost, 0]
 
@@ -289,20 +248,22 @@ def test_a_shortened_list_of_leaves_does_not_add_up_and_says_so():
     assert release.approximate
 
 
-def test_a_simulation_must_not_be_published():
+@pytest.mark.parametrize(("entropy", "status"), [(Entropy.seeded(1), SIMULATION), (Entropy.system(), PRIVATE)], ids=["seeded", "system"])
+def test_every_frame_says_what_it_is_also_without_rows_and_a_simulation_must_not_be_published(entropy, status):
+    release = TopDown().release(trips_of(500, 2), BUDGET, entropy)
+    frames = [release.level(level, spread=spread) for level in range(3) for spread in (False, True)]
+    for frame in (*frames, *map(release.stage, range(5)), release.inconsistencies()):
+        assert set(frame["status"]) == {status}
+    assert "status" in TopDown().release(trips_of(0, 2), BUDGET, entropy).level(2).columns
+    if status == PRIVATE:
+        release.refuse_unpublishable()
+    else:
+        with pytest.raises(RefusedError, match="simulation must not be published"):
+            release.refuse_unpublishable()
+
+
+def test_pair_sums_add_up_and_are_found_again_those_of_nothing_and_of_a_frame_too_wide_for_32_bits():
     rng = np.random.default_rng(1)
-    flows = random_flows(rng, random_regions(rng, 2, 3, "from "), random_regions(rng, 2, 3, "to "))
-    FlatGaussian().release(flows, RHO, Entropy.system()).refuse_unpublishable()
-    with pytest.raises(RefusedError, match="simulation must not be published"):
-        FlatGaussian().release(flows, RHO, Entropy.seeded(1)).refuse_unpublishable()
-
-
-# Sums of pairs.
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_pair_sums_add_up_and_are_found_again(seed):
-    rng = np.random.default_rng(seed)
     origin, destination = rng.integers(0, 7, (2, 200)).astype(np.int32)
     count = rng.integers(-10, 10**12, 200)
     sums = pair_sums(origin, destination, count, 7)
@@ -311,17 +272,10 @@ def test_pair_sums_add_up_and_are_found_again(seed):
     assert sums.count.tolist() == slow.tolist()
     every = np.array(list(product(range(7), repeat=2)), np.int32).T
     assert sums.at(*every).tolist() == [slow.get(pair, 0) for pair in product(range(7), repeat=2)]
-
-
-def test_sums_of_nothing_are_nothing():
-    none = np.zeros(0, np.int32)
+    none, big = np.zeros(0, np.int32), np.array([2**24 - 1, 0], np.int32)
     sums = pair_sums(none, none, np.zeros(0, np.int64), 5)
     assert len(sums.count) == 0
     assert sums.at(np.array([1, 2], np.int32), np.array([0, 0], np.int32)).tolist() == [0, 0]
-
-
-def test_pair_sums_of_a_frame_too_wide_for_32_bits():
-    big = np.array([2**24 - 1, 0], np.int32)
     sums = pair_sums(big, big, np.array([3, 4]), 2**24)
     assert sums.origin.tolist() == sums.destination.tolist() == [0, 2**24 - 1]
     assert sums.at(big, big).tolist() == [3, 4]

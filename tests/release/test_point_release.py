@@ -13,11 +13,12 @@ from scipy import stats
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, RefusedError
 from dpviz.evaluation.metrics import true_answers
-from dpviz.mechanisms import Quadtree
+from dpviz.mechanisms import ExactKdtree, Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
+from dpviz.privacy.receipt import NOT_PRIVATE, PRIVATE, SIMULATION
 from dpviz.privacy.wavelet import WaveletSpread, table
 from dpviz.release.point_release import Release, errors_of, variances
 from dpviz.space import ranges
@@ -25,8 +26,8 @@ from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
 from dpviz.space.ranges import batches, box_overlap
 from dpviz.space.tree import Tree, remove_descendants
-from tests import trees
-from tests.trees import random_boxes, random_tree, random_variances, release_of, shares_of
+from tests.release_cases import points_of
+from tests.trees import polygons, random_boxes, random_tree, random_variances, release_of, shares_of
 
 LATTICE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)
 
@@ -51,7 +52,7 @@ def dense_covariance(tree: Tree, variance: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("unknown", [False, True])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_answers_and_their_spreads_are_those_of_the_dense_covariance(seed, unknown):
     release = random_release(seed, unknown=unknown)
     tree, boxes = release.tree, random_boxes(np.random.default_rng(seed + 100), 32, 60)
@@ -64,7 +65,7 @@ def test_answers_and_their_spreads_are_those_of_the_dense_covariance(seed, unkno
     np.testing.assert_allclose(release.stddev**2, np.diag(covariance), rtol=1e-7, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_answers_are_the_same_with_and_without_a_raster_and_with_a_spread(seed, monkeypatch):
     release, boxes = random_release(seed), random_boxes(np.random.default_rng(seed), 32, 600)
     quick = release.answer(boxes)
@@ -76,40 +77,41 @@ def test_answers_are_the_same_with_and_without_a_raster_and_with_a_spread(seed, 
     np.testing.assert_allclose(fine.blocks(3), release.blocks(3), atol=1e-8)
 
 
-def slow_answer(release: Release, box: np.ndarray, node: int = 0) -> tuple[float, float]:
-    """The canonical answer of Section IV-A and its variance, recursively."""
-    tree = release.tree
-    share = float(shares_of(tree, box[None], np.array([node]))[0, 0])
-    if share == 0:
-        return 0.0, 0.0
-    if share == 1 or not tree.children[node]:
-        return share * release.count[node], share**2 * release.noise_variance[node]
-    first = tree.first_child[node]
-    parts = [slow_answer(release, box, child) for child in range(first, first + tree.children[node])]
-    return sum(part[0] for part in parts), sum(part[1] for part in parts)
+def frontier(tree: Tree, box: np.ndarray, node: int = 0) -> np.ndarray:
+    """(n,) weight of every node in the canonical answer of one box, by recursion."""
+    weight = np.zeros(len(tree))
+    share = shares_of(tree, box[None], np.array([node]))[0, 0]
+    if share == 1 or tree.children[node] == 0:
+        weight[node] = share
+    elif share > 0:
+        for child in range(tree.first_child[node], tree.first_child[node] + tree.children[node]):
+            weight += frontier(tree, box, child)
+    return weight
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        Quadtree(height=4, least_squares=False),
-        Quadtree(height=4, least_squares=False, count_root=False, prune=40.0),
-        Quadtree(height=3, split="custom", weights=(1, 0, 0, 1), least_squares=False),
-    ],
-    ids=["all levels", "pruned", "two levels"],
-)
+NOT_CONSISTENT = {
+    "all levels": Quadtree(height=4, least_squares=False),
+    "pruned": Quadtree(height=4, least_squares=False, count_root=False, prune=40.0),
+    "two levels": Quadtree(height=3, split="custom", weights=(1, 0, 0, 1), least_squares=False),
+}
+
+
+@pytest.mark.parametrize("mechanism", NOT_CONSISTENT.values(), ids=NOT_CONSISTENT)
 def test_counts_that_do_not_agree_are_answered_by_the_canonical_decomposition(mechanism):
     points = PointCounts.from_matrix(np.random.default_rng(1).integers(0, 5, (32, 32)))
     release = mechanism.release(points, PureBudget(0.5), Entropy.seeded(2))
     assert release.spread is None
     boxes = random_boxes(np.random.default_rng(3), 32, 80)
-    slow = np.array([slow_answer(release, box) for box in boxes])
+    weights = np.array([frontier(release.tree, box) for box in boxes])
     answer, stddev = release.answer(boxes, spread=True)
-    np.testing.assert_allclose(answer, slow[:, 0], atol=1e-8)
-    np.testing.assert_allclose(stddev, np.sqrt(slow[:, 1]), atol=1e-8)
+    np.testing.assert_allclose(answer, weights @ release.count, atol=1e-8)
+    np.testing.assert_allclose(stddev**2, weights**2 @ np.where(weights.any(0), release.noise_variance, 0), atol=1e-8)
     np.testing.assert_allclose(release.answer(boxes), answer)
     south, west = (part.ravel() * 8 for part in np.indices((4, 4)))
     np.testing.assert_allclose(release.blocks(2).ravel(), release.answer(np.stack([west, south, west + 8, south + 8], axis=1)))
+
+
+AREAS = polygons(np.random.default_rng(4), 15)
 
 
 def frame_of(shapes, crs: str | None = None) -> geopandas.GeoDataFrame:
@@ -117,7 +119,7 @@ def frame_of(shapes, crs: str | None = None) -> geopandas.GeoDataFrame:
 
 
 @pytest.mark.parametrize("unknown", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_boxes_asked_as_polygons_get_the_same_answers_and_spreads(seed, unknown):
     release, boxes = random_release(seed, unknown=unknown), random_boxes(np.random.default_rng(seed), 32, 60)
     boxes = boxes[(boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])]
@@ -127,21 +129,14 @@ def test_boxes_asked_as_polygons_get_the_same_answers_and_spreads(seed, unknown)
     np.testing.assert_allclose(release.answer_areas(frame_of(shapely.box(*boxes.T))), as_areas[0])
 
 
-def areas() -> np.ndarray:
-    rng = np.random.default_rng(4)
-    hulls = [shapely.MultiPoint(rng.uniform(-3, 35, (6, 2))).convex_hull for _ in range(15)]
-    ring = shapely.Point(16, 16).buffer(12).difference(shapely.Point(16, 16).buffer(5))
-    return np.array([*hulls, ring, shapely.union(shapely.box(1, 1, 4, 9), shapely.box(20, 20, 31, 22)), shapely.box(90, 90, 91, 91)])
-
-
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_polygons_are_answered_by_the_overlay_of_every_leaf(seed):
     release = random_release(seed)
     leaves = release.domain.boxes(release.tree.rectangles(release.tree.leaves))
-    share = shapely.area(shapely.intersection(areas()[:, None], leaves)) / shapely.area(leaves)
-    found, covered = release.answer_areas(frame_of(areas()), outside="inside_part")
+    share = shapely.area(shapely.intersection(AREAS[:, None], leaves)) / shapely.area(leaves)
+    found, covered = release.answer_areas(frame_of(AREAS), outside="inside_part")
     np.testing.assert_allclose(found, share @ release.count[release.tree.leaves], atol=1e-6)
-    np.testing.assert_allclose(release.answer_areas(frame_of(areas()).geometry, outside="inside_part"), (found, covered))
+    np.testing.assert_allclose(release.answer_areas(frame_of(AREAS).geometry, outside="inside_part"), (found, covered))
 
 
 def test_polygons_in_another_crs_are_reprojected_to_the_domains():
@@ -152,54 +147,49 @@ def test_polygons_in_another_crs_are_reprojected_to_the_domains():
     assert release.answer_areas(here)[0] == pytest.approx(5000, abs=100)
 
 
-NO_AREAS = {
-    "point": shapely.Point(1, 1),
-    "line": shapely.LineString([(0, 0), (1, 1)]),
-    "bow tie": shapely.Polygon([(0, 0), (2, 2), (2, 0), (0, 2)]),
-    "missing": None,
-}
-
-
-@pytest.mark.parametrize("shape", NO_AREAS)
-def test_areas_that_are_no_valid_polygons_are_refused(shape):
-    with pytest.raises(DomainError, match="make_valid"):
-        random_release(1).answer_areas(geopandas.GeoSeries([shapely.box(0, 0, 1, 1), NO_AREAS[shape]]))
-
-
-def test_an_empty_polygon_holds_nothing():
-    assert random_release(1).answer_areas(geopandas.GeoSeries([shapely.Polygon()])).tolist() == [0]
-
-
-def test_areas_without_a_crs_are_refused_where_the_domain_has_one():
-    tree = quadtree(LATTICE, 2)
-    release = release_of(tree, np.zeros(len(tree)), np.ones(len(tree)), crs="EPSG:3857")
+def test_areas_are_valid_polygons_in_the_crs_of_the_domain_and_empty_ones_hold_nothing():
+    release, bow_tie = random_release(1), shapely.Polygon([(0, 0), (2, 2), (2, 0), (0, 2)])
+    for shape in (shapely.Point(1, 1), shapely.LineString([(0, 0), (1, 1)]), None, bow_tie):
+        with pytest.raises(DomainError, match="make_valid"):
+            release.answer_areas(geopandas.GeoSeries([shapely.box(0, 0, 1, 1), shape]))
+    assert release.answer_areas(geopandas.GeoSeries([shapely.Polygon()])).tolist() == [0]
+    with pytest.raises(DomainError, match="GeoDataFrame"):
+        release.answer_areas([1, 2])
     with pytest.raises(DomainError, match="set_crs"):
-        release.answer_areas(frame_of([shapely.box(0, 0, 1, 1)]))
+        release_in_metres().answer_areas(frame_of([shapely.box(0, 0, 1, 1)]))
 
 
-@pytest.mark.parametrize("boxes", [[[0, 0, 1]], [0, 0, 1, 1], [[0, 0, float("nan"), 1]], [[2, 0, 1, 1]], [[0, 2, 1, 1]]])
-def test_malformed_boxes_are_refused(boxes):
-    with pytest.raises(DomainError, match=r"[Bb]ox"):
-        random_release(1).answer(boxes)
+def release_in_metres() -> Release:
+    tree = quadtree(LATTICE, 2)
+    return release_of(tree, np.zeros(len(tree)), np.ones(len(tree)), crs="EPSG:3857")
+
+
+def test_malformed_boxes_are_refused_and_no_boxes_get_no_counts():
+    release = random_release(1)
+    for boxes in ([[0, 0, 1]], [0, 0, 1, 1], [[0, 0, float("nan"), 1]], [[2, 0, 1, 1]], [[0, 2, 1, 1]]):
+        with pytest.raises(DomainError, match=r"[Bb]ox"):
+            release.answer(boxes)
+    assert release.answer(np.zeros((0, 4))).shape == (0,)
+    assert [part.shape for part in release.answer(np.zeros((0, 4)), spread=True)] == [(0,), (0,)]
 
 
 OUTSIDE = np.array([[100.0, 100, 200, 200], [-16, 0, 16, 32], [0, 0, 32, 33]])
 
 
-@pytest.mark.parametrize("box", OUTSIDE.tolist(), ids=["elsewhere", "half", "a row more"])
-def test_answers_outside_the_domain_are_refused(box):
-    release = random_release(2)
-    for asked in (
-        lambda: release.answer([box]),
-        lambda: release.answer([box], spread=True, inside="interpolated"),
-        lambda: release.answer_interval([box]),
-        lambda: release.answer_areas(frame_of([shapely.box(*box)])),
-        lambda: true_answers(PointCounts.from_matrix(np.ones((32, 32), int)), [box]),
-    ):
-        with pytest.raises(DomainError, match="outside='inside_part'"):
-            asked()
+def test_answers_outside_the_domain_are_refused():
+    release, points = random_release(2), PointCounts.from_matrix(np.ones((32, 32), int))
+    for box in OUTSIDE.tolist():
+        for asked in (
+            lambda box=box: release.answer([box]),
+            lambda box=box: release.answer([box], spread=True, inside="interpolated"),
+            lambda box=box: release.answer_interval([box]),
+            lambda box=box: release.answer_areas(frame_of([shapely.box(*box)])),
+            lambda box=box: true_answers(points, [box]),
+        ):
+            with pytest.raises(DomainError, match="outside='inside_part'"):
+                asked()
     with pytest.raises(DomainError, match="outside must be one of refuse, inside_part"):
-        release.answer([box], outside="clip")
+        release.answer(OUTSIDE, outside="clip")
 
 
 def test_the_part_inside_is_answered_together_with_its_coverage():
@@ -218,20 +208,12 @@ def test_the_part_inside_is_answered_together_with_its_coverage():
     np.testing.assert_allclose(release.coverage(areas), share)
 
 
-def test_no_boxes_get_no_counts():
-    release = random_release(2)
-    assert release.answer(np.zeros((0, 4))).shape == (0,)
-    assert [part.shape for part in release.answer(np.zeros((0, 4)), spread=True)] == [(0,), (0,)]
-
-
 def pruned_release() -> Release:
     points = PointCounts.from_matrix(np.random.default_rng(6).integers(0, 3, (32, 32)))
     return Quadtree(height=5, prune=10.0).release(points, PureBudget(1), Entropy.seeded(7))
 
 
-@pytest.mark.parametrize(
-    "release", [random_release(3), random_release(8, unknown=True), pruned_release()], ids=["random", "unknown", "pruned"]
-)
+@pytest.mark.parametrize("release", [random_release(3), random_release(8, unknown=True), pruned_release()], ids=lambda each: each.mechanism)
 def test_the_frame_of_every_level_tiles_the_domain(release):
     for level in range(release.tree.height + 1):
         frame = release.to_frame(level=level)
@@ -249,46 +231,36 @@ def test_the_frame_of_every_level_tiles_the_domain(release):
 
 
 def test_a_frame_has_the_crs_of_the_domain_and_refuses_levels_that_do_not_exist():
-    tree = quadtree(LATTICE, 2)
-    release = release_of(tree, np.zeros(len(tree)), np.ones(len(tree)), crs="EPSG:3857")
-    assert release.to_frame(1).crs == "EPSG:3857"
+    assert release_in_metres().to_frame(1).crs == "EPSG:3857"
     for level in (-1, 3):
         with pytest.raises(DomainError, match="levels 0 to 2"):
-            release.to_frame(level)
+            release_in_metres().to_frame(level)
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "0.1", "0.5", "1", "2", "3", "5", "7", "10", "20"])
 def test_the_interval_of_one_laplace_count_covers_at_least_95_percent_exactly(epsilon):
-    scale = 1 / Fraction(epsilon)
     root, _ = remove_descendants(quadtree(LATTICE, 1), np.ones(5, bool))
-    release = release_of(root, np.array([1000.0]), np.array([laplace_variance(scale)]))
+    release = release_of(root, np.array([1000.0]), np.array([laplace_variance(1 / Fraction(epsilon))]))
     low, high = (float(end[0]) for end in release.interval(np.array([0])))
     reach = (high - low) / 2
     assert (low + high) / 2 == 1000
     assert reach == int(reach)
-    outside = 2 * math.exp(-float(epsilon) * (reach + 1)) / (1 + math.exp(-float(epsilon)))
-    assert outside <= 0.05
+    assert 2 * math.exp(-float(epsilon) * (reach + 1)) / (1 + math.exp(-float(epsilon))) <= 0.05
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "0.3", "1", "4", "10"])
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "10"])
 def test_intervals_after_least_squares_cover_at_least_95_percent(epsilon):
-    tree, runs = quadtree(LATTICE, 3), 3000
+    tree, runs = quadtree(LATTICE, 3), 2000
     parts = PureBudget(epsilon).split([1, 2, 3, 4])
     variance = np.concatenate([np.full(4**depth, laplace_variance(1 / part)) for depth, part in enumerate(parts)])
     entropy, covered = Entropy.seeded(8), np.zeros(len(tree))
-    draws = np.hstack(
-        [
-            discrete_laplace(np.zeros(runs * 4**depth, np.int64), PureBudget(part), entropy).reshape(runs, -1)
-            for depth, part in enumerate(parts)
-        ]
-    )
-    nodes = np.arange(len(tree))
-    first = release_of(tree, draws[0].astype(float), variance)
-    for noise in draws:
-        low, high = replace(first, count=least_squares(tree, noise.astype(float), variance)[0]).interval(nodes)
+    noise = [discrete_laplace(np.zeros((runs * 4**depth), np.int64), PureBudget(part), entropy) for depth, part in enumerate(parts)]
+    draws = np.hstack([drawn.reshape(runs, -1) for drawn in noise]).astype(float)
+    first = release_of(tree, draws[0], variance)
+    for noisy in draws:
+        low, high = replace(first, count=least_squares(tree, noisy, variance)[0]).interval(np.arange(len(tree)))
         covered += (low <= 0) & (high >= 0)
-    by_level = [covered[tree.at_depth(depth)].mean() / runs for depth in range(tree.height + 1)]
-    assert min(by_level) > 0.95
+    assert min(covered[tree.at_depth(depth)].mean() / runs for depth in range(tree.height + 1)) > 0.95
     assert (stats.binom.cdf(covered, runs, 0.95) > 1e-6).all()
 
 
@@ -311,17 +283,11 @@ def test_intervals_of_answers_stand_around_the_even_unbiased_estimate_and_cover_
     assert [word in release.approximate for word in ("towards 0", "fuller neighbours")] == [True, True]
 
 
-def test_a_release_shows_what_it_is_and_whether_it_is_a_simulation():
-    points = PointCounts.from_matrix(np.full((4, 4), 987))
-    seeded = Quadtree(height=2).release(points, PureBudget(0.5), Entropy.seeded(9))
-    system = Quadtree(height=2).release(points, PureBudget(0.5), Entropy.system())
-    assert repr(seeded) == "Release(quadtree, 16 partitions, epsilon 0.5, SIMULATION: not private)"
-    assert repr(system) == "Release(quadtree, 16 partitions, epsilon 0.5)"
-
-
-def test_only_private_releases_on_system_entropy_may_be_published():
+def test_a_release_shows_what_it_is_and_only_private_ones_on_system_entropy_may_be_published():
     points = PointCounts.from_matrix(np.full((4, 4), 987))
     system, seeded = (Quadtree(height=2).release(points, PureBudget(0.5), entropy) for entropy in (Entropy.system(), Entropy.seeded(9)))
+    assert repr(seeded) == "Release(quadtree, 16 partitions, epsilon 0.5, SIMULATION: not private)"
+    assert repr(system) == "Release(quadtree, 16 partitions, epsilon 0.5)"
     system.refuse_unpublishable()
     with pytest.raises(RefusedError, match="simulation must not be published"):
         seeded.refuse_unpublishable()
@@ -332,9 +298,23 @@ def test_only_private_releases_on_system_entropy_may_be_published():
             reference.refuse_unpublishable()
 
 
-def test_areas_of_another_kind_are_refused():
-    with pytest.raises(DomainError, match="GeoDataFrame"):
-        random_release(1).answer_areas([1, 2])
+KINDS = {
+    "simulation": (Quadtree(height=2), Entropy.seeded(1), SIMULATION),
+    "private": (Quadtree(height=2), Entropy.system(), PRIVATE),
+    "reference": (ExactKdtree(height=2), Entropy.system(), NOT_PRIVATE),
+    "seeded reference": (ExactKdtree(height=2), Entropy.seeded(1), NOT_PRIVATE),
+}
+
+
+@pytest.mark.parametrize(("mechanism", "entropy", "status"), KINDS.values(), ids=KINDS)
+def test_every_frame_says_what_it_is_also_in_a_file(mechanism, entropy, status, tmp_path):
+    release = mechanism.release(points_of(200), PureBudget(1), entropy)
+    assert release.status == status
+    for level in (None, *range(release.height + 1)):
+        assert set(release.to_frame(level)["status"]) == {status}
+    release.to_frame().to_file(tmp_path / "plain.geojson", driver="GeoJSON")
+    assert set(geopandas.read_file(tmp_path / "plain.geojson")["status"]) == {status}
+    assert (status in repr(release)) == (status != PRIVATE)
 
 
 def spreads(tree: Tree, errors, boxes: np.ndarray) -> np.ndarray:
@@ -344,37 +324,13 @@ def spreads(tree: Tree, errors, boxes: np.ndarray) -> np.ndarray:
     return found
 
 
-def frontier(tree: Tree, box: np.ndarray, node: int = 0) -> np.ndarray:
-    """(n,) weight of every node in the canonical answer of one box, by recursion."""
-    weight = np.zeros(len(tree))
-    share = trees.shares_of(tree, box[None], np.array([node]))[0, 0]
-    if share == 1 or tree.children[node] == 0:
-        weight[node] = share
-    elif share > 0:
-        for child in range(tree.first_child[node], tree.first_child[node] + tree.children[node]):
-            weight += frontier(tree, box, child)
-    return weight
-
-
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_independent_counts_add_the_variances_of_the_canonical_nodes(seed):
     rng = np.random.default_rng(seed)
-    tree = trees.random_tree(rng, side=32)
-    variance, boxes = np.exp(rng.normal(0, 2, len(tree))), trees.random_boxes(rng, 32, 25)
+    tree = random_tree(rng, side=32)
+    variance, boxes = np.exp(rng.normal(0, 2, len(tree))), random_boxes(rng, 32, 25)
     weights = np.array([frontier(tree, box) for box in boxes])
     np.testing.assert_allclose(spreads(tree, errors_of(tree, None, variance), boxes), weights**2 @ variance, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_consistent_counts_have_the_variance_of_the_dense_covariance(seed):
-    rng = np.random.default_rng(seed)
-    tree = trees.random_tree(rng, side=32)
-    variance, boxes = trees.random_variances(rng, tree, spread=2), trees.random_boxes(rng, 32, 25)
-    _, spread = least_squares(tree, np.zeros(len(tree)), variance)
-    _, covariance = trees.dense_solution(tree, np.zeros(len(tree)), variance)
-    weights = np.array([frontier(tree, box) for box in boxes])
-    wanted = np.einsum("qn,nm,qm->q", weights, covariance, weights)
-    np.testing.assert_allclose(spreads(tree, errors_of(tree, spread, variance), boxes), wanted, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize(("order", "finer"), [(1, 0), (2, 1), (3, 2), (4, 0)])
@@ -382,10 +338,10 @@ def test_wavelet_noise_counts_each_place_by_its_share_also_where_whole_nodes_ans
     rng, side = np.random.default_rng(order), 1 << order
     tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=order + finer), order)
     errors = WaveletSpread(order=order, variance=1.5, width=1 << finer)
-    boxes = trees.random_boxes(rng, side << finer, 300)
+    boxes = random_boxes(rng, side << finer, 300)
     leaves = tree.rectangles(tree.leaves) >> finer
     inverse = np.array([table(unit.reshape(side, side))[leaves[:, 1], leaves[:, 0]] for unit in np.eye(side * side, dtype=np.int64)])
-    weights = trees.shares_of(tree, boxes, tree.leaves)
+    weights = shares_of(tree, boxes, tree.leaves)
     wanted = 1.5 * ((inverse @ weights.T) ** 2).sum(0)
     np.testing.assert_allclose(spreads(tree, errors_of(tree, errors, np.zeros(0)), boxes), wanted, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(errors.boxes(np.clip(boxes, 0, side << finer)), wanted, rtol=1e-9, atol=1e-12)

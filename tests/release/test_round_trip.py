@@ -1,6 +1,7 @@
-"""What is read back is what was released: every mechanism, every setting under which a release has other parts."""
+"""What is read back is what was released: every mechanism, every setting under which a release has other parts, and what is odd."""
 
 import io
+import json
 from dataclasses import replace
 
 import geopandas
@@ -8,7 +9,11 @@ import numpy as np
 import pytest
 import shapely
 from geopandas.testing import assert_geodataframe_equal
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from dpviz.data.points import PointCounts
+from dpviz.errors import SettingError
 from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
@@ -26,12 +31,15 @@ from dpviz.mechanisms import (
 )
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.files import read_release, write_release, zip_release
-from dpviz.release.manifest import describe
-from tests.flow_cases import random_flows, random_regions, regular, trips_of
+from dpviz.privacy.receipt import Receipt, Step
+from dpviz.release.files import read_manifest, read_release, write_release, zip_release
+from dpviz.release.manifest import accounting_facts, contents_facts, describe, first_violation, privacy_facts, receipt_of, settings_of
+from tests.flow_cases import flows_of, random_flows, random_regions, regular, trips_of
 from tests.often import named, often
-from tests.release_cases import BOUNDS, WORDS, assert_same, flows_on, points_of, regions_with_shapes
+from tests.release_cases import BOUNDS, WORDS, assert_same, flows_on, point_release, points_of, regions_with_shapes, trip_release
+from tests.strategies import domains
 
+BUDGET, PURE = ApproxBudget(2, "1e-5"), PureBudget("1/3")
 VARIANTS = {
     "quadtree, pruned": Quadtree(height=5, prune=20),
     "quadtree, drawn to 0": Quadtree(height=4, zero=True),
@@ -65,18 +73,21 @@ TRIPS = {
 
 
 def back(release, folder):
-    """The release after a journey through a folder, and again through a zip; both must agree."""
-    write_release(release, folder, describe(release, WORDS))
-    assert_same(read_release(io.BytesIO(zip_release(folder))), read_release(folder))
-    return read_release(folder)
+    """The release after a journey through a folder, and again through a zip: as it was, bit for bit."""
+    read = read_release(write_release(release, folder, describe(release, WORDS)))
+    assert_same(read, release)
+    assert_same(read_release(io.BytesIO(zip_release(folder))), release)
+    return read
+
+
+def system(mechanism, points, budget=PURE):
+    return mechanism.release(points, BUDGET if mechanism.needs_delta else budget, Entropy.system())
 
 
 @pytest.mark.parametrize("mechanism", named(POINTS, 8))
 def test_points_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
-    budget = ApproxBudget("1/3", "1e-6") if mechanism.needs_delta else PureBudget("1/3")
-    release = mechanism.release(points_of(1000), budget, Entropy.system())
+    release = system(mechanism, points_of(1000))
     read = back(release, tmp_path / "out")
-    assert_same(read, release)
     boxes = np.array([BOUNDS, (-8.3, 42, 4, 54.1), (-4, 46, -2.2, 56)])
     for inside in ("uniform",) if release.tree.overlaps else ("uniform", "interpolated"):
         assert_same(read.answer(boxes, spread=True, inside=inside), release.answer(boxes, spread=True, inside=inside))
@@ -87,30 +98,27 @@ def test_points_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
     assert read.receipt.spent == release.receipt.spent
 
 
-@pytest.mark.parametrize(("records", "crs"), often([(0, None), (1, "EPSG:3857")], 1))
-def test_hardly_any_points_come_back(records, crs, tmp_path):
-    for place, mechanism in enumerate(POINTS.values()):
-        budget = ApproxBudget(1, "1e-6") if mechanism.needs_delta else PureBudget(1)
-        release = mechanism.release(points_of(records, order=2, crs=crs), budget, Entropy.system())
-        assert_same(back(release, tmp_path / str(place)), release)
+RARE = [(0, None, list(POINT_MECHANISMS)), (1, "EPSG:3857", list(VARIANTS))]
+
+
+@pytest.mark.parametrize(("records", "crs", "mechanisms"), often(RARE, 1))
+def test_hardly_any_points_come_back(records, crs, mechanisms, tmp_path):
+    for key in mechanisms:
+        back(system(POINTS[key], points_of(records, order=2, crs=crs)), tmp_path / key)
 
 
 def test_second_measurements_come_back(tmp_path):
-    release = AdaptiveGrid().release(points_of(500), PureBudget(2), Entropy.system())
-    twice = np.where(np.arange(len(release.count)) % 3, np.nan, -0.0)
-    assert_same(back(replace(release, again=twice), tmp_path / "out"), replace(release, again=twice))
+    release = system(AdaptiveGrid(), points_of(500))
+    back(replace(release, again=np.where(np.arange(len(release.count)) % 3, np.nan, -0.0)), tmp_path / "out")
 
 
 @pytest.mark.parametrize("mechanism", named(TRIPS, 4))
 def test_trips_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
-    budget = ApproxBudget(2, "1e-5")
-    release = mechanism.release(flows_on(regions_with_shapes()), budget, Entropy.system())
+    release = mechanism.release(flows_on(regions_with_shapes()), BUDGET, Entropy.system())
     read = back(release, tmp_path / "shapes")
-    assert_same(read, release)
     assert read.tree.destinations is read.tree.origins
-    plain = mechanism.release(trips_of(3000, 3), budget, Entropy.system())
+    plain = mechanism.release(trips_of(3000, 3), BUDGET, Entropy.system())
     read = back(plain, tmp_path / "plain")
-    assert_same(read, plain)
     for stage in range(plain.tree.height + 1):
         assert read.stage(stage, spread=True).equals(plain.stage(stage, spread=True))
     for levels in ((3, 3), (3, 1), (1, 3), (2, 0)):
@@ -118,23 +126,126 @@ def test_trips_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
         assert_same(read.answer(u, v[::-1], levels=levels, spread=True), plain.answer(u, v[::-1], levels=levels, spread=True))
 
 
-def test_trips_between_two_geographies_come_back(tmp_path):
+def test_trips_between_two_geographies_and_those_of_one_region_come_back(tmp_path):
     rng = np.random.default_rng(3)
     homes, works = random_regions(rng, 3, prefix="h"), random_regions(rng, 3, prefix="w")
     release = TopDown().release(random_flows(rng, homes, works), ZcdpBudget("1/7"), Entropy.system())
-    read = back(release, tmp_path / "out")
-    assert_same(read, release)
+    read = back(release, tmp_path / "two")
     assert read.tree.destinations is not read.tree.origins
+    alone = FlatGaussian().release(random_flows(rng, regular(1), pairs=1), BUDGET, Entropy.system())
+    back(alone, tmp_path / "one")
 
 
 @pytest.mark.parametrize("mechanism", named(TRIPS, 4))
 def test_no_trips_come_back(mechanism, tmp_path):
-    release = mechanism.release(trips_of(0), ApproxBudget(1, "1e-6"), Entropy.system())
-    assert_same(back(release, tmp_path / "out"), release)
+    back(mechanism.release(trips_of(0), BUDGET, Entropy.system()), tmp_path / "out")
 
 
-def test_one_region_comes_back(tmp_path):
-    release = TopDown().release(trips_of(0), ApproxBudget(1, "1e-6"), Entropy.system())
-    assert_same(back(release, tmp_path / "none"), release)
-    alone = FlatGaussian().release(random_flows(np.random.default_rng(1), regular(1), pairs=1), ApproxBudget(1, "1e-6"), Entropy.system())
-    assert_same(back(alone, tmp_path / "one"), alone)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inside: st.lists(inside, max_size=4).map(tuple),
+    max_leaves=6,
+)
+HOSTILE = ["</script><b>", "a\nb\r\"c'", "\u202eevil\u2066", "=1+1\x00\t,;\\N"]
+
+
+def through_json(facts):
+    return json.loads(json.dumps(facts))
+
+
+@given(st.dictionaries(TEXTS, VALUES, max_size=5))
+def test_any_settings_survive_json_with_their_types(chosen):
+    facts = contents_facts(replace(point_release(), settings=chosen))
+    assert_same(settings_of(through_json(facts)), chosen)
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(chosen=st.dictionaries(TEXTS, VALUES, max_size=3), words=st.lists(TEXTS, min_size=4, max_size=4))
+def test_any_settings_and_texts_survive_the_files(chosen, words, tmp_path_factory):
+    odd = {"settings": chosen, "mechanism": words[0], "steps": tuple(words), "approximate": words[1]}
+    receipt = replace(point_release().receipt, notes=tuple(words), unprotected=(words[2],), neighbours=words[3])
+    for release in (point_release(), trip_release(1)):
+        made = replace(release, **odd, receipt=receipt)
+        back(made, tmp_path_factory.mktemp("odd") / "out")
+
+
+def test_settings_that_no_file_can_hold_are_refused_by_their_name():
+    for value in (float("nan"), float("inf"), (1.0, float("-inf")), {1: 2}, object(), np.float32(1), b"x"):
+        with pytest.raises(SettingError, match="'odd' cannot be written"):
+            describe(replace(point_release(), settings={"odd": value}), WORDS)
+
+
+def test_half_characters_are_refused_before_anything_is_written(tmp_path):
+    names = np.array(["a", "\ud800"], object)
+    regions = [replace(regular(2), **odd) for odd in ({"ids": (names,)}, {"names": (names,)}, {"levels": ("\ud800",)})]
+    releases = [FlatGaussian().release(flows_on(each), BUDGET, Entropy.system()) for each in regions]
+    odd = ({"settings": {"a": "\ud800"}}, {"settings": {"\udfff": 1}}, {"mechanism": "\ud800"})
+    for release in (*releases, *(replace(point_release(), **each) for each in odd)):
+        with pytest.raises(SettingError, match="half a character"):
+            back(release, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+FRACTIONS = st.fractions(min_value="1/1000000", max_value=1000)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(FRACTIONS, FRACTIONS, st.booleans(), st.integers(0, 9) | st.none()), min_size=1, max_size=5), TEXTS)
+def test_any_receipt_comes_back_exactly(spendings, text):
+    steps = tuple(
+        Step(purpose=text, amount=amount, sensitivity=scale, noise=text, scale=scale / 7, level=level, counts=level, instead=instead)
+        for amount, scale, instead, level in [*spendings, (spendings[0][0], spendings[0][1], False, None)]
+    )
+    total = sum(step.amount for step in steps if not step.instead)
+    for kind in (PureBudget(total), ApproxBudget(total, "1e-9")):
+        receipt = Receipt(total=kind, steps=steps, notes=(text,), contributions=3, unit="person")
+        assert receipt_of(through_json(privacy_facts(receipt)), through_json(accounting_facts(receipt))) == receipt
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(domain=domains())
+def test_any_domain_comes_back(domain, tmp_path_factory):
+    west, south, east, north = domain.bounds
+    points = PointCounts.from_xy([(west + east) / 2], [(south + north) / 2], domain=domain)
+    back(system(Quadtree(height=2), points), tmp_path_factory.mktemp("domain") / "out")
+
+
+SYSTEMS = ["EPSG:2263", "+proj=laea +lat_0=52 +lon_0=10 +ellps=GRS80 +units=m", "OGC:CRS84", "ESRI:102003"]
+
+
+@pytest.mark.parametrize("crs", often(SYSTEMS, 2))
+def test_frames_in_unusual_systems_come_back(crs, tmp_path):
+    regions = regions_with_shapes(crs=crs)
+    back(TopDown().release(flows_on(regions), BUDGET, Entropy.system()), tmp_path / "trips")
+    bounds = tuple(regions.geometry[-1].total_bounds)
+    points = PointCounts.from_xy([bounds[0]], [bounds[1]], domain=replace(point_release().domain, bounds=bounds, crs=crs))
+    back(system(Quadtree(height=2), points), tmp_path / "points")
+
+
+def test_hostile_names_come_back_and_stay_text(tmp_path):
+    regions = regions_with_shapes(names=HOSTILE, levels=(HOSTILE[0], HOSTILE[2]))
+    release = TopDown().release(flows_on(regions), BUDGET, Entropy.system())
+    assert back(release, tmp_path / "out").tree.origins.names_of(2).tolist() == HOSTILE
+    words = replace(WORDS, name=HOSTILE[0], curator=HOSTILE[2], description="=cmd()\n{{7*7}}")
+    manifest = read_manifest(write_release(release, tmp_path / "words", describe(release, words)))
+    assert manifest["data_product"]["description"] == words.description
+    assert first_violation(manifest) is None
+
+
+SHAPES = {
+    "points": [shapely.Point(x, 0.1 + 1 / 3) for x in range(3)],
+    "holes and parts": [
+        shapely.MultiPolygon([shapely.box(0, 0, 1, 1), shapely.box(2, 0, 3, 1)]),
+        shapely.Polygon([(5, 5), (9, 5), (9, 9), (5, 9)], [[(6, 6), (7, 6), (7, 7), (6, 7)]]),
+        shapely.Point(20, 20).buffer(1 / 3),
+    ],
+}
+
+
+@pytest.mark.parametrize("shapes", SHAPES.values(), ids=SHAPES.keys())
+def test_shapes_come_back_bit_for_bit_on_the_levels_that_have_some(shapes, tmp_path):
+    own = geopandas.GeoSeries(shapes, crs="EPSG:4326")
+    for place, geometry in enumerate([(None, own), (own.iloc[:1], own), (own.iloc[:1], None)]):
+        regions = replace(regular(1, 3), geometry=geometry)
+        back(FlatGaussian().release(flows_of(regions, {(0, 1): 9}), BUDGET, Entropy.system()), tmp_path / str(place))

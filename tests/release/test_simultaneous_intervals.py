@@ -18,7 +18,7 @@ from dpviz.view.report_maps import drawn_level
 from dpviz.view.report_numbers import largest_pairs, point_examples
 from tests.view.trips_cases import grid, random_trips
 
-RUNS = 200
+RUNS = 150
 DOMAIN = Domain(bounds=(0, 0, 64, 64), crs=None, order=6)
 
 

@@ -11,12 +11,9 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.nouns import counted_noun
 from dpviz.release.verdict import NOISE, ROUGH, USABLE, records_needed, verdict
-from dpviz.space.domain import Domain
 from dpviz.space.tree import remove_descendants
 from tests.release_cases import points_of
 from tests.view.trips_cases import grid, random_trips
-
-DOMAIN = Domain(bounds=(0, 0, 64, 64), crs=None, order=6)
 
 
 def grades(release):
@@ -40,14 +37,11 @@ def test_a_level_is_judged_by_its_noise_beside_its_average_number():
     assert records_needed(16, third.stddev) == pytest.approx(third.stddev / 0.4 * 16)
 
 
-def test_every_level_of_a_large_budget_is_usable():
+def test_at_a_large_budget_every_level_is_usable_at_a_small_one_the_coarse_ones():
     for mechanism in (Quadtree(height=6), UniformGrid(side=8), PrivTree()):
         release = released(mechanism, 5000, 1000)
         assert set(grades(release)) == {USABLE}
         assert verdict(release).headline.startswith("All levels are usable, down to the ")
-
-
-def test_at_a_small_budget_the_finest_level_is_noise_and_the_coarse_ones_are_usable():
     release = released(Quadtree(height=6), 2000, "0.5")
     found = verdict(release)
     assert grades(release) == sorted(grades(release), key=(USABLE, ROUGH, NOISE).index)
@@ -66,14 +60,11 @@ def test_no_records_make_no_level_usable_and_none_is_called_so_by_chance(mechani
     assert any(verdict(run).headline.startswith("No level is usable") for run in runs)
 
 
-def test_a_mechanism_of_one_level_has_a_verdict_of_one_level():
+def test_trees_of_one_level_and_levels_beyond_a_pruned_tree_have_verdicts():
     release = released(UniformGrid(side=1), 500, 1)
     assert {each.parts for each in verdict(release).levels} == {1}
     whole = replace(release, tree=remove_descendants(release.tree, np.ones(2, bool))[0], height=0)
     assert verdict(whole).headline == "The only level, the whole, is usable."
-
-
-def test_levels_beyond_a_pruned_tree_are_its_leaves():
     release = released(Quadtree(height=5, prune=1e6), 500, 1)
     assert release.tree.height < release.height
     assert len(verdict(release).levels) == release.height + 1
@@ -98,30 +89,25 @@ def test_every_mechanism_has_a_verdict_in_words(key):
     assert not {"nan", "inf", "people"} & set(f"{found.headline} {found.detail} {found.rule}".split())
 
 
-def test_trips_are_judged_by_all_pairs_that_were_counted_not_by_those_that_stayed():
-    flows = random_trips(grid())
-    release = TopDown().release(flows, ApproxBudget("0.001", "1e-6"), Entropy.seeded(1))
+def test_trips_are_judged_by_all_pairs_that_were_counted_and_sums_that_lack_some_are_rough_at_best():
+    flows, seeded = random_trips(grid()), Entropy.seeded(1)
+    release = TopDown().release(flows, ApproxBudget("0.001", "1e-6"), seeded)
     last = verdict(release).levels[-1]
     assert last.parts == release.stages[-1].measured > len(release.stages[-1].count)
     assert (verdict(release).levels[0].grade, last.grade) == (USABLE, NOISE)
-    assert grades(TopDown().release(flows, ApproxBudget(1000, "1e-6"), Entropy.seeded(1)))[:2] == [USABLE, USABLE]
+    assert grades(TopDown().release(flows, ApproxBudget(1000, "1e-6"), seeded))[:2] == [USABLE, USABLE]
+    release = StabilityHistogram().release(flows, ApproxBudget(20, "1e-6"), seeded)
+    assert grades(release)[-1] == USABLE
+    assert set(grades(release)[:-1]) == {ROUGH}
+    assert f"fewer than about {release.stages[-1].count.min():,} trips were dropped" in verdict(release).detail
 
 
-def test_sums_that_lack_dropped_pairs_are_rough_at_best():
-    release = StabilityHistogram().release(random_trips(grid()), ApproxBudget(20, "1e-6"), Entropy.seeded(1))
-    found = verdict(release)
-    assert found.levels[-1].grade == USABLE
-    assert {each.grade for each in found.levels[:-1]} == {ROUGH}
-    assert f"fewer than about {release.stages[-1].count.min():,} trips were dropped" in found.detail
-
-
-def test_counted_are_records_whatever_person_they_belong_to():
+@pytest.mark.parametrize("distinct", [False, True])
+def test_counted_are_records_whatever_person_they_belong_to(distinct):
     """Two people with 1,000 records each, or with one record in each of 1,000 cells, are no 2,000 people."""
-    rng = np.random.default_rng(1)
-    x, y = rng.uniform(0, 64, (2, 2000))
-    for distinct in (False, True):
-        held = {"person": np.repeat([0, 1], 1000), "contributions": 1000, "distinct": distinct}
-        points = PointCounts.from_xy(x, y, domain=DOMAIN, **held)
-        release = Quadtree(height=2).release(points, PureBudget(1), Entropy.seeded(1))
-        assert release.receipt.unit == "person"
-        assert counted_noun(release) == verdict(release).counted == "records"
+    x, y = np.random.default_rng(1).uniform([[-9], [41]], [[5], [55]], (2, 2000))
+    person = np.repeat([0, 1], 1000)
+    points = PointCounts.from_xy(x, y, domain=points_of(0).domain, person=person, contributions=1000, distinct=distinct)
+    release = Quadtree(height=2).release(points, PureBudget(1), Entropy.seeded(1))
+    assert release.receipt.unit == "person"
+    assert counted_noun(release) == verdict(release).counted == "records"

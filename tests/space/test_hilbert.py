@@ -14,44 +14,29 @@ def some_places(order: int, count: int = 4000) -> tuple[np.ndarray, np.ndarray]:
     return np.r_[column, 0, last, 0, last], np.r_[row, 0, 0, last, last]
 
 
-@pytest.mark.parametrize("order", range(1, 17))
-def test_positions_are_those_of_geopandas(order):
-    column, row = some_places(order)
-    np.testing.assert_array_equal(hilbert(column, row, order), _encode(order, column, row))
-
-
-@pytest.mark.parametrize("order", range(17, 25))
-def test_finer_curves_refine_those_of_geopandas(order):
-    (column, row), finer = some_places(order), order - 16
-    found = hilbert(column, row, order)
-    np.testing.assert_array_equal(found >> 2 * finer, _encode(16, column >> finer, row >> finer))
-    assert found.max() < 4**order
-
-
 @pytest.mark.parametrize("order", range(1, 25))
-def test_columns_and_rows_come_back_from_positions(order):
-    column, row = some_places(order)
+def test_positions_are_those_of_geopandas_or_refine_them_and_columns_and_rows_come_back(order):
+    (column, row), finer = some_places(order), max(order - 16, 0)
     for given in (np.int32, np.int64):
         found = hilbert(column.astype(given), row.astype(given), order)
         assert found.dtype == np.int64
+        assert found.max() < 4**order
+        np.testing.assert_array_equal(found >> 2 * finer, _encode(order - finer, column >> finer, row >> finer))
         for part, expected in zip(cells_at(found, order), (column, row), strict=True):
             np.testing.assert_array_equal(part, expected)
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 6, 7, 8])
+@pytest.mark.parametrize("order", [1, 2, 3, 6, 7, 8, 17, 18, 23, 24])
 def test_the_curve_visits_every_cell_once_by_unit_steps_from_corner_to_corner(order):
-    column, row = cells_at(np.arange(4**order), order)
-    assert len(np.unique(column << order | row)) == 4**order
+    """The whole curve where it is short, otherwise stretches of it."""
+    start, steps, rng = np.zeros(1, np.int64), 4**order, np.random.default_rng(order)
+    if order > 8:
+        start, steps = np.r_[0, 4**order - 200, rng.integers(0, 4**order - 200, 50), 4 ** rng.integers(7, order, 20) - 100], 200
+    column, row = (part.reshape(-1, steps) for part in cells_at((start[:, None] + np.arange(steps)).ravel(), order))
     assert (np.abs(np.diff(column)) + np.abs(np.diff(row)) == 1).all()
-    assert (column[0], row[0], column[-1], row[-1]) == (0, 0, 2**order - 1, 0)
-
-
-@pytest.mark.parametrize("order", [17, 18, 23, 24])
-def test_fine_curves_take_unit_steps(order):
-    rng = np.random.default_rng(order)
-    start = np.r_[0, 4**order - 200, rng.integers(0, 4**order - 200, 50), 4 ** rng.integers(7, order, 20) - 100]
-    column, row = (part.reshape(-1, 200) for part in cells_at((start[:, None] + np.arange(200)).ravel(), order))
-    assert (np.abs(np.diff(column)) + np.abs(np.diff(row)) == 1).all()
+    if order <= 8:
+        assert len(np.unique(column << order | row)) == 4**order
+        assert (column[0, 0], row[0, 0], column[0, -1], row[0, -1]) == (0, 0, 2**order - 1, 0)
 
 
 def test_nothing_has_no_place_and_many_are_found_like_few():
@@ -60,10 +45,6 @@ def test_nothing_has_no_place_and_many_are_found_like_few():
     assert boxes(none, none, 7).shape == (0, 4)
     column, row = some_places(20, 40_000)
     np.testing.assert_array_equal(hilbert(column, row, 20)[::10_001], hilbert(column[::10_001], row[::10_001], 20))
-
-
-def box_of(column: np.ndarray, row: np.ndarray) -> list[int]:
-    return [column.min(), row.min(), column.max() + 1, row.max() + 1]
 
 
 def stretches(rng: np.random.Generator, order: int, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -75,34 +56,32 @@ def stretches(rng: np.random.Generator, order: int, count: int) -> tuple[np.ndar
     return first, first + length
 
 
-def test_boxes_of_all_stretches_of_small_curves_are_those_of_their_positions():
-    for order in (1, 2, 3):
-        column, row = cells_at(np.arange(4**order), order)
+def box_by_box(column: np.ndarray, row: np.ndarray, first: np.ndarray, last: np.ndarray) -> list[list[int]]:
+    """Bounding boxes of stretches of given cells, the long way."""
+    parts = [(column[low:high], row[low:high]) for low, high in zip(first, last, strict=True)]
+    return [[across.min(), up.min(), across.max() + 1, up.max() + 1] for across, up in parts]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4, 5, 7, 8])
+def test_boxes_of_stretches_are_those_of_their_positions(order):
+    """All stretches of small curves, random ones of larger curves."""
+    first, last = stretches(np.random.default_rng(order), order, 1500)
+    if order < 4:
         first, last = np.triu_indices(4**order)
-        expected = [box_of(column[low : high + 1], row[low : high + 1]) for low, high in zip(first, last, strict=True)]
-        np.testing.assert_array_equal(boxes(first, last + 1, order), expected)
-
-
-@pytest.mark.parametrize("order", [4, 5, 7, 8])
-def test_boxes_of_random_stretches_are_those_of_their_positions(order):
-    column, row = cells_at(np.arange(4**order), order)
-    first, last = stretches(np.random.default_rng(order), order, 2000)
-    expected = [box_of(column[low:high], row[low:high]) for low, high in zip(first, last, strict=True)]
+        last = last + 1
     found = boxes(first, last, order)
     assert found.dtype == np.int32
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found, box_by_box(*cells_at(np.arange(4**order), order), first, last))
 
 
 @pytest.mark.parametrize("order", [18, 24])
 def test_boxes_on_fine_curves_are_those_of_coarse_ones_where_these_divide_them(order):
-    fine = order - 5
-    first, last = stretches(np.random.default_rng(order), 5, 500)
+    fine, rng, start = order - 5, np.random.default_rng(order), 4**order - 4**7
+    first, last = stretches(rng, 5, 500)
     np.testing.assert_array_equal(boxes(first << 2 * fine, last << 2 * fine, order), boxes(first, last, 5) << fine)
-    first, last = stretches(np.random.default_rng(order), 6, 300)
-    column, row = cells_at(np.arange(4**6) + (4**order - 4**7), order)
-    found = boxes(first + (4**order - 4**7), last + (4**order - 4**7), order)
-    expected = [box_of(column[low:high], row[low:high]) for low, high in zip(first, last, strict=True)]
-    np.testing.assert_array_equal(found, expected)
+    first, last = stretches(rng, 6, 300)
+    cells = cells_at(np.arange(4**6) + start, order)
+    np.testing.assert_array_equal(boxes(first + start, last + start, order), box_by_box(*cells, first, last))
 
 
 def test_a_curve_on_a_finer_lattice_is_one_of_blocks():

@@ -15,10 +15,16 @@ from dpviz.space.interpolate import interpolated_blocks
 from dpviz.space.tree import Tree, remove_descendants
 from tests import trees
 
+SLOPE = PointCounts.from_matrix(np.outer(np.arange(16), np.arange(16)))
+
+
+def even_domain(order: int) -> Domain:
+    return Domain(bounds=(0, 0, 1, 1), crs=None, order=order)
+
 
 def random_quadtree(rng: np.random.Generator, order: int) -> Tree:
     """A quadtree down to single cells, here and there cut short."""
-    tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=order), order)
+    tree = quadtree(even_domain(order), order)
     stop = (tree.children > 0) & (rng.random(len(tree)) < 0.3)
     stop[0] = False
     return remove_descendants(tree, stop)[0]
@@ -75,40 +81,27 @@ def limited(blocks: dict, place: tuple[int, int], axis: int, steepness: float) -
     return min(max(smallest / 4, -q), q) / q
 
 
-@pytest.mark.parametrize("steepness", [1.0, 3.0, 4.0])
-@pytest.mark.parametrize("seed", range(6))
-def test_on_quadtrees_it_is_the_definition_block_by_block(seed, steepness):
+CASES = [("quadtree", *case) for case in ((0, 1.0), (1, 4.0), (2, 3.0), (3, 1.0), (3, 3.0), (3, 4.0))]
+CASES += [("any tree", seed, 3.0) for seed in range(3)]
+
+
+@pytest.mark.parametrize(("kind", "seed", "steepness"), CASES)
+def test_it_is_the_definition_block_by_block(kind, seed, steepness):
     rng = np.random.default_rng(seed)
-    tree = random_quadtree(rng, 1 + seed % 4)
+    tree = random_quadtree(rng, 1 + seed % 4) if kind == "quadtree" else trees.random_tree(rng, side=16, height=3 + seed)
     count = leaf_counts(rng, tree)
-    np.testing.assert_allclose(
-        interpolated_blocks(tree, count, steepness), slow_raster(tree, count, steepness, tree.order), rtol=1e-9, atol=1e-9
-    )
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_on_any_tree_it_is_the_definition_too(seed):
-    rng = np.random.default_rng(seed)
-    tree = trees.random_tree(rng, side=16, height=3 + seed % 3)
-    count = leaf_counts(rng, tree)
-    np.testing.assert_allclose(interpolated_blocks(tree, count), slow_raster(tree, count, 3.0, 4), rtol=1e-9, atol=1e-9)
-
-
-def test_a_root_alone_and_an_even_domain_stay_even():
-    root = trees.build([[(0, 0, 8, 8)]], [[-1]])
-    np.testing.assert_allclose(interpolated_blocks(root, np.array([128.0])), 2)
-    tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=5), 2)
-    np.testing.assert_allclose(interpolated_blocks(tree, tree.cells * 3.0), 3)
+    slow = slow_raster(tree, count, steepness, tree.order)
+    np.testing.assert_allclose(interpolated_blocks(tree, count, steepness), slow, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["quadtree", "any tree", "grid"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_leaves_keep_their_counts_and_no_cell_has_another_sign_than_its_leaf(seed, kind):
     rng = np.random.default_rng(seed)
     if kind == "quadtree":
         tree = random_quadtree(rng, 5)
     else:
-        tree = trees.random_tree(rng, side=32) if kind == "any tree" else grid(Domain(bounds=(0, 0, 1, 1), crs=None, order=5), 7, 11)
+        tree = trees.random_tree(rng, side=32) if kind == "any tree" else grid(even_domain(5), 7, 11)
     count = leaf_counts(rng, tree)
     cells, size = interpolated_blocks(tree, count), np.abs(count).sum()
     for leaf in tree.leaves.tolist():
@@ -121,8 +114,8 @@ def test_leaves_keep_their_counts_and_no_cell_has_another_sign_than_its_leaf(see
     assert cells.sum() == pytest.approx(count[0], abs=1e-9 * size)
 
 
-def test_it_leans_towards_fuller_neighbours_and_not_beyond_peaks():
-    tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=4), 2)
+def test_it_leans_towards_fuller_neighbours_and_not_beyond_peaks_and_an_even_domain_stays_even():
+    tree = quadtree(even_domain(4), 2)
     columns = tree.west[tree.leaves] // 4
     steep = interpolated_blocks(tree, trees.leaf_matrix(tree) @ np.array([10.0, 20, 30, 40])[columns])
     assert (np.diff(steep[:, 4:12], axis=1) >= 0).all()
@@ -130,20 +123,21 @@ def test_it_leans_towards_fuller_neighbours_and_not_beyond_peaks():
     np.testing.assert_allclose(steep[:, 0], steep[0, 0])
     peak = interpolated_blocks(tree, trees.leaf_matrix(tree) @ np.array([10.0, 40, 10, 10])[columns])
     np.testing.assert_allclose(peak[:, 4:8], 40 / 16)
+    np.testing.assert_allclose(interpolated_blocks(tree, tree.cells * 3.0), 3)
+    np.testing.assert_allclose(interpolated_blocks(trees.build([[(0, 0, 8, 8)]], [[-1]]), np.array([128.0])), 2)
 
 
 def test_it_comes_closer_to_a_smooth_crowd_than_even_leaves_do():
     place = (np.arange(64) + 0.5) / 64
     cells = 1000 * np.exp(-((place - 0.4) ** 2) / 0.05)[:, None] * np.exp(-((place - 0.6) ** 2) / 0.08)
-    tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=6), 3)
+    tree = quadtree(even_domain(6), 3)
     box = tree.rectangles(tree.leaves)
     count = trees.leaf_matrix(tree) @ np.array([cells[south:north, west:east].sum() for west, south, east, north in box.tolist()])
     even = np.kron(cells.reshape(8, 8, 8, 8).mean((1, 3)), np.ones((8, 8)))
     assert np.abs(interpolated_blocks(tree, count) - cells).sum() < 0.35 * np.abs(even - cells).sum()
 
 
-@pytest.mark.parametrize("kind", ["quadtree", "any tree"])
-@pytest.mark.parametrize("consistent", [True, False])
+@pytest.mark.parametrize(("kind", "consistent"), [("quadtree", True), ("any tree", True), ("any tree", False)])
 def test_answers_are_sums_over_the_raster_and_blocks_are_answers(kind, consistent):
     rng = np.random.default_rng(2)
     tree = random_quadtree(rng, 5) if kind == "quadtree" else trees.random_tree(rng, side=32)
@@ -168,17 +162,14 @@ def test_answers_are_sums_over_the_raster_and_blocks_are_answers(kind, consisten
 
 
 def test_levels_that_do_not_agree_keep_their_answers_for_whole_leaves():
-    points = PointCounts.from_matrix(np.outer(np.arange(16), np.arange(16)))
-    found = Quadtree(height=2, least_squares=False).release(points, PureBudget("0.5"), Entropy.seeded(1))
+    found = Quadtree(height=2, least_squares=False).release(SLOPE, PureBudget("0.5"), Entropy.seeded(1))
     assert found.spread is None
-    for level in (0, 1, 2):
-        nodes = found.nodes(level)
+    for nodes in map(found.nodes, range(3)):
         boxes = found.tree.rectangles(nodes).astype(float)
         np.testing.assert_allclose(found.answer(boxes, inside="interpolated"), found.count[nodes], atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["quadtree", "any tree"])
-@pytest.mark.parametrize("finest", [0, 2, 4])
+@pytest.mark.parametrize(("kind", "finest"), [("any tree", 0), ("any tree", 4), ("quadtree", 2)])
 def test_below_the_finest_raster_answers_are_even_in_large_leaves_and_exact_in_small_ones(monkeypatch, kind, finest):
     monkeypatch.setattr(interpolate, "FINEST_ORDER", finest)
     rng = np.random.default_rng(finest)
@@ -199,7 +190,7 @@ def test_below_the_finest_raster_answers_are_even_in_large_leaves_and_exact_in_s
 
 def test_a_lattice_of_order_24_is_answered_with_leaves_of_single_cells():
     domain = Domain(bounds=(0, 0, 2**24, 2**24), crs=None, order=24)
-    points = PointCounts.from_xy(np.full(5000, 3.0), np.full(5000, 9.0), domain=domain)
+    points = PointCounts.from_xy([3.0], [9.0], domain=domain, count=[5000])
     found = PathTree().release(points, PureBudget(5), Entropy.seeded(1))
     (cell,) = np.flatnonzero((found.tree.cells == 1) & (found.tree.west == 3) & (found.tree.south == 9))
     assert found.answer([[3, 9, 4, 10]])[0] == pytest.approx(found.count[cell], abs=1e-6)
@@ -207,20 +198,15 @@ def test_a_lattice_of_order_24_is_answered_with_leaves_of_single_cells():
     assert found.blocks(1).sum() == pytest.approx(found.count[0])
 
 
-def test_partitions_that_overlap_and_unknown_ways_are_refused():
-    points = PointCounts.from_matrix(np.full((16, 16), 9))
-    found = HilbertTree().release(points, PureBudget(1), Entropy.seeded(1))
-    with pytest.raises(DomainError, match="overlap"):
-        found.answer([[0, 0, 3, 3]], inside="interpolated")
-    assert np.isfinite(found.answer([[0, 0, 3, 3]], inside="uniform")).all()
-    with pytest.raises(DomainError, match="uniform, interpolated"):
-        Quadtree().release(points, PureBudget(1), Entropy.seeded(1)).answer([[0, 0, 3, 3]], inside="linear")
-
-
-def test_the_way_is_a_choice_of_the_answer_and_the_release_names_its_default():
-    points = PointCounts.from_matrix(np.outer(np.arange(16), np.arange(16)))
-    found, boxes = Quadtree(height=2).release(points, PureBudget(50), Entropy.seeded(1)), np.array([[5.0, 5, 6, 7]])
-    assert found.inside == "uniform"
+def test_the_way_is_a_choice_of_the_answer_and_overlap_and_unknown_ways_are_refused():
+    seeded, boxes = Entropy.seeded(1), np.array([[5.0, 5, 6, 7]])
+    found = Quadtree(height=2).release(SLOPE, PureBudget(50), seeded)
+    assert (found.inside, PathTree().release(SLOPE, PureBudget(1), seeded).inside) == ("uniform", "interpolated")
     assert found.answer(boxes) == found.answer(boxes, inside="uniform")
     assert found.answer(boxes) != found.answer(boxes, inside="interpolated")
-    assert PathTree().release(points, PureBudget(1), Entropy.seeded(1)).inside == "interpolated"
+    with pytest.raises(DomainError, match="uniform, interpolated"):
+        found.answer(boxes, inside="linear")
+    curve = HilbertTree().release(SLOPE, PureBudget(1), seeded)
+    with pytest.raises(DomainError, match="overlap"):
+        curve.answer(boxes, inside="interpolated")
+    assert np.isfinite(curve.answer(boxes, inside="uniform")).all()

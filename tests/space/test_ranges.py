@@ -1,5 +1,6 @@
 """Which nodes answer what: the frontier, the raster and the dense overlap of every leaf with every query agree."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,7 @@ from dpviz.space.grids import grid, quadtree
 from dpviz.space.ranges import QUERIES_AT_ONCE, area_overlap, batches, box_overlap, cumulative, fronts
 from dpviz.space.tree import Tree, remove_descendants
 from tests.space.curves import CURVE_TREES, curve_tree, tree_of
-from tests.trees import leaf_matrix, random_boxes, random_tree, shares_of
+from tests.trees import leaf_matrix, polygons, random_boxes, random_tree, shares_of
 
 LATTICE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)
 
@@ -40,8 +41,8 @@ def consistent_counts(tree: Tree, seed: int = 1) -> np.ndarray:
     return leaf_matrix(tree) @ np.random.default_rng(seed).normal(50, 30, len(tree.leaves))
 
 
-def inside_lattice(boxes: np.ndarray) -> np.ndarray:
-    return np.clip(boxes, 0, 32)
+def boxes_on(seed: int, count: int) -> np.ndarray:
+    return np.clip(random_boxes(np.random.default_rng(seed), 32, count), 0, 32)
 
 
 def frontier_sums(tree: Tree, count: np.ndarray, boxes: np.ndarray) -> np.ndarray:
@@ -55,7 +56,7 @@ def frontier_sums(tree: Tree, count: np.ndarray, boxes: np.ndarray) -> np.ndarra
 
 @EVERY
 def test_frontier_raster_and_dense_overlap_give_the_same_sums(tree):
-    boxes = inside_lattice(random_boxes(np.random.default_rng(2), 32, 300))
+    boxes = boxes_on(2, 300)
     count = consistent_counts(tree)
     dense = shares_of(tree, boxes, tree.leaves) @ count[tree.leaves]
     np.testing.assert_allclose(frontier_sums(tree, count, boxes), dense, atol=1e-9 * np.abs(count).sum())
@@ -64,7 +65,7 @@ def test_frontier_raster_and_dense_overlap_give_the_same_sums(tree):
 
 @EVERY
 def test_a_query_ends_at_maximally_contained_nodes_and_at_the_leaves_that_it_cuts(tree):
-    boxes = inside_lattice(random_boxes(np.random.default_rng(3), 32, 40))
+    boxes = boxes_on(3, 40)
     share = shares_of(tree, boxes, np.arange(len(tree)))
     found = np.zeros_like(share)
     for front in fronts(tree, box_overlap(tree, boxes), np.arange(len(boxes))):
@@ -73,11 +74,7 @@ def test_a_query_ends_at_maximally_contained_nodes_and_at_the_leaves_that_it_cut
     above = inside[:, np.maximum(tree.parent, 0)] & (tree.parent >= 0)
     expected = np.where((inside & ~above) | ((tree.children == 0) & ~inside), share, 0)
     np.testing.assert_allclose(found, expected, atol=1e-12)
-
-
-@EVERY
-def test_every_pair_below_the_top_comes_from_a_pair_of_its_parent_that_went_on(tree):
-    boxes = inside_lattice(random_boxes(np.random.default_rng(4), 32, 40))
+    boxes = boxes_on(4, 40)
     found = fronts(tree, box_overlap(tree, boxes), np.arange(len(boxes)))
     for above, below in pairwise(found):
         assert not above.ends[below.origin].any()
@@ -86,14 +83,11 @@ def test_every_pair_below_the_top_comes_from_a_pair_of_its_parent_that_went_on(t
         assert (below.share > 0).all()
 
 
-def test_queries_beyond_one_batch_are_answered_like_alone():
+def test_queries_beyond_one_batch_are_answered_like_alone_and_none_with_nothing():
     tree = TREES["random 1"]
-    count, boxes = consistent_counts(tree), inside_lattice(random_boxes(np.random.default_rng(5), 32, 2 * QUERIES_AT_ONCE + 3))
+    count, boxes = consistent_counts(tree), boxes_on(5, 2 * QUERIES_AT_ONCE + 3)
     alone = np.array([frontier_sums(tree, count, boxes[place : place + 1])[0] for place in range(0, len(boxes), 50)])
     np.testing.assert_allclose(frontier_sums(tree, count, boxes)[::50], alone)
-
-
-def test_no_queries_have_no_answers():
     tree = TREES["quadtree"]
     assert frontier_sums(tree, consistent_counts(tree), np.zeros((0, 4))).shape == (0,)
     assert cumulative(tree, consistent_counts(tree)).boxes(np.zeros((0, 4))).shape == (0,)
@@ -112,16 +106,18 @@ def test_blocks_are_the_sums_of_equal_boxes(tree):
 
 @pytest.mark.parametrize("name", ["quadtree", "grid 7 x 12", "grid 1 x 1", "fan-out 16"])
 def test_the_shortcut_for_grids_equals_the_raster_of_any_leaves(name):
-    tree = TREES[name]
-    arrays = {key: getattr(tree, key) for key in ("parent", "first_child", "children", "west", "south", "east", "north", "starts")}
-    count = consistent_counts(tree)
-    quick, slow = cumulative(tree, count), cumulative(Tree(**arrays, lines=None), count)
+    count = consistent_counts(TREES[name])
+    quick, slow = cumulative(TREES[name], count), cumulative(replace(TREES[name], lines=None), count)
     np.testing.assert_array_equal(quick.columns, slow.columns)
     np.testing.assert_array_equal(quick.rows, slow.rows)
     np.testing.assert_allclose(quick.sums, slow.sums, atol=1e-9)
 
 
-def test_a_raster_that_would_be_too_fine_is_not_built(monkeypatch):
+def test_a_raster_that_would_be_too_fine_or_could_not_tell_a_dense_cell_from_its_surroundings_is_not_built(monkeypatch):
+    tree = tree_of([[(0, 4**20)], [(0, 1), (1, 4**20)]], [[-1], [0, 0]], 20, 20)
+    assert cumulative(tree, np.array([1e6, 1e6, 1.0])) is None
+    assert cumulative(tree, np.array([1.0, 1e-6, 1.0])) is not None
+    assert cumulative(tree, np.zeros(3)).boxes(np.array([[0, 0, 9, 9.0]])).tolist() == [0]
     tree = TREES["random 3"]
     assert cumulative(tree, consistent_counts(tree)) is not None
     monkeypatch.setattr(ranges, "MOST_RASTER_CELLS", 1)
@@ -137,21 +133,6 @@ def test_overlapping_leaves_of_fine_lattices_are_summed_as_exactly_as_leaf_by_le
     dense = shares_of(tree, boxes, tree.leaves) @ count[tree.leaves]
     for found in (cumulative(tree, count).boxes(boxes), frontier_sums(tree, count, boxes)):
         np.testing.assert_allclose(found, dense, atol=1e-9 * np.abs(count[tree.leaves]).sum())
-
-
-def test_a_raster_of_overlapping_leaves_that_could_not_tell_a_dense_cell_from_its_surroundings_is_not_built():
-    tree = tree_of([[(0, 4**20)], [(0, 1), (1, 4**20)]], [[-1], [0, 0]], 20, 20)
-    assert cumulative(tree, np.array([1e6, 1e6, 1.0])) is None
-    assert cumulative(tree, np.array([1.0, 1e-6, 1.0])) is not None
-    assert cumulative(tree, np.zeros(3)).boxes(np.array([[0, 0, 9, 9.0]])).tolist() == [0]
-
-
-def polygons(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Hulls of random points, a ring with a hole, two parts, one far outside, one that covers everything."""
-    hulls = [shapely.MultiPoint(rng.uniform(-3, 35, (6, 2))).convex_hull for _ in range(count)]
-    ring = shapely.Point(16, 16).buffer(12).difference(shapely.Point(16, 16).buffer(5))
-    parts = shapely.union(shapely.box(1, 1, 4, 9), shapely.box(20, 20, 31, 22))
-    return np.array([*hulls, ring, parts, shapely.box(100, 100, 101, 101), shapely.box(-1, -1, 33, 33)])
 
 
 @EVERY
@@ -170,7 +151,7 @@ def test_shares_in_polygons_are_exact_at_leaves_and_never_lose_a_node(tree):
 
 
 @EVERY
-@pytest.mark.parametrize("zoom", [0, 1, 3, 5])
+@pytest.mark.parametrize("zoom", [0, 3, 5])
 def test_sums_of_all_blocks_are_the_canonical_answers_of_each(tree, zoom):
     count, width = np.random.default_rng(zoom).normal(50, 30, len(tree)), 32 >> zoom
     found = ranges.block_sums(tree, count, zoom)

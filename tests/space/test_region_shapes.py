@@ -52,35 +52,28 @@ def test_outlines_are_unions_of_the_leaves(rows, random):
             assert outline.symmetric_difference(own).area <= 1e-9 * own.area
 
 
+def union_of(*shapes):
+    return dissolve(gpd.GeoSeries(shapes, crs="EPSG:32633"), np.zeros(len(shapes), np.int32), 1)[0]
+
+
 @pytest.mark.parametrize("gap", [0.0, 1e-12, 1e-6, -1e-12, -1e-6])
 def test_edges_that_nearly_meet_are_dissolved_too(gap):
-    shapes = gpd.GeoSeries([shapely.box(0, 0, 1, 1), shapely.box(1 + gap, 0, 2, 1), shapely.box(0, 1 - gap, 2, 2)], crs="EPSG:32633")
-    union = dissolve(shapes, np.zeros(3, np.int32), 1)[0]
+    union = union_of(BOX, shapely.box(1 + gap, 0, 2, 1), shapely.box(0, 1 - gap, 2, 2))
     assert union.is_valid
     assert union.area == pytest.approx(4, abs=1e-5)
 
 
-def test_two_of_the_same_polygon_are_one():
-    union = dissolve(gpd.GeoSeries([BOX, BOX], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
-    assert union.equals(BOX)
-
-
-def test_a_region_that_lies_on_another_makes_no_hole_in_it():
-    union = dissolve(gpd.GeoSeries([shapely.box(0, 0, 3, 3), shapely.box(1, 1, 2, 2)], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
-    assert union.equals(shapely.box(0, 0, 3, 3))
+def test_polygons_that_are_equal_or_lie_in_or_around_another_make_no_holes():
+    wide, within = shapely.box(0, 0, 3, 3), shapely.box(1, 1, 2, 2)
+    assert union_of(BOX, BOX).equals(BOX)
+    assert union_of(wide, within).equals(wide)
+    assert union_of(wide.difference(within), within).equals(wide)
 
 
 @pytest.mark.parametrize("wrong", [shapely.Polygon(), BOX, BOW, shapely.box(0, 0, 2, 2)])
 def test_a_fast_union_that_is_wrong_is_not_taken(wrong, monkeypatch):
     monkeypatch.setattr(shapely, "coverage_union_all", lambda shapes: wrong)  # older GEOS cancels edges that lie on each other
-    union = dissolve(gpd.GeoSeries([BOX, shapely.box(1, 0, 2, 1)], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
-    assert union.equals(shapely.box(0, 0, 2, 1))
-
-
-def test_a_hole_is_filled_by_the_region_within():
-    ring = shapely.box(0, 0, 3, 3).difference(shapely.box(1, 1, 2, 2))
-    union = dissolve(gpd.GeoSeries([ring, shapely.box(1, 1, 2, 2)], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
-    assert union.equals(shapely.box(0, 0, 3, 3))
+    assert union_of(BOX, shapely.box(1, 0, 2, 1)).equals(shapely.box(0, 0, 2, 1))
 
 
 @pytest.mark.parametrize(("broken", "area"), [(BOW, 2.0), (SPIKED, 4.0)])
@@ -96,48 +89,41 @@ def test_polygons_that_cross_themselves_are_repaired(broken, area):
 
 FLAT = shapely.from_wkt("POLYGON ((0 0, 1 1, 2 2, 0 0))")
 WRONG = {
-    "missing": ([None, *squares(4)[1:]], "without a shape"),
-    "empty": ([shapely.Polygon(), *squares(4)[1:]], "without a shape"),
-    "mixed": ([shapely.Point(0, 0), *squares(4)[1:]], "mixes polygons and points"),
-    "line": ([shapely.LineString([(0, 0), (1, 1)]), *squares(4)[1:]], "neither polygons nor points"),
-    "multipoint": ([shapely.MultiPoint([(0, 0), (1, 1)])] * 4, "neither polygons nor points"),
-    "collection": ([shapely.GeometryCollection([BOX])] * 4, "neither polygons nor points"),
-    "flat": ([FLAT, *squares(4)[1:]], "without area"),
-    "infinite": ([shapely.Point(np.inf, 0), *[shapely.Point(0, 0)] * 3], "not finite"),
-    "nan": ([shapely.Point(np.nan, 0), *[shapely.Point(0, 0)] * 3], "not finite"),
-    "swapped": ([shapely.Point(40, -120)] * 4, "are x and y swapped"),
+    "without a shape": [[shape, *squares(4)[1:]] for shape in (None, shapely.Polygon())],
+    "mixes polygons and points": [[shapely.Point(0, 0), *squares(4)[1:]]],
+    "neither polygons nor points": [
+        [shapely.LineString([(0, 0), (1, 1)]), *squares(4)[1:]],
+        [shapely.MultiPoint([(0, 0), (1, 1)])] * 4,
+        [shapely.GeometryCollection([BOX])] * 4,
+    ],
+    "without area": [[FLAT, *squares(4)[1:]]],
+    "not finite": [[shapely.Point(x, 0), *[shapely.Point(0, 0)] * 3] for x in (np.inf, np.nan)],
+    "are x and y swapped": [[shapely.Point(40, -120)] * 4],
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_shapes_that_make_no_sense_are_refused(case):
-    geometry, words = WRONG[case]
-    assert words in refusal(lambda: regions_with(geometry))
+@pytest.mark.parametrize("words", WRONG)
+def test_shapes_that_make_no_sense_are_refused(words):
+    for geometry in WRONG[words]:
+        assert words in refusal(lambda geometry=geometry: regions_with(geometry))
+    with_gap = with_shapes(lambda level, region: BOX if region != "n2" else None)
+    assert "without a shape" in refusal(lambda: Regions.from_parents(with_gap))
 
 
-@pytest.mark.parametrize(
-    ("crs", "words"), [(None, "no CRS"), ("EPSG:5703", "no positions on a map"), ("EPSG:4978", "no positions on a map")]
-)
-def test_geometry_needs_the_crs_of_a_map(crs, words):
-    assert words in refusal(lambda: regions_with(squares(4), crs))
-
-
-def test_levels_in_different_crs_are_refused():
-    one = regions_with(squares(4))
+def test_geometry_needs_the_crs_of_a_map_the_same_on_all_levels():
+    for crs, words in ((None, "no CRS"), ("EPSG:5703", "no place on a map"), ("EPSG:4978", "no place on a map")):
+        assert words in refusal(lambda crs=crs: regions_with(squares(4), crs))
+    one, coarse = regions_with(squares(4)), gpd.GeoSeries(squares(2), crs="EPSG:4269")
     parts = {name: getattr(one, name) for name in ("levels", "ids", "parent", "names")}
-    coarse = gpd.GeoSeries(squares(2), crs="EPSG:4269")
     assert "different CRS" in refusal(lambda: Regions(**parts, geometry=(coarse, one.geometry[1])))
     assert "must be a GeoSeries" in refusal(lambda: Regions(**parts, geometry=(None, np.array(squares(4), object))))
 
 
-def test_a_frame_whose_geometry_is_all_missing_has_none():
+def test_a_frame_without_geometry_has_none():
     regions = regions_with([None] * 4)
     assert regions.geometry == (None, None)
     assert regions.outlines(1) is None
     assert regions.centres(1) is None
-
-
-def test_a_frame_without_an_active_geometry_has_none():
     frame = gpd.GeoDataFrame(pd.DataFrame(ROWS, columns=LEVELS))
     assert Regions.from_table(frame, levels=LEVELS).geometry == (None, None)
 
@@ -150,28 +136,22 @@ def test_shapes_follow_their_regions_whatever_the_order_of_the_rows():
         assert regions.outlines(2)[place].equals(squares(4, columns=2)[original])
 
 
-def test_heights_are_left_out():
-    regions = regions_with([shapely.Point(k, k, 9) for k in range(4)])
-    assert not regions.geometry[1].has_z.any()
-
-
-def test_points_have_no_outlines_and_larger_regions_lie_amidst_them():
+def test_points_have_no_outlines_nor_heights_and_larger_regions_lie_amidst_them():
     regions = regions_with([shapely.Point(x, y) for x, y in ((0, 0), (2, 0), (10, 10), (10, 30))])
     assert regions.outlines(2) is None
     assert regions.outlines(0) is None
     assert regions.centres(2).tolist() == [[0, 0], [2, 0], [10, 10], [10, 30]]
     assert regions.centres(1).tolist() == [[1, 0], [10, 20]]
     assert regions.centres(0).tolist() == [[5.5, 10]]
+    regions = regions_with([shapely.Point(k, k, 9) for k in range(4)])
+    assert not regions.geometry[1].has_z.any()
 
 
-def test_centres_are_degrees_inside_the_regions():
+def test_centres_are_degrees_inside_the_regions_and_places_off_the_globe_are_refused():
     regions = regions_with(squares(4, columns=2, side=1000.0), "EPSG:32633")
     for level in (1, 2):
         inside = gpd.GeoSeries(gpd.points_from_xy(*regions.centres(level).T), crs="EPSG:4326").to_crs("EPSG:32633")
         assert shapely.contains(regions.outlines(level).to_numpy(), inside.to_numpy()).all()
-
-
-def test_places_off_the_globe_are_refused():
     off = regions_with([shapely.Point(1e30, 1e30)] * 4, "EPSG:32633")
     assert "has no longitude" in refusal(lambda: off.centres(2))
     local = regions_with(squares(4), 'ENGCRS["a",EDATUM["b"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]')
@@ -185,7 +165,7 @@ def with_shapes(chosen):
     return gpd.GeoDataFrame(table, geometry=np.array(shapes, object), crs="EPSG:4326")
 
 
-def test_levels_may_have_shapes_of_their_own():
+def test_levels_may_have_shapes_of_their_own_and_points_stand_below_or_above_polygons():
     leaves = {path[1]: shape for path, shape in zip(ROWS, squares(4, columns=2), strict=True)}
     wide = {"n": shapely.box(0, 0, 5, 1), "s": shapely.box(0, 1, 5, 2)}
     both = Regions.from_parents(with_shapes(lambda level, region: leaves[region] if level == 2 else wide[region]))
@@ -197,20 +177,12 @@ def test_levels_may_have_shapes_of_their_own():
     assert coarser.outlines(2) is None
     assert coarser.centres(2) is None
     assert coarser.outlines(1)[1].equals(wide["s"])
-
-
-def test_points_may_stand_below_or_above_polygons():
-    wide = {"n": shapely.box(0, 0, 5, 1), "s": shapely.box(0, 1, 5, 2)}
     below = Regions.from_parents(with_shapes(lambda level, region: wide[region] if level == 1 else shapely.Point(1, 1)))
     assert below.outlines(1)[0].equals(wide["n"])
     assert below.outlines(2) is None
     above = Regions.from_parents(with_shapes(lambda level, region: shapely.Point(9, 9) if level == 1 else BOX))
     assert above.outlines(1)[0].equals(BOX), "a capital is no outline: the polygons below are dissolved"
     assert above.centres(1).tolist() == [[9, 9], [9, 9]]
-
-
-def test_some_shapes_of_a_level_are_not_enough():
-    assert "without a shape" in refusal(lambda: Regions.from_parents(with_shapes(lambda level, region: BOX if region != "n2" else None)))
 
 
 def test_three_thousand_polygons_are_dissolved_group_by_group():

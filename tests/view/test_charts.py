@@ -20,22 +20,9 @@ UNIT = 'people"}</script>'
 
 def a_table(rmse=(0.0, 3.5, 12_345.678), low=0.0):
     zoom = np.arange(len(rmse))
-    return pd.DataFrame(
-        {
-            "zoom": zoom,
-            "blocks": 4**zoom,
-            "mae": rmse,
-            "rmse": rmse,
-            "expected": [1.0] * len(rmse),
-            "low": low,
-            "high": 2.0,
-            "relative": 1.0,
-            "empty": zoom,
-            "false_positives": zoom,
-            "false_positive_records": 1234.5 * zoom,
-            "false_negatives": 1,
-        }
-    )
+    known = {"zoom": zoom, "blocks": 4**zoom, "mae": rmse, "rmse": rmse, "expected": [1.0] * len(rmse), "low": low, "high": 2.0}
+    rates = {"empty": zoom, "false_positives": zoom, "false_positive_records": 1234.5 * zoom, "false_negatives": 1}
+    return pd.DataFrame(known | {"relative": 1.0} | rates)
 
 
 def a_step(purpose, amount, level, *, replaces_later=False):
@@ -59,7 +46,7 @@ CHARTS = {
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_every_chart_is_complete_and_small_and_loads_nothing(name):
+def test_every_chart_is_complete_and_small_and_its_text_has_units_and_thousands(name):
     chart = CHARTS[name]().to_dict()
     assert_complete(chart, letters=40)
     assert not [hit for hit in found(chart, "font") + found(chart, "background") + found(chart, "fill") if hit]
@@ -67,11 +54,6 @@ def test_every_chart_is_complete_and_small_and_loads_nothing(name):
     quantities = [axis for key in ("x", "y") for axis in found(chart["layer"], key) if axis["type"] == "quantitative"]
     assert all(axis["title"] for axis in quantities if name != "parts")
     assert any("title" in axis for axis in quantities)
-
-
-@pytest.mark.parametrize("name", CHARTS)
-def test_units_and_thousands_are_in_the_alternative_text(name):
-    chart = CHARTS[name]().to_dict()
     if name != "receipt":
         assert UNIT in chart["description"] or name == "false positives"
         assert UNIT in json.dumps(chart).replace('\\"', '"')
@@ -91,15 +73,12 @@ def test_zeros_stay_on_the_log_axis(rmse):
     assert charts.expected_by_zoom(table.assign(expected=0.0), "people").to_dict()
 
 
-def test_the_band_and_both_lines_share_one_legend():
+def test_the_band_and_both_lines_share_one_legend_and_false_positives_are_shares_in_two_colours():
     chart = charts.accuracy_by_zoom(a_table(), "people").to_dict()
     marks = [layer["mark"]["type"] for layer in chart["layer"]]
     assert marks == ["area", "line", "line"]
     assert [layer["transform"][0]["calculate"] for layer in chart["layer"]] == ["'noise alone (95 % band)'"] * 2 + ["'measured'"]
     assert chart["layer"][2]["encoding"]["color"]["scale"]["range"] == ["#0b6e8f", GREY]
-
-
-def test_false_positives_are_shares_of_all_blocks_in_two_colours():
     chart = charts.false_positives_by_zoom(a_table(), "people").to_dict()
     shares = {(row["kind"], row["zoom"]): row["share"] for row in rows(chart)}
     assert shares["false positives", 2] == pytest.approx(100 * 2 / 16)
@@ -107,10 +86,14 @@ def test_false_positives_are_shares_of_all_blocks_in_two_colours():
     assert chart["layer"][0]["encoding"]["color"]["scale"]["range"] == ["#d55e00", "#0072b2"]
 
 
-def test_sizes_are_named_and_missing_percentages_are_a_dash():
+def test_sizes_are_named_missing_percentages_are_a_dash_and_parts_of_an_error_add_up():
     chart = CHARTS["by size"]().to_dict()
     assert [row["size"] for row in rows(chart)] == ["0", "1–9", "1,000–9,999"]
     assert rows(chart)[0]["relative shown"] == "–"
+    chart = charts.parts_of_error(-12.25, 2000.0, "people").to_dict()
+    bars = [row for row in rows(chart) if "part" in row]
+    assert [row["error"] for row in bars] == [-12.25, 2000.0, 1987.75]
+    assert [row["label"] for row in bars] == ["noise −12.25", "uniformity +2,000", "total +1,988"]
 
 
 def test_receipt_sums_by_zoom_in_exact_fractions_and_separates_structure_from_counts():
@@ -124,34 +107,16 @@ def test_receipt_sums_by_zoom_in_exact_fractions_and_separates_structure_from_co
 def test_receipt_does_not_add_steps_that_early_leaves_take_instead_of_later_ones():
     early = a_step("counts of early leaves", "2/3", 1, replaces_later=True)
     chart = charts.receipt_by_level(a_receipt(early, a_step("grid of cells", "1/21", None))).to_dict()
-    found = {row["place"]: row["kind"] for row in rows(chart)}
-    assert found == {
-        "grid of cells": "structure",
-        "zoom 0": "structure",
-        "zoom 1": "counts",
-        "zoom 2": "counts",
-        "early leaves, zoom 1": "early leaves",
-    }
-    assert chart["layer"][0]["encoding"]["y"]["sort"] == list(found)
+    kinds = {row["place"]: row["kind"] for row in rows(chart)}
+    structure, counts = dict.fromkeys(("grid of cells", "zoom 0"), "structure"), dict.fromkeys(("zoom 1", "zoom 2"), "counts")
+    assert kinds == structure | counts | {"early leaves, zoom 1": "early leaves"}
+    assert chart["layer"][0]["encoding"]["y"]["sort"] == list(kinds)
     assert "; 1 of 1 in all. At leaves above the finest level" in chart["description"]
 
 
-@pytest.mark.parametrize("purpose", ["medians", "grid of cells", "sums of places, in node widths", "numbers for means"])
-def test_steps_that_find_splits_are_structure(purpose):
-    receipt = Receipt(total=PureBudget(1), steps=(a_step(purpose, "1/2", 0), a_step("counts", "1/2", 0)))
-    assert {row["step"]: row["kind"] for row in rows(charts.receipt_by_level(receipt).to_dict())} == {
-        f"{purpose}, zoom 0": "structure",
-        "counts, zoom 0": "counts",
-    }
-
-
-def test_the_chart_of_a_reference_says_that_it_is_not_private():
-    receipt = Receipt(total=PureBudget(1), steps=(a_step("counts", 1, 0),), private=False)
-    assert charts.receipt_by_level(receipt).to_dict()["title"]["text"].startswith("NOT PRIVATE")
-
-
-def test_parts_of_an_error_add_up():
-    chart = charts.parts_of_error(-12.25, 2000.0, "people").to_dict()
-    bars = [row for row in rows(chart) if "part" in row]
-    assert [row["error"] for row in bars] == [-12.25, 2000.0, 1987.75]
-    assert [row["label"] for row in bars] == ["noise −12.25", "uniformity +2,000", "total +1,988"]
+def test_steps_that_find_splits_are_structure_and_a_reference_says_that_it_is_not_private():
+    for purpose in ("medians", "grid of cells", "sums of places, in node widths", "numbers for means"):
+        receipt = Receipt(total=PureBudget(1), steps=(a_step(purpose, "1/2", 0), a_step("counts", "1/2", 0)), private=False)
+        chart = charts.receipt_by_level(receipt).to_dict()
+        assert {row["step"]: row["kind"] for row in rows(chart)} == {f"{purpose}, zoom 0": "structure", "counts, zoom 0": "counts"}
+        assert chart["title"]["text"].startswith("NOT PRIVATE")

@@ -1,6 +1,9 @@
-"""Colour scales: their ends, zero and negative numbers, and legends."""
+"""Colour scales, their legends, and palettes: distinct for all kinds of colour vision, with contrast on both themes."""
 
+import itertools
 import re
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.amounts import format_short
-from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Scale, scale_top_of
+from dpviz.view.charts import COLORS, DASHES, GREY, MARKS, to_hex
+from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE, Scale, scale_top_of
+from dpviz.view.study_charts import MORE_COLORS, MORE_DASHES
+from dpviz.view.trips_map import arriving_color, leaving_color
 
 NUMBERS = st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=30)
 
@@ -22,35 +28,23 @@ def brightness(color):
 
 
 @pytest.mark.parametrize("kind", ["density", "signed"])
-def test_zero_is_faint_and_the_top_is_strong(kind):
-    colors = scale(kind).colors([0, 1, 100])
-    assert colors.shape == (3, 4)
-    assert colors.dtype == np.uint8
+def test_zero_is_faint_the_top_is_strong_and_beyond_the_ends_is_like_the_ends(kind):
+    colors = scale(kind).colors([0, 1, 100, 1e300, -100, -1e300])
+    assert (colors.shape, colors.dtype) == ((6, 4), np.uint8)
     assert colors[0, 3] < 30 < colors[1, 3] < colors[2, 3] == 235
-
-
-@pytest.mark.parametrize("kind", ["density", "signed"])
-def test_beyond_the_ends_is_like_the_ends(kind):
-    colors = scale(kind).colors([100, 1e300, -100, -1e300])
-    assert (colors[0] == colors[1]).all()
     assert (colors[2] == colors[3]).all()
-    assert (colors[0] != colors[2]).any()
+    assert (colors[4] == colors[5]).all()
+    assert (colors[2] != colors[4]).any()
 
 
-def test_strong_densities_stand_out_on_either_page():
+def test_strong_densities_stand_out_counts_below_zero_and_marks_have_colours_of_their_own():
     light, dark = scale().colors([1, 100]), scale(dark=True).colors([1, 100])
     assert brightness(light[1]) < brightness(light[0])
     assert brightness(dark[1]) > brightness(dark[0])
-
-
-def test_counts_below_zero_have_a_colour_of_their_own():
     red, green, blue, _ = scale().colors([-30.0])[0].astype(int)
     assert red > green < blue
     red, green, blue, _ = scale("signed").colors([-60.0])[0].astype(int)
     assert red > green > blue
-
-
-def test_marks_are_vermilion_and_blue():
     nothing, positive, negative = scale("marks").colors([0, 1, 2])
     assert nothing[3] < 50
     assert tuple(positive[:3]) == FALSE_POSITIVE == (213, 94, 0)
@@ -74,40 +68,121 @@ def test_a_top_is_a_round_number_that_nearly_covers_the_values(values):
     assert len(values) > 2 or largest == 0 or top >= 0.995 * min(map(abs, values))
 
 
-@pytest.mark.parametrize(("values", "top"), [([], 1), ([0, 0], 1), ([3], 5), ([-70], 100), ([200] * 9, 200), ([0.012], 0.02)])
+TOPS = [([], 1), ([0, 0], 1), ([3], 5), ([-70], 100), ([200] * 9, 200), ([0.012], 0.02), ([*[3.0] * 999, 1e9], 5)]  # one outlier
+
+
+@pytest.mark.parametrize(("values", "top"), TOPS)
 def test_tops(values, top):
     assert scale_top_of(values) == pytest.approx(top)
 
 
-def test_one_outlier_does_not_make_the_other_colours_faint():
-    assert scale_top_of([*[3.0] * 999, 1e9]) == 5
+def test_short_numbers():
+    values, texts = [0, -45_000, 2.5e7, 9.5, 1234.5, 0.004], ["0", "−45k", "25M", "9.5", "1,234", "0.004"]
+    assert list(map(format_short, values)) == texts
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (-45_000, "−45k"), (2.5e7, "25M"), (9.5, "9.5"), (1234.5, "1,234"), (0.004, "0.004")]
-)
-def test_short_numbers(value, text):
-    assert format_short(value) == text
-
-
-@pytest.mark.parametrize("kind", ["density", "signed", "marks"])
-def test_legends_escape_their_title(kind):
-    html = Scale(kind=kind, top=1.0, title="<img src=x> & people").legend()
-    assert "<img" not in html
-    assert "&lt;img src=x&gt; &amp; people" in html
-
-
-def test_a_density_legend_shows_below_zero_only_where_it_occurs():
+def test_legends_show_their_ends_and_below_zero_only_where_it_occurs():
     assert "below zero" in scale().legend()
     assert "below zero" not in scale().legend(negatives=False)
     assert "below zero" not in scale("signed").legend()
     assert "0 <span" in scale().legend()
     assert "−100 <span" in scale("signed").legend()
     assert "100 and more" in scale("signed").legend()
-
-
-def test_a_legend_of_marks_names_both():
     html = scale("marks").legend()
     assert "released, nothing there" in html
     assert "something there, released as empty" in html
     assert html.count("dpviz-mark") == 2
+    for kind in ("density", "signed", "marks"):
+        html = Scale(kind=kind, top=1.0, title="<img src=x> & people").legend()
+        assert "<img" not in html
+        assert "&lt;img src=x&gt; &amp; people" in html
+
+
+THEMES = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())["theme"]
+PAGES = {theme: THEMES[theme]["backgroundColor"] for theme in ("light", "dark")}
+# Machado, Oliveira, Fernandes, IEEE TVCG 2009: what is left of linear RGB without one kind of cone
+EYES = {
+    "all cones": np.eye(3),
+    "no long": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    "no middle": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
+    "no short": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
+}
+XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+WHITE = XYZ.sum(axis=1)
+APART, FAR_APART = 12, 25  # CIELAB; a difference of 2.3 is just noticed side by side
+SEEN = 2.2  # contrast to the page of thick lines and large marks, which differ in dash and shape as well; texts need 4.5
+
+
+def linear(color):
+    parts = np.array([int(color[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def lab(color, eyes):
+    x, y, z = (
+        np.cbrt(part) if part > 216 / 24389 else (24389 / 27 * part + 16) / 116
+        for part in XYZ @ np.clip(EYES[eyes] @ linear(color), 0, 1) / WHITE
+    )
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def difference(one, other):
+    """The smallest difference of two colours over all kinds of colour vision."""
+    return min(float(np.linalg.norm(lab(one, eyes) - lab(other, eyes))) for eyes in EYES)
+
+
+def contrast(one, other):
+    dark, light = sorted(float(XYZ[1] @ linear(color)) for color in (one, other))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_the_measure_itself():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert difference("#ff0000", "#ff0000") == 0
+    assert np.linalg.norm(lab("#ffffff", "all cones") - [100, 0, 0]) < 0.01
+    assert difference("#d02020", "#6a6a20") < 15 < np.linalg.norm(lab("#d02020", "all cones") - lab("#6a6a20", "all cones"))
+
+
+def test_configurations_differ_in_colour_for_all_kinds_of_colour_vision_and_in_more_than_colour():
+    pairs = {pair: difference(*pair) for pair in itertools.combinations(MORE_COLORS, 2)}
+    assert min(pairs.values()) > APART, min(pairs, key=pairs.get)
+    assert len(COLORS) == len(DASHES) == len(MARKS)
+    for ways in (MORE_COLORS, map(tuple, MORE_DASHES), MARKS):
+        looks = list(ways)
+        assert len(set(looks)) == len(looks)
+
+
+@pytest.mark.parametrize("theme", PAGES)
+def test_every_colour_has_contrast_and_texts_and_links_can_be_read(theme):
+    for color in (*MORE_COLORS, GREY, ACCENT, to_hex(FALSE_POSITIVE), to_hex(FALSE_NEGATIVE)):
+        assert contrast(color, PAGES[theme]) > SEEN
+    for name in ("textColor", "grayTextColor", "linkColor"):
+        assert contrast(THEMES[theme][name], PAGES[theme]) > 4.5
+    assert contrast(THEMES[theme]["primaryColor"], "#ffffff") > 4.2
+
+
+def test_pairs_that_mean_opposites_are_far_apart():
+    assert difference(to_hex(FALSE_POSITIVE), to_hex(FALSE_NEGATIVE)) > FAR_APART
+    assert difference(ACCENT, MORE_COLORS[1]) > FAR_APART  # parts of an error
+    for dark in (False, True):
+        assert difference(to_hex(leaving_color(dark=dark)), to_hex(arriving_color(dark=dark))) > FAR_APART
+
+
+@pytest.mark.parametrize("kind", ["density", "signed"])
+@pytest.mark.parametrize("dark", [False, True])
+def test_below_zero_looks_like_nothing_above(kind, dark):
+    scale = Scale(kind=kind, top=100.0, title="people", dark=dark)
+    below, above = (shades(scale, np.linspace(least, 100, 12) * sign) for least, sign in ((20, -1), (5, 1)))
+    assert min(difference(*pair) for pair in itertools.product(below, above)) > APART
+
+
+def shades(scale, values):
+    return [to_hex(tuple(color[:3].tolist())) for color in scale.colors(values)]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_lightness_is_monotone_in_density_for_all_kinds_of_colour_vision(dark):
+    colors = shades(Scale(kind="density", top=1.0, title="people", dark=dark), np.linspace(0, 1, 12))
+    for eyes in EYES:
+        light = np.diff([lab(color, eyes)[0] for color in colors])
+        assert (light > -0.5).all() if dark else (light < 0.5).all()

@@ -1,14 +1,19 @@
-"""The deck: small, and without addresses of other servers."""
+"""The deck: small, without addresses of other servers; partitions with plain values only, and a picture that is the right way up."""
 
+import base64
+import io
 import json
 import math
 
+import numpy as np
 import pydeck
 import pytest
+from PIL import Image
 
 from dpviz.space.domain import Domain
-from dpviz.view.basemap import map_bounds
-from dpviz.view.deck import CompactDeck, deck, domain_view
+from dpviz.view.basemap import corner_coordinates, map_bounds
+from dpviz.view.deck import CompactDeck, deck, domain_view, partitions, picture
+from tests.charts import plain
 
 LOS_ANGELES = Domain(bounds=(-118.62, 33.74, -117.86, 34.37), crs="EPSG:4326", order=4)
 PLANE = Domain(bounds=(0, 0, 200, 100), crs=None, order=4)
@@ -29,17 +34,15 @@ def test_the_style_is_the_sentinel_because_streamlit_puts_an_online_basemap_in_p
     for dark in (False, True):
         assert json.loads(text_of(LOS_ANGELES, dark=dark))["mapStyle"] == "__MAP_STYLE__"
     assert made(LOS_ANGELES).map_provider is None
+    assert made(PLANE)._tooltip is False
+    assert made(PLANE, tooltip="<b>{n}</b>")._tooltip["html"] == "<b>{n}</b>"
 
 
 @DOMAINS
-def test_the_deck_names_no_server(domain):
-    text = text_of(domain).lower()
-    assert not any(word in text for word in ("http", "//", "mapbox", "carto", "www.", "tile"))
-
-
-@DOMAINS
-def test_its_json_has_no_white_space_and_is_small(domain):
+def test_the_deck_is_small_the_same_each_time_and_names_no_server(domain):
     text = text_of(domain)
+    assert text_of(domain) == text
+    assert not any(word in text.lower() for word in ("http", "//", "mapbox", "carto", "www.", "tile"))
     assert json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=True) == text
     assert len(text) < 1_000_000
 
@@ -77,10 +80,70 @@ def test_a_plane_lies_around_the_null_island_where_maps_hardly_distort():
     assert map_bounds(PLANE) == pytest.approx((-0.5, -0.25, 0.5, 0.25))
 
 
-def test_the_view_and_the_outlines_come_from_the_domain_alone():
-    assert text_of(LOS_ANGELES) == text_of(LOS_ANGELES)
+SQUARE = Domain(bounds=(0, 0, 8, 8), crs=None, order=3)
+NORTH = Domain(bounds=(0, 0, 60, 80), crs="EPSG:4326", order=3)
+WHOLE = np.array([[0, 0, 8, 8]], np.int32)
 
 
-def test_a_tooltip_is_optional():
-    assert made(PLANE)._tooltip is False
-    assert made(PLANE, tooltip="<b>{n}</b>")._tooltip["html"] == "<b>{n}</b>"
+def image_of(layer):
+    text = layer.image.strip("'")
+    assert text.startswith("data:image/png;base64,")
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(text.split(",", 1)[1]))))
+
+
+def block(rows, columns, side):
+    colors = np.zeros((side, side, 4), np.uint8)
+    colors[rows, columns] = (255, 0, 0, 255)
+    return colors
+
+
+def test_a_partition_is_a_polygon_with_its_colour_and_fields_and_layers_keep_their_names():
+    layer = partitions(SQUARE, WHOLE, np.array([[1, 2, 3, 4]], np.uint8), {"i": [7], "n": ["12"]})
+    assert layer.data == [{"p": [[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]], "c": [1, 2, 3, 4], "i": 7, "n": "12"}]
+    assert (layer.id, layer.type) == ("partitions", "PolygonLayer")
+    assert picture(SQUARE, block(0, 0, 8)).id == "picture"
+    assert partitions(SQUARE, WHOLE, np.zeros((1, 4), np.uint8), {}, name="truth").id == "truth"
+
+
+@DOMAINS
+def test_no_numpy_scalar_reaches_the_json(domain):
+    rectangles = np.array([[0, 0, 4, 4], [4, 0, 8, 4]], np.int32)
+    layer = partitions(domain, rectangles, np.full((2, 4), 9, np.uint8), {"i": np.arange(2).tolist()})
+    assert plain(layer.data)
+    assert json.loads(CompactDeck(layers=[layer], map_provider=None).to_json())["layers"][0]["id"] == "partitions"
+
+
+def test_a_picture_has_every_row_and_a_block_in_the_south_west_at_its_bottom_left():
+    layer = picture(SQUARE, block(slice(0, 2), slice(0, 4), 8))
+    image = image_of(layer)
+    assert layer.bounds == [-0.5, -0.5, 0.5, 0.5]
+    red = image[:, :, 0] == 255
+    rows, columns = np.nonzero(red)
+    height, width = red.shape
+    assert rows.min() == pytest.approx(height * 3 / 4, abs=1)
+    assert (rows.max(), columns.min(), columns.max()) == (height - 1, 0, width // 2 - 1)
+    colors = np.zeros((1024, 1024, 4), np.uint8)
+    colors[:, :, 0], colors[:, :, 1] = np.arange(1024)[:, None] % 256, np.arange(1024)[:, None] // 256
+    image = image_of(picture(SQUARE, colors)).astype(int)
+    seen = image[:, 0, 0] + 256 * image[:, 0, 1]
+    assert np.abs(seen[::-1] - np.arange(1024)).max() <= 1
+
+
+def test_rows_are_stretched_as_the_web_map_stretches_them():
+    layer = picture(NORTH, block(slice(4, 8), slice(0, 8), 8))
+    red = image_of(layer)[:, 0, 0] == 255
+    mercator = np.arcsinh(np.tan(np.radians([0.0, 40.0, 80.0])))
+    assert red.mean() == pytest.approx((mercator[2] - mercator[1]) / mercator[2], abs=2e-3)
+    assert red[0]
+    assert not red[-1]
+
+
+def test_corners_go_round_from_the_south_west():
+    for domain in (SQUARE, NORTH, METRES):
+        south_west, south_east, north_east, north_west = corner_coordinates(domain, WHOLE)[0]
+        assert (south_west < north_east).all()
+        assert south_west[0] < south_east[0]
+        assert north_west[0] < north_east[0]
+        assert south_west[1] < north_west[1]
+        assert south_east[1] < north_east[1]
+    assert corner_coordinates(METRES, WHOLE)[0, 0] == pytest.approx([12.457, 45.125], abs=0.05)

@@ -21,14 +21,13 @@ from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.manifest import Publication, describe
 from dpviz.view import study_charts, trips_charts
-from dpviz.view import study_charts as htf_charts
 from dpviz.view.escape import clean, deck, html, line, markdown
 from dpviz.view.points_map import points_map, truth_map
 from dpviz.view.report import report_html
 from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, trips_map
 from tests.hostile import ELSEWHERE, LEVELS, NAMES, regions_file
+from tests.release_cases import WORDS
 from tests.view.test_points_map import released as released_points
-from tests.view.test_report import WORDS
 from tests.view.trips_cases import random_trips, released
 
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -48,19 +47,14 @@ def test_an_escaped_text_looks_the_same_everywhere(name):
     assert not any(UNSEEN.search(text) for text in joined)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"), [("A*B_c", "A*B_c"), ("São Tomé 東京 עיר", "São Tomé 東京 עיר"), ("\u200ea\u2003b", "a b"), ("a\ud800", "a\ufffd")]
-)
-def test_clean_texts_stay_readable(text, shown):
-    assert line(text) == shown
+def test_clean_texts_stay_readable_and_no_text_of_a_map_is_an_expression_a_tag_or_a_placeholder():
+    for text, shown in (("A*B_c", "A*B_c"), ("São Tomé 東京 עיר", "São Tomé 東京 עיר"), ("\u200ea\u2003b", "a b"), ("a\ud800", "a\ufffd")):
+        assert line(text) == shown
     assert clean("one\ntwo\t3") == "one\ntwo\t3"
-
-
-@pytest.mark.parametrize("text", ["@@=a", "@@#a", "@@@=a", "<a", "{n}", "{{n}}"])
-def test_no_text_of_a_map_is_an_expression_a_tag_or_a_placeholder(text):
-    assert not re.match("@@[=#]", deck(text))
-    assert not re.search(r"<\S(?<!\u2060)|{[^\s\u2060]", deck(text))
-    assert "{" not in html(text)
+    for text in ("@@=a", "@@#a", "@@@=a", "<a", "{n}", "{{n}}"):
+        assert not re.match("@@[=#]", deck(text))
+        assert not re.search(r"<\S(?<!\u2060)|{[^\s\u2060]", deck(text))
+        assert "{" not in html(text)
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +78,10 @@ def study_rows():
 
 def _spread(_):
     columns, names = ("epsilon", "label", "mean", "stddev"), {"epsilon": NAMES[2], "label": "l", "mean": NAMES[3], "stddev": "s"}
-    return htf_charts.lines_with_spread(study_rows().query("figure == 'noise'"), columns, names, NAMES[0], 300)
+    return study_charts.lines_with_spread(study_rows().query("figure == 'noise'"), columns, names, NAMES[0], 300)
 
 
+TOTALS = pd.DataFrame({"trips": NAMES, "released": 1, "low": 0.0, "high": 2.0})
 CHARTS = {
     "trips_charts.errors_by_stage": lambda case: trips_charts.errors_by_stage(case[1].by_stage, error_bounds(case[0]), NAMES[0]),
     "trips_charts.rates_by_stage": lambda case: trips_charts.rates_by_stage(case[1].by_stage),
@@ -94,9 +89,7 @@ CHARTS = {
     "trips_charts.expected_by_stage": lambda case: trips_charts.expected_by_stage(case[0], NAMES[3]),
     "trips_charts.compare_stages": lambda case: trips_charts.compare_stages({NAMES[5]: case[1].by_stage}, "mean_error"),
     "trips_charts.receipt_by_stage": lambda case: trips_charts.receipt_by_stage(case[0].receipt),
-    "trips_charts.totals_bars": lambda _: trips_charts.totals_bars(
-        pd.DataFrame({"trips": NAMES, "released": 1, "low": 0.0, "high": 2.0}), NAMES[0]
-    ),
+    "trips_charts.totals_bars": lambda _: trips_charts.totals_bars(TOTALS, NAMES[0]),
     "trips_charts.matrix_chart": lambda case: trips_charts.matrix_chart(case[0], 2, NAMES[1]),
     "study_charts.error_by_epsilon": lambda _: study_charts.error_by_epsilon(study_rows(), study_rows(), NAMES[0], NAMES[1]),
     "study_charts.parts_by_label": lambda _: study_charts.parts_by_label(study_rows().query("epsilon == 1"), 1.0, NAMES[0], NAMES[1]),
@@ -156,10 +149,11 @@ def rows_of(layer):
 def test_units_on_maps_of_points():
     release, truth = released_points()
     for unit in NAMES:
-        pictures = [points_map(release, 0, "Error", unit=unit, dark=False, truth=truth)]
+        pictures = [points_map(release, 0, shown, unit=unit, dark=False, truth=truth) for shown in ("Released", "Error")]
         pictures.append(truth_map(release.domain, 2, lambda zoom: np.ones((2**zoom, 2**zoom), np.int64), unit=unit, dark=False))
         for picture in pictures:
             assert not re.search("<img|<script", picture.legend + picture.deck._tooltip["html"])
+            assert html(unit) in picture.legend
             assert set(re.findall("{(.*?)}", picture.deck._tooltip["html"])) <= {*"nabte"}
 
 

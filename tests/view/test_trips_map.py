@@ -1,4 +1,4 @@
-"""The map of trips: which data reach the browser, and which decide the scales and the arcs."""
+"""The map of trips: which data reach the browser, which decide the scales and the arcs, and scales that several maps share."""
 
 import json
 import math
@@ -13,7 +13,19 @@ from dpviz.release.flow_release import PairSums
 from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
-from dpviz.view.trips_map import MOST_ARCS, SHOWN_TRIPS, TripsMapSettings, arriving_color, has_geometry, leaving_color, trips_map
+from dpviz.view.trips_map import (
+    MOST_ARCS,
+    SHOWN_TRIPS,
+    TripsMapSettings,
+    arriving_color,
+    has_geometry,
+    leaving_color,
+    shared_tops,
+    tops_of,
+    trips_map,
+)
+from tests.charts import plain
+from tests.often import often
 from tests.view.trips_cases import MECHANISMS, grid, layers_of, random_trips, released
 
 BYTES, POLYGON_BYTES = 5_000_000, 2_500_000
@@ -47,19 +59,16 @@ def ends_of(picture):
     return {(row["o"], row["z"]) for row in arcs_of(picture)}
 
 
+def number(text):
+    """What a text of the map says, as a number."""
+    return int(text.replace(",", "").replace("−", "-"))
+
+
 def scaled(truth, factor, plus=0):
     return replace(truth, count=truth.count * factor + plus)
 
 
-def plain(value):
-    if isinstance(value, dict):
-        return all(plain(each) for each in value.values())
-    return all(plain(each) for each in value) if isinstance(value, list) else type(value) in (int, float, str)
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("shown", SHOWN_TRIPS)
-@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize(("level", "shown", "dark"), [*zip([1, 2, 2, 1], SHOWN_TRIPS, [True, True, False, False], strict=True)])
 def test_every_view_is_complete_and_small_and_loads_nothing(case, level, shown, dark):
     picture = mapped(case, truth=True, level=level, shown=shown, dark=dark, chosen=1)
     text = picture.deck.to_json()
@@ -70,15 +79,10 @@ def test_every_view_is_complete_and_small_and_loads_nothing(case, level, shown, 
     assert list(layers) == ["land", "regions", "countries", "states", "chosen", "arcs again", "arcs", "names"]
     assert {name for name, layer in layers.items() if layer.get("pickable")} == {"regions", "arcs"}
     assert all(math.isfinite(number) for row in arcs_of(picture) for number in (*row["s"], *row["d"], row["w"]))
-    assert picture.legend.startswith('<div class="dpviz-legend">')
-    assert picture.legend.endswith("</div>")
-    assert picture.legend.count("<div") == 1
+    assert re.fullmatch('<div class="dpviz-legend">((?!<div).)*</div>', picture.legend)
     assert shown.lower() in picture.description
     assert picture.drawn == len(arcs_of(picture)) <= picture.total
-
-
-def test_no_scalar_of_another_library_goes_to_the_deck(case):
-    for layer in mapped(case, truth=True, chosen=2).deck.layers:
+    for layer in picture.deck.layers:
         if layer.id in OURS:
             assert plain(layer.data), layer.id
 
@@ -99,24 +103,18 @@ def test_arcs_run_from_centre_to_centre_and_are_light_where_they_begin(case):
     assert [layer[key] for key in ("getSourceColor", "getTargetColor", "getWidth")] == ["@@=a", "@@=b", "@@=w"]
 
 
-def test_the_largest_released_pairs_are_drawn_and_the_largest_last(case):
+def test_the_largest_released_pairs_are_drawn_and_the_largest_last_and_small_ones_can_be_left_out(case):
     table = case[0].level(2)
     table = table[(table["count"] > 0) & (table["origin"] != table["destination"])]
     picture = mapped(case, top=20)
-    counts = [int(row["t"].split(" ")[0].replace(",", "")) for row in arcs_of(picture)]
-    assert counts == sorted(counts)
-    assert sorted(counts) == sorted(table["count"].nlargest(20))
+    counts = [number(row["t"].split(" ")[0]) for row in arcs_of(picture)]
+    assert counts == sorted(counts) == sorted(table["count"].nlargest(20))
     widths = [row["w"] for row in arcs_of(picture)]
     assert widths == sorted(widths)
     assert (picture.drawn, picture.total) == (20, len(table))
     assert picture.note == f"Showing 20 of {len(table):,} pairs with released trips, the largest first."
-
-
-def test_small_pairs_can_be_left_out(case):
     picture = mapped(case, least=40, unit="flights")
-    counts = [int(row["t"].split(" ")[0].replace(",", "")) for row in arcs_of(picture)]
-    assert counts
-    assert min(counts) >= 40
+    assert min(number(row["t"].split(" ")[0]) for row in arcs_of(picture)) >= 40
     assert picture.drawn < picture.total
     assert "from 40 flights on" in picture.note
 
@@ -148,48 +146,47 @@ def test_the_tooltip_shows_the_numbers_of_the_release(case):
 
 
 def test_truth_goes_to_the_browser_only_where_it_was_handed_in(case):
+    own = mapped(case).deck.to_json()
     for shown in SHOWN_TRIPS:
         picture = mapped(case, shown=shown)
-        assert not any("e" in row for name in ("arcs", "regions") for row in layers_of(picture)[name]["data"])
+        text, layers = picture.deck.to_json(), layers_of(picture)
+        assert not any("e" in row for name in ("arcs", "regions") for row in layers[name]["data"])
         assert "true" not in picture.deck._tooltip["html"] + picture.legend + picture.note
-        assert picture.deck.to_json() == mapped(case).deck.to_json()
+        assert text == own
 
 
 def test_the_released_map_does_not_depend_on_the_truth(case):
-    truth, plain_picture = case[1].true_level(2), mapped(case)
+    truth, own = case[1].true_level(2), mapped(case)
 
     def looks(picture):
-        rows = layers_of(picture)
-        hidden = {"e"}
-        return [{k: v for k, v in row.items() if k not in hidden} for name in ("arcs", "regions", "names") for row in rows[name]["data"]]
+        layers = layers_of(picture)
+        return [row | {"e": None} for name in ("arcs", "regions", "names") for row in layers[name]["data"]]
 
     for other in (truth, scaled(truth, 1000, 7)):
         picture = mapped(case, truth=other)
-        assert looks(picture) == looks(plain_picture)
+        assert looks(picture) == looks(own)
         for part in ("legend", "note", "description", "drawn", "total"):
-            assert getattr(picture, part) == getattr(plain_picture, part)
-        assert picture.deck.initial_view_state.zoom == plain_picture.deck.initial_view_state.zoom
+            assert getattr(picture, part) == getattr(own, part)
+        assert picture.deck.initial_view_state.zoom == own.deck.initial_view_state.zoom
 
 
 @pytest.mark.parametrize("shown", SHOWN_TRIPS)
-@pytest.mark.parametrize("chosen", [None, 3])
-def test_no_scale_comes_from_the_truth(case, shown, chosen):
+def test_no_scale_comes_from_the_truth(case, shown):
     truth = case[1].true_level(2)
-    options = {"shown": shown, "chosen": chosen, "top": 30}
-    assert mapped(case, truth=truth, **options).legend == mapped(case, truth=scaled(truth, 1000), **options).legend
+    for chosen in (None, 3):
+        options = {"shown": shown, "chosen": chosen, "top": 30}
+        assert mapped(case, truth=truth, **options).legend == mapped(case, truth=scaled(truth, 1000), **options).legend
 
 
 def test_the_true_map_draws_the_largest_true_pairs_on_the_released_scale(case):
     truth = case[1].true_level(2)
     other = truth.origin != truth.destination
     picture = mapped(case, truth=True, shown="True", top=15)
-    counts = [int(row["e"].split(",")[0].removeprefix("true ").replace(",", "")) for row in arcs_of(picture)]
     drawn = truth.at(*(np.array([row[key] for row in arcs_of(picture)], np.int32) for key in "oz"))
     assert sorted(drawn) == sorted(truth.count[other])[-15:]
-    assert len(counts) == 15
+    assert [number(row["e"].split(", error")[0].removeprefix("true ")) for row in arcs_of(picture)] == drawn.tolist()
     assert picture.total == other.sum()
-    released_legend = mapped(case, truth=True, top=15).legend
-    assert picture.legend == released_legend.replace("<b>trips", "<b>true trips")
+    assert picture.legend == mapped(case, truth=True, top=15).legend.replace("<b>trips", "<b>true trips")
 
 
 def test_errors_have_two_signs_and_the_largest_are_drawn(noisy):
@@ -198,12 +195,11 @@ def test_errors_have_two_signs_and_the_largest_are_drawn(noisy):
     table = table[table["origin"] != table["destination"]]
     errors = []
     for row in arcs_of(picture):
-        error = int(row["e"].split("error ")[1].replace(",", "").replace("−", "-"))
+        error = number(row["e"].split("error ")[1])
         red, _, blue, _ = row["b"]
         assert (blue > red) == (error > 0)
         errors.append(abs(error))
-    assert errors == sorted(errors)
-    assert sorted(errors) == sorted(table["error"].abs().nlargest(40))
+    assert errors == sorted(errors) == sorted(table["error"].abs().nlargest(40))
     assert "released minus true, trips per pair" in picture.legend
     assert "are not the true ones" in picture.note
 
@@ -217,18 +213,13 @@ def test_made_up_and_missing_pairs_are_marked_and_come_first(noisy):
         expected = {tuple(row) for row in table.loc[table["kind"] == kind, ["origin", "destination"]].itertuples(index=False)}
         assert expected
         assert {(row["o"], row["z"]) for row in arcs_of(picture) if tuple(row["b"][:3]) == color} == expected
+    assert {row["t"] for row in arcs_of(picture) if tuple(row["b"][:3]) == FALSE_NEGATIVE} == {"0 trips"}, "no interval"
     wrong = int((table["kind"] != "true positive").sum())
     few = arcs_of(mapped(noisy, truth=True, shown="False positives", top=wrong))
     assert {tuple(row["b"][:3]) for row in few} == {FALSE_POSITIVE, FALSE_NEGATIVE}
     numbers = table["kind"].value_counts()
     told = f"Of all, {numbers['false positive']:,} are false positives and {numbers['false negative']:,} false negatives."
     assert told in picture.note
-
-
-def test_a_pair_that_was_not_released_has_no_interval(noisy):
-    rows = arcs_of(mapped(noisy, truth=True, shown="False positives", top=5000))
-    lost = [row["t"] for row in rows if tuple(row["b"][:3]) == FALSE_NEGATIVE]
-    assert set(lost) == {"0 trips"}
 
 
 @pytest.mark.parametrize("shown", SHOWN_TRIPS)
@@ -246,18 +237,13 @@ def test_of_a_chosen_region_both_directions_are_drawn_and_nothing_else(case, sho
         assert "arriving" in picture.legend
 
 
-def test_the_chosen_region_is_outlined(case):
+def test_a_chosen_region_is_outlined_and_its_arcs_drawn_twice_since_a_click_fades_them(case):
     layers = layers_of(mapped(case, chosen=5))
     own = [row["p"] for row in layers["regions"]["data"] if row["i"] == 5]
     assert [row["p"] for row in layers["chosen"]["data"]] == own
-    assert "chosen" not in layers_of(mapped(case))
-
-
-def test_arcs_of_a_chosen_region_are_drawn_twice_since_a_click_fades_them(case):
-    layers = layers_of(mapped(case, chosen=5))
     assert [{key: row[key] for key in "sdabw"} for row in layers["arcs"]["data"]] == layers["arcs again"]["data"]
     assert not layers["arcs again"]["pickable"]
-    assert "arcs again" not in layers_of(mapped(case))
+    assert not {"chosen", "arcs again"} & layers_of(mapped(case)).keys()
 
 
 def test_tooltips_of_regions_show_leaving_arriving_and_internal_trips(case):
@@ -274,8 +260,8 @@ def test_tooltips_of_regions_show_leaving_arriving_and_internal_trips(case):
 
 def test_more_trips_leaving_is_a_stronger_shade_and_errors_have_none(case):
     regions = layers_of(mapped(case))["regions"]["data"]
-    leaving = [int(row["t"].split(" ")[1].replace(",", "").replace("−", "-")) for row in regions]
-    assert regions[int(np.argmax(leaving))]["c"][3] == max(row["c"][3] for row in regions) > 60
+    shades, leaving = ([row["c"][3] for row in regions], [number(row["t"].split(" ")[1]) for row in regions])
+    assert shades[int(np.argmax(leaving))] == max(shades) > 60
     for shown in ("Error", "False positives"):
         assert len({row["c"][3] for row in layers_of(mapped(case, truth=True, shown=shown))["regions"]["data"]}) == 1
 
@@ -291,22 +277,11 @@ def test_shades_and_sizes_of_true_totals_are_on_the_released_scale():
         assert set(sizes[1]) == {most}
 
 
-def test_hostile_names_and_units_are_harmless_everywhere():
-    case = released(random_trips(grid(name=HOSTILE)))
-    picture = mapped(case, truth=True, unit=HOSTILE, chosen=0)
-    text = picture.deck.to_json()
-    assert "<script" not in text
-    assert "<script" not in picture.legend
-    for layer in ("regions", "arcs"):
-        for row in layers_of(picture)[layer]["data"]:
-            assert not re.search(r"<[\w/]|{\w", row["n"] + row["t"] + row["e"])
-            assert HOSTILE in row["n"].replace("\u2060", "")
-    assert HOSTILE in picture.note  # plain text: the page escapes it
-
-
-def test_names_are_not_escaped_twice_since_the_page_escapes_what_it_fills_in():
-    case = released(random_trips(grid(name="O'Hare & Sons")))
-    assert layers_of(mapped(case))["regions"]["data"][0]["n"] == "O'Hare & Sons 0"
+def test_names_are_not_escaped_twice_nor_in_notes_since_the_page_escapes_what_it_fills_in():
+    for name in (HOSTILE, "O'Hare & Sons"):
+        picture = mapped(released(random_trips(grid(name=name))), chosen=0)
+        assert layers_of(picture)["regions"]["data"][0]["n"].replace("\u2060", "") == f"{name} 0"
+        assert name in picture.note
 
 
 def test_regions_without_outlines_are_points_sized_by_their_trips():
@@ -335,19 +310,13 @@ def test_a_large_hierarchy_of_points_shows_those_with_the_most_trips():
     assert len(picture.deck.to_json()) < BYTES
 
 
-def test_regions_without_geometry_cannot_be_mapped():
-    regions = grid(shapes=None)
-    assert not has_geometry(regions, 1)
-    assert has_geometry(grid(), 1)
-    assert has_geometry(grid(shapes="points"), 1)
+def test_regions_without_geometry_and_unknown_levels_views_and_regions_are_refused(case):
+    assert [has_geometry(grid(shapes=shapes), 1) for shapes in (None, "points", "polygons")] == [False, True, True]
     with pytest.raises(DomainError, match="matrix"):
-        trips_map(released(random_trips(regions))[0], TripsMapSettings(level=1))
-
-
-@pytest.mark.parametrize("wrong", [{"level": 0}, {"level": 3}, {"shown": "All"}, {"chosen": 24}, {"chosen": -1}])
-def test_unknown_levels_views_and_regions_are_refused(case, wrong):
-    with pytest.raises(DomainError):
-        mapped(case, **wrong)
+        trips_map(released(random_trips(grid(shapes=None)))[0], TripsMapSettings(level=1))
+    for wrong in ({"level": 0}, {"level": 3}, {"shown": "All"}, {"chosen": 24}, {"chosen": -1}):
+        with pytest.raises(DomainError):
+            mapped(case, **wrong)
 
 
 def test_trips_between_two_geographies_have_a_layer_for_each():
@@ -377,26 +346,21 @@ def test_data_without_trips_give_a_map_without_arcs(mechanism):
             assert picture.note.startswith("Showing 0 of 0 pairs")
 
 
-def test_intervals_of_the_finest_level_belong_to_their_pairs():
-    release, _ = released(random_trips(grid()), "flat_gaussian")
-    known = pairs_at_once(release)
-    for row in arcs_of(trips_map(release, TripsMapSettings(level=2))):
-        a, b = known[row["o"], row["z"]]
-        assert row["t"].endswith(f"95 % between {a:,.0f} and {b:,.0f} for all pairs at once")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", [1, 2])
-def test_a_map_of_3_136_detailed_polygons_is_small(level, record_property):
-    regions = grid(56, 56, corners=150, west=-125, south=10)
-    case = released(random_trips(regions, pairs=40_000), epsilon=10)
-    picture = mapped(case, truth=True, level=level, top=MOST_ARCS)
-    size, polygons = len(picture.deck.to_json().encode()), len(json.dumps(layers_of(picture)["regions"]["data"], separators=(",", ":")))
-    record_property("bytes", size)
+def assert_small(picture, regions, level):
+    """All regions are drawn, in a size that a browser takes."""
+    drawn = layers_of(picture)["regions"]["data"]
+    size, polygons = len(picture.deck.to_json().encode()), len(json.dumps(drawn, separators=(",", ":")))
     print(f"level {level}: {size:,} bytes, {polygons:,} of polygons, {picture.drawn:,} arcs")
     assert size < BYTES
     assert polygons < POLYGON_BYTES
-    assert {row["i"] for row in layers_of(picture)["regions"]["data"]} == set(range(regions.size(level)))
+    assert {row["i"] for row in drawn} == set(range(regions.size(level)))
+
+
+@pytest.mark.slow
+def test_a_map_of_3_136_detailed_polygons_is_small():
+    regions = grid(56, 56, corners=150, west=-125, south=10)
+    case = released(random_trips(regions, pairs=40_000), epsilon=10)
+    assert_small(mapped(case, truth=True, top=MOST_ARCS), regions, 2)
 
 
 @pytest.fixture(scope="module")
@@ -405,24 +369,18 @@ def commuters():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", [1, 2, 3])
-@pytest.mark.parametrize("shown", ["Released", "False positives"])
+@pytest.mark.parametrize(("level", "shown"), [(1, "False positives"), (2, "Released"), (3, "False positives")])
 def test_a_map_of_all_us_counties_is_small(commuters, level, shown):
     options = {"truth": True, "level": level, "shown": shown, "top": MOST_ARCS, "unit": "commuters"}
     assert len(mapped(commuters, chosen=1, **options).deck.to_json().encode()) < BYTES
-    picture = mapped(commuters, **options)
-    size, polygons = len(picture.deck.to_json().encode()), len(json.dumps(layers_of(picture)["regions"]["data"], separators=(",", ":")))
-    print(f"level {level}, {shown}: {size:,} bytes, {polygons:,} of polygons, {picture.drawn:,} arcs")
-    assert size < BYTES
-    assert polygons < POLYGON_BYTES
-    assert {row["i"] for row in layers_of(picture)["regions"]["data"]} == set(range(commuters[0].tree.origins.size(level)))
+    assert_small(mapped(commuters, **options), commuters[0].tree.origins, level)
 
 
-@pytest.mark.parametrize("sample", ["us_commuters", "us_flights"])
-def test_the_first_view_is_not_mostly_ocean(sample, commuters):
-    release = commuters[0] if sample == "us_commuters" else released(load_flow_sample(sample))[0]
-    views = [trips_map(release, TripsMapSettings(level=level)).deck.initial_view_state for level in (1, 2, 3)]
-    assert {(view.longitude, view.latitude, view.zoom) for view in views} == {(views[0].longitude, views[0].latitude, views[0].zoom)}
+@pytest.mark.parametrize("sample", often(["us_flights", "us_commuters"], 1))
+def test_the_first_view_is_not_mostly_ocean(sample, request):
+    case = request.getfixturevalue("commuters") if sample == "us_commuters" else released(load_flow_sample(sample))
+    views = [mapped(case, level=level).deck.initial_view_state for level in (1, 2, 3)]
+    assert len({(view.longitude, view.latitude, view.zoom) for view in views}) == 1
     assert -100 < views[0].longitude < -92
     assert 36 < views[0].latitude < 40
     assert 3 < views[0].zoom < 4
@@ -433,3 +391,22 @@ def test_a_missing_pair_is_zero_in_the_truth(case):
     rows = arcs_of(mapped(case, truth=nothing, shown="False positives"))
     assert {tuple(row["b"][:3]) for row in rows} == {FALSE_POSITIVE}
     assert mapped(case, truth=nothing, shown="True").drawn == 0
+
+
+VIEW = TripsMapSettings(level=2)
+
+
+def test_a_map_ends_its_scales_where_its_release_does_and_several_share_the_larger_of_each():
+    both = [released(random_trips(grid(), pairs=pairs)) for pairs in (20, 300)]
+    own = [tops_of(release, VIEW) for release, _ in both]
+    for case, tops in zip(both, own, strict=True):
+        for shown in ("Released", "True"):
+            assert mapped(case, truth=True, tops=tops, shown=shown).legend == mapped(case, truth=True, shown=shown).legend
+    shared = shared_tops(own)
+    assert shared == shared_tops(own[::-1])
+    assert (shared.arcs, shared.trips) == (max(tops.arcs for tops in own), max(tops.trips for tops in own))
+    assert shared_tops(own[:1]) == own[0]
+    pictures = [mapped(case, tops=replace(shared, trips=2 * shared.trips)) for case in both]
+    assert pictures[0].legend == pictures[1].legend
+    few, alone = ({(row["o"], row["z"]): row["w"] for row in arcs_of(picture)} for picture in (pictures[0], mapped(both[0])))
+    assert all(width <= alone[pair] for pair, width in few.items())

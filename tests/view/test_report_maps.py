@@ -31,22 +31,17 @@ def corners_of(path):
 
 
 @pytest.mark.parametrize("domain", [STATES, METRES, PLANE])
-def test_areas_on_the_sheet_are_proportional_to_true_areas(domain):
+def test_areas_on_the_sheet_are_proportional_to_true_areas_and_the_domain_lies_on_it(domain):
     boxes = squares(domain)
     west, south, east, north = on_plane(domain, boxes).T
     drawn, ground = (east - west) * (north - south), domain.areas_km2(boxes)
     assert np.allclose(drawn / drawn.sum(), ground / ground.sum(), rtol=3e-3)
-
-
-@pytest.mark.parametrize("domain", [STATES, METRES, PLANE])
-def test_the_domain_lies_on_its_sheet(domain):
     paper = domain_sheet(domain)
-    west, south, east, north = on_plane(domain, np.array([[0, 0, domain.side, domain.side]]))[0]
-    (left, bottom), (right, top) = paper.to_sheet(np.array([[west, south], [east, north]])).tolist()
+    corners = on_plane(domain, np.array([[0, 0, domain.side, domain.side]])).reshape(2, 2)
+    (left, bottom), (right, top) = paper.place(corners).tolist()
     assert 0 < left < right < paper.width <= WIDTH + 1
     assert 0 < top < bottom < paper.height
-    land = paper.land((-130.0, 20.0, -60.0, 55.0))
-    assert bool(land["states"]) == (domain is STATES)
+    assert bool(paper.land((-130.0, 20.0, -60.0, 55.0))["states"]) == (domain is STATES)
 
 
 def test_regions_keep_their_areas():

@@ -24,15 +24,12 @@ def corners(found):
     return sum(len(ring) for ring in rings)
 
 
-def test_outlines_are_plain_rounded_lists_that_are_left_open():
+def test_outlines_are_plain_rounded_open_lists_with_their_holes_and_parts_belong_to_their_region():
     found = ground(regions_of([shapely.box(0, 0, 1, 1), shapely.box(1, 0, 2.123456, 1)]), 1)
     assert found.owner == [0, 1]
     assert all(len(polygon) == 4 for polygon in found.polygons)
     assert max(point[0] for point in found.polygons[1]) == 2.1235
     assert all(type(number) is float for polygon in found.polygons for point in polygon for number in point)
-
-
-def test_holes_stay_and_parts_belong_to_their_region():
     ring = shapely.box(0, 0, 4, 4) - shapely.box(1, 1, 2, 2)
     parts = shapely.MultiPolygon([shapely.box(5, 0, 6, 1), shapely.box(7, 0, 8, 1)])
     found = ground(regions_of([ring, parts]), 1)
@@ -40,69 +37,55 @@ def test_holes_stay_and_parts_belong_to_their_region():
     assert [len(each) for each in found.polygons[0]] == [4, 4]
 
 
-def test_other_coordinates_are_put_into_degrees():
+def test_other_coordinates_are_put_into_degrees_and_the_poles_are_cut_where_a_web_map_ends():
     found = ground(regions_of([shapely.box(500_000, 0, 600_000, 100_000)], "EPSG:32633"), 1)
     assert found.polygons[0][0][0] == pytest.approx(15.9, abs=0.2)
     assert found.centres[0] == pytest.approx([15.45, 0.45], abs=0.05)
-
-
-def test_the_poles_are_cut_where_a_web_map_ends():
     found = ground(regions_of([shapely.box(-10, -90, 10, 90)]), 1)
     assert {abs(point[1]) for point in found.polygons[0]} == {85.05}
-    bounds = fitted_bounds([regions_of([shapely.box(-10, -90, 10, 90)])], 900, 560)
+    bounds = bounds_around(regions_of([shapely.box(-10, -90, 10, 90)]))
     assert bounds == pytest.approx((-10, -85.05, 10, 85.05))
 
 
-def test_many_corners_are_simplified_and_no_region_is_lost():
+def test_many_corners_are_simplified_and_no_region_is_lost_or_become_points(monkeypatch):
     rng = np.random.default_rng(1)
     shapes = [shapely.MultiPolygon([blob(x, y, 400), blob(x, y + 0.5, 8, 1e-4)]) for x in range(30) for y in range(30)]
     assert shapely.get_num_coordinates(shapes).sum() > 3 * MOST_CORNERS
     found = ground(regions_of(rng.permutation(shapes)), 1)
     assert corners(found) <= MOST_CORNERS
     assert set(found.owner) == set(range(900))
-
-
-def test_outlines_with_too_many_corners_become_points(monkeypatch):
     monkeypatch.setattr("dpviz.view.basemap.MOST_CORNERS", 50)
     found = ground(grid(), 2)
     assert found.polygons == []
     assert found.centres.shape == (24, 2)
 
 
+def bounds_around(*regions):
+    return fitted_bounds(regions, 900, 560)
+
+
 def test_a_few_regions_far_away_do_not_decide_the_first_view():
     x, y = (part.ravel() for part in np.meshgrid(np.linspace(-120, -70, 30), np.linspace(28, 48, 20)))
     near = shapely.points(x, y)
     far = shapely.points([-160, -158, -178, -150, -66], [20, 21, 52, 65, 18])
-    window = fitted_bounds([regions_of([*near, *far])], 900, 560)
-    assert window == pytest.approx((-120, 28, -70, 48), abs=0.1)
+    assert bounds_around(regions_of([*near, *far])) == pytest.approx((-120, 28, -70, 48), abs=0.1)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_evenly_spread_regions_are_all_shown(seed):
-    rng = np.random.default_rng(seed)
-    places = rng.uniform((-10, 40), (10, 55), (300, 2))
-    window = fitted_bounds([regions_of(shapely.points(places))], 900, 560)
-    assert window == pytest.approx((*places.min(axis=0), *places.max(axis=0)), abs=1e-6)
+def test_few_or_evenly_spread_regions_of_both_geographies_are_all_shown():
+    for seed in range(3):
+        places = np.random.default_rng(seed).uniform((-10, 40), (10, 55), (300, 2))
+        window = bounds_around(regions_of(shapely.points(places)))
+        assert window == pytest.approx((*places.min(axis=0), *places.max(axis=0)), abs=1e-6)
+    assert bounds_around(regions_of(shapely.points([-100, -99, 120], [10, 11, 50]))) == pytest.approx((-100, 10, 120, 50))
+    both = [grid(west=west, south=south, shapes="points") for west, south in ((0, 0), (20, 10))]
+    assert bounds_around(*both) == pytest.approx((0, 0, 25, 13))
 
 
-def test_few_regions_are_all_shown_however_far():
-    window = fitted_bounds([regions_of(shapely.points([-100, -99, 120], [10, 11, 50]))], 900, 560)
-    assert window == pytest.approx((-100, 10, 120, 50))
-
-
-def test_both_geographies_are_in_the_window():
-    window = fitted_bounds([grid(west=0, south=0, shapes="points"), grid(west=20, south=10, shapes="points")], 900, 560)
-    assert window == pytest.approx((0, 0, 25, 13))
-
-
-def test_the_window_of_a_single_point_has_an_extent():
-    west, south, east, north = fitted_bounds([regions_of([shapely.Point(7, 50)])], 900, 560)
+def test_the_window_is_fitted_also_around_a_single_point_and_the_layers_lie_in_order():
+    west, south, east, north = bounds_around(regions_of([shapely.Point(7, 50)]))
     assert east - west >= 0.05 - 1e-9
     assert north - south >= 0.05 - 1e-9
     assert math.isfinite(window_view(Window(bounds=(west, south, east, north))).zoom)
-
-
-def test_the_window_is_fitted_and_the_layers_lie_in_order():
     window = Window(bounds=(-125, 24, -66, 50), width=900, height=560)
     view = window_view(window)
     per_degree = 512 * 2**view.zoom / 360

@@ -15,18 +15,17 @@ from dpviz.view.report_numbers import LevelRow, error_axis, error_sums, level_ro
 from tests.release_cases import WORDS, point_release, points_of, trip_release
 
 
-def rows_of(*values):
-    return [
-        LevelRow(level=0, name="", parts=1, size=None, median=median, p95=p95, width=1.0, shares=(0.0, 0.0, 0.0), grade="")
-        for median, p95 in values
-    ]
+def rows_of(values):
+    same = {"level": 0, "name": "", "parts": 1, "size": None, "width": 1.0, "shares": (0.0, 0.0, 0.0), "grade": ""}
+    return [LevelRow(median=median, p95=p95, **same) for median, p95 in values]
 
 
-@pytest.mark.parametrize(
-    "values", [[(3.0, 4.0)], [(0.2, 0.3), (1.0, 2.0)], [(1.0, 1e5)], [(0.0, 0.0)], [(None, None)], [(0.0, 7.0), (5, 6)]]
-)
+AXES = [[(3.0, 4.0)], [(0.2, 0.3), (1.0, 2.0)], [(1.0, 1e5)], [(0.0, 0.0)], [(None, None)], [(0.0, 7.0), (5, 6)]]
+
+
+@pytest.mark.parametrize("values", AXES)
 def test_an_axis_holds_all_values_between_its_ends(values):
-    axis = error_axis(rows_of(*values))
+    axis = error_axis(rows_of(values))
     places = [place for place, _ in axis.ticks]
     assert places == sorted(places)
     assert places[0] == 0
@@ -39,9 +38,12 @@ def test_an_axis_holds_all_values_between_its_ends(values):
         assert axis.position(float(text.replace(",", ""))) == pytest.approx(place, abs=1e-6)
 
 
-def test_shares_follow_the_classes_of_reliability():
+def test_the_pyramid_adds_up_exactly_and_shares_follow_the_classes_of_reliability():
     count, stddev = np.array([100.0, 100.0, 100.0, 0.0, -100.0]), np.array([12.0, 40.0, 41.0, 1.0, 5.0])
     assert shares_of(count, stddev) == (20.0, 20.0, 60.0)
+    release = point_release()
+    assert sum(Fraction(layer.exact) for layer in pyramid(release)) == release.receipt.used
+    assert [layer.name for layer in pyramid(release)] == ["whole area", "level 1", "level 2", "level 3, the finest"]
 
 
 @pytest.mark.parametrize("release", [point_release, trip_release])
@@ -51,12 +53,6 @@ def test_level_rows_are_the_manifests_numbers(release):
     assert [row.median for row in rows] == [level["stddev_median"] for level in facts]
     assert [row.parts for row in rows] == [level["partitions"] for level in facts]
     assert all(sum(row.shares) == pytest.approx(100) for row in rows if row.parts)
-
-
-def test_the_pyramid_adds_up_exactly():
-    release = point_release()
-    assert sum(Fraction(layer.exact) for layer in pyramid(release)) == release.receipt.used
-    assert [layer.name for layer in pyramid(release)] == ["whole area", "level 1", "level 2", "level 3, the finest"]
 
 
 @pytest.mark.parametrize("epsilon", ["1/1000", "1/3", "1", "7/3", "7", "10", "20", "300"])

@@ -1,0 +1,261 @@
+"""What the files of a release say to other programs: CSV, GeoJSON, GeoParquet."""
+
+import csv
+import json
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import shapely
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms import FlatGaussian, HilbertTree, PrivTree, Quadtree, TopDown
+from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.files import read_manifest, write_release
+from dpviz.release.manifest import describe, reliability
+from dpviz.release.tables import escape_formulas
+from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
+from tests.flow_cases import flows_of, regular
+from tests.release_cases import WORDS, flows_on, point_release, points_of, regions_with_shapes, trip_release
+
+MEASURES = ["count_noisy", "count", "stddev", "ci_low", "ci_high", "reliability", "status"]
+BOUNDS = ["west", "south", "east", "north"]
+BUDGET = ApproxBudget(5, "1e-6")
+
+
+def written(release, folder):
+    return write_release(release, folder, describe(release, WORDS))
+
+
+def trips_of_four_towns(folder, **options):
+    """A release of trips between four towns, and the folder to which it was written."""
+    release = TopDown().release(flows_on(regions_with_shapes(**options)), BUDGET, Entropy.system())
+    return release, written(release, folder)
+
+
+def left_out(folder):
+    return {each["name"]: each["reason"] for each in read_manifest(folder)["left_out"]}
+
+
+def lines(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+POINT_RELEASES = {
+    "quadtree": point_release,
+    "pruned": lambda: Quadtree(height=4, prune=30).release(points_of(400), PureBudget(1), Entropy.system()),
+    "privtree": lambda: PrivTree().release(points_of(400), PureBudget(1), Entropy.system()),
+    "hilbert_tree": lambda: HilbertTree(height=2).release(points_of(400), PureBudget(1), Entropy.system()),
+}
+
+
+@pytest.mark.parametrize("made", POINT_RELEASES.values(), ids=POINT_RELEASES)
+def test_tables_of_points_hold_the_same_rows_in_every_format_and_the_second_one_all_levels(made, tmp_path):
+    release = made()
+    folder = written(release, tmp_path / "out")
+    tables = [pd.read_csv(folder / "partitions.csv"), geopandas.read_file(folder / "partitions.geojson")]
+    tables.append(geopandas.read_parquet(folder / "partitions.parquet"))
+    assert list(tables[0].columns) == ["partition_id", "level", *MEASURES, *BOUNDS]
+    np.testing.assert_allclose(tables[1].bounds, release.to_frame().bounds, atol=1e-6)
+    for table in tables:
+        assert set(table.columns) - {"geometry", *BOUNDS} == {"partition_id", "level", *MEASURES}
+        assert table["partition_id"].tolist() == release.tree.leaves.tolist()
+        assert table["count"].sum() == pytest.approx(release.count[0])
+        assert set(table["status"]) == {"private release"}
+        for name in ("level", *MEASURES[:-2]):
+            np.testing.assert_allclose(table[name].astype(float), release.to_frame()[name], rtol=1e-8)
+    table, stored = pd.read_csv(folder / "levels.csv"), pd.read_parquet(folder / "levels.parquet")
+    assert list(table.columns) == ["partition_id", "level", *MEASURES, "leaf", *BOUNDS]
+    pd.testing.assert_frame_equal(table, stored[table.columns], check_dtype=False, check_exact=True)
+    for level in range(release.height + 1):
+        frame, rows = release.to_frame(level), table[(table["level"] == level) | (table["leaf"] & (table["level"] < level))]
+        for name in ("partition_id", "level", *MEASURES[:-2]):
+            np.testing.assert_array_equal(rows[name], frame[name])
+        np.testing.assert_array_equal(rows[BOUNDS], frame.bounds)
+    assert_described(folder)
+
+
+def assert_described(folder):
+    """The manifest says what every column means, and every table of counts what it is."""
+    meant = read_manifest(folder)["contents"]["columns"]
+    for path in [*folder.glob("*.csv"), *folder.glob("*.parquet"), *folder.glob("*.geojson")]:
+        read = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".geojson": geopandas.read_file}[path.suffix]
+        columns = set(read(path).columns)
+        assert columns <= set(meant), path.name
+        assert "status" in columns or not columns & {"count", "leaving", "arriving"}, path.name
+
+
+@pytest.mark.parametrize("made", [trip_release, lambda: FlatGaussian().release(flows_on(regions_with_shapes()), BUDGET, Entropy.system())])
+def test_the_columns_of_trips_are_described(made, tmp_path):
+    assert_described(written(made(), tmp_path / "out"))
+
+
+def test_a_second_table_beside_the_main_one_does_not_double_a_release(tmp_path):
+    folder = written(point_release(height=6), tmp_path / "out")
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    assert sizes["levels.parquet"] + sizes["levels.csv"] < 0.6 * sum(size for name, size in sizes.items() if "partitions" in name)
+
+
+def test_numbers_that_were_not_measured_are_empty_and_not_nan(tmp_path):
+    release = Quadtree(height=2, count_root=False).release(points_of(100), PureBudget(1), Entropy.system())
+    folder = written(release, tmp_path / "out")
+    rows = lines(folder / "levels.csv")
+    assert rows[0]["count_noisy"] == ""
+    assert all(row["count_noisy"] for row in rows[1:])
+    for path in (folder / "partitions.csv", folder / "levels.csv", folder / "partitions.geojson", folder / "manifest.json"):
+        assert "nan" not in path.read_text("utf-8").lower().replace("partitions_nan", "")
+    assert pq.read_table(folder / "levels.parquet").column("count_noisy").null_count == 1
+
+
+@pytest.mark.parametrize("crs", ["EPSG:4326", "EPSG:3857", "EPSG:25830"])
+def test_geojson_is_in_degrees_whatever_the_domain_is_in(crs, tmp_path):
+    window = shapely.box(-4.0, 47.0, -1.0, 49.0)
+    bounds = tuple(geopandas.GeoSeries([window], crs="EPSG:4326").to_crs(crs).total_bounds)
+    points = PointCounts.from_xy(np.full(9, np.mean(bounds[::2])), np.full(9, np.mean(bounds[1::2])), domain=Domain(bounds=bounds, crs=crs))
+    release = Quadtree(height=2).release(points, PureBudget(1), Entropy.system())
+    folder = written(release, tmp_path / "out")
+    raw = json.loads((folder / "partitions.geojson").read_text("utf-8"))
+    assert "crs" not in raw  # RFC 7946, section 4
+    assert set(raw["features"][0]["properties"]) == {"partition_id", "level", *MEASURES}
+    frame = geopandas.read_file(folder / "partitions.geojson")
+    assert frame.crs == "EPSG:4326"
+    assert len(frame) == len(release.tree.leaves) == 16
+    degrees = release.to_frame().to_crs("EPSG:4326")
+    assert shapely.hausdorff_distance(frame.geometry.to_numpy(), degrees.geometry.to_numpy()).max() < (
+        1e-6 if crs != "EPSG:25830" else 0.02
+    )
+    np.testing.assert_allclose(frame["count"], degrees["count"], rtol=1e-8)
+    stored = geopandas.read_parquet(folder / "partitions.parquet")
+    assert stored.crs == crs
+    np.testing.assert_array_equal(stored.geometry.bounds, release.to_frame().bounds)
+
+
+def geojson_of(bounds, crs, height, folder):
+    """The partitions of a release with one record, as a map reads them."""
+    points = PointCounts.from_xy([bounds[0]], [bounds[1]], domain=Domain(bounds=bounds, crs=crs))
+    written(Quadtree(height=height).release(points, PureBudget(1), Entropy.system()), folder)
+    return geopandas.read_file(folder / "partitions.geojson")
+
+
+def test_curved_edges_of_large_partitions_keep_neighbours_together_and_the_antimeridian_cuts(tmp_path):
+    back = geojson_of((2.5e6, 1.5e6, 6.5e6, 5.5e6), "EPSG:3035", 1, tmp_path / "curved").geometry.to_crs("EPSG:3035")
+    assert np.abs(shapely.area(back.to_numpy()) / 4e12 - 1).max() < 1e-4
+    width = geojson_of((2.5e6, -2e6, 4.5e6, 0.0), "EPSG:3832", 3, tmp_path / "cut").geometry.explode().bounds
+    assert (width.maxx - width.minx).max() < 3
+
+
+LOCAL = 'LOCAL_CS["site",LOCAL_DATUM["site",0],UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]'
+NO_PLACE = {
+    None: "no CRS",
+    LOCAL: "not one of the Earth's surface",
+    "+proj=longlat +a=3396190 +b=3376200 +no_defs": "not one of the Earth's surface",
+    "+proj=moll": "no longitude and latitude",
+}
+
+
+@pytest.mark.parametrize(("crs", "reason"), NO_PLACE.items())
+def test_what_has_no_place_on_the_globe_has_no_geojson_and_the_manifest_says_why(crs, reason, tmp_path):
+    bounds = (-1.7e7, -8.6e6, 1.7e7, 8.6e6) if crs == "+proj=moll" else (-10, 40, 6, 56)
+    points = PointCounts.from_xy([0.0], [45.0], domain=Domain(bounds=bounds, crs=crs))
+    release = Quadtree(height=4).release(points, PureBudget(1), Entropy.system())
+    folder = written(release, tmp_path / "out")
+    assert not (folder / "partitions.geojson").exists()
+    assert reason in left_out(folder)["partitions.geojson"]
+    assert geopandas.read_parquet(folder / "partitions.parquet").crs == crs
+
+
+def test_reliability_is_the_coefficient_of_variation():
+    counts, stddev = np.array([100, 100, -100, 100, 0, 0, 5]), np.array([12, 12.1, 40, 40.1, 1, 0, np.inf])
+    assert reliability(counts, stddev).to_pylist() == ["high", "medium", "low", "low", "low", "high", "low"]
+
+
+def test_trips_open_in_a_flow_map(tmp_path):
+    release, folder = trips_of_four_towns(tmp_path / "out", crs="EPSG:3857")
+    for level, stem in ((1, "1_state"), (2, "2_town")):
+        flows, places = lines(folder / f"flows_{stem}.csv"), lines(folder / f"locations_{stem}.csv")
+        assert list(flows[0]) == ["origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high", "reliability", "status"]
+        assert list(places[0]) == ["id", "lat", "lon", "name"]
+        assert [place["id"] for place in places] == release.tree.origins.ids_of(level).tolist()
+        assert {row["origin"] for row in flows} | {row["dest"] for row in flows} <= {place["id"] for place in places}
+        assert all(49 < float(place["lat"]) < 53 and 0 < float(place["lon"]) < 2 for place in places)
+        expected = release.level(level, spread=True)
+        for name, own in (("origin", "origin"), ("dest", "destination")):
+            assert [row[name] for row in flows] == expected[own].tolist()
+        for name in ("count", "count_noisy", "stddev", "ci_low", "ci_high"):
+            np.testing.assert_array_equal([float(row[name]) for row in flows], expected[name])
+    assert left_out(folder) == {}
+    main, finest = pd.read_parquet(folder / "flows.parquet"), pd.DataFrame(lines(folder / "flows_2_town.csv"))
+    for one, other in zip(main.columns, finest.columns, strict=True):
+        assert (one, other) == ("destination", "dest") or one == other
+        assert main[one].tolist() == finest[other].astype(main[one].dtype).tolist()
+    assert main["count"].sum() == release.level(0)["count"].sum()
+
+
+def test_regions_as_geojson_hold_the_trips_that_leave_and_arrive(tmp_path):
+    release, folder = trips_of_four_towns(tmp_path / "out")
+    states, towns = (geopandas.read_file(folder / f"regions_{stem}.geojson") for stem in ("1_state", "2_town"))
+    assert [states["region_id"].tolist(), towns["region_id"].tolist()] == [["01", "02"], ["a", "b", "c", "d"]]
+    leaving = release.level("town").groupby("origin")["count"].sum()
+    np.testing.assert_array_equal(towns.set_index("region_id").loc[leaving.index, "leaving"], leaving)
+    np.testing.assert_array_equal(states["arriving"], release.level("state").groupby("destination")["count"].sum())
+    assert [shapely.area(each.geometry.to_numpy()).sum() for each in (states, towns)] == pytest.approx([4, 4])
+    for table in (states, towns):
+        assert table["leaving"].sum() == table["arriving"].sum() == release.level(0)["count"].sum()
+        assert set(table["status"]) == {"private release"}
+
+
+def test_regions_without_places_have_no_map_files_and_two_geographies_share_locations_unless_one_id_is_two_places(tmp_path):
+    release = FlatGaussian().release(flows_of(regular(2, 2), {(0, 1): 50}), BUDGET, Entropy.system())
+    folder = written(release, tmp_path / "out")
+    kinds = (("locations", "csv"), ("regions", "geojson"))
+    assert set(left_out(folder)) == {f"{kind}_{level}_level_{level}.{ending}" for kind, ending in kinds for level in (1, 2)}
+    assert all("no geometry" in reason for reason in left_out(folder).values())
+    assert (folder / "flows_2_level_2.csv").exists()
+    homes, works = regions_with_shapes(), regions_with_shapes(crs="EPSG:3857")
+    other = regions_with_shapes(names=["W", "X", "Y", "Z"])
+    same = FlatGaussian().release(flows_of(homes, {(0, 1): 50}, homes), BUDGET, Entropy.system())
+    assert "locations_2_town.csv" not in left_out(written(same, tmp_path / "same"))
+    for place, ends in enumerate((other, works)):
+        release = FlatGaussian().release(flows_of(homes, {(0, 1): 50}, ends), BUDGET, Entropy.system())
+        folder = written(release, tmp_path / str(place))
+        assert {"origins.parquet", "destinations.parquet", "origins_2_town.geojson", "destinations_2_town.geojson"} <= {
+            path.name for path in folder.iterdir()
+        }
+        assert place or "same id for different places" in left_out(folder)["locations_2_town.csv"]
+
+
+HOSTILE = ['=HYPERLINK("http://x","y")', "+1", "-1\n2", "@SUM(A1)"]
+
+
+def test_texts_that_a_spreadsheet_would_run_are_neutralised_in_csv_and_only_there(tmp_path):
+    _, folder = trips_of_four_towns(tmp_path / "names", names=HOSTILE)
+    assert [row["name"] for row in lines(folder / "locations_2_town.csv")] == [f"'{name}" for name in HOSTILE]
+    assert geopandas.read_parquet(folder / "regions.parquet")["name"].tolist()[2:] == HOSTILE
+    assert geopandas.read_file(folder / "regions_2_town.geojson")["name"].tolist() == HOSTILE
+    squares = [shapely.box(x, 0, x + 1, 1) for x in range(3)]
+    table = geopandas.GeoDataFrame({"town": ["=a", "'=a", "-7"]}, geometry=squares, crs="EPSG:4326")
+    release = FlatGaussian().release(flows_on(Regions.from_table(table, levels=["town"])), BUDGET, Entropy.system())
+    folder = written(release, tmp_path / "ids")
+    ids = [row["id"] for row in lines(folder / "locations_1_town.csv")]
+    assert ids == ["'=a", "''=a", "'-7"]
+    assert {row["origin"] for row in lines(folder / "flows_1_town.csv")} <= set(ids)
+
+
+@given(st.lists(st.text(alphabet="'=+-@\t\r\nab ＝", max_size=5), unique=True))
+def test_no_cell_begins_like_a_formula_and_different_texts_stay_different(texts):
+    found = escape_formulas(np.array(texts, object))
+    assert len(set(found)) == len(texts)
+    assert not any(text[:1] in set("=+-@\t\r\n＝") - {""} for text in found if text)
+
+
+def test_names_of_levels_never_reach_the_file_system(tmp_path):
+    _, folder = trips_of_four_towns(tmp_path / "out", levels=("../../etc", "<b>\u202egpj.exe\n\"'"))
+    names = {path.name for path in folder.glob("*.csv")}
+    assert names == {"flows_1_etc.csv", "locations_1_etc.csv", "flows_2_b_gpj_exe.csv", "locations_2_b_gpj_exe.csv"}
