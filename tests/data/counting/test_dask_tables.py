@@ -101,11 +101,7 @@ def test_parts_are_row_groups_in_order(tmp_path):
 
 @pytest.mark.parametrize(
     ("part", "content", "kind"),
-    [
-        ("no.csv", None, Tally.ABSENT),
-        ("no.parquet", None, Tally.ABSENT),
-        ("bad.parquet", b"PAR1 and nothing else", Tally.DAMAGED),
-    ],
+    [("no.csv", None, Tally.ABSENT), ("no.parquet", None, Tally.ABSENT), ("bad.parquet", b"PAR1 and nothing else", Tally.DAMAGED)],
 )
 def test_what_a_worker_cannot_read_is_a_tally(tmp_path, part, content, kind):
     path = tmp_path / part

@@ -23,6 +23,7 @@ from dpviz.data.reading.safety import NO_FOLDER
 
 DOMAIN = dv.Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
 CELL = "4.2424242"
+PEOPLE, LITTLE = 1_000_000, 32 * 2**20
 
 
 def job_of(path, **rest):
@@ -53,25 +54,16 @@ def refusal(job, tmp_path, watch=None, kind=dv.InputError, **settings):
     return str(caught.value)
 
 
-def test_files_that_are_damaged_after_they_were_found(tmp_path):
+def test_files_that_are_damaged_or_changed_after_they_were_found(tmp_path):
     path = points_in(tmp_path / "points.parquet")
     job, content = job_of(path), path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
-    assert "damaged or cut short" in refusal(job, tmp_path)
-    path.write_bytes(content[:4] + bytes(2000) + content[2004:])
-    assert "damaged or cut short" in refusal(job, tmp_path)
-    path.write_bytes(b"")
-    assert "damaged or cut short" in refusal(job, tmp_path)
+    for damaged in (content[: len(content) // 2], content[:4] + bytes(2000) + content[2004:], b""):
+        path.write_bytes(damaged)
+        assert "damaged or cut short" in refusal(job, tmp_path)
+    for columns in ({"x": [CELL], "y": ["no number " + CELL]}, {"x": [1.0]}):
+        pq.write_table(pa.table(columns), path)
+        assert "damaged or cut short" in refusal(job, tmp_path)
     path.unlink()
-    assert "damaged or cut short" in refusal(job, tmp_path)
-
-
-def test_a_column_that_is_gone_or_another_one(tmp_path):
-    path = points_in(tmp_path / "points.parquet")
-    job = job_of(path)
-    pq.write_table(pa.table({"x": [CELL], "y": ["no number " + CELL]}), path)
-    assert "damaged or cut short" in refusal(job, tmp_path)
-    pq.write_table(pa.table({"x": [1.0]}), path)
     assert "damaged or cut short" in refusal(job, tmp_path)
 
 
@@ -94,63 +86,52 @@ def test_no_folder_to_spill_to(tmp_path):
     path = points_in(tmp_path / "points.parquet")
     with pytest.raises(dv.InputError) as caught:
         count_with_duckdb(job_of(path), Progress(), DuckDBSettings(folder=tmp_path / "none"))
-    assert str(caught.value) == NO_FOLDER
-    assert caught.value.__context__ is None
+    assert (str(caught.value), caught.value.__context__) == (NO_FOLDER, None)
 
 
-def people_in(path):
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    """A count of so many people that it does not fit in the memory it is given below."""
     rng = np.random.default_rng(4)
-    return points_in(path, 2_000_000, who=rng.integers(0, 1_500_000, 2_000_000))
+    path = points_in(tmp_path_factory.mktemp("people") / "people.parquet", PEOPLE, who=rng.integers(0, PEOPLE, PEOPLE))
+    return job_of(path, person="who", bound=bound_of(1, b"k"))
 
 
-def test_no_room_to_spill_in(tmp_path, monkeypatch):
-    path = people_in(tmp_path / "people.parquet")
+def test_no_room_to_spill_in(people, tmp_path, monkeypatch):
     monkeypatch.setattr(count_duckdb_session, "_SHUT", count_duckdb_session._SHUT | {"max_temp_directory_size": "1MiB"})
-    job = job_of(path, person="who", bound=bound_of(1, b"k"))
-    assert refusal(job, tmp_path, memory=48 * 2**20, threads=1) == NO_ROOM
+    assert refusal(people, tmp_path, memory=LITTLE, threads=1) == NO_ROOM
 
 
-def test_a_folder_that_is_taken_away(tmp_path):
-    path, spill = people_in(tmp_path / "people.parquet"), tmp_path / "spill"
-    job = job_of(path, person="who", bound=bound_of(1, b"k"))
-
+def test_a_folder_that_is_taken_away(people, tmp_path):
     def take_away(done):
-        if done > 0:
-            for folder in spill.iterdir():
-                folder.rename(tmp_path / "gone")
+        for folder in (tmp_path / "spill").iterdir() if done > 0 else ():
+            folder.rename(tmp_path / "gone")
 
-    text = refusal(job, tmp_path, Progress(progress=take_away), memory=48 * 2**20, threads=1)
-    assert text == NO_ROOM
+    assert refusal(people, tmp_path, Progress(progress=take_away), memory=LITTLE, threads=1) == NO_ROOM
 
 
-def test_spilling_gives_the_same_counts_in_a_private_folder(tmp_path):
-    path = people_in(tmp_path / "people.parquet")
-    job = job_of(path, person="who", bound=bound_of(1, b"k"))
-    modes, seen, spill = set(), [], tmp_path / "spill"
-    spill.mkdir()
+def test_spilling_gives_the_same_counts_in_a_private_folder(people, tmp_path):
+    modes, parts, files = set(), [], []
 
     def look(done):
-        modes.update(folder.stat().st_mode & 0o777 for folder in spill.iterdir())
-        seen.extend([done, len(list(spill.rglob("*")))])
+        modes.update(folder.stat().st_mode & 0o777 for folder in tmp_path.iterdir())
+        parts.append(done)
+        files.append(len(list(tmp_path.rglob("*"))))
 
-    small = count_with_duckdb(job, Progress(progress=look), DuckDBSettings(folder=spill, memory=64 * 2**20, threads=1))
-    large = count_with_duckdb(job, Progress())
-    assert np.array_equal(small.counts, large.counts)
+    small = count_with_duckdb(people, Progress(progress=look), DuckDBSettings(folder=tmp_path, memory=LITTLE, threads=1))
+    large = count_with_duckdb(people, Progress())
+    np.testing.assert_array_equal(small.counts, large.counts)
     assert small.over == large.over > 0
-    assert modes == {0o700}
-    assert max(seen[1::2]) > 1
-    assert seen[::2] == sorted(seen[::2])
-    assert seen[-2] == 1.0
-    assert not list(spill.iterdir())
+    assert (modes, max(files) > 1) == ({0o700}, True)
+    assert parts == sorted(parts)
+    assert parts[-1] == 1.0
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
 def test_a_count_that_is_cancelled(tmp_path, ending, monkeypatch):
     path = tmp_path / f"points{ending}"
-    if ending == ".parquet":
-        points_in(path, 5_000_000)
-    else:
-        path.write_bytes(b"x,y\n" + b"1.5,2.5\n" * 4_000_000)
+    points_in(path, 2_000_000) if ending == ".parquet" else path.write_bytes(b"x,y\n" + b"1.5,2.5\n" * 2_000_000)
     monkeypatch.setattr(count_duckdb_session, "_TICK", 0.001)
     for calls in (0, 1, 3):  # before it begins, before the query, and within it
         cancel, told = threading.Event(), []
@@ -167,7 +148,7 @@ def test_a_count_that_is_cancelled(tmp_path, ending, monkeypatch):
 
 
 def test_an_error_of_the_caller_ends_the_count(tmp_path):
-    path, spill = points_in(tmp_path / "points.parquet", 3_000_000), tmp_path / "spill"
+    path, spill = points_in(tmp_path / "points.parquet", 500_000), tmp_path / "spill"
     spill.mkdir()
 
     def stop(_done):
@@ -183,14 +164,6 @@ def test_odd_file_names_stand_for_themselves(tmp_path):
     path = points_in(tmp_path / "a[1]*'b=c.parquet", 10)
     points_in(tmp_path / "a1Z'b=c.parquet", 1_000)
     assert count_with_duckdb(job_of(path), Progress()).counts.sum() == 10
-
-
-def refused(connection, statement):
-    try:
-        connection.execute(statement)
-    except duckdb.Error:
-        return True
-    return False
 
 
 def test_duckdb_is_shut_off(tmp_path):
@@ -212,19 +185,11 @@ def test_duckdb_is_shut_off(tmp_path):
             "SET temp_directory = '/tmp'",
             "SET memory_limit = '100GB'",
         ):
-            assert refused(connection, statement), statement
+            with pytest.raises(duckdb.Error):
+                connection.execute(statement)
     assert not Path(tmp_path / "x.csv").exists()
-
-
-def test_counts_that_are_no_longer_exact_are_cut(tmp_path):
-    table = {"x": [1.0, 1.0], "y": [1.0, 1.0], "n": [2**53, 1]}
-    pq.write_table(pa.table(table), tmp_path / "many.parquet")
-    for engine in ("numpy", "duckdb"):
-        found = dv.read_points(tmp_path / "many.parquet", domain=DOMAIN, engine=engine, count="n")
-        assert (found.count.tolist(), found.over) == ([10**9], 2**53 - 10**9)
 
 
 def test_nothing_private_in_any_repr(tmp_path):
     path = points_in(tmp_path / "points.parquet", 10)
-    assert CELL not in repr(job_of(path))
-    assert str(tmp_path) not in repr(job_of(path))
+    assert not [word for word in (CELL, str(tmp_path)) if word in repr(job_of(path))]

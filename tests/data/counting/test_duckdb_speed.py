@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -99,17 +100,13 @@ def compared(rows, folder, repeats):
     }
 
 
-def test_both_queries_count_the_same_records(tmp_path):
-    found = compared(100_000, tmp_path, 1)
-    assert found["bare"]["records"] == found["engine"]["records"] > 90_000
-
-
 @pytest.mark.benchmark
 @pytest.mark.timeout(1800)
 def test_the_pass_costs_little_more_than_the_bare_query(tmp_path):
     table = {rows: compared(rows, tmp_path, repeats) for rows, repeats in ((10_000_000, 4), (50_000_000, 3), (200_000_000, 3))}
     print("\n   records  query   wall s  cpu s  ns of cpu a record  peak MB")
     for rows, found in table.items():
+        assert found["bare"]["records"] == found["engine"]["records"] > 0.9 * rows
         for which, run in found.items():
             each = run["cpu"] / rows * 1e9
             print(f"{rows:>10,}  {which:<6} {run['wall']:7.1f} {run['cpu']:6.1f} {each:19.1f} {run['peak'] / 2**20:8.0f}")
@@ -122,32 +119,30 @@ def test_the_pass_costs_little_more_than_the_bare_query(tmp_path):
     assert each[200_000_000] < 1.3 * each[10_000_000]
 
 
+def same(read, fields, **options):
+    one, two = (read(engine=engine, **options) for engine in ("numpy", "duckdb"))
+    for name in fields:
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+    assert (one.outside, one.over) == (two.outside, two.over)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("options", [{}, {"person": "who", "contributions": 5, "key": b"k"}])
-def test_ten_million_points_are_those_of_memory(tmp_path, options):
-    rng, rows = np.random.default_rng(8), 10_000_000
+def test_millions_of_points_are_those_of_memory(tmp_path):
+    rng, rows = np.random.default_rng(8), 6_000_000
     x, y = rng.normal(-95, 12, rows).astype(np.float32), rng.normal(38, 5, rows).astype(np.float32)
     pq.write_table(pa.table({"lon": x, "lat": y, "who": rng.integers(0, 800_000, rows)}), tmp_path / "points.parquet")
-    found = [
-        dv.read_points(tmp_path / "points.parquet", domain=DOMAIN, crs="EPSG:4326", engine=engine, **options)
-        for engine in ("numpy", "duckdb")
-    ]
-    for name in ("row", "column", "count"):
-        assert np.array_equal(*(getattr(points, name) for points in found))
-    assert [found[0].outside, found[0].over] == [found[1].outside, found[1].over]
+    for options in ({}, {"person": "who", "contributions": 5, "key": b"k"}):
+        same(partial(dv.read_points, tmp_path / "points.parquet", domain=DOMAIN, crs="EPSG:4326"), ("row", "column", "count"), **options)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("options", [{}, {"person": "who", "contributions": 3, "key": b"k"}])
-def test_five_million_trips_are_those_of_memory(tmp_path, options):
+def test_millions_of_trips_are_those_of_memory(tmp_path):
     ids = [f"{state:02d}{county:03d}" for state in range(1, 40) for county in range(1, 80)]
     regions = dv.Regions.from_prefixes(ids, lengths=[2, 5], levels=["state", "county"])
-    rng, rows = np.random.default_rng(8), 5_000_000
+    rng, rows = np.random.default_rng(8), 3_000_000
     start, end = (pa.array(ids).take(pa.array((rng.pareto(0.5, rows) * 20).astype(np.int64) % len(ids))) for _ in range(2))
     pq.write_table(pa.table({"from": start, "to": end, "who": rng.integers(0, 900_000, rows)}), tmp_path / "trips.parquet")
-    found = [dv.read_flows(tmp_path / "trips.parquet", regions=regions, engine=engine, **options) for engine in ("numpy", "duckdb")]
-    for name in ("origin", "destination", "count"):
-        assert np.array_equal(*(getattr(flows, name) for flows in found))
-    assert found[0].over == found[1].over
+    for options in ({}, {"person": "who", "contributions": 3, "key": b"k"}):
+        same(partial(dv.read_flows, tmp_path / "trips.parquet", regions=regions), ("origin", "destination", "count"), **options)

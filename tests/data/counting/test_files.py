@@ -16,12 +16,11 @@ from dpviz.data.reading.safety import Limits
 from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
-from tests.data.reading.files import text, upload
+from tests.data.reading.files import PLANE, TOWNS, text, upload
 from tests.strategies import dense
 
-PLANE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
 DEGREES = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs="EPSG:4326", order=3)
-TOWNS = Regions.from_table(pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]}), levels=["state", "town"])
+MERCATOR = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
 
 
 def points_table(rows=200, seed=1):
@@ -111,13 +110,11 @@ def test_files_of_every_format_are_counted(tmp_path):
     for form in ("gpkg", "parquet"):
         points = read_points(str(tmp_path / f"*.{form}"), domain=DEGREES, person="who", contributions=3)
         assert (int(points.count.sum()), counters(points)) == (3, (3, 2, 0, 1))
-    mercator = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
-    assert read_points(tmp_path / "a.parquet", domain=mercator).outside == 1
+    assert read_points(tmp_path / "a.parquet", domain=MERCATOR).outside == 1
 
 
 def test_places_that_another_crs_does_not_know_are_outside():
-    mercator = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
-    points = read_points(text("x,y\n5,5\n5,90\n5,-90\n"), domain=mercator, crs="EPSG:4326")
+    points = read_points(text("x,y\n5,5\n5,90\n5,-90\n"), domain=MERCATOR, crs="EPSG:4326")
     assert counters(points) == (2, 2, 0, 0)
 
 
@@ -265,8 +262,7 @@ def test_engines_do_not_reproject(tmp_path, form, jobs_seen):
     frame.to_parquet(tmp_path / "a.parquet", geometry_encoding="geoarrow" if form == "geoarrow" else "WKB")
     options = {"x": "lon", "y": "lat", "crs": "EPSG:4326"} if form == "x" else {}
     read_points(tmp_path, domain=DEGREES, engine="duckdb", **options)
-    mercator = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
-    message = refused(read_points, tmp_path, domain=mercator, engine="duckdb", **options)
+    message = refused(read_points, tmp_path, domain=MERCATOR, engine="duckdb", **options)
     assert "CRS" in message
     assert "engine='numpy'" in message
     if form == "x":
@@ -277,7 +273,7 @@ def test_files_that_only_numpy_reads_go_to_it_where_they_are_small_enough(tmp_pa
     points_table().to_parquet(tmp_path / "points.parquet")
     (tmp_path / "m.csv").write_text("from,a,b\na,1,2\n")
     monkeypatch.setattr("dpviz.data.reading.sources.memory_bytes", lambda: 8)
-    mercator = {"domain": Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3), "crs": "EPSG:4326"}
+    mercator = {"domain": MERCATOR, "crs": "EPSG:4326"}
     assert read_points(tmp_path / "points.parquet", **mercator).count.sum() > 0
     assert read_flows(tmp_path / "m.csv", regions=TOWNS).count.sum() == 3
     assert jobs_seen == []

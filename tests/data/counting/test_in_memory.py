@@ -1,20 +1,15 @@
 """Files read into memory one after the other are as one file."""
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from dpviz.data.bounding import people
-from dpviz.data.columns import PointColumns, RawPoints
+from dpviz.data.columns import PointColumns
 from dpviz.data.counting.in_memory import join_people, join_points, join_trips, read_all_points, read_all_trips
 from dpviz.data.counting.job import Progress
 from dpviz.data.reading.flows import FlowColumns, FlowsRequest
 from dpviz.data.reading.points import PointsRequest
 from dpviz.errors import InputError
-from dpviz.space.regions import Regions
-from tests.data.reading.files import text
-
-TOWNS = Regions.from_table(pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]}), levels=["state", "town"])
+from tests.data.reading.files import TOWNS, text
 
 
 def test_people_of_all_files_keep_their_rows():
@@ -29,13 +24,9 @@ def test_rows_of_all_files_follow_one_another():
     rows = read_all_points(files, request, Progress())
     assert (rows.x.tolist(), rows.y.tolist(), rows.count.tolist(), rows.ragged) == ([1, 4], [2, 5], [3, 6], 1)
     assert [rows.person.distinct[code] for code in rows.person.codes] == ["a", "b"]
+    assert join_points([rows]) is rows
     with pytest.raises(InputError, match="fewer cells"):
         read_all_points(files, PointsRequest(target=None, columns=PointColumns()), Progress())
-
-
-def test_one_file_is_itself():
-    part = RawPoints(x=np.zeros(1), y=np.zeros(1), count=None, person=None, has_other_shapes=True)
-    assert join_points([part]) is part
 
 
 def test_trips_of_all_files_follow_one_another_and_say_a_note_once():

@@ -19,13 +19,11 @@ from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.text_rows import BadLines
 from dpviz.errors import DpvizError, InputError
-from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import LeafLookup
 from dpviz.space.regions import Regions
+from tests.data.reading.files import PLANE, TOWNS
 
 few = settings(max_examples=30, deadline=None, derandomize=True)
-PLANE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
-TOWNS = Regions.from_table(pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]}), levels=["state", "town"])
 ODD = [np.nan, np.inf, -np.inf, 8.0, np.nextafter(8.0, 0), -0.0, 0.0, -1e-300, 1e308, 7.999999999999999]
 
 
@@ -65,7 +63,7 @@ def test_numbers_of_every_kind_are_the_same_numbers(kind):
     ("cell", "number"),
     [
         *((word, 5.0) for word in ("5", " 5 ", "+5", "5.", "5e0", "0.5E+1", "\t5", "50e-1", "05")),
-        *((word, None) for word in ("", " ", "1,000", "5 km", "0x5", "5_0", "1e", "--5", "+ 5", "nan", "inf", "５", "\u00a05", "5\n6")),
+        *((word, np.nan) for word in ("", " ", "1,000", "5 km", "0x5", "5_0", "1e", "--5", "+ 5", "nan", "inf", "５", "\u00a05", "5\n6")),
     ],
 )
 def test_numbers_in_texts_are_read_by_one_rule(cell, number):

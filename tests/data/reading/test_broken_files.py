@@ -137,7 +137,7 @@ def test_they_are_the_same_files_each_time(files):
 
 @pytest.mark.slow
 def test_a_sample_in_processes_of_their_own(files, places):
-    for number, broken in enumerate(files[::25]):
+    for number, broken in enumerate(files[::63]):
         folder = places / f"file {number}"
         folder.mkdir()
         path = broken.put(folder)
