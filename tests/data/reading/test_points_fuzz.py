@@ -79,14 +79,14 @@ def test_what_once_went_wrong_is_refused(name, tmp_path):
 
 @pytest.mark.parametrize("ending", FORMATS)
 @few
-@given(content=st.builds(bytes.__add__, st.sampled_from(HEADS), st.binary(max_size=400)))
-@example(content=b"\0")
-@example(content=b"PK\x05\x06" + bytes(18))
-@example(content=b"{" * 100_000)
-@example(content=b"SQLite format 3\0" + bytes(52) + b"GPKG" + bytes(500))
-@example(content=b"PAR1\xff\xff\xff\xffPAR1")
-def test_any_bytes_under_any_ending(ending, content):
-    opened_by_all("any" + ending, content, marks=("\0",))
+@given(head=st.sampled_from(HEADS), content=st.binary(max_size=400))
+@example(head=b"", content=b"\0")
+@example(head=b"", content=b"PK\x05\x06" + bytes(18))
+@example(head=b"", content=b"{" * 100_000)
+@example(head=b"", content=b"SQLite format 3\0" + bytes(52) + b"GPKG" + bytes(500))
+@example(head=b"", content=b"PAR1\xff\xff\xff\xffPAR1")
+def test_any_bytes_under_any_ending(ending, head, content):
+    assert opened_by_all("any" + ending, head + content, marks=("\0",)) >= (2 if head else len(OPENERS) // 2)
 
 
 @cache
