@@ -180,25 +180,18 @@ def test_what_cannot_be_used_is_refused(rows, columns, options, words):
     assert "must be a DataFrame" in refusal(Flows.from_table, rows, regions=REGIONS)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"origin": np.array([1, 0])}, "ordered by origin"),
-        ({"origin": np.array([0, 0], np.int32), "destination": np.array([1, 1], np.int32)}, "ordered by origin"),
-        ({"origin": np.array([0, 5], np.int32)}, "indexes of leaf regions"),
-        ({"origin": np.array([-1, 0], np.int32)}, "indexes of leaf regions"),
-        ({"destination": np.array([0, 5], np.int32)}, "indexes of leaf regions"),
-        ({"destination": np.array([0, 2**40])}, "too large"),
-        ({"count": np.array([1, 0])}, "at least 1"),
-        ({"count": np.array([2**53, 1])}, "at most 2**53"),
-        ({"count": np.array([1.0, 2.0])}, "array of whole numbers"),
-        ({"count": np.array([1])}, "same length"),
-        ({"unit": "household"}, "unit must be"),
-        ({"unit": "trip", "contributions": 2}, "unit must be"),
-        ({"contributions": 0, "unit": "person"}, "at least 1"),
-        ({"destinations": FLAT}, "same depth"),
-    ],
-)
+UNFIT = [({"origin": np.array([1, 0])}, "ordered by origin")]
+UNFIT += [({"origin": np.array([0, 0], np.int32), "destination": np.array([1, 1], np.int32)}, "ordered by origin")]
+UNFIT += [({"origin": np.array([0, 5], np.int32)}, "indexes of leaf regions")]
+UNFIT += [({"origin": np.array([-1, 0], np.int32)}, "indexes of leaf regions")]
+UNFIT += [({"destination": np.array([0, 5], np.int32)}, "indexes of leaf regions"), ({"destination": np.array([0, 2**40])}, "too large")]
+UNFIT += [({"count": np.array([1, 0])}, "at least 1"), ({"count": np.array([2**53, 1])}, "at most 2**53")]
+UNFIT += [({"count": np.array([1.0, 2.0])}, "array of whole numbers"), ({"count": np.array([1])}, "same length")]
+UNFIT += [({"unit": "household"}, "unit must be"), ({"unit": "trip", "contributions": 2}, "unit must be")]
+UNFIT += [({"contributions": 0, "unit": "person"}, "at least 1"), ({"destinations": FLAT}, "same depth")]
+
+
+@pytest.mark.parametrize(("change", "words"), UNFIT)
 def test_parts_that_do_not_fit_are_refused(change, words):
     parts = {"origin": np.array([0, 1], np.int32), "destination": np.array([0, 1], np.int32), "count": np.array([1, 2])}
     assert len(Flows(REGIONS, **parts).count) == 2

@@ -20,14 +20,10 @@ pytest.importorskip("duckdb")
 
 DOMAIN = dv.Domain(bounds=(-125.0, 25.0, -65.5, 50.0), crs="EPSG:4326", order=7)
 WHOLE = {"person": "who", "key": b"k", "bad_rows": "drop"}
-BOUNDS = [
-    {},
-    {"count": "n"},
-    {"person": "who", "contributions": 3, "key": b"k"},
-    {"person": "who", "contributions": 40, "key": b"k", "count": "n"},
-    {"person": "who", "contributions": 2, "key": b"j", "count": "n", "distinct": True},
-    {"person": "who", "contributions": 2**70, "key": b"j"},
-]
+BOUNDS = [{}, {"count": "n"}, {"person": "who", "contributions": 3, "key": b"k"}]
+BOUNDS += [{"person": "who", "contributions": 40, "key": b"k", "count": "n"}]
+BOUNDS += [{"person": "who", "contributions": 2, "key": b"j", "count": "n", "distinct": True}]
+BOUNDS += [{"person": "who", "contributions": 2**70, "key": b"j"}]
 
 
 def written(table, path, parts=1):
@@ -118,12 +114,9 @@ def test_numbers_in_texts_are_read_by_one_rule(tmp_path, ending, column):
 
 
 def test_faults_are_counted_alike(tmp_path):
-    rows = {
-        "x": [-100.0, None, np.nan, np.inf, -100.0, -100.0, 0.0, -100.0, 0.0, None],
-        "y": [30.0, 30.0, 30.0, 30.0, None, 30.0, 30.0, 30.0, 30.0, 30.0],
-        "n": [1.0, 2.0, 3.0, None, 5.0, 1.5, 6.0, 7.0, -1.0, 8.0],
-        "who": ["a", "b", "c", "d", "e", "f", "g", None, "  ", "\u2003"],
-    }
+    rows = {"x": [-100.0, None, np.nan, np.inf, -100.0, -100.0, 0.0, -100.0, 0.0, None]}
+    rows |= {"y": [30.0, 30.0, 30.0, 30.0, None, 30.0, 30.0, 30.0, 30.0, 30.0], "n": [1.0, 2.0, 3.0, None, 5.0, 1.5, 6.0, 7.0, -1.0, 8.0]}
+    rows |= {"who": ["a", "b", "c", "d", "e", "f", "g", None, "  ", "\u2003"]}
     source = written(pa.table(rows), tmp_path / "faults.parquet")
     for options in ({}, {"count": "n"}, {"person": "who"}, {"count": "n", "person": "who"}):
         _, _, bad, *_ = same_points(source, bad_rows="drop", **options)
@@ -190,16 +183,11 @@ def test_geometries(tmp_path, encoding, holes):
         same_points(tmp_path / "geo.parquet", **options)
 
 
-PEOPLE = {
-    "small": pa.array([1, 2, 1, 255], pa.uint8()),
-    "large": pa.array([2**63, 2**64 - 1, 2**63, 0], pa.uint64()),
-    "float": pa.array([7.0, 7.5, 7.0, -0.0]),
-    "decimal": pa.array([Decimal("1.50"), Decimal("2.00"), Decimal("1.50"), None], pa.decimal128(5, 2)),
-    "texts": pa.array(["7", " 7", "7", "NA"]),
-    "packed": pa.array(["7", " 7", "7", None]).dictionary_encode(),
-    "flag": pa.array([True, False, True, None]),
-    "day": pa.array([1, 2, 1, None], pa.date32()),
-}
+PEOPLE = {"small": pa.array([1, 2, 1, 255], pa.uint8()), "large": pa.array([2**63, 2**64 - 1, 2**63, 0], pa.uint64())}
+PEOPLE |= {"float": pa.array([7.0, 7.5, 7.0, -0.0])}
+PEOPLE |= {"decimal": pa.array([Decimal("1.50"), Decimal("2.00"), Decimal("1.50"), None], pa.decimal128(5, 2))}
+PEOPLE |= {"texts": pa.array(["7", " 7", "7", "NA"]), "packed": pa.array(["7", " 7", "7", None]).dictionary_encode()}
+PEOPLE |= {"flag": pa.array([True, False, True, None]), "day": pa.array([1, 2, 1, None], pa.date32())}
 
 
 @pytest.mark.parametrize("kind", PEOPLE)

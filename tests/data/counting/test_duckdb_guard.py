@@ -118,7 +118,7 @@ def test_spilling_gives_the_same_counts_in_a_private_folder(people, tmp_path):
         parts.append(done)
         files.append(len(list(tmp_path.rglob("*"))))
 
-    small = count_with_duckdb(people, Progress(progress=look), DuckDBSettings(folder=tmp_path, memory=LITTLE, threads=1))
+    small = count_with_duckdb(people, Progress(progress=look), DuckDBSettings(folder=tmp_path, memory=2 * LITTLE, threads=1))
     large = count_with_duckdb(people, Progress())
     np.testing.assert_array_equal(small.counts, large.counts)
     assert small.over == large.over > 0

@@ -1,6 +1,8 @@
 """Reading files: parts count as the whole does, a person in several files is one person, the engine is chosen by the files."""
 
 import threading
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 
 import geopandas as gpd
@@ -13,9 +15,10 @@ from dpviz.data.cell_counts import CellCounts
 from dpviz.data.counting.engines import ENGINES
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.reading.safety import Limits
-from dpviz.errors import DomainError, DpvizError, InputError
+from dpviz.errors import DomainError, DpvizError
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
+from tests.data.reading import files
 from tests.data.reading.files import PLANE, TOWNS, text, upload
 from tests.strategies import dense
 
@@ -57,14 +60,7 @@ def same_trips(one, other):
     assert counters(one) == counters(other)
 
 
-def refused(call, *args, **options):
-    """The text of the refusal; no cell is in it, nor in what hangs on it."""
-    with pytest.raises(DpvizError) as caught:
-        call(*args, **options)
-    assert "zq17" not in repr(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
-    return str(caught.value)
+refused = partial(files.refused, error=DpvizError)
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
@@ -77,8 +73,7 @@ def test_parts_of_a_table_are_counted_as_the_whole(tmp_path, form, distinct):
     whole = read_points(tmp_path / f"whole.{form}", **options)
     same(read_points(str(tmp_path / f"part*.{form}"), **options), whole)
     same(read_points([tmp_path / f"part{k}.{form}" for k in (2, 0, 1)], **options), whole)
-    assert whole.over > 0
-    assert whole.outside > 0
+    assert min(whole.over, whole.outside) > 0
     assert whole.dropped == whole.outside + whole.over
     assert int(whole.count.sum()) + whole.dropped == table.n.sum()
 
@@ -111,11 +106,8 @@ def test_files_of_every_format_are_counted(tmp_path):
         points = read_points(str(tmp_path / f"*.{form}"), domain=DEGREES, person="who", contributions=3)
         assert (int(points.count.sum()), counters(points)) == (3, (3, 2, 0, 1))
     assert read_points(tmp_path / "a.parquet", domain=MERCATOR).outside == 1
-
-
-def test_places_that_another_crs_does_not_know_are_outside():
-    points = read_points(text("x,y\n5,5\n5,90\n5,-90\n"), domain=MERCATOR, crs="EPSG:4326")
-    assert counters(points) == (2, 2, 0, 0)
+    unknown = read_points(text("x,y\n5,5\n5,90\n5,-90\n"), domain=MERCATOR, crs="EPSG:4326")
+    assert counters(unknown) == (2, 2, 0, 0)
 
 
 def test_the_counters_say_why_records_are_left_out():
@@ -172,16 +164,18 @@ def test_coordinates_of_trips_are_reprojected():
 
 
 def test_coordinates_that_cannot_be_looked_up_are_refused():
-    assert "CRS" in refused(coordinate_trips, crs=None)
-    assert "both" in refused(coordinate_trips, origin="x1")
-    assert "both" in refused(coordinate_trips, origin=None, destination=None)
-    assert "no column named 'zz'" in refused(coordinate_trips, origin=("zz", "y1"))
-    assert "no polygons" in refused(coordinate_trips, regions=TOWNS)
-    with pytest.raises(DomainError):
-        coordinate_trips(regions=TOWNS)
     mercator = squares().geometry[-1].to_crs("EPSG:3857")
     other = Regions(levels=TOWNS.levels, ids=TOWNS.ids, parent=TOWNS.parent, names=TOWNS.names, geometry=(None, mercator))
-    assert "one CRS" in refused(coordinate_trips, destinations=other)
+    unusable = [("CRS", {"crs": None}), ("both", {"origin": "x1"}), ("both", {"origin": None, "destination": None})]
+    unusable += [
+        ("no column named 'zz'", {"origin": ("zz", "y1")}),
+        ("no polygons", {"regions": TOWNS}),
+        ("one CRS", {"destinations": other}),
+    ]
+    for words, options in [*unusable, ("one CRS", {"destinations": other})]:
+        assert words in refused(coordinate_trips, **options)
+    with pytest.raises(DomainError):
+        coordinate_trips(regions=TOWNS)
 
 
 def test_regions_that_do_not_match_are_refused_before_any_row_is_read():
@@ -334,5 +328,4 @@ def test_rules_for_bad_rows_are_known(rule):
 
 def test_parts_that_do_not_add_up_are_refused():
     points = read_points(text("x,y\n1,1\n"), domain=PLANE)
-    with pytest.raises(InputError, match="add up"):
-        type(points)(domain=PLANE, column=points.column, row=points.row, count=points.count, dropped=3, bad=1)
+    assert "add up" in refused(replace, points, dropped=3, bad=1)

@@ -40,11 +40,14 @@ def frame(crs="EPSG:4326", geometry=None, **columns):
     return gpd.GeoDataFrame(columns or {"user": USER, "n": N}, geometry=geometry, crs=crs)
 
 
-def zipped(members, **options):
+def zipped(members, method=zipfile.ZIP_DEFLATED):
+    """A zip of name -> content; always the same bytes. A name may be a ZipInfo."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, **options) as archive:
+    with zipfile.ZipFile(buffer, "w", method) as target:
         for name, content in members.items():
-            archive.writestr(name, content)
+            member = name if isinstance(name, zipfile.ZipInfo) else zipfile.ZipInfo(name)
+            member.compress_type = method
+            target.writestr(member, content)
     return buffer.getvalue()
 
 
@@ -54,7 +57,7 @@ def shapefile(shapes, folder, stem="points", **options):
     return {path.name: path.read_bytes() for path in sorted(folder.glob(f"{stem}.*"))}
 
 
-def stored(table, form, folder=None, **options):
+def stored(table, form, folder=None, stem="points", **options):
     """An upload of a table or of shapes in one of the forms; in a plain table, points are its columns lon and lat."""
     if form in TABLES and "geometry" in table:
         table = pd.DataFrame(table.drop(columns="geometry")).assign(lon=table.geometry.x, lat=table.geometry.y)
@@ -64,13 +67,13 @@ def stored(table, form, folder=None, **options):
     elif form == "tsv":
         table.to_csv(buffer, index=False, sep="\t", quoting=csv.QUOTE_NONE, quotechar="\1")
     elif form in ("plain", "parquet", "geoarrow"):
-        table.to_parquet(buffer, **({"geometry_encoding": "geoarrow"} if form == "geoarrow" else {}))
+        table.to_parquet(buffer, write_page_checksum=True, **({"geometry_encoding": "geoarrow"} if form == "geoarrow" else {}))
     elif form == "zip":
-        buffer.write(zipped(shapefile(table, folder, **options)))
+        buffer.write(zipped(shapefile(table, folder, stem, **options)))
     else:
         exact = {"COORDINATE_PRECISION": 17} if form == "geojson" else {}
-        pyogrio.write_dataframe(table, folder / f"points.{form}", layer="points", **exact, **options)
-        buffer.write((folder / f"points.{form}").read_bytes())
+        pyogrio.write_dataframe(table, folder / f"{stem}.{form}", layer=stem, **exact | options)
+        buffer.write((folder / f"{stem}.{form}").read_bytes())
     return upload(buffer.getvalue(), f"points.{NAMES.get(form, form)}")
 
 

@@ -38,10 +38,21 @@ def dropped(source, **options):
     return pairs(flows), flows.dropped
 
 
-@pytest.mark.parametrize("content", [COMMUTERS, MATRIX])
-def test_a_table_and_a_matrix_of_the_same_trips_are_the_same(content):
+BLOCKS = "w_geocode,h_geocode,S000\n010010201001000,360010146111000,3\n010010201001001,360010146111000,4\n"
+PAIR, DIAGONAL = ("01001", "36001"), ("36001", "36001")
+SEVENS = ("7", " 7 ", "+7", "7.0", "7.", "0.7e1", "70e-1", "007", '"7"')
+HEADERS_ALONE = ("from,to", "from,to\n", "\n\nfrom,to\n\n\n", "from,36001", "\ufefffrom,to\r\n", '"from","to"')
+READ = [(COMMUTERS, EXPECTED), (MATRIX, EXPECTED), (BLOCKS, {("36001", "01001"): 7}), ("o,d\n01001,01003\n", {("01001", "01003"): 1})]
+READ += [(f"from,to,trips\n01001,36001,{cell}\n", {PAIR: 7}) for cell in SEVENS] + [(header, {}) for header in HEADERS_ALONE]
+READ += [("\n\r\nfrom,to\n01001,36001\n", {PAIR: 1}), ("\ufeff\n\nfrom,to\r\n\r\n01001,36001\r\n", {PAIR: 1})]
+READ += [("from,to\n01001,36001\n01001,36001\n", {PAIR: 2}), ("from,to,weight\n01001,36001,5\n01001,36001,1\n", {PAIR: 2})]
+READ += [("from,36001,zq,\n36001,1,0,\nzq,,,0\n", {DIAGONAL: 1})]  # columns and rows of zeros need no region
+
+
+@pytest.mark.parametrize(("content", "expected"), READ)
+def test_tables_and_matrices_are_read_however_they_are_written(content, expected):
     flows = read_flows(trips(content), regions=REGIONS)
-    assert pairs(flows) == EXPECTED
+    assert pairs(flows) == expected
     assert (flows.unit, flows.contributions, flows.dropped, flows.notes) == ("trip", 1, 0, ())
 
 
@@ -96,34 +107,20 @@ def test_columns_may_be_named():
     assert pairs(read_flows(source, regions=REGIONS, origin="a", destination="B", count="c")) == {("01001", "36001"): 7}
 
 
-@pytest.mark.parametrize(
-    ("header", "options", "words"),
-    [
-        ("from,origin,to", {}, ["'from'", "'origin'", "origin='...'"]),
-        ("from,to,dest", {}, ["'to'", "'dest'", "destination='...'"]),
-        ("from,to,count,Flow", {}, ["'count'", "'Flow'", "count='...'"]),
-        ("from,to,count,count", {}, ["count='...'"]),
-        ("from,zqb,c", {}, ["No column for destination"]),
-        ("zqa,to,c", {}, ["No column for origin"]),
-        ("from,to,c", {"origin": "where"}, ["no column named 'where'"]),
-        ("from,to,c", {"count": "n"}, ["no column named 'n'"]),
-        ("from,to,c", {"person": "who"}, ["no column named 'who'"]),
-        ("from,to,c", {"origin": "to"}, ["the same column"]),
-        ("from,to,c", {"count": "to"}, ["other columns"]),
-        ("from,to,c", {"person": "from"}, ["other columns"]),
-        ("c,C,to", {"origin": " c "}, ["Several columns have the name"]),
-        ("from;to;zq", {}, ["commas"]),
-        ("from,to,weight", {"count": "weight"}, ["called a weight", "Survey weights are refused"]),
-    ],
-)
+UNCLEAR = [("from,origin,to", {}, ["'from'", "'origin'", "origin='...'"]), ("from,to,dest", {}, ["'to'", "'dest'", "destination='...'"])]
+UNCLEAR += [("from,to,count,Flow", {}, ["'count'", "'Flow'", "count='...'"]), ("from,to,count,count", {}, ["count='...'"])]
+UNCLEAR += [("from,zqb,c", {}, ["No column for destination"]), ("zqa,to,c", {}, ["No column for origin"])]
+UNCLEAR += [("from,to,c", {"origin": "where"}, ["no column named 'where'"]), ("from,to,c", {"count": "n"}, ["no column named 'n'"])]
+UNCLEAR += [("from,to,c", {"person": "who"}, ["no column named 'who'"]), ("from,to,c", {"origin": "to"}, ["the same column"])]
+UNCLEAR += [("from,to,c", {"count": "to"}, ["other columns"]), ("from,to,c", {"person": "from"}, ["other columns"])]
+UNCLEAR += [("c,C,to", {"origin": " c "}, ["Several columns have the name"]), ("from;to;zq", {}, ["commas"])]
+UNCLEAR += [("from,to,weight", {"count": "weight"}, ["called a weight", "Survey weights are refused"])]
+
+
+@pytest.mark.parametrize(("header", "options", "words"), UNCLEAR)
 def test_columns_that_cannot_be_told_are_asked_for(header, options, words):
     message = refusal(trips(f"{header}\n01001,36001,3\n"), **options)
     assert all(word in message for word in words)
-
-
-def test_without_a_count_every_row_is_a_trip():
-    for content in ("from,to\n01001,36001\n01001,36001\n", "from,to,weight\n01001,36001,5\n01001,36001,1\n"):
-        assert pairs(read_flows(trips(content), regions=REGIONS)) == {("01001", "36001"): 2}
 
 
 def test_a_person_is_proposed_and_never_applied_unasked():
@@ -144,7 +141,6 @@ def test_the_key_decides_which_trips_are_kept():
 
 
 def test_ids_stay_text_with_their_zeros():
-    assert pairs(read_flows(trips("o,d\n01001,01003\n"), regions=REGIONS)) == {("01001", "01003"): 1}
     numbers = stored(pd.DataFrame({"o": [1001], "d": [36001]}), "plain")
     for source, options in ((trips("o,d\n1001,36001\n"), {}), (numbers, {}), (numbers, {"bad_rows": "drop"})):
         assert "lost the leading zeros" in refusal(source, **options)
@@ -152,47 +148,34 @@ def test_ids_stay_text_with_their_zeros():
     assert "The header holds numbers" in refusal(trips("from,1001,36001\n36001,2,3\n"))
 
 
-def test_numbers_are_no_matter_where_no_id_has_a_zero_in_front():
+def test_numbers_and_words_are_ids_like_others_where_the_regions_have_them():
     north = Regions.from_prefixes(["36001", "50001"], lengths=[2, 5], levels=["state", "county"])
     source = stored(pd.DataFrame({"o": [36001, 7], "d": [50001, 50001]}), "plain")
     assert read_flows(source, regions=north, bad_rows="drop").count.tolist() == [1]
+    missing = Regions.from_table(pd.DataFrame({"country": ["NA", "NULL", "nan", "None"]}), levels=["country"])
+    assert read_flows(trips("o,d\nNA,NULL\nnan,None\n"), regions=missing).count.sum() == 2
+    for word in TOTAL_WORDS:
+        regions = Regions.from_table(pd.DataFrame({"place": [word, "b"]}), levels=["place"])
+        flows = read_flows(trips(f"o,d,count\n{word},b,7\nb,{word},2\n"), regions=regions)
+        assert (flows.count.sum(), flows.notes) == (9, ())
 
 
-def test_an_id_may_be_a_word_that_elsewhere_means_missing():
-    regions = Regions.from_table(pd.DataFrame({"country": ["NA", "NULL", "nan", "None"]}), levels=["country"])
-    assert read_flows(trips("o,d\nNA,NULL\nnan,None\n"), regions=regions).count.sum() == 2
-
-
-BLOCKS = "w_geocode,h_geocode,S000\n010010201001000,360010146111000,3\n010010201001001,360010146111000,4\n"
-
-
-def test_block_codes_of_lodes_are_cut_to_the_length_of_the_leaves():
-    assert pairs(read_flows(trips(BLOCKS), regions=REGIONS)) == {("36001", "01001"): 7}
-    renamed = trips(BLOCKS.replace("h_geocode", "home").replace("w_geocode", "work"))
-    assert "no leaf region" in refusal(renamed)
+def test_block_codes_of_lodes_are_cut_only_to_one_length_of_the_leaves():
+    mixed = Regions.from_table(pd.DataFrame({"place": ["36001", "010"]}), levels=["place"])
+    renamed = BLOCKS.replace("h_geocode", "home").replace("w_geocode", "work")
+    for content, regions in ((renamed, REGIONS), (BLOCKS.replace("360010146111000", "36001014611100"), REGIONS), (BLOCKS, mixed)):
+        assert "no leaf region" in refusal(trips(content), regions)
     for bad_rows in ("refuse", "drop"):
         assert "lost the leading zeros" in refusal(stored(pd.read_csv(trips(BLOCKS)), "plain"), bad_rows=bad_rows)
-    assert "no leaf region" in refusal(trips(BLOCKS.replace("360010146111000", "36001014611100")))
-
-
-def test_block_codes_are_not_cut_where_leaves_have_ids_of_several_lengths():
-    mixed = Regions.from_table(pd.DataFrame({"place": ["36001", "010"]}), levels=["place"])
-    assert "no leaf region" in refusal(trips(BLOCKS), regions=mixed)
 
 
 NO_LEAF, MISSING, NO_NUMBER = "has an id that is no leaf region", "has an id that is missing", "'trips' has a cell that is no number"
 NOT_WHOLE, RAGGED = "'trips' has a count that is no whole number", "more or fewer cells"
-BAD = {
-    "zq,36001,4": (f"'from' {NO_LEAF}", 4),
-    "36001,zq,4": (f"'to' {NO_LEAF}", 4),
-    ",36001,4": (f"'from' {MISSING}", 4),
-    "36001, ,4": (f"'to' {MISSING}", 4),
-    "36001,36001,": ("'trips' has a missing cell", 1),
-    **{f"36001,36001,{cell}": (NO_NUMBER, 1) for cell in ("zq", '"1,000"', "0x10", "1_0", "\u0661", "NaN", "inf")},
-    "36001,36001,-1": ("'trips' has a negative count", 1),
-    **{f"36001,36001,{cell}": (NOT_WHOLE, 1) for cell in ("1.5", "1.00000000000000000001")},
-    **dict.fromkeys(("36001", "36001,36001,1,zq"), (RAGGED, 1)),
-}
+BAD = {"zq,36001,4": (f"'from' {NO_LEAF}", 4), "36001,zq,4": (f"'to' {NO_LEAF}", 4), ",36001,4": (f"'from' {MISSING}", 4)}
+BAD |= {"36001, ,4": (f"'to' {MISSING}", 4), "36001,36001,": ("'trips' has a missing cell", 1)}
+BAD |= {f"36001,36001,{cell}": (NO_NUMBER, 1) for cell in ("zq", '"1,000"', "0x10", "1_0", "\u0661", "NaN", "inf")}
+BAD |= {"36001,36001,-1": ("'trips' has a negative count", 1), "36001": (RAGGED, 1), "36001,36001,1,zq": (RAGGED, 1)}
+BAD |= {f"36001,36001,{cell}": (NOT_WHOLE, 1) for cell in ("1.5", "1.00000000000000000001")}
 
 
 @pytest.mark.parametrize("row", BAD)
@@ -203,11 +186,6 @@ def test_bad_rows_are_refused_with_a_reason_or_dropped(row):
     assert words in message
     assert not set("1456789") & set(message.replace("2**53", ""))
     assert dropped(source) == ({("01001", "36001"): 2, ("36001", "36003"): 3}, lost)
-
-
-@pytest.mark.parametrize("cell", ["7", " 7 ", "+7", "7.0", "7.", "0.7e1", "70e-1", "007", '"7"'])
-def test_whole_numbers_however_they_are_written(cell):
-    assert pairs(read_flows(trips(f"from,to,trips\n01001,36001,{cell}\n"), regions=REGIONS)) == {("01001", "36001"): 7}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -250,16 +228,6 @@ def test_files_without_rows_hold_no_trips(form):
     assert len(read_flows(stored(empty, form), regions=REGIONS).count) == 0
 
 
-@pytest.mark.parametrize("content", ["from,to", "from,to\n", "\n\nfrom,to\n\n\n", "from,36001", "\ufefffrom,to\r\n", '"from","to"'])
-def test_text_of_nothing_but_a_header_holds_no_trips(content):
-    assert len(read_flows(trips(content), regions=REGIONS).count) == 0
-
-
-@pytest.mark.parametrize("content", ["\n\r\nfrom,to\n01001,36001\n", "\ufeff\n\nfrom,to\r\n\r\n01001,36001\r\n"])
-def test_line_ends_blank_lines_and_marks_do_no_harm(content):
-    assert pairs(read_flows(trips(content), regions=REGIONS)) == {("01001", "36001"): 1}
-
-
 TOTALS = ["36001,total,75", "Total,36001,70", "ALL,all,77", "36001,total,75\n36001,sum,75", "50001,total,0"]
 TOTALS += ["36001,total,75\n01001,total,2\ntotal,36001,70\ntotal,50001,5\ntotal,36003,2\ntotal,total,77"]
 
@@ -289,13 +257,6 @@ def test_totals_of_a_matrix():
         assert dropped(trips(wrong)) == (EXPECTED, 0)
 
 
-@pytest.mark.parametrize("word", TOTAL_WORDS)
-def test_a_region_may_be_called_total(word):
-    regions = Regions.from_table(pd.DataFrame({"place": [word, "b"]}), levels=["place"])
-    flows = read_flows(trips(f"o,d,count\n{word},b,7\nb,{word},2\n"), regions=regions)
-    assert (flows.count.sum(), flows.notes) == (9, ())
-
-
 @pytest.mark.parametrize("row", [",36001,3", "36001,,3", "zq,36001,3"])
 def test_bad_ids_are_refused_though_there_are_totals(row):
     source = trips(f"origin,destination,count\n36001,36001,70\n36001,total,70\n{row}\n")
@@ -307,16 +268,12 @@ def test_totals_among_trips_of_people_are_unknown_regions():
     assert "no leaf region" in refusal(trips("o,d,who\n36001,total,a\n"), person="who")
 
 
-MATRICES = {
-    "from,36001,zq\n36001,1,2\n": (f"The header {NO_LEAF}", 2),
-    "from,36001\n36001,1\nzq,2\n": (f"The first column {NO_LEAF}", 2),
-    "from,36001,\n36001,1,2\n": (f"The header {MISSING}", 2),
-    "from,36001\n36001,1\n,2\n": (f"The first column {MISSING}", 2),
-    "from,36001,50001\n36001,1,-2\n": ("A column of the matrix has a negative count", 1),
-    "from,36001,50001\n36001,1,2.5\n": ("Survey weights are refused", 1),
-    "from,36001,50001\n36001,1,zq\n": ("A column of the matrix has a cell that is no number", 1),
-    "from,36001,50001\n36001,1,\n36001,2\n": (RAGGED, 1),
-}
+MATRICES = {"from,36001,zq\n36001,1,2\n": (f"The header {NO_LEAF}", 2), "from,36001\n36001,1\nzq,2\n": (f"The first column {NO_LEAF}", 2)}
+MATRICES |= {"from,36001,\n36001,1,2\n": (f"The header {MISSING}", 2), "from,36001\n36001,1\n,2\n": (f"The first column {MISSING}", 2)}
+MATRICES |= {"from,36001,50001\n36001,1,-2\n": ("A column of the matrix has a negative count", 1)}
+MATRICES |= {"from,36001,50001\n36001,1,2.5\n": ("Survey weights are refused", 1)}
+MATRICES |= {"from,36001,50001\n36001,1,zq\n": ("A column of the matrix has a cell that is no number", 1)}
+MATRICES |= {"from,36001,50001\n36001,1,\n36001,2\n": (RAGGED, 1)}
 
 
 @pytest.mark.parametrize("content", MATRICES)
@@ -330,10 +287,6 @@ def test_a_matrix_leaves_no_choice_of_columns_and_names_a_destination_once():
     for options in ({"count": "36001"}, {"person": "from"}):
         assert "leave count and person out" in refusal(trips(MATRIX), **options)
     assert "names a destination twice" in refusal(trips("from,36001,36001\n36001,1,2\n"))
-
-
-def test_columns_and_rows_of_zeros_need_no_region():
-    assert pairs(read_flows(trips("from,36001,zq,\n36001,1,0,\nzq,,,0\n"), regions=REGIONS)) == {("36001", "36001"): 1}
 
 
 def test_a_pivot_table_of_pandas_is_a_matrix():

@@ -17,6 +17,7 @@ import shapely
 from dpviz.data.bounding import people
 from dpviz.data.columns import PointColumns, RawPoints
 from dpviz.data.counting.files import read_points
+from dpviz.data.reading.geojson import flatten_json
 from dpviz.data.reading.points import PointsFile, PointsRequest, inspect_points, read_rows
 from dpviz.space.domain import Domain
 from tests.data.reading import files
@@ -197,22 +198,14 @@ def test_swapped_columns_are_suspected_under_refuse_only():
     assert read_points(source, domain=WORLD, x="lat", y="lon", crs="EPSG:4326").count.sum() == 2
 
 
-@pytest.mark.parametrize(
-    ("header", "options", "words"),
-    [
-        ("lon,x,lat", {}, ["'lon'", "'x'", "x='...'"]),
-        ("lon,LAT,latitude", {}, ["'LAT'", "'latitude'", "y='...'"]),
-        ("lon,lon,lat", {}, ["x='...'"]),
-        ("zq1,lat,c", {}, ["No column for x"]),
-        ("lon,zq2,c", {}, ["No column for y"]),
-        ("lon,lat,c", {"x": "easting"}, ["no column named 'easting'"]),
-        ("lon,lat,c", {"person": "who"}, ["no column named 'who'"]),
-        ("lon,lat,c", {"count": "people"}, ["no column named 'people'"]),
-        ("lon,lat,c", {"x": "lon", "y": "Lon"}, ["the same column"]),
-        ("c,C,lat", {"x": " c "}, ["Several columns have the name"]),
-        ("lon;lat;zq", {}, ["commas"]),
-    ],
-)
+UNCLEAR = [("lon,x,lat", {}, ["'lon'", "'x'", "x='...'"]), ("lon,LAT,latitude", {}, ["'LAT'", "'latitude'", "y='...'"])]
+UNCLEAR += [("lon,lon,lat", {}, ["x='...'"]), ("zq1,lat,c", {}, ["No column for x"]), ("lon,zq2,c", {}, ["No column for y"])]
+UNCLEAR += [("lon,lat,c", {"x": "easting"}, ["no column named 'easting'"]), ("lon,lat,c", {"person": "who"}, ["no column named 'who'"])]
+UNCLEAR += [("lon,lat,c", {"count": "people"}, ["no column named 'people'"]), ("lon,lat,c", {"x": "lon", "y": "Lon"}, ["the same column"])]
+UNCLEAR += [("c,C,lat", {"x": " c "}, ["Several columns have the name"]), ("lon;lat;zq", {}, ["commas"])]
+
+
+@pytest.mark.parametrize(("header", "options", "words"), UNCLEAR)
 def test_columns_that_cannot_be_told_are_asked_for(header, options, words):
     message = refusal(text(f"{header}\n1,2,3\n"), domain=PLANE, **options)
     assert all(word in message for word in words)
@@ -409,3 +402,30 @@ def test_a_missing_id_leaves_the_others_as_they_are(tmp_path):
     source = changed(tmp_path / "people.gpkg", "UPDATE people SET who = NULL WHERE who = 7")
     rows = read_rows(source, PointsRequest(target=None, columns=PointColumns(person="who"), bad_rows="drop"))
     assert sorted(rows.person.distinct[code] for code in rows.person.codes if code >= 0) == [2**60, 2**60 + 1]
+
+
+POINT = '"type": "Feature", "geometry": {"type": "Point", "coordinates": [1.5, 2.5]}'
+DEEP = ["[" * 5000 + "]" * 5000, '{"a":' * 5000 + "[]" + "}" * 5000]
+UNREAD = [*(f'{{"who": "b", "note": {deep}}}' for deep in DEEP), *(f'{{"who": "b", "note": "zq{sign}"}}' for sign in "\x00\x01\n")]
+UNREAD += [json.dumps({"who": "b"} | {f"n{place}": 0 for place in range(1500)})]
+
+
+@pytest.mark.parametrize("properties", UNREAD, ids=["lists", "records", "nul", "control", "line end", "many names"])
+@pytest.mark.parametrize("bad_rows", ["refuse", "drop"])
+def test_properties_of_geojson_that_nobody_reads_do_no_harm(properties, bad_rows):
+    features = ", ".join(f'{{{POINT}, "properties": {each}}}' for each in ('{"who": "a"}', properties))
+    source = text(f'{{"type": "FeatureCollection", "features": [{features}]}}', "p.geojson")
+    points = read_points(source, domain=PLANE, crs=None, person="who", bad_rows=bad_rows)
+    assert (points.count.tolist(), points.dropped) == ([2], 0)
+
+
+def nested(depth, value):
+    return f'{{"a": {"[" * depth}{value}{"]" * depth}, "b": [1]}}'.encode()
+
+
+@pytest.mark.parametrize("value", ['"]"', r'"\\"', r'"\""', r'"\\\"[{"', '"["', "{}", "1, [2], 3"])
+def test_what_is_nested_deeper_than_a_hundred_is_zero(value):
+    assert flatten_json(nested(98, value)) == nested(98, value)
+    found = json.loads(flatten_json(nested(120, value)))
+    assert found["b"] == [1]
+    assert found == json.loads(nested(99, 0))

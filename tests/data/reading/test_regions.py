@@ -96,17 +96,12 @@ def test_columns_of_levels_are_found_in_any_case_and_given_as_the_file_spells_th
     assert regions.levels == ("State", "County")
 
 
-@pytest.mark.parametrize(
-    ("header", "names", "expected"),
-    [
-        ("state,county,name", None, [["09"], ["A", "B"]]),
-        ("state,county,county_name", None, [["09"], ["A", "B"]]),
-        ("state,county,State_Name", None, [["A"], ["09001", "09003"]]),
-        ("state,county,other", None, [["09"], ["09001", "09003"]]),
-        ("state,county,other", {"county": "OTHER"}, [["09"], ["A", "B"]]),
-        ("state,county,name", {}, [["09"], ["09001", "09003"]]),
-    ],
-)
+LABELS = [("state,county,name", None, [["09"], ["A", "B"]]), ("state,county,county_name", None, [["09"], ["A", "B"]])]
+LABELS += [("state,county,State_Name", None, [["A"], ["09001", "09003"]]), ("state,county,other", None, [["09"], ["09001", "09003"]])]
+LABELS += [("state,county,other", {"county": "OTHER"}, [["09"], ["A", "B"]]), ("state,county,name", {}, [["09"], ["09001", "09003"]])]
+
+
+@pytest.mark.parametrize(("header", "names", "expected"), LABELS)
 def test_names_are_found_or_named(header, names, expected):
     regions = read_regions(text(f"{header}\n09,09001,A\n09,09003,B\n", "a.csv"), levels=["state", "county"], names=names)
     assert [each.tolist() for each in regions.names] == expected
@@ -146,35 +141,30 @@ def test_points_of_the_leaves_are_enough_where_parents_are_named():
     assert regions.centres(1).tolist() == [[10, 50], [20, 51]]
 
 
-@pytest.mark.parametrize(
-    ("content", "options", "words"),
-    [
-        ("id,name\na,A\n", {}, ["no column 'parent_id'", "levels=[...]", "'id', 'name'"]),
-        ("id,parent_id\na,\n", {}, ["no column 'level'"]),
-        ("zone_no,parent_id,level\na,,1\n", {}, ["no column 'region_id'"]),
-        ("id,geoid,parent_id,level\na,1,,1\n", {}, ["'region_id'", "'id', 'geoid'"]),
-        ("id,title,label,parent_id,level\na,A,A,,1\n", {}, ["'name'", "'title', 'label'"]),
-        ("id,name\na,A\n", {"levels": ["state"]}, ["no column named 'state'", "'id', 'name'"]),
-        ("id,ID\na,A\n", {"levels": ["Id"]}, ["Several columns have the name"]),
-        ("id,name\na,A\n", {"levels": "id"}, ["must be a list"]),
-        ("id,name\na,A\n", {"levels": []}, ["must be a list"]),
-        ("id,name\na,A\n", {"levels": ["id"], "names": {"id": "title"}}, ["no column named 'title'"]),
-        ("id,name\na,A\n", {"levels": ["id"], "names": {"name": "name"}}, ["none of the levels"]),
-        ("id,name\na,A\n", {"levels": ["id"], "crs": "EPSG:4326"}, ["leave crs out"]),
-        ("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:999999"}, ["CRS is not known"]),
-        ("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:5703"}, ["no place on a map"]),
-        ("id,lon,x,lat\na,1,1,2\n", {"levels": ["id"]}, ["could be longitudes", "'lon', 'x'"]),
-        ("id,x,y\na,1,2\n", {"levels": ["id"]}, ["pass crs"]),
-        ("id,lon,lat\na,zq,2\nb,1,2\n", {"levels": ["id"]}, ["'lon' has a cell that is no finite number"]),
-        ("id,lon,lat\na,1,inf\nb,1,2\n", {"levels": ["id"]}, ["'lat' has a cell that is no finite number"]),
-        ("id,lon,lat\na,1,\nb,1,2\n", {"levels": ["id"]}, ["one coordinate without the other"]),
-        ("id,lon,lat\na,,\nb,1,2\n", {"levels": ["id"]}, ["without a shape"]),
-        ("id,lon,lat\na,40,-100\nb,1,2\n", {"levels": ["id"]}, ["are x and y swapped"]),
-        ("id,name\nzq,A\nzq,B\n", {"levels": ["id"]}, ["duplicate id"]),
-        ("id,name\n,A\n", {"levels": ["id"]}, ["missing or blank"]),
-        ("id,parent_id,level\nzq,b,1\n", {}, ["no row of its own"]),
-    ],
-)
+SENSELESS = [("id,name\na,A\n", {}, ["no column 'parent_id'", "levels=[...]", "'id', 'name'"])]
+SENSELESS += [("id,parent_id\na,\n", {}, ["no column 'level'"]), ("zone_no,parent_id,level\na,,1\n", {}, ["no column 'region_id'"])]
+SENSELESS += [("id,geoid,parent_id,level\na,1,,1\n", {}, ["'region_id'", "'id', 'geoid'"])]
+SENSELESS += [("id,title,label,parent_id,level\na,A,A,,1\n", {}, ["'name'", "'title', 'label'"])]
+SENSELESS += [("id,name\na,A\n", {"levels": ["state"]}, ["no column named 'state'", "'id', 'name'"])]
+SENSELESS += [("id,ID\na,A\n", {"levels": ["Id"]}, ["Several columns have the name"])]
+SENSELESS += [("id,name\na,A\n", {"levels": "id"}, ["must be a list"]), ("id,name\na,A\n", {"levels": []}, ["must be a list"])]
+SENSELESS += [("id,name\na,A\n", {"levels": ["id"], "names": {"id": "title"}}, ["no column named 'title'"])]
+SENSELESS += [("id,name\na,A\n", {"levels": ["id"], "names": {"name": "name"}}, ["none of the levels"])]
+SENSELESS += [("id,name\na,A\n", {"levels": ["id"], "crs": "EPSG:4326"}, ["leave crs out"])]
+SENSELESS += [("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:999999"}, ["CRS is not known"])]
+SENSELESS += [("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:5703"}, ["no place on a map"])]
+SENSELESS += [("id,lon,x,lat\na,1,1,2\n", {"levels": ["id"]}, ["could be longitudes", "'lon', 'x'"])]
+SENSELESS += [("id,x,y\na,1,2\n", {"levels": ["id"]}, ["pass crs"])]
+SENSELESS += [("id,lon,lat\na,zq,2\nb,1,2\n", {"levels": ["id"]}, ["'lon' has a cell that is no finite number"])]
+SENSELESS += [("id,lon,lat\na,1,inf\nb,1,2\n", {"levels": ["id"]}, ["'lat' has a cell that is no finite number"])]
+SENSELESS += [("id,lon,lat\na,1,\nb,1,2\n", {"levels": ["id"]}, ["one coordinate without the other"])]
+SENSELESS += [("id,lon,lat\na,,\nb,1,2\n", {"levels": ["id"]}, ["without a shape"])]
+SENSELESS += [("id,lon,lat\na,40,-100\nb,1,2\n", {"levels": ["id"]}, ["are x and y swapped"])]
+SENSELESS += [("id,name\nzq,A\nzq,B\n", {"levels": ["id"]}, ["duplicate id"]), ("id,name\n,A\n", {"levels": ["id"]}, ["missing or blank"])]
+SENSELESS += [("id,parent_id,level\nzq,b,1\n", {}, ["no row of its own"])]
+
+
+@pytest.mark.parametrize(("content", "options", "words"), SENSELESS)
 def test_what_makes_no_sense_is_refused(content, options, words):
     message = refusal(text(content, "a.csv"), **options)
     assert all(word in message for word in words)
@@ -225,17 +215,15 @@ def test_ids_of_geojson_may_be_whole_numbers_and_one_feature_is_a_file():
     assert read_regions(text(json.dumps(feature(shapely.Point(1, 2), id="a")), "a.json"), levels=["id"]).size(1) == 1
 
 
-@pytest.mark.parametrize(
-    ("features", "words"),
-    [
-        ([feature(shapely.Point(1, 2), id="zq"), feature(shapely.Point(1, 2))], "missing or blank"),
-        ([feature(shapely.Point(1, 2), id="zq"), feature(None, id="b")], "without a shape"),
-        ([feature(shapely.Point(1, 2), id=1.5), feature(shapely.Point(1, 2), id=2.5)], "must hold texts"),
-        ([feature(shapely.Point(1, 2), id=["zq"]), feature(shapely.Point(1, 2), id={"zq": 1})], "must hold texts"),
-        ([feature(shapely.Point(1, 2), id="zq"), feature(shapely.box(0, 0, 1, 1), id="b")], "mixes polygons and points"),
-        ([feature(shapely.LineString([(0, 0), (1, 1)]), id="zq")], "neither polygons nor points"),
-    ],
-)
+SENSELESS_FEATURES = [([feature(shapely.Point(1, 2), id="zq"), feature(shapely.Point(1, 2))], "missing or blank")]
+SENSELESS_FEATURES += [([feature(shapely.Point(1, 2), id="zq"), feature(None, id="b")], "without a shape")]
+SENSELESS_FEATURES += [([feature(shapely.Point(1, 2), id=1.5), feature(shapely.Point(1, 2), id=2.5)], "must hold texts")]
+SENSELESS_FEATURES += [([feature(shapely.Point(1, 2), id=["zq"]), feature(shapely.Point(1, 2), id={"zq": 1})], "must hold texts")]
+SENSELESS_FEATURES += [([feature(shapely.Point(1, 2), id="zq"), feature(shapely.box(0, 0, 1, 1), id="b")], "mixes polygons and points")]
+SENSELESS_FEATURES += [([feature(shapely.LineString([(0, 0), (1, 1)]), id="zq")], "neither polygons nor points")]
+
+
+@pytest.mark.parametrize(("features", "words"), SENSELESS_FEATURES)
 def test_features_that_make_no_sense_are_refused(features, words):
     assert words in refusal(geojson(features), levels=["id"])
 

@@ -32,17 +32,12 @@ def refusal(kind, lines, limits=LIMITS):
     return refused(read, text(content, "a.csv"), limits, error=DpvizError)
 
 
+LINES = [('{row}"open', "quotation mark"), ('{row}an "inner" one', "quotation mark"), ("{row}one,more", "more or fewer cells")]
+LINES += [("1", "more or fewer cells"), ("{row}" + "z" * 2**20, "longer than")]
+
+
 @pytest.mark.parametrize("kind", READERS)
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ('{row}"open', "quotation mark"),
-        ('{row}an "inner" one', "quotation mark"),
-        ("{row}one,more", "more or fewer cells"),
-        ("1", "more or fewer cells"),
-        ("{row}" + "z" * 2**20, "longer than"),
-    ],
-)
+@pytest.mark.parametrize(("line", "words"), LINES)
 def test_every_reader_refuses_the_same_lines(kind, line, words):
     assert words in refusal(kind, [line])
 
