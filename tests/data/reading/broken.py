@@ -14,6 +14,7 @@ import sqlite3
 import tempfile
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -40,15 +41,7 @@ NUMERIC = {"lon": float, "lat": float, "count": int}
 
 @dataclass(frozen=True)
 class Broken:
-    """A broken file.
-
-    Attributes:
-        kind: points, trips, regions, releases or paths.
-        form: its format.
-        fault: what is wrong with it.
-        name: of the file or folder.
-        content: its bytes, or what makes it at a path.
-    """
+    """A broken file: its kind, its format, what is wrong with it, its name, and its bytes or what makes it at a path."""
 
     kind: str
     form: str
@@ -169,10 +162,8 @@ def _database_is_broken(content, _whole):
     with tempfile.NamedTemporaryFile(suffix=".gpkg") as file:
         file.write(content)
         file.flush()
-        database = sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)
-        found = _fails(lambda: 1 / (database.execute("PRAGMA quick_check").fetchall() == [("ok",)]))
-        database.close()
-        return found
+        with closing(sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)) as database:
+            return _fails(lambda: 1 / (database.execute("PRAGMA quick_check").fetchall() == [("ok",)]))
 
 
 def _fails(read):

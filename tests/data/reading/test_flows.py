@@ -161,7 +161,7 @@ def test_numbers_and_words_are_ids_like_others_where_the_regions_have_them():
 
 
 def test_block_codes_of_lodes_are_cut_only_to_one_length_of_the_leaves():
-    mixed = Regions.from_table(pd.DataFrame({"place": ["36001", "010"]}), levels=["place"])
+    mixed = Regions.from_table(pd.DataFrame({"place": ["36001", "01001", "360", "010"]}), levels=["place"])
     renamed = BLOCKS.replace("h_geocode", "home").replace("w_geocode", "work")
     for content, regions in ((renamed, REGIONS), (BLOCKS.replace("360010146111000", "36001014611100"), REGIONS), (BLOCKS, mixed)):
         assert "no leaf region" in refusal(trips(content), regions)

@@ -78,19 +78,18 @@ def test_a_first_line_of_data_is_not_shown_as_names():
     assert "first line" in refused(inspect_points, text("12.5,zq\n13.5,zq\n"))
 
 
-@pytest.mark.parametrize("name", ["lon", "LNG", " Long ", "Longitude", "x", "EASTING"])
-def test_columns_are_found_by_name_in_any_case(name):
-    assert read_points(text(f"{name},Northing\n1,2\n"), domain=PLANE).count.sum() == 1
+READ = [(f"{name},Northing\n1,2\n", 1) for name in ("lon", "LNG", " Long ", "Longitude", "x", "EASTING")]
+READ += [("lon,lat\n1,2\n", 1), ("lon,lat\r\n1,2\r\n", 1), ("lon,lat\n1,2", 1), ("\ufefflon,lat\n1,2\n", 1), ("\n\nlon,lat\n1,2\n\n", 1)]
+READ += [("lon, lat\n 1 , 2.0\n", 1), ('"lon","lat"\n"1","2"\n', 1), ('lon,lat,"a,""b"""\r\n\r\n1,2,"c ""d"""\r\n', 1)]
+READ += [("lon,lat\n", 0), ("lon,lat", 0), ("lon,lat\n\n", 0), ("\ufefflon,lat\r\n", 0), ("lon,lat,count\n1,2,50\n", 1)]
 
 
-ORDINARY = ["lon,lat\n1,2\n", "lon,lat\r\n1,2\r\n", "lon,lat\n1,2", "\ufefflon,lat\n1,2\n", "\n\nlon,lat\n1,2\n\n", "lon, lat\n 1 , 2.0\n"]
-ORDINARY += ['"lon","lat"\n"1","2"\n', 'lon,lat,"a,""b"""\r\n\r\n1,2,"c ""d"""\r\n']
-
-
-@pytest.mark.parametrize("content", ORDINARY)
-def test_ordinary_ways_to_write_csv(content):
+@pytest.mark.parametrize(("content", "rows"), READ)
+def test_tables_are_read_however_they_are_written(content, rows):
+    """Columns are found by their names; a count is never applied unasked; a header without rows is a file without records."""
     points = read_points(text(content), domain=PLANE)
-    assert (points.column.tolist(), points.row.tolist()) == ([1], [2])
+    assert (points.column.tolist(), points.row.tolist()) == ([1] * rows, [2] * rows)
+    assert (points.count.tolist(), points.dropped) == ([1] * rows, 0)
 
 
 def test_long_cells_of_other_columns_do_not_matter_up_to_a_mebibyte():
@@ -98,12 +97,6 @@ def test_long_cells_of_other_columns_do_not_matter_up_to_a_mebibyte():
     long = text(f"lon,lat,note\n1,2,{'long ' * 300_000}\n3,4,short\n")
     assert "longer than" in refusal(long, domain=PLANE)
     assert left_out(long, domain=PLANE) == (1, 1)
-
-
-@pytest.mark.parametrize("content", ["lon,lat\n", "lon,lat", "lon,lat\n\n", "\ufefflon,lat\r\n"])
-def test_a_header_without_rows_is_a_file_without_records(content):
-    points = read_points(text(content), domain=PLANE)
-    assert (len(points.count), points.dropped) == (0, 0)
 
 
 @pytest.mark.parametrize("form", [*TABLES, "geojson", "gpkg", "parquet", "zip"])
@@ -211,8 +204,7 @@ def test_columns_that_cannot_be_told_are_asked_for(header, options, words):
     assert all(word in message for word in words)
 
 
-def test_neither_counts_nor_coordinates_are_applied_unasked(tmp_path):
-    assert read_points(text("lon,lat,count\n1,2,50\n"), domain=PLANE).count.tolist() == [1]
+def test_geometries_leave_no_choice_of_coordinates(tmp_path):
     assert "leave x and y out" in refusal(stored(frame(lon=X), "gpkg", tmp_path), x="lon")
 
 
@@ -228,12 +220,9 @@ def test_other_names_are_no_weights(name):
     assert read_points(text(f"lon,lat,{name}\n1,2,3\n"), domain=PLANE, count=name).count.tolist() == [3]
 
 
-def test_fractional_counts_are_weights():
-    all_fractions, one = text("lon,lat,n\n1,2,1.5\n2,2,2.5\n"), text("lon,lat,n\n1,2,1.5\n2,2,2.0\n")
-    for source in (all_fractions, one):
-        assert "Survey weights are refused" in refusal(source, domain=PLANE, count="n")
-    assert "Survey weights are refused" in refusal(all_fractions, domain=PLANE, count="n", bad_rows="drop")
-    assert left_out(one, domain=PLANE, count="n") == (2, 1)
+def test_a_column_of_fractions_holds_weights():
+    for bad_rows in ("refuse", "drop"):
+        assert "Survey weights are refused" in refusal(text("lon,lat,n\n1,2,1.5\n2,2,2.5\n"), domain=PLANE, count="n", bad_rows=bad_rows)
 
 
 @pytest.mark.parametrize("column", ["lon", "lat", "n"])
@@ -262,30 +251,17 @@ def test_bad_cells_are_refused_by_column_or_dropped(cell, column):
     assert left_out(source, domain=PLANE, count="n") == (2, 1)
 
 
-def test_counts_below_zero_are_refused_or_dropped():
-    source = text("lon,lat,n\n1,2,1\n1,2,-3\n")
-    assert "negative" in refusal(source, domain=PLANE, count="n")
-    assert left_out(source, domain=PLANE, count="n") == (1, 1)
+BAD = [("lon,lat,n\n1,2,1\n1,2,-3\n", {"count": "n"}, "negative", (1, 1))]
+BAD += [(f"lon,lat,who\n1,2,a\n1,2,{cell}\n", {"person": "who"}, "'who' has a missing cell", (1, 1)) for cell in ("", "NA", "null", " ")]
+BAD += [(f"lon,lat,n\n1,2,3\n{row}\n3,4,5\n", {}, "more or fewer cells", (2, 1)) for row in ("1", "1,2,3,zq", "1,5,2,5")]
+BAD += [('lon,lat,n\n1,2,3\n1,"zq,5\n' + "3,4,5\n" * 300_000, {}, "not closed on its line", (300_001, 1))]
+BAD += [("lon,lat,n\n1,2,1.5\n2,2,2.0\n", {"count": "n"}, "Survey weights are refused", (2, 1))]
 
 
-@pytest.mark.parametrize("cell", ["", "NA", "null", " "])
-def test_a_missing_person_is_refused_or_dropped(cell):
-    source = text(f"lon,lat,who\n1,2,a\n1,2,{cell}\n")
-    assert "'who' has a missing cell" in refusal(source, domain=PLANE, person="who")
-    assert left_out(source, domain=PLANE, person="who") == (1, 1)
-
-
-@pytest.mark.parametrize("row", ["1", "1,2,3,zq", "1,5,2,5"])
-def test_ragged_rows_are_refused_or_dropped(row):
-    source = text(f"lon,lat,n\n1,2,3\n{row}\n3,4,5\n")
-    assert "more or fewer cells" in refusal(source, domain=PLANE)
-    assert left_out(source, domain=PLANE) == (2, 1)
-
-
-def test_an_open_quote_never_stops_a_run():
-    source = text('lon,lat,n\n1,2,3\n1,"zq,5\n' + "3,4,5\n" * 300_000)
-    assert "not closed on its line" in refusal(source, domain=PLANE)
-    assert left_out(source, domain=PLANE) == (300_001, 1)
+@pytest.mark.parametrize(("content", "options", "words", "left"), BAD, ids=lambda value: str(value)[:30])
+def test_bad_rows_are_refused_by_rule_or_dropped(content, options, words, left):
+    assert words in refusal(text(content), domain=PLANE, **options)
+    assert left_out(text(content), domain=PLANE, **options) == left
 
 
 def test_text_in_another_encoding_is_refused_or_its_rows_dropped():

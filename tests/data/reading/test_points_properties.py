@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+import warnings
 from pathlib import Path
 
 import geopandas as gpd
@@ -116,3 +117,8 @@ def test_dropping_never_raises_because_of_features(others):
         points = read_points(source, domain=PLANE, bad_rows="drop", **options)
         assert points.count.sum() >= 1
         assert "zq" not in read_or_refused(read_points, source, domain=PLANE, **options)
+
+
+def test_these_tests_see_warnings_as_errors():
+    with pytest.raises(UserWarning, match="seen"):
+        warnings.warn("seen", stacklevel=1)

@@ -175,8 +175,10 @@ def test_only_some_of_many_columns_are_listed():
     assert "'c19' and 10 more" in message
 
 
-def test_a_name_that_stands_twice_in_the_header_is_refused():
+def test_a_name_that_stands_twice_and_another_encoding_are_refused():
     refusal(text("id,id\na,b\n", "a.csv"), error=InputError, levels=["id"])
+    other = '{"type": "FeatureCollection", "features": [], "zq": "\xe9"}'.encode("latin-1")
+    assert "UTF-8" in refusal(upload(other, "a.geojson"), error=InputError, levels=["id"])
 
 
 def test_spaces_around_cells_of_text_are_left_out():

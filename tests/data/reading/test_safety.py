@@ -5,6 +5,7 @@ import stat
 import sys
 
 import numpy as np
+import pandas as pd
 import pyogrio
 import pytest
 
@@ -41,13 +42,16 @@ def test_json_that_is_no_collection_of_features_is_refused(content):
     assert "GeoJSON" in refusal(text(content, "a.json"))
 
 
-def test_a_geopackage_of_several_layers_is_refused(tmp_path):
+def test_a_geopackage_of_several_layers_or_of_none_is_refused(tmp_path):
     for layer in ("one", "two"):
         pyogrio.write_dataframe(frame(), tmp_path / "a.gpkg", layer=layer, append=layer == "two")
     assert "several layers" in refusal(tmp_path / "a.gpkg")
+    pyogrio.write_dataframe(pd.DataFrame({"state": ["a"]}), tmp_path / "b.gpkg", layer="one")
+    assert "no layer with geometries" in refusal(tmp_path / "b.gpkg")
 
 
 GEOPACKAGE = {"view": ["its layer is a view", "its contents are a view", "its list of layers never ends"]}
+GEOPACKAGE |= {"virtual table": ["its layer is virtual", "a virtual table over another file"], "not a GeoPackage": ["not marked as one"]}
 SHAPEFILE = {"leads out": ["a path upwards", "an absolute path", "a path with backslashes", "a path with a drive"]}
 SHAPEFILE |= {"no Shapefile": ["another file only", "nothing"], "several": ["two Shapefiles"], "another archive": ["an archive inside"]}
 SHAPEFILE |= {".shx": ["no index"], "times its size": ["a bomb"], "cannot be read": ["a bomb that understates its size"]}

@@ -144,13 +144,13 @@ def test_files_of_different_schemas_are_refused_by_name(folder):
     assert "'b.csv'" in refusal(str(folder / "*.csv"))
 
 
-@pytest.mark.parametrize("cut", [4, 100, -1])
-def test_a_parquet_that_is_cut_short_is_refused_by_name(folder, cut):
+def test_a_parquet_that_is_cut_short_is_refused_by_name(folder):
     whole = (folder / "b.parquet").read_bytes()
-    (folder / "b.parquet").write_bytes(whole[:cut])
-    message = refusal(folder)
-    assert "'b.parquet'" in message
-    assert "cut short" in message
+    for cut in (4, 100, -1):
+        (folder / "b.parquet").write_bytes(whole[:cut])
+        message = refusal(folder)
+        assert "'b.parquet'" in message
+        assert "cut short" in message
 
 
 HEADLESS = [(b"", "empty"), (b"\n\n\n", "empty"), (b"a" * 2**20, "does not end"), (b"\xff\xfea\0", "UTF-8")]
@@ -163,7 +163,7 @@ def test_text_without_a_header_is_refused(tmp_path, content, words):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_refusal(folder):
+def test_a_file_that_may_not_be_read_is_refused(folder):
     (folder / "a.parquet").chmod(0)
     assert "'a.parquet'" in refusal(folder)
 

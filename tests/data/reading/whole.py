@@ -28,17 +28,11 @@ POINT_FORMS = ("csv", "tsv", "geojson", "gpkg", "geoparquet", "parquet", "shapef
 TRIP_FORMS = ("csv", "tsv", "parquet")
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
-TRIPS = pd.DataFrame(
-    {"origin": ["zq1", "zq2", "zq3", "zq1"], "destination": ["zq2", "zq3", "zq1", "zq3"], "count": [4711, 2, 5, 8], "note": WHO[:4]}
-)
-REGIONS = pd.DataFrame(
-    {
-        "region_id": ["zqA", "zqB", "zq1", "zq2", "zq3"],
-        "parent_id": ["", "", "zqA", "zqA", "zqB"],
-        "level": ["state", "state", "town", "town", "town"],
-        "name": ["zq North", "zq South", "Kowalskowo", "zq two", "zq three"],
-    }
-)
+IDS = ["zq1", "zq2", "zq3", "zq1", "zq3"]
+TRIPS = pd.DataFrame({"origin": IDS[:4], "destination": IDS[1:], "count": [4711, 2, 5, 8], "note": WHO[:4]})
+REGIONS = pd.DataFrame({"region_id": ["zqA", "zqB", "zq1", "zq2", "zq3"], "parent_id": ["", "", "zqA", "zqA", "zqB"]})
+REGIONS["level"] = ["state", "state", "town", "town", "town"]
+REGIONS["name"] = ["zq North", "zq South", "Kowalskowo", "zq two", "zq three"]
 SHAPES = [shapely.box(*box) for box in ((0, 0, 2, 1), (2, 0, 3, 1), (0, 0, 1, 1), (1, 0, 2, 1), (2, 0, 3, 1))]
 
 
