@@ -1,21 +1,42 @@
-"""Which records a person keeps: at most m, evenly chosen, whatever the others have."""
+"""Which records a person keeps: at most m, evenly chosen, whatever the others have; wrong rules are rejected by the same tests."""
+
+import itertools
+from collections import Counter
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.bounding import People, bound_of, bound_records, find_people
+import dpviz.data.bounding
+from dpviz.data.bounding import (
+    Bound,
+    Holdings,
+    People,
+    bound_of,
+    bound_records,
+    canonical_text,
+    people,
+    person_hashes,
+    priorities,
+    priorities_of_hashes,
+    records_kept,
+    refuse_unenforced,
+)
 from dpviz.data.counting.files import read_points
 from dpviz.data.points import PointCounts
-from dpviz.errors import InputError
 from dpviz.space.domain import Domain
-from tests.data.reading.files import text
+from tests.data.reading.files import PLANE as SQUARE
+from tests.data.reading.files import refused, upload
 from tests.strategies import dense
 
+more = settings(max_examples=30, deadline=None, derandomize=True)
 few = settings(max_examples=20, deadline=None, derandomize=True)
-SQUARE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
+
+
+CHI2 = {1: 15.1, 8: 31.8, 9: 33.7}  # passed once in 10,000 keys, by degrees of freedom
 
 
 def histories(draw):
@@ -46,29 +67,17 @@ def test_the_key_decides_which_records_are_kept(data):
     np.testing.assert_array_equal(one, two)
 
 
-def test_without_a_key_the_choice_differs_from_run_to_run():
+def test_the_choice_differs_from_key_to_key_and_without_one_from_run_to_run():
     x = np.arange(4096) / 512
-    kept = [PointCounts.from_xy(x, x, domain=SQUARE, person=np.zeros(4096)).row[0] for _ in range(60)]
-    assert len(set(kept)) > 1
-
-
-def test_everybodys_choice_is_even_and_does_not_depend_on_the_others():
-    """Law of the kept record of a: uniform, alone or in company of somebody else's records."""
-    runs, x = 1000, np.array([0.5, 1.5, 2.5, 3.5])
-    alone, together = np.zeros(4), np.zeros(4)
-    for run in range(runs):
-        key = run.to_bytes(4, "little")
-        alone[PointCounts.from_xy(x, x, domain=SQUARE, person=["a"] * 4, key=key).column[0]] += 1
-        both = PointCounts.from_xy(np.r_[x + 4, x], np.r_[x, x], domain=SQUARE, person=["b"] * 4 + ["a"] * 4, key=key)
-        together[both.column[both.column < 4][0]] += 1
-    for kept in (alone, together):  # chi-squared with 3 degrees of freedom: 21.1 is passed once in 10,000 keys
-        assert ((kept - runs / 4) ** 2 / (runs / 4)).sum() < 21.1
+    for keys in ([None] * 60, [bytes([key]) for key in range(60)]):
+        kept = [PointCounts.from_xy(x, x, domain=SQUARE, person=np.zeros(4096), key=key).row[0] for key in keys]
+        assert len(set(kept)) > 1
 
 
 def lines_of(person, column):
     """Counts of cells as a mechanism gets them, from a file and from arrays; a place of 9 lies outside."""
     rows = "".join(f"{x + 0.5},0.5,{name}\n" for x, name in zip(column, person, strict=True))
-    return text("x,y,person\n" + rows), np.asarray(column) + 0.5
+    return upload(("x,y,person\n" + rows).encode(), "points.csv"), np.asarray(column) + 0.5
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -141,43 +150,28 @@ def test_a_choice_does_not_hang_on_how_a_column_holds_its_people():
     assert len(kept) == 1
 
 
-@pytest.mark.parametrize(
-    "person",
-    [
-        [{"zq17": 1}, {}],
-        [["zq17"], ["a"]],
-        [["a"], ["zq17", "b"]],
-        [{"zq17"}, set()],
-        np.array([["zq17"], ["b"]]),
-        pd.DataFrame({"p": ["zq17", "b"]}),
-    ],
-)
+LISTS = [[{"zq17": 1}, {}], [["zq17"], ["a"]], [["a"], ["zq17", "b"]], [{"zq17"}, set()], np.array([["zq17"], ["b"]])]
+
+
+@pytest.mark.parametrize("person", [*LISTS, pd.DataFrame({"p": ["zq17", "b"]})])
 def test_people_that_cannot_be_told_apart_are_refused(person):
-    with pytest.raises(InputError, match="one column") as caught:
-        PointCounts.from_xy([1.0, 2.0], [1.0, 2.0], domain=SQUARE, person=person)
-    assert "zq17" not in str(caught.value)
-    assert caught.value.__context__ is None
+    assert "one column" in refused(PointCounts.from_xy, [1.0, 2.0], [1.0, 2.0], domain=SQUARE, person=person)
 
 
-def test_hidden_people_are_missing():
-    person = np.ma.masked_array([1, 2, 3], mask=[False, True, False])
-    with pytest.raises(InputError, match="missing"):
-        PointCounts.from_xy([1.0] * 3, [1.0] * 3, domain=SQUARE, person=person)
-    assert PointCounts.from_xy([1.0] * 3, [1.0] * 3, domain=SQUARE, person=person, bad_rows="drop").count.sum() == 2
+def test_people_who_are_hidden_are_missing_and_those_of_broken_text_are_not():
+    hidden = np.ma.masked_array([1, 2, 3], mask=[False, True, False])
+    assert "missing" in refused(PointCounts.from_xy, [1.0] * 3, [1.0] * 3, domain=SQUARE, person=hidden)
+    for person in (hidden, ["a\ud800", "b", None], np.array(["a\ud800", "b", None], object)):
+        assert PointCounts.from_xy([1.0] * 3, [1.0] * 3, domain=SQUARE, person=person, bad_rows="drop").count.sum() == 2
 
 
 def test_nobody_is_named_in_a_repr():
-    assert "zq17" not in repr(find_people(["zq17"]))
-    assert find_people(find_people(["a"])).distinct == ["a"]
+    assert "zq17" not in repr(people(["zq17"]))
+    assert people(people(["a"])).distinct == ["a"]
     nobody = People(codes=np.zeros(0, np.int64), distinct=[])
     held = bound_records(nobody, np.zeros(0, np.int64), np.zeros(0, np.int64), bound_of(1, b"k"))
     assert held.records.tolist() == []
     assert "zq17" not in repr(held) + repr(bound_of(1, b"zq17"))
-
-
-def test_broken_text_names_people_too():
-    for person in (["a\ud800", "b", None], np.array(["a\ud800", "b", None], object)):
-        assert PointCounts.from_xy([1.0] * 3, [1.0] * 3, domain=SQUARE, person=person, bad_rows="drop").count.sum() == 2
 
 
 def test_a_bound_beyond_every_integer_type_bounds_nothing():
@@ -186,5 +180,187 @@ def test_a_bound_beyond_every_integer_type_bounds_nothing():
 
 
 def test_a_key_must_be_bytes():
-    with pytest.raises(InputError, match="bytes"):
-        PointCounts.from_xy([1.0], [1.0], domain=SQUARE, person=["a"], key="key")
+    assert "bytes" in refused(PointCounts.from_xy, [1.0], [1.0], domain=SQUARE, person=["a"], key="key")
+
+
+def slow(rows, bound):
+    """(person, place) -> records kept, by the definition, of rows (person, place, weight)."""
+    had, kept = Counter(), Counter()
+    for person, place, weight in rows:
+        if person is not None and place >= 0 and weight > 0:
+            had[canonical_text(person), place] = 1 if bound.distinct else had[canonical_text(person), place] + min(weight, bound.most)
+    for text in {person for person, _ in had}:
+        own = [(place, number) for (person, place), size in had.items() if person == text for number in range(size)]
+        if bound.fewer == "drop" and len(own) < bound.most:
+            continue
+        order = priorities([text] * len(own), *np.array(own).T, bound.key)
+        ranked = sorted((int(priority), *each) for priority, each in zip(order, own, strict=True))
+        kept.update((text, place) for _, place, _ in ranked[: bound.most])
+    return dict(kept)
+
+
+def fast(rows, bound):
+    person, place, weight = ([row[part] for row in rows] for part in range(3))
+    held = bound_records(people(person), np.array(place, np.int64), np.array(weight, np.int64), bound)
+    found = {(held.texts[code], int(spot)): int(n) for code, spot, n in zip(held.codes, held.cells, held.records, strict=True)}
+    assert len(found) == len(held.records)
+    return found
+
+
+ROWS = st.lists(st.tuples(st.sampled_from(["a", "b", 7, "7", 7.0, None]), st.integers(-2, 4), st.integers(0, 5)), min_size=1, max_size=25)
+BOUNDS = st.builds(
+    Bound, most=st.integers(1, 6), distinct=st.booleans(), fewer=st.sampled_from(["keep", "drop"]), key=st.binary(min_size=1)
+)
+
+
+@more
+@given(ROWS, BOUNDS)
+def test_the_fast_bound_is_the_slow_definition(rows, bound):
+    assert fast(rows, bound) == slow(rows, bound)
+
+
+@more
+@given(ROWS, BOUNDS, st.randoms(use_true_random=False))
+def test_neighbours_differ_by_at_most_the_bound_in_one_persons_records(rows, bound, random):
+    rows = list(rows)
+    random.shuffle(rows)
+    whole = fast(rows, bound)
+    for text in {canonical_text(person) for person, _, _ in rows if person is not None}:
+        without = fast([row for row in rows if row[0] is None or canonical_text(row[0]) != text] or [(None, 0, 1)], bound)
+        own = {pair: number for pair, number in whole.items() if pair[0] == text}
+        assert without == {pair: number for pair, number in whole.items() if pair[0] != text}
+        assert sum(own.values()) <= bound.most
+        assert not bound.distinct or all(number == 1 for number in own.values())
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_every_small_neighbour_differs_by_at_most_the_bound(distinct):
+    """Brute force: every table of up to four rows of two people in three places, every person taken out."""
+    kinds = list(itertools.product("ab", range(3), (1, 2)))
+    for size in range(1, 4):
+        for rows in itertools.combinations_with_replacement(kinds, size):
+            bound = bound_of(2, b"key", distinct=distinct)
+            whole = fast(rows, bound)
+            for who in "ab":
+                rest = fast([row for row in rows if row[0] != who] or [(None, 0, 1)], bound)
+                lost = {pair: whole[pair] - rest.get(pair, 0) for pair in whole}
+                assert set(rest) <= set(whole)
+                assert sum(lost.values()) <= 2
+                assert all(gone == 0 for pair, gone in lost.items() if pair[0] != who.encode())
+
+
+def chi2(seen, expected):
+    return float(((np.asarray(seen) - expected) ** 2 / expected).sum())
+
+
+def kept_places(rule, rows, most, runs=1000):
+    """How often each set of kept places came, over keys; `rule` gives priorities."""
+    seen = Counter()
+    for run in range(runs):
+        order = rule(rows, run.to_bytes(3, "big"))
+        seen[tuple(sorted(place for _, (place, _) in sorted(zip(order, rows, strict=True))[:most]))] += 1
+    return seen
+
+
+def by_place_alone(rows, key):
+    """A wrong rule: one priority per place, so that a place of three records is as likely as one of a single."""
+    return priorities([b"a"] * len(rows), np.array(rows).T[0], np.zeros(len(rows), np.int64), key).tolist()
+
+
+def half_keyed(rows, key):
+    """A wrong rule: the key does not reach the places of half of the people."""
+    return priorities([b"a"] * len(rows), *np.array(rows).T, bytes([key[2] % 2])).tolist()
+
+
+def test_wrong_rules_are_not_even():
+    seen = kept_places(by_place_alone, [(0, 0), (0, 1), (0, 2), (1, 0)], 1)
+    assert chi2([seen[0,], seen[1,]], np.array([750, 250])) > CHI2[1]
+    seen = kept_places(half_keyed, [(place, 0) for place in range(5)], 2)
+    assert chi2([*seen.values(), *[0] * (10 - len(seen))], 100) > CHI2[9]
+
+
+def test_the_whole_bound_is_even_over_keys():
+    """Two of a's five places, of the three of c and of d, and of e's two records at one place and one at another; b has but one."""
+    owners, runs = people([*"baaaaacccdddee"]), 4000
+    places, weight = np.array([9, *range(5), *range(3), *range(3), 0, 1]), np.array([*[1] * 12, 2, 1])
+    alone, joint, heavy = Counter(), Counter(), Counter()
+    for run in range(runs):
+        held = bound_records(owners, places, weight, bound_of(2, run.to_bytes(3, "big")))
+        kept = {name: [] for name in held.texts}
+        for code, place, number in zip(held.codes, held.cells.tolist(), held.records, strict=True):
+            kept[held.texts[code]] += [place] * number
+        alone[tuple(sorted(kept[b"a"]))] += 1
+        joint[tuple(sorted(kept[b"c"])), tuple(sorted(kept[b"d"]))] += 1
+        heavy[tuple(kept[b"e"])] += 1
+        assert kept[b"b"] == [9]
+    for seen, freedom in ((alone, 9), (joint, 8)):
+        assert len(seen) == freedom + 1
+        assert chi2([*seen.values()], runs / len(seen)) < CHI2[freedom]
+    assert chi2([heavy[0, 0], heavy[0, 1]], np.array([1, 2]) * runs / 3) < CHI2[1]
+
+
+def test_people_whose_hashes_collide_keep_bounds_of_their_own(monkeypatch):
+    monkeypatch.setattr(dpviz.data.bounding, "person_hashes", lambda texts, key: np.zeros(len(texts), np.uint64))
+    rows = [(person, place, 1) for person in "abc" for place in range(4)]
+    assert Counter(person for person, _ in fast(rows, bound_of(2, b"k"))) == {b"a": 2, b"b": 2, b"c": 2}
+
+
+def test_equal_priorities_are_told_apart_by_place_and_number(monkeypatch):
+    monkeypatch.setattr(dpviz.data.bounding, "priorities_of_hashes", lambda hashes, places, numbers, key: np.zeros(len(places), np.uint64))
+    rows = [("a", place, weight) for place, weight in ((3, 1), (1, 2), (2, 1))] + [("b", 5, 1)]
+    assert fast(rows, bound_of(3, b"k")) == {(b"a", 1): 2, (b"a", 2): 1, (b"b", 5): 1}
+
+
+def test_holdings_may_come_in_any_order():
+    rng = np.random.default_rng(3)
+    codes, places = (side.ravel() for side in np.meshgrid(np.arange(30), np.arange(9)))
+    held = Holdings(codes=codes, texts=[f"p{code}" for code in range(30)], cells=places, records=rng.integers(1, 5, len(codes)))
+    order = rng.permutation(len(codes))
+    mixed = Holdings(codes=codes[order], texts=held.texts, cells=places[order], records=held.records[order])
+    np.testing.assert_array_equal(records_kept(mixed, bound_of(6, b"k")), records_kept(held, bound_of(6, b"k"))[order])
+
+
+def test_places_too_many_for_one_word_are_counted_all_the_same():
+    far = 2**62
+    found = fast([("a", far, 1), ("b", far, 1), ("b", far - 1, 1), ("b", far, 1)], bound_of(9, b"k"))
+    assert found == {(b"a", far): 1, (b"b", far): 2, (b"b", far - 1): 1}
+
+
+def test_one_person_of_several_spellings_has_one_bound():
+    assert sum(fast([(7, 0, 1), ("7", 1, 1), (7.0, 2, 1), (True, 3, 1), ("1", 4, 1)], bound_of(1, b"k")).values()) == 2
+
+
+def test_priorities_are_those_of_every_chunk_and_container():
+    texts, places, numbers = ["a", "b", "a", "ü"], np.array([1, 2, 3, 2**47]), np.array([0, 5, 1, 2])
+    whole = priorities(texts, places, numbers, b"key")
+    for held in (pa.array(texts), pa.chunked_array([texts[:2], texts[2:]]), np.array(texts, object), [text.encode() for text in texts]):
+        np.testing.assert_array_equal(priorities(held, places, numbers, b"key"), whole)
+    for row in range(4):
+        part = slice(row, row + 1)
+        np.testing.assert_array_equal(priorities(texts[part], places[part], numbers[part], b"key"), whole[part])
+    hashes = person_hashes(pa.array(texts), b"key")
+    np.testing.assert_array_equal(priorities_of_hashes(hashes, places, numbers, b"key"), whole)
+
+
+def test_priorities_do_not_change_from_version_to_version():
+    found = priorities(["a", "b"], np.array([0, 5]), np.array([0, 1]), b"key")
+    assert found.tolist() == [17561578116153189018, 9278503541487085859]
+
+
+def test_bounds_that_make_no_sense_are_refused():
+    for most in (0, True, 1.5, "2"):
+        assert "contributions" in refused(bound_of, most, b"k")
+    assert "distinct" in refused(bound_of, 1, b"k", distinct="yes")
+    assert "fewer" in refused(bound_of, 1, b"k", fewer="none")
+    for most, distinct in ((2, False), (1, True)):
+        assert "person" in refused(refuse_unenforced, None, most, distinct=distinct)
+
+
+def test_keys_come_from_the_systems_entropy():
+    assert len({bound_of(1, None).key for _ in range(50)} | {bound_of(1, b"").key}) == 51
+    assert len(bound_of(1, None).key) == 16
+
+
+def test_people_with_fewer_are_refused_where_that_was_declared():
+    assert "fewer" in refused(fast, [("a", 1, 1), ("b", 1, 2)], bound_of(2, b"k", fewer="refuse"))
+    assert sum(fast([("a", 1, 2), ("b", 1, 3)], bound_of(2, b"k", fewer="refuse")).values()) == 4

@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import dpviz as dv
@@ -12,12 +11,9 @@ from dpviz.data.bounding import bound_of
 from dpviz.data.cell_counts import count_rows
 from dpviz.data.cells import MOST_RECORDS, most_per_cell, total_of
 from dpviz.mechanisms.trips.top_down import TopDown
-from dpviz.space.regions import Regions
-from tests.data.reading.files import PLANE, left_out, text
+from tests.data.reading.files import PLANE, TOWNS, left_out, text
 
 HUGE = [str(10**9), str(10**9 + 1), str(2**53), "9007199254740993", "1e300", "9" * 300, str(2**63), str(2**64)]
-SQUARE = dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3)
-REGIONS = Regions.from_table(pd.DataFrame({"id": ["a", "b", "c"]}), levels=["id"])
 
 
 @pytest.mark.parametrize("bad_rows", ["refuse", "drop"])
@@ -25,7 +21,7 @@ REGIONS = Regions.from_table(pd.DataFrame({"id": ["a", "b", "c"]}), levels=["id"
 def test_a_whole_count_is_never_too_large(count, bad_rows):
     points = dv.read_points(text(f"lon,lat,n\n1,2,3\n1,1,{count}\n"), domain=PLANE, count="n", bad_rows=bad_rows)
     assert points.count.tolist() == [10**9, 3]
-    flows = dv.read_flows(text(f"from,to,trips\na,b,3\na,c,{count}\n"), regions=REGIONS, bad_rows=bad_rows)
+    flows = dv.read_flows(text(f"from,to,trips\na,b,3\na,c,{count}\n"), regions=TOWNS, bad_rows=bad_rows)
     assert flows.count.tolist() == [3, 10**9]
     assert flows.total == 3 + min(int(float(count)) if "e" in count else int(count), MOST_RECORDS - 3)
 
@@ -35,17 +31,17 @@ def test_what_is_no_whole_number_is_a_bad_row_still(count):
     assert left_out(text(f"lon,lat,n\n1,2,1\n1,2,{count}\n"), domain=PLANE, count="n") == (1, 1)
 
 
-@pytest.mark.parametrize("options", [{}, {"person": "who", "contributions": 2**60, "key": b"k"}])
 @pytest.mark.parametrize("engine", dv.data.counting.engines.ENGINES)
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3)))[::2])
-def test_sums_are_cut_alike_in_any_order_and_file(tmp_path, engine, options, order, counted_by):
+@pytest.mark.parametrize(("order", "bounded"), [((0, 1, 2), False), ((2, 0, 1), True), ((1, 2, 0), False)])
+def test_sums_are_cut_alike_in_any_order_and_file(tmp_path, engine, order, bounded, counted_by):
     rows = ["1,1,1e300,a", *["1,1,9007199254740992,a"] * 2000 + ["2,2,999999999,b", "2,2,1,b"], "3,3,7,c"]
-    for number, part in enumerate([rows[:1], rows[1:2001], rows[2001:]]):
-        (tmp_path / f"{order[number]}.csv").write_text("\n".join(["x,y,n,who", *part]))
-    points = dv.read_points(f"{tmp_path}/*.csv", domain=SQUARE, **counted_by(engine), count="n", bad_rows="drop", **options)
+    for number, part in zip(order, (rows[:1], rows[1:2001], rows[2001:]), strict=True):
+        (tmp_path / f"{number}.csv").write_text("\n".join(["x,y,n,who", *part]))
+    options = {"person": "who", "contributions": 2**60, "key": b"k"} if bounded else {}
+    points = dv.read_points(f"{tmp_path}/*.csv", domain=PLANE, **counted_by(engine), count="n", bad_rows="drop", **options)
     assert points.count.tolist() == [10**9, 10**9, 7]
     assert points.bad == points.outside == 0
-    assert points.over >= (2000 if options else MOST_RECORDS - 2 * 10**9 - 7)
+    assert points.over >= (2000 if bounded else MOST_RECORDS - 2 * 10**9 - 7)
 
 
 @pytest.mark.parametrize("most", [None, 2, 5])
@@ -72,11 +68,10 @@ def test_one_record_more_changes_one_count_by_at_most_one(monkeypatch, most):
                 assert np.abs(counted(places, [one, 0]) - before).sum() <= most
 
 
-@pytest.mark.parametrize("order", range(1, 25))
-def test_cut_counts_add_up_to_what_floats_hold(order):
-    size = 4**order
-    assert most_per_cell(size) * min(size, 2**33) <= MOST_RECORDS
-    assert most_per_cell(size) >= 2**20
+def test_cut_counts_add_up_to_what_floats_hold():
+    for size in (4**order for order in range(1, 25)):
+        assert most_per_cell(size) * min(size, 2**33) <= MOST_RECORDS
+        assert most_per_cell(size) >= 2**20
     assert total_of(np.full(5000, MOST_RECORDS)) == MOST_RECORDS
     assert total_of(np.array([MOST_RECORDS - 2, 1])) == MOST_RECORDS - 1
 
@@ -86,7 +81,7 @@ def test_the_exact_total_is_that_of_all_trips_wherever_they_are():
     totals = []
     for extra in (["a,b,1"], ["b,b,1"]):
         rows = ["from,to,trips", "a,b,3000000000", "b,a,5", *extra]
-        flows = dv.read_flows(text("\n".join(rows)), regions=REGIONS, bad_rows="drop")
+        flows = dv.read_flows(text("\n".join(rows)), regions=TOWNS, bad_rows="drop")
         release = TopDown().release(flows, dv.ZcdpBudget(1), dv.Entropy.seeded(1))
         totals.append((flows.total, int(release.stages[0].count.sum()), release.receipt.unprotected))
     assert totals[0] == totals[1]

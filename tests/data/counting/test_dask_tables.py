@@ -1,14 +1,14 @@
 """What workers do with tables and with stretches of text, without a cluster."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from dpviz.data.bounding import People, bound_of, bound_records
-from dpviz.data.counting import dask_tables as count_dask_parts
-from dpviz.data.counting import dask_tables as count_dask_tables
-from dpviz.data.counting.dask import count_part, count_people_of_part, part_frame
+from dpviz.data.counting import dask_tables
+from dpviz.data.counting.dask import count_part, part_frame, people_of_part
 from dpviz.data.counting.dask_tables import (
     EMPTY,
     NO_PEOPLE,
@@ -16,13 +16,13 @@ from dpviz.data.counting.dask_tables import (
     Tally,
     batches,
     bound_table,
-    count_by_person,
+    by_person,
     join_tables,
     parquet_parts,
     row_groups,
     sum_tables,
     table,
-    tally_table,
+    tallies,
     text_parts,
     without_person,
 )
@@ -39,17 +39,14 @@ def of(frame):
 
 def test_sums_are_of_each_place_and_of_each_counter():
     some = table(np.array([3, 9]), np.array([1, 2**53 - 1]))
-    more = join_tables([some, tally_table({Tally.BAD: 2, Tally.OUTSIDE: 0}), table(np.array([3]), np.array([4]))])
+    more = join_tables([some, tallies({Tally.BAD: 2, Tally.OUTSIDE: 0}), table(np.array([3]), np.array([4]))])
     assert of(sum_tables(more)) == {-2: 2, 3: 5, 9: 2**53 - 1}
     assert of(sum_tables(table(np.array([3, 9]), np.array([0, 1])))) == {9: 1}
     assert of(sum_tables(EMPTY)) == {}
 
 
 def test_sums_are_cut_to_what_is_exact():
-    assert of(sum_tables(join_tables([tally_table({Tally.INSIDE: 2**53, Tally.BAD: 1}), tally_table({Tally.INSIDE: 3})]))) == {
-        -3: 2**53,
-        -2: 1,
-    }
+    assert of(sum_tables(join_tables([tallies({Tally.INSIDE: 2**53, Tally.BAD: 1}), tallies({Tally.INSIDE: 3})]))) == {-3: 2**53, -2: 1}
     some = join_tables([table(np.array([3]), np.array([2**53]))] * 2000)
     assert of(sum_tables(some)) == {3: 2**53}
     assert of(sum_tables(join_tables([some, table(np.array([2**30]), np.array([1]))]))) == {3: 2**53, 2**30: 1}
@@ -58,25 +55,21 @@ def test_sums_are_cut_to_what_is_exact():
 @pytest.mark.parametrize("at_once", [1, 7, 50, 10**6])
 @pytest.mark.parametrize("options", [{}, {"distinct": True}, {"fewer": "drop"}])
 def test_people_are_bounded_in_runs_as_all_at_once(monkeypatch, at_once, options):
-    monkeypatch.setattr(count_dask_tables, "_RECORDS_AT_ONCE", at_once)
+    monkeypatch.setattr(dask_tables, "_AT_ONCE", at_once)
     rng, bound = np.random.default_rng(4), bound_of(4, b"k", **options)
     codes, places, records = rng.zipf(1.6, 600) % 40, rng.integers(0, 30, 600), rng.integers(0, 7, 600)
     texts = pa.array([f"p{code}" for code in codes], pa.large_string())
-    halves = [count_by_person(texts[part], places[part], records[part], bound) for part in (slice(0, 250), slice(250, 600))]
-    frame = join_people(*halves, without_person(tally_table({Tally.BAD: 5})))
+    halves = [by_person(texts[part], places[part], records[part], bound) for part in (slice(0, 250), slice(250, 600))]
+    frame = pd.concat([*halves, without_person(tallies({Tally.BAD: 5}))], ignore_index=True)
     owners = People(codes=codes, distinct=[f"p{code}" for code in range(40)])
     held = bound_records(owners, places, records, bound)
     expected = of(sum_tables(table(held.cells, held.records)))
     assert of(bound_table(frame, bound, 30)) == {Tally.BAD: 5, Tally.KEPT: sum(expected.values())} | expected
 
 
-def join_people(*frames):
-    return count_dask_tables.pd.concat(frames, ignore_index=True)
-
-
 def test_people_with_fewer_than_declared_are_told_not_raised():
     bound = bound_of(2, b"k", fewer="refuse")
-    frame = count_by_person(pa.array(["a", "b", "b"], pa.large_string()), np.array([1, 1, 2]), np.ones(3, np.int64), bound)
+    frame = by_person(pa.array(["a", "b", "b"], pa.large_string()), np.array([1, 1, 2]), np.ones(3, np.int64), bound)
     assert of(bound_table(frame, bound, 9))[Tally.FEWER] == 1
     assert of(bound_table(NO_PEOPLE, bound, 9)) == {}
 
@@ -89,7 +82,7 @@ def test_wherever_text_is_cut_its_rows_are_whole(tmp_path, monkeypatch, end, las
     path.write_bytes(("\ufeff" + end + "x,y,note" + end + end.join(rows) + last).encode())
     job = Job(files=(path,), format="CSV", schema=TEXTS, finder=XY, drop=True)
     for size in range(1, path.stat().st_size + 2):
-        monkeypatch.setattr(count_dask_parts, "TEXT_BYTES", size)
+        monkeypatch.setattr(dask_tables, "TEXT_BYTES", size)
         found = [batch for part in text_parts(path, job) for batch in batches(part, job)]
         assert [cell for batch in found for cell in batch.columns["x"].to_pylist()] == ["0.1", "0.3", "0.5", "0.7", "0.9"]
         assert [sum(getattr(batch.bad, rule) for batch in found) for rule in ("marks", "cells")] == [2, 0]
@@ -102,22 +95,12 @@ def test_parts_are_row_groups_in_order(tmp_path):
     assert [(part.first, part.last) for part in parts] == [(0, 2), (2, 4), (4, 7)]
 
 
-@pytest.mark.parametrize(
-    ("part", "content", "kind"),
-    [
-        ("no.csv", None, Tally.ABSENT),
-        ("no.parquet", None, Tally.ABSENT),
-        ("bad.parquet", b"PAR1 and nothing else", Tally.DAMAGED),
-    ],
-)
-def test_what_a_worker_cannot_read_is_a_tally(tmp_path, part, content, kind):
-    path = tmp_path / part
-    if content is not None:
-        path.write_bytes(content)
-    job = Job(files=(path,), format="CSV" if path.suffix == ".csv" else "Parquet", schema=TEXTS, finder=XY)
-    frame = part_frame(Part(str(path), 0, path.stat().st_size if content else 9))
-    assert of(count_part(frame, job)) == {kind: 1}
-    assert of(count_people_of_part(frame, job)) == {kind: 1}
+def test_what_a_worker_cannot_read_is_a_tally(tmp_path):
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 and nothing else")
+    for name, kind in (("no.csv", Tally.ABSENT), ("no.parquet", Tally.ABSENT), ("bad.parquet", Tally.DAMAGED)):
+        job = Job(files=(tmp_path / name,), format="CSV" if name == "no.csv" else "Parquet", schema=TEXTS, finder=XY)
+        frame = part_frame(Part(str(tmp_path / name), 0, 21))
+        assert of(count_part(frame, job)) == of(people_of_part(frame, job)) == {kind: 1}
 
 
 def test_what_fails_on_a_worker_is_a_tally(tmp_path, monkeypatch):

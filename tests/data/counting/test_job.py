@@ -18,14 +18,12 @@ from dpviz.data.counting.job import Faults, GeometryCells, IdPairs, Job, LeafIds
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.text_rows import BadLines
-from dpviz.errors import DpvizError, InputError
-from dpviz.space.domain import Domain
+from dpviz.errors import DpvizError
 from dpviz.space.leaf_lookup import LeafLookup
 from dpviz.space.regions import Regions
+from tests.data.reading.files import PLANE, TOWNS, refused
 
 few = settings(max_examples=30, deadline=None, derandomize=True)
-PLANE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
-TOWNS = Regions.from_table(pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]}), levels=["state", "town"])
 ODD = [np.nan, np.inf, -np.inf, 8.0, np.nextafter(8.0, 0), -0.0, 0.0, -1e-300, 1e308, 7.999999999999999]
 
 
@@ -61,15 +59,13 @@ def test_numbers_of_every_kind_are_the_same_numbers(kind):
     np.testing.assert_array_equal(readable_numbers(values.dictionary_encode()), [3, 0, np.nan])
 
 
-@pytest.mark.parametrize(
-    ("cell", "number"),
-    [
-        *((word, 5.0) for word in ("5", " 5 ", "+5", "5.", "5e0", "0.5E+1", "\t5", "50e-1", "05")),
-        *((word, None) for word in ("", " ", "1,000", "5 km", "0x5", "5_0", "1e", "--5", "+ 5", "nan", "inf", "５", "\u00a05", "5\n6")),
-    ],
-)
-def test_numbers_in_texts_are_read_by_one_rule(cell, number):
-    assert readable_numbers(column([cell, "1"])).tolist() == pytest.approx([np.nan if number is None else number, 1.0], nan_ok=True)
+FIVES = ("5", " 5 ", "+5", "5.", "5e0", "0.5E+1", "\t5", "50e-1", "05")
+NO_NUMBERS = ("", " ", "1,000", "5 km", "0x5", "5_0", "1e", "--5", "+ 5", "nan", "inf", "５", "\u00a05", "5\n6")
+
+
+def test_numbers_in_texts_are_read_by_one_rule():
+    for words, number in ((FIVES, 5.0), (NO_NUMBERS, np.nan)):
+        np.testing.assert_array_equal(readable_numbers(column([*words, "1"])), [*[number] * len(words), 1.0])
 
 
 @few
@@ -92,14 +88,10 @@ def test_geometries_are_points_or_bad(encoding, tmp_path):
     frame.to_parquet(tmp_path / "a.parquet", geometry_encoding=encoding)
     geometry = pa.parquet.read_table(tmp_path / "a.parquet").column("geometry")
     finder = GeometryCells(geometry="geometry", encoding="WKB" if encoding == "WKB" else "point", domain=PLANE)
-    assert finder.columns == ("geometry",)
-    assert finder.size == 64
+    assert (finder.columns, finder.size) == (("geometry",), 64)
     assert finder.cells({"geometry": geometry}).tolist() == [17, OUTSIDE, *[BAD] * (len(shapes) - 2)]
-
-
-def test_wkb_that_is_damaged_is_bad():
-    finder = GeometryCells(geometry="g", encoding="WKB", domain=PLANE)
-    assert finder.cells({"g": column([shapely.Point(1, 1).wkb, b"zq", b""])}).tolist() == [9, BAD, BAD]
+    if encoding == "WKB":
+        assert finder.cells({"geometry": column([shapely.Point(1, 1).wkb, b"zq", b""])}).tolist() == [9, BAD, BAD]
 
 
 IDS = st.one_of(st.sampled_from(["a", " b", "c ", "", " ", "x", "A", None]))
@@ -143,16 +135,12 @@ def test_weights_are_whole_numbers_or_bad(finder):
     assert request.weights(column([0, None, 7])).tolist() == [0, -1, 7]
 
 
-@pytest.mark.parametrize(
-    ("values", "texts"),
-    [
-        (["a", " ", "", None, "007", "NA", "a b"], ["a", None, None, None, "007", None, "a b"]),
-        ([7, None, 10**15], ["7", None, "1000000000000000"]),
-        ([7.0, 1.5, np.nan, None], ["7", "1.5", None, None]),
-        ([True, False], ["1", "0"]),
-        ([None, None], [None, None]),
-    ],
-)
+PEOPLE = [(["a", " ", "", None, "007", "NA", "a b"], ["a", None, None, None, "007", None, "a b"])]
+PEOPLE += [([7, None, 10**15], ["7", None, "1000000000000000"]), ([7.0, 1.5, np.nan, None], ["7", "1.5", None, None])]
+PEOPLE += [([True, False], ["1", "0"]), ([None, None], [None, None])]
+
+
+@pytest.mark.parametrize(("values", "texts"), PEOPLE)
 def test_people_have_canonical_texts(values, texts):
     words = values[0] == "a"
     assert person_texts(column(values), words=words).to_pylist() == texts
@@ -178,38 +166,28 @@ POINTS = XyCells(x="x", y="y", domain=PLANE)
 TRIPS = IdPairs(origin="o", destination="d", starts=LeafIds.from_regions(TOWNS), ends=LeafIds.from_regions(TOWNS))
 
 
-@pytest.mark.parametrize(
-    ("finder", "faults", "words"),
-    [
-        (POINTS, {"lines": BadLines(cells=1), "cell": 1}, "fewer cells"),
-        (POINTS, {"lines": BadLines(marks=1)}, "not closed on its line"),
-        (POINTS, {"cell": 1, "count": 1}, "'x' or 'y' has a cell that is no finite number"),
-        (TRIPS, {"cell": 1}, "'o' or 'd' has an id that is missing"),
-        (GeometryCells(geometry="g", encoding="WKB", domain=PLANE), {"cell": 1}, "geometry is missing"),
-        (POINTS, {"count": 1}, "'n'"),
-        (POINTS, {"person": 1}, "'who' has a missing cell"),
-        (TRIPS, {"outside": 1}, "no leaf region"),
-    ],
-)
+FAULTS = [(POINTS, {"lines": BadLines(cells=1), "cell": 1}, "fewer cells")]
+FAULTS += [(POINTS, {"lines": BadLines(marks=1)}, "not closed on its line")]
+FAULTS += [(POINTS, {"cell": 1, "count": 1}, "'x' or 'y' has a cell that is no finite number")]
+FAULTS += [(TRIPS, {"cell": 1}, "'o' or 'd' has an id that is missing")]
+FAULTS += [(GeometryCells(geometry="g", encoding="WKB", domain=PLANE), {"cell": 1}, "geometry is missing"), (POINTS, {"count": 1}, "'n'")]
+FAULTS += [(POINTS, {"person": 1}, "'who' has a missing cell"), (TRIPS, {"outside": 1}, "no leaf region")]
+
+
+@pytest.mark.parametrize(("finder", "faults", "words"), FAULTS)
 def test_faults_are_refused_in_words_unless_they_are_dropped(finder, faults, words):
     options = {"count": "n", "person": "who", "refuse_outside": finder is TRIPS}
-    with pytest.raises(InputError, match=words):
-        Faults(rows=9, **faults).refuse(job(finder, **options))
+    assert words in refused(Faults(rows=9, **faults).refuse, job(finder, **options))
     Faults(rows=9, **faults).refuse(job(finder, drop=True, **options))
     assert "1" not in repr(Faults(**faults))
 
 
-def test_places_outside_a_domain_are_no_fault():
-    Faults(outside=5).refuse(job(POINTS))
-
-
 def test_columns_without_one_good_cell_are_refused_even_where_bad_rows_are_dropped():
-    with pytest.raises(InputError, match="holds no number"):
-        Faults(rows=3, cell=3).refuse(job(POINTS, drop=True))
-    with pytest.raises(InputError, match="no whole number"):
-        Faults(rows=3, count=3).refuse(job(POINTS, drop=True, count="n"))
+    assert "holds no number" in refused(Faults(rows=3, cell=3).refuse, job(POINTS, drop=True))
+    assert "no whole number" in refused(Faults(rows=3, count=3).refuse, job(POINTS, drop=True, count="n"))
     Faults(rows=3, cell=3).refuse(job(POINTS, drop=True, kind=pa.float64()))
     Faults(rows=3, cell=3).refuse(job(TRIPS, drop=True))
+    Faults(outside=5).refuse(job(POINTS))
 
 
 def test_who_watches_is_told_parts_of_one():

@@ -1,40 +1,26 @@
 """Which scheduler is called: one that the caller names, over TLS or on this computer."""
 
+from functools import partial
+
 import pytest
 
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.counting.scheduler import RUNS_CODE, Scheduler, scheduler_of_app
 from dpviz.errors import InputError
-from dpviz.space.domain import Domain
-from dpviz.space.regions import Regions
-from tests.data.reading.files import text
+from tests.data.reading.files import PLANE, TOWNS, refused, text
 
-PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+SAFE = "tcp://127.0.0.1:1 127.8.9.10:1 tcp://[::1]:1 ws://localhost:1 LOCALHOST:1 tls://10.0.0.5:8786 wss://far.org:65535"
+FAR = "10.0.0.5 far.org localhost.far.org 127.0.0.1.far.org 0.0.0.0 127.1 2130706433 [::] [fe80::1] [::ffff:7f00:1]"
+NONE = "here tcp:// http://127.0.0.1:1 inproc://127.0.0.1:1 ucx://127.0.0.1:1 TCP://127.0.0.1:1 tcp://127.0.0.1 tcp://me@127.0.0.1:1"
+MORE = "tcp://[::1%lo]:1 tcp://127.0.0.1:0 tcp://127.0.0.1:65536 tcp://h:1/x"
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["tcp://127.0.0.1:1", "127.8.9.10:1", "tcp://[::1]:1", "ws://localhost:1", "LOCALHOST:1", "tls://10.0.0.5:8786", "wss://far.org:65535"],
-)
+@pytest.mark.parametrize("address", SAFE.split())
 def test_this_computer_and_tls_are_safe(address):
     assert Scheduler(address=address).address == (address if "://" in address else f"tcp://{address}")
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "10.0.0.5",
-        "far.org",
-        "localhost.far.org",
-        "127.0.0.1.far.org",
-        "0.0.0.0",  # noqa: S104  (refused, not listened on)
-        "127.1",
-        "2130706433",
-        "[::]",
-        "[fe80::1]",
-        "[::ffff:7f00:1]",
-    ],
-)
+@pytest.mark.parametrize("host", FAR.split())
 @pytest.mark.parametrize("protocol", ["", "tcp://", "ws://"])
 def test_elsewhere_without_tls_needs_a_word(protocol, host):
     with pytest.raises(InputError, match=RUNS_CODE) as refused:
@@ -43,47 +29,20 @@ def test_elsewhere_without_tls_needs_a_word(protocol, host):
     assert Scheduler(address=f"{protocol}{host}:1", insecure=True)
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "here",
-        "tcp://",
-        "http://127.0.0.1:1",
-        "inproc://127.0.0.1:1",
-        "ucx://127.0.0.1:1",
-        "TCP://127.0.0.1:1",
-        "tcp://127.0.0.1",
-        "tcp://a b:1",
-        "tcp://me@127.0.0.1:1",
-        "tcp://[::1%lo]:1",
-        "tcp://127.0.0.1:0",
-        "tcp://127.0.0.1:65536",
-        "tcp://h:1/x",
-        "tcp://h:1\n",
-        "",
-        5,
-        b"h:1",
-    ],
-)
+@pytest.mark.parametrize("address", [*NONE.split(), *MORE.split(), "tcp://a b:1", "tcp://h:1\n", "", 5, b"h:1"])
 def test_what_is_no_address_is_refused(address):
-    with pytest.raises(InputError, match="address must be that of a Dask scheduler"):
-        Scheduler(address=address, insecure=True)
+    assert "address must be that of a Dask scheduler" in refused(Scheduler, address=address, insecure=True)
 
 
 def test_python_has_the_same_rule():
     table = text("lon,lat\n1,2\n", "a.csv")
-    with pytest.raises(InputError, match=RUNS_CODE):
-        read_points(table, domain=PLANE, address="tcp://far.org:1")
-    regions = Regions.from_prefixes(["1", "2"], lengths=[1], levels=["state"])
-    with pytest.raises(InputError, match=RUNS_CODE):
-        read_flows(table, regions=regions, address="tcp://far.org:1")
+    for read in (partial(read_points, domain=PLANE), partial(read_flows, regions=TOWNS)):
+        assert RUNS_CODE in refused(read, table, address="tcp://far.org:1")
 
 
 def test_the_app_is_given_one_when_it_is_started():
     assert scheduler_of_app({}) is None
     assert scheduler_of_app({"DPVIZ_DASK_ADDRESS": "tls://h:1"}) == Scheduler(address="tls://h:1")
-    with pytest.raises(InputError, match=RUNS_CODE):
-        scheduler_of_app({"DPVIZ_DASK_ADDRESS": "tcp://h:1"})
+    assert RUNS_CODE in refused(scheduler_of_app, {"DPVIZ_DASK_ADDRESS": "tcp://h:1"})
     assert scheduler_of_app({"DPVIZ_DASK_ADDRESS": "tcp://h:1", "DPVIZ_DASK_INSECURE": "1"}).insecure
-    with pytest.raises(InputError, match="must be 1"):
-        scheduler_of_app({"DPVIZ_DASK_INSECURE": "yes"})
+    assert "must be 1" in refused(scheduler_of_app, {"DPVIZ_DASK_INSECURE": "yes"})

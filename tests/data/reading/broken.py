@@ -1,4 +1,4 @@
-"""Five hundred broken files of every kind and format, always the same five hundred.
+"""Hundreds of broken files of every kind and format, always the same ones.
 
 Named faults are broken for certain. The rest of each format's share are whole files that were cut, or had one byte flipped; of
 those only the ones count that an independent reader of the format finds broken, too.
@@ -14,6 +14,7 @@ import sqlite3
 import tempfile
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -22,36 +23,25 @@ import pyarrow.parquet as pq
 
 from dpviz.release.files import MANIFEST
 from tests.data.reading import broken_packed as packed
-from tests.data.reading import broken_release, broken_text
-from tests.data.reading.whole import ENDINGS, SEPARATORS, archive, parts, releases, whole_files
+from tests.data.reading import broken_text
+from tests.data.reading.files import zipped
+from tests.data.reading.whole import ENDINGS, SEPARATORS, parts, releases, whole_files
 
-NUMBER = 500
-SHARES = {
-    "points": {"csv": 48, "tsv": 22, "geojson": 52, "gpkg": 34, "geoparquet": 32, "parquet": 34, "shapefile": 42},
-    "trips": {"csv": 30, "tsv": 16, "parquet": 26},
-    "regions": {"csv": 18, "tsv": 10, "geojson": 18, "gpkg": 14, "geoparquet": 12, "parquet": 14, "shapefile": 16},
-    "releases": {"points folder": 14, "points zip": 14, "trips folder": 12, "trips zip": 14},
-    "paths": {"no file": 8},
-}
+NUMBER = 456
+SHARES = {"points": {"csv": 50, "tsv": 22, "geojson": 52, "gpkg": 34, "geoparquet": 32, "parquet": 34, "shapefile": 42}}
+SHARES |= {"trips": {"csv": 30, "tsv": 16, "parquet": 26}}
+SHARES |= {"regions": {"csv": 18, "tsv": 10, "geojson": 18, "gpkg": 14, "geoparquet": 12, "parquet": 14, "shapefile": 16}}
+SHARES |= {"releases": {"points folder": 4, "trips zip": 4}, "paths": {"no file": 8}}
 # Where the same fault comes in another format or kind already, each second or third is enough: first, step.
 THINNED = {("points", "tsv"): (0, 3), ("trips", "tsv"): (1, 3), ("regions", "tsv"): (2, 3), ("regions", "gpkg"): (0, 3)}
-THINNED |= {("regions", "geoparquet"): (1, 3), ("regions", "shapefile"): (2, 3), ("releases", "points folder"): (0, 2)}
-THINNED |= {("releases", "points zip"): (1, 2), ("releases", "trips folder"): (1, 2), ("releases", "trips zip"): (0, 2)}
+THINNED |= {("regions", "geoparquet"): (1, 3), ("regions", "shapefile"): (2, 3)}
 UNREAD = ("who", "note")
 NUMERIC = {"lon": float, "lat": float, "count": int}
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A broken file.
-
-    Attributes:
-        kind: points, trips, regions, releases or paths.
-        form: its format.
-        fault: what is wrong with it.
-        name: of the file or folder.
-        content: its bytes, or what makes it at a path.
-    """
+    """A broken file: its kind, its format, what is wrong with it, its name, and its bytes or what makes it at a path."""
 
     kind: str
     form: str
@@ -78,10 +68,8 @@ def corpus(folder):
 
 def _share(kind, form, share, folder):
     foreign = []
-    if kind == "paths":
-        named, extra = _paths(), iter(())
-    elif kind == "releases":
-        named, extra = _releases(*form.split(), folder)
+    if kind in ("paths", "releases"):
+        named, extra = _paths() if kind == "paths" else _releases(*form.split(), folder), iter(())
     else:
         whole = whole_files(folder)[kind, form]
         name = f"{kind}.{ENDINGS.get(form, form)}"
@@ -118,14 +106,9 @@ def _foreign(kind, form, folder):
     """Files of something else under this format's ending, or this format under another ending."""
     files, name = whole_files(folder), f"{kind}.{ENDINGS.get(form, form)}"
     other = ("points", "gpkg" if form != "gpkg" else "csv")
-    strangers = {
-        "empty": b"",
-        "zeros": bytes(5000),
-        "noise": random.Random(kind + form).randbytes(5000),
-        "compressed": gzip.compress(files[kind, form], mtime=0),
-        f"a {other[1]} file": files[other],
-        "a virtual dataset": b'<OGRVRTDataSource><OGRVRTLayer name="zq"><SrcDataSource>/etc/passwd</SrcDataSource>',
-    }
+    strangers = {"empty": b"", "zeros": bytes(5000), "noise": random.Random(kind + form).randbytes(5000)}
+    strangers |= {"compressed": gzip.compress(files[kind, form], mtime=0), f"a {other[1]} file": files[other]}
+    strangers |= {"a virtual dataset": b'<OGRVRTDataSource><OGRVRTLayer name="zq"><SrcDataSource>/etc/passwd</SrcDataSource>'}
     if form not in SEPARATORS:
         strangers["a web page"] = b"<!doctype html><title>zq Kowalska</title>"
     yield from ((f"is {what}", name, content) for what, content in strangers.items())
@@ -179,10 +162,8 @@ def _database_is_broken(content, _whole):
     with tempfile.NamedTemporaryFile(suffix=".gpkg") as file:
         file.write(content)
         file.flush()
-        database = sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)
-        found = _fails(lambda: 1 / (database.execute("PRAGMA quick_check").fetchall() == [("ok",)]))
-        database.close()
-        return found
+        with closing(sqlite3.connect(f"file:{file.name}?mode=ro&immutable=1", uri=True)) as database:
+            return _fails(lambda: 1 / (database.execute("PRAGMA quick_check").fetchall() == [("ok",)]))
 
 
 def _fails(read):
@@ -193,48 +174,32 @@ def _fails(read):
     return False
 
 
-JUDGES = {
-    "table": _table_is_broken,
-    "geojson": _json_is_broken,
-    "gpkg": _database_is_broken,
-    "geoparquet": _parquet_is_broken,
-    "parquet": _parquet_is_broken,
-    "shapefile": _zip_is_broken,
-}
+JUDGES = {"table": _table_is_broken, "geojson": _json_is_broken, "gpkg": _database_is_broken, "geoparquet": _parquet_is_broken}
+JUDGES |= {"parquet": _parquet_is_broken, "shapefile": _zip_is_broken}
 
 
 def _releases(kind, form, folder):
+    """A few, because tests/release breaks releases in every way."""
     members = releases(folder / "releases")[kind]
-    named = broken_release.release(members)
+    changed = {**members, "report.html": b"<script>zq Kowalska</script>"}
     if form == "zip":
-        found = [(fault, "release.zip", archive(files)) for fault, files in named.items() if "path out" not in fault]
-        found += [(fault, "release.zip", content) for fault, content in broken_release.zips(members).items()]
-        whole = archive(members)
-        damaged = _damaged(whole, kind + form)
-        return found, ((fault, "release.zip", content) for fault, content in damaged if _zip_is_broken(content, whole))
-    found = [(fault, "release", _folder(files)) for fault, files in named.items()]
-    found += [(fault, "release", _folder(members, then)) for fault, then in broken_release.folders(members).items()]
-    return found, _damaged_folders(members, kind)
+        found = {"a report that was changed": zipped(changed), "a path upwards": zipped({**members, "../zq": b"zq"})}
+        found |= {"a password": packed.locked(zipped(members)), "a bomb": zipped({**members, "report.html": b"\0" * 20_000_000})}
+        return [(fault, "release.zip", content) for fault, content in found.items()]
+    found = {"a report that was changed": _folder(changed), "a file that is not listed": _folder({**members, "extra.csv": b"zq Kowalska"})}
+    found |= {"a manifest that is no JSON": _folder({**members, MANIFEST: b"zq Kowalska"}), "a pipe inside": _folder(members, pipe="zq")}
+    return [(fault, "release", make) for fault, make in found.items()]
 
 
-def _folder(files, then=lambda _: None):
+def _folder(files, pipe=None):
     def make(path):
         path.mkdir()
         for name, content in files.items():
             (path / name).write_bytes(content)
-        then(path)
+        if pipe:
+            os.mkfifo(path / pipe)
 
     return make
-
-
-def _damaged_folders(members, seed):
-    """A release of which one file was cut or flipped; the manifest's spaces do not matter."""
-    dice = random.Random(seed)
-    for number in count():
-        name = dice.choice(sorted(members))
-        fault, content = next(_damaged(members[name], f"{seed} {number}"))
-        if name != MANIFEST or _json_is_broken(content, b"") or json.loads(content) != json.loads(members[name]):
-            yield f"{name} {fault}", "release", _folder({**members, name: content})
 
 
 def _paths():

@@ -5,12 +5,14 @@ import sqlite3
 import stat
 import struct
 import zipfile
+from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
 import shapely
 
-from tests.data.reading.whole import LAT, LON, archive, bomb, parquet
+from tests.data.reading.files import zipped
+from tests.data.reading.whole import LAT, LON, bomb, parquet
 
 NAN = float("nan")
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'zq' || max(i) AS table_name FROM n"
@@ -23,15 +25,11 @@ def geopackage(whole, folder):
     def after(*statements):
         file = folder / "changed.gpkg"
         file.write_bytes(whole)
-        database = sqlite3.connect(file)
-        database.create_function("ST_IsEmpty", 1, lambda _: 0)
-        for name in ("ST_MinX", "ST_MaxX", "ST_MinY", "ST_MaxY"):
-            database.create_function(name, 1, lambda _: 0)
-        database.executescript("PRAGMA writable_schema = ON;" + ";".join(statements))
-        database.close()
-        content = file.read_bytes()
-        file.unlink()
-        return content
+        with closing(sqlite3.connect(file)) as database:
+            for name in ("ST_IsEmpty", "ST_MinX", "ST_MaxX", "ST_MinY", "ST_MaxY"):
+                database.create_function(name, 1, lambda _: 0)
+            database.executescript("PRAGMA writable_schema = ON;" + ";".join(statements))
+        return file.read_bytes()
 
     untriggered = "DELETE FROM sqlite_master WHERE type = 'trigger'"
     return {
@@ -92,38 +90,24 @@ def geoparquet(whole_facts, column, **rest):
 
 def points_geoparquet():
     """Further faults of GeoParquet of points."""
-    lines = shapely.to_wkb([shapely.linestrings([[0, 0], [1, 1]])] * 2)
     facts = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": {"encoding": "WKB", "geometry_types": []}}}
+    good, nowhere, beyond = shapely.points([(float(LON), float(LAT)), (NAN, NAN), (1, 123.45)])
+    line = shapely.linestrings([[0, 0], [1, 1]])
+    shapes = {"lines": [line, line], "a missing shape": [good, None], "a point of no place": [good, nowhere]}
+    shapes |= {"a place beyond the poles": [beyond]}
     metadata = {"geo": json.dumps(facts)}
-    point = shapely.to_wkb(shapely.points(float(LON), float(LAT)))
-    return {
-        "lines": parquet(geometry=pa.array(lines, pa.binary()), metadata=metadata),
-        "a missing shape": parquet(geometry=pa.array([point, None], pa.binary()), metadata=metadata),
-        "a point of no place": parquet(geometry=pa.array([point, shapely.to_wkb(shapely.points(NAN, NAN))]), metadata=metadata),
-        "a place beyond the poles": parquet(geometry=pa.array([shapely.to_wkb(shapely.points(1, 123.45))]), metadata=metadata),
-    }
+    return {fault: parquet(geometry=pa.array(shapely.to_wkb(each), pa.binary()), metadata=metadata) for fault, each in shapes.items()}
 
 
 def points_parquet():
     """Faults of Parquet with columns of longitude and latitude."""
     y = [50.0, 51.0]
-    odd = {
-        "lists": [[1.0], [2.0]],
-        "lists of texts": [["zq"], ["Kowalska"]],
-        "records": [{"zq": 1.0}, {"zq": 2.0}],
-        "truths": [True, False],
-        "dates": pa.array([4711, 4712], pa.date32()),
-        "times": pa.array([4711, 4712], pa.timestamp("us")),
-        "bytes": [b"13.577215", b"zq"],
-        "names": ["zq Kowalska", "zqB"],
-        "numbers and a name": [LON, "zq Kowalska"],
-        "packed names": pa.array(["zq Kowalska", "zq"]).dictionary_encode(),
-        "not a number": [float(LON), NAN],
-        "infinite": [float(LON), np.inf],
-        "missing": [float(LON), None],
-        "nothing at all": pa.array([None, None], pa.null()),
-        "half-missing lists": [[float(LON)], None],
-    }
+    odd = {"lists": [[1.0], [2.0]], "lists of texts": [["zq"], ["Kowalska"]], "records": [{"zq": 1.0}, {"zq": 2.0}]}
+    odd |= {"truths": [True, False], "dates": pa.array([4711, 4712], pa.date32()), "times": pa.array([4711, 4712], pa.timestamp("us"))}
+    odd |= {"bytes": [b"13.577215", b"zq"], "names": ["zq Kowalska", "zqB"], "numbers and a name": [LON, "zq Kowalska"]}
+    odd |= {"packed names": pa.array(["zq Kowalska", "zq"]).dictionary_encode(), "not a number": [float(LON), NAN]}
+    odd |= {"infinite": [float(LON), np.inf], "missing": [float(LON), None], "nothing at all": pa.array([None, None], pa.null())}
+    odd |= {"half-missing lists": [[float(LON)], None]}
     return {f"longitudes that are {name}": parquet(lon=column, lat=y) for name, column in odd.items()} | {
         "two longitudes": parquet(a=y, b=y, c=y, names=["lon", "lon", "lat"]),
         "no latitude": parquet(lon=y, zq=y),
@@ -137,26 +121,11 @@ def points_parquet():
 def trips_parquet():
     """Faults of Parquet with columns of trips."""
     ids = ["zq1", "zq2"]
-    counts = {
-        "negative": [1, -4711],
-        "fractions": [1, 4711.5],
-        "not a number": [1.0, NAN],
-        "infinite": [1.0, np.inf],
-        "missing": [1, None],
-        "names": ["1", "zq Kowalska"],
-        "truths": [True, False],
-        "lists": [[1], [2]],
-        "lists of names": [["zq"], ["zq"]],
-        "dates": pa.array([1, 4711], pa.date32()),
-    }
-    sides = {
-        "missing": ["zq1", None],
-        "fractions": [1.5, 4711.5],
-        "bytes": [b"zq1", b"zq2"],
-        "lists": [[1], [2]],
-        "blank": ["zq1", " "],
-        "truths": [True, False],
-    }
+    counts = {"negative": [1, -4711], "fractions": [1, 4711.5], "not a number": [1.0, NAN], "infinite": [1.0, np.inf], "missing": [1, None]}
+    counts |= {"names": ["1", "zq Kowalska"], "truths": [True, False], "lists": [[1], [2]], "lists of names": [["zq"], ["zq"]]}
+    counts |= {"dates": pa.array([1, 4711], pa.date32())}
+    sides = {"missing": ["zq1", None], "fractions": [1.5, 4711.5], "bytes": [b"zq1", b"zq2"], "lists": [[1], [2]], "blank": ["zq1", " "]}
+    sides |= {"truths": [True, False]}
     return (
         {f"counts that are {name}": parquet(origin=ids, destination=ids, count=column) for name, column in counts.items()}
         | {f"origins that are {name}": parquet(origin=column, destination=ids, count=[1, 2]) for name, column in sides.items()}
@@ -167,15 +136,11 @@ def trips_parquet():
 def regions_parquet():
     """Faults of Parquet with a row per region."""
     whole = {"region_id": ["zqA", "zq1"], "parent_id": [None, "zqA"], "level": ["state", "town"]}
-    changes = {
-        "an id that is missing": {"region_id": ["zqA", None]},
-        "an id twice": {"region_id": ["zq1", "zq1"], "level": ["town", "town"]},
-        "ids that are lists": {"region_id": [["zqA"], ["zq1"]]},
-        "ids that are truths": {"region_id": [True, False]},
-        "a parent that is not there": {"parent_id": [None, "zq Kowalska"]},
-        "levels that are missing": {"level": ["state", None]},
-        "a hundred gigabytes of one text": {name: bomb() for name in whole},
-    }
+    changes = {"an id that is missing": {"region_id": ["zqA", None]}}
+    changes |= {"an id twice": {"region_id": ["zq1", "zq1"], "level": ["town", "town"]}}
+    changes |= {"ids that are lists": {"region_id": [["zqA"], ["zq1"]]}, "ids that are truths": {"region_id": [True, False]}}
+    changes |= {"a parent that is not there": {"parent_id": [None, "zq Kowalska"]}, "levels that are missing": {"level": ["state", None]}}
+    changes |= {"a hundred gigabytes of one text": {name: bomb() for name in whole}}
     return {name: parquet(**{**whole, **change}) for name, change in changes.items()}
 
 
@@ -183,13 +148,10 @@ def shapefile(whole, parts):
     """Faults of a zipped Shapefile; `parts` are its members by name."""
 
     def with_member(name, content=b"zq Kowalska"):
-        return archive({**parts, name: content})
+        return zipped({**parts, name: content})
 
     def without(ending):
-        return archive({name: content for name, content in parts.items() if not name.endswith(ending)})
-
-    def part(ending, content):
-        return archive({**parts, f"places{ending}": content})
+        return zipped({name: content for name, content in parts.items() if not name.endswith(ending)})
 
     link = zipfile.ZipInfo("places.shp")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -202,25 +164,25 @@ def shapefile(whole, parts):
         "a path with a drive": with_member("C:zq.txt"),
         "an archive inside": with_member("zq.zip", whole),
         "a tar inside": with_member("zq.tar.gz"),
-        "a link instead of shapes": archive({link: b"/etc/passwd"} | {name: each for name, each in parts.items() if name != "places.shp"}),
+        "a link instead of shapes": zipped({link: b"/etc/passwd"} | {name: each for name, each in parts.items() if name != "places.shp"}),
         "a bomb": honest,
         "a bomb that understates its size": honest.replace(struct.pack("<I", len(dbf) + 5_000_000), struct.pack("<I", 100)),
-        "too many members": archive({**parts, **{f"zq{place}.txt": b"" for place in range(80)}}),
-        "another compression": archive(parts, zipfile.ZIP_LZMA),
+        "too many members": zipped({**parts, **{f"zq{place}.txt": b"" for place in range(80)}}),
+        "another compression": zipped(parts, zipfile.ZIP_LZMA),
         "a password": locked(whole),
-        "two of one name": archive({**parts, "PLACES.SHP": shp}),
-        "two Shapefiles": archive({**parts, **{name.replace("places", "zq"): content for name, content in parts.items()}}),
+        "two of one name": zipped({**parts, "PLACES.SHP": shp}),
+        "two Shapefiles": zipped({**parts, **{name.replace("places", "zq"): content for name, content in parts.items()}}),
         "no shapes": without(".shp"),
         "no index": without(".shx"),
-        "another file only": archive({"zq.csv": b"lon,lat\n1,2\n"}),
-        "nothing": archive({}),
-        "shapes that are text": part(".shp", b"zq Kowalska" * 20),
-        "shapes that are empty": part(".shp", b""),
-        "shapes that are cut": part(".shp", shp[:-10]),
-        "an index that is empty": part(".shx", b""),
-        "an index beyond the shapes": part(".shx", parts["places.shx"][:100] + b"\x7f\xff\xff\xff" * 40),
-        "a table that is text": part(".dbf", b"zq Kowalska"),
-        "a table of two billion rows": part(".dbf", dbf[:4] + b"\xff\xff\xff\x7f" + dbf[8:]),
+        "another file only": zipped({"zq.csv": b"lon,lat\n1,2\n"}),
+        "nothing": zipped({}),
+        "shapes that are text": with_member("places.shp", b"zq Kowalska" * 20),
+        "shapes that are empty": with_member("places.shp", b""),
+        "shapes that are cut": with_member("places.shp", shp[:-10]),
+        "an index that is empty": with_member("places.shx", b""),
+        "an index beyond the shapes": with_member("places.shx", parts["places.shx"][:100] + b"\x7f\xff\xff\xff" * 40),
+        "a table that is text": with_member("places.dbf", b"zq Kowalska"),
+        "a table of two billion rows": with_member("places.dbf", dbf[:4] + b"\xff\xff\xff\x7f" + dbf[8:]),
     }
 
 

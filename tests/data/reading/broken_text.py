@@ -7,6 +7,11 @@ from tests.data.reading.whole import LAT, LON, REGIONS
 BIG = "9" * 5000
 
 
+def encodings(text):
+    """The text in other encodings than UTF-8."""
+    return {"utf-16": text.encode("utf-16"), "latin-1": text.replace("Kowalsk", "Kowalsk\u00e4").encode("latin-1")}
+
+
 def points_text(sep, whole):
     """Faults of a table of points."""
     text = whole.decode()
@@ -14,28 +19,15 @@ def points_text(sep, whole):
     def table(*rows, header="lon,lat,who"):
         return "\n".join([header, "10.5,50.0,zqB", *rows, ""]).replace(",", sep).encode()
 
-    cells = {
-        "not a number": "nan",
-        "infinite": "inf",
-        "minus infinity": "-inf",
-        "beyond floats": "1e999",
-        "beyond any number": BIG + "e" + BIG,
-        "a name in place of a number": "zq Kowalska",
-        "blank": "",
-        "a degree sign": LAT + "°",
-        "hexadecimal": "0x1p3",
-        "two signs": "--1",
-        "a nul": "1\0",
-        "a letter o": "5O.5",
-    }
+    cells = {"not a number": "nan", "infinite": "inf", "minus infinity": "-inf", "beyond floats": "1e999"}
+    cells |= {"beyond any number": BIG + "e" + BIG, "a name in place of a number": "zq Kowalska", "blank": "", "a degree sign": LAT + "°"}
+    cells |= {"hexadecimal": "0x1p3", "two signs": "--1", "a nul": "1\0", "a letter o": "5O.5"}
     found = {f"a latitude that is {name}": table(f"{LON},{cell},zq Kowalska") for name, cell in cells.items()}
     found |= {f"a longitude that is {name}": table(f"{cell},{LAT},zq") for name, cell in cells.items() if name[0] in "anb"}
+    found |= {coding: text.encode(coding) for coding in ("utf-16-le", "utf-32")}
+    found = found | encodings(text)
     return found | {
         "all longitudes are names": table(header="who,lat,lon").replace(b"10.5", b"zq Kowalska"),
-        "utf-16": text.encode("utf-16"),
-        "utf-16 without a mark": text.encode("utf-16-le"),
-        "utf-32": text.encode("utf-32"),
-        "latin-1": text.replace("Kowalska", "Kowalsk\u00e4").encode("latin-1"),
         "half a letter": whole + b"10.5" + sep.encode() + b"50.0" + sep.encode() + b"zq\xc3",
         "cells between semicolons": text.replace(sep, ";").encode(),
         "no header": whole.split(b"\n", 1)[1],
@@ -60,25 +52,16 @@ def trips_text(sep, whole):
     def table(*rows, header="origin,destination,count,note"):
         return "\n".join([header, "zq1,zq2,3,zq", *rows, ""]).replace(",", sep).encode()
 
-    cells = {
-        "negative": "-4711",
-        "a fraction": "4711.5",
-        "a name": "zq Kowalska",
-        "blank": "",
-        "not a number": "nan",
-        "infinite": "inf",
-        "hexadecimal": "0x4711",
-        "with thousands": "4_711",
-    }
-    return {f"a count that is {name}": table(f"zq1,zq2,{cell},zq") for name, cell in cells.items()} | {
+    cells = {"negative": "-4711", "a fraction": "4711.5", "a name": "zq Kowalska", "blank": "", "not a number": "nan", "infinite": "inf"}
+    cells |= {"hexadecimal": "0x4711", "with thousands": "4_711"}
+    found = {f"a count that is {name}": table(f"zq1,zq2,{cell},zq") for name, cell in cells.items()} | encodings(whole.decode())
+    return found | {
         "a blank origin": table(",zq2,4711,zq"),
         "a blank destination": table("zq1,  ,4711,zq").replace(b"  ", b""),
         "a cell too many": table("zq1,zq2,4711,zq,zq"),
         "a cell too few": table("zq1,zq2,4711"),
         "a decimal comma": table("zq1,zq2,4711,5,zq"),
         "a quote that never ends": table('zq1,"zq2,4711,zq' + ",zq" * (sep != ",")),  # in TSV files a mark is a letter
-        "utf-16": whole.decode().encode("utf-16"),
-        "latin-1": whole.replace(b"Kowalska", b"Kowalsk\xe4"),
         "cells between semicolons": whole.replace(sep.encode(), b";"),
         "a header of other names": whole.replace(b"origin", b"zqfar").replace(b"destination", b"zqnear"),
         "a nul in a count": table("zq1,zq2,47\0,zq"),
@@ -93,19 +76,14 @@ def regions_text(sep, whole):
     def more(row):
         return (text + row.replace(",", sep) + "\n").encode()
 
-    return {
+    rows = {"an unknown parent": "zq9,zqNowhere,town,zq", "a parent of its own level": "zq9,zq1,town,zq"}
+    rows |= {"its own parent": "zq9,zq9,town,zq", "a blank id": ",zqA,town,zq", "a blank level": "zq9,zqA,,zq"}
+    rows |= {"a cell too many": "zq9,zqA,town,zq,zq", "a cell too few": "zq9,zqA"}
+    found = {fault: more(row) for fault, row in rows.items()} | encodings(text)
+    return found | {
         "an id twice": more(last.replace(sep, ",")),
-        "an unknown parent": more("zq9,zqNowhere,town,zq"),
-        "a parent of its own level": more("zq9,zq1,town,zq"),
-        "its own parent": more("zq9,zq9,town,zq"),
-        "a blank id": more(",zqA,town,zq"),
-        "a blank level": more("zq9,zqA,,zq"),
-        "a cell too many": more("zq9,zqA,town,zq,zq"),
-        "a cell too few": more("zq9,zqA"),
         "no rows": text.split("\n", 1)[0].encode(),
         "a name twice": text.replace("name", "region_id").encode(),
-        "utf-16": text.encode("utf-16"),
-        "latin-1": text.replace("Kowalskowo", "Kowalsk\u00f3w").encode("latin-1"),
     }
 
 
@@ -120,25 +98,19 @@ def points_geojson(whole):
     def point(coordinates):
         return one(f'{{"type": "Point", "coordinates": {coordinates}}}')
 
+    def collection(kind="FeatureCollection", **members):
+        return json.dumps({"type": kind, **members}).encode()
+
     def crs(member):
         return json.dumps({**top, "crs": member}).encode()
 
-    coordinates = {
-        "not a number": f"[{LON}, NaN]",
-        "infinite": f"[Infinity, {LAT}]",
-        "beyond floats": f"[1e999, {LAT}]",
-        "beyond any number": f"[{BIG}, {LAT}]",
-        "texts": f'["{LON}", "{LAT}"]',
-        "names": '["zq Kowalska", "zq"]',
-        "missing": "null",
-        "empty": "[]",
-        "one": f"[{LON}]",
-        "truths": "[true, false]",
-        "nested": f"[[{LON}, {LAT}]]",
-        "deep": "[" * 3000 + "]" * 3000,
-        "an object": '{"zq": 1}',
-    }
-    return {f"coordinates that are {name}": point(value) for name, value in coordinates.items()} | {
+    coordinates = {"not a number": f"[{LON}, NaN]", "infinite": f"[Infinity, {LAT}]", "beyond floats": f"[1e999, {LAT}]"}
+    coordinates |= {"beyond any number": f"[{BIG}, {LAT}]", "texts": f'["{LON}", "{LAT}"]', "names": '["zq Kowalska", "zq"]'}
+    coordinates |= {"missing": "null", "empty": "[]", "one": f"[{LON}]", "truths": "[true, false]", "nested": f"[[{LON}, {LAT}]]"}
+    coordinates |= {"deep": "[" * 3000 + "]" * 3000, "an object": '{"zq": 1}'}
+    named = {f"the crs {name}": crs({"type": "name", "properties": {"name": name}}) for name in ("NOWHERE:1", "EPSG:4978", "EPSG:5703")}
+    found = {f"coordinates that are {name}": point(value) for name, value in coordinates.items()} | encodings(text) | named
+    return found | {
         "deep arrays": b"[" * 200_000,
         "deep objects": b'{"zq":' * 200_000,
         "a deep property": one("null", '{"zq": ' + "[" * 100_000 + "]" * 100_000 + "}"),
@@ -150,23 +122,18 @@ def points_geojson(whole):
         "no geometry": one("null"),
         "a line among points": one(f'{{"type": "LineString", "coordinates": [[{LON}, {LAT}], [1, 2]]}}'),
         "latitude and longitude swapped": whole.replace(LON.encode(), b"1.5").replace(LAT.encode(), b"123.45"),
-        "no features": json.dumps({"type": "FeatureCollection"}).encode(),
-        "features that are no list": json.dumps({**top, "features": {"zq": 1}}).encode(),
-        "features that are none": json.dumps({**top, "features": ["zq", 4711, None]}).encode(),
-        "a collection of geometries": json.dumps({"type": "GeometryCollection", "geometries": []}).encode(),
-        "a topology": json.dumps({"type": "Topology", "objects": {"zq": {}}, "arcs": []}).encode(),
-        "a command for GDAL": json.dumps({"type": "gdal_streamed_alg", "command_line": "gdal vector zq"}).encode(),
+        "no features": collection(),
+        "features that are no list": collection(features={"zq": 1}),
+        "features that are none": collection(features=["zq", 4711, None]),
+        "a collection of geometries": collection("GeometryCollection", geometries=[]),
+        "a topology": collection("Topology", objects={"zq": {}}, arcs=[]),
+        "a command for GDAL": collection("gdal_streamed_alg", command_line="gdal vector zq"),
         "a text": b'"zq Kowalska"',
         "a linked crs": crs({"type": "link", "properties": {"href": "http://127.0.0.1:9/zq"}}),
-        "an unknown crs": crs({"type": "name", "properties": {"name": "NOWHERE:1"}}),
-        "a geocentric crs": crs({"type": "name", "properties": {"name": "EPSG:4978"}}),
-        "a vertical crs": crs({"type": "name", "properties": {"name": "EPSG:5703"}}),
         "a crs that is a number": crs(4711),
         "a crs without a name": crs({"type": "name"}),
         "two documents": whole + whole,
         "single quotes": text.replace('"', "'").encode(),
-        "utf-16": text.encode("utf-16"),
-        "latin-1": text.replace("Kowalska", "Kowalsk\u00e4").encode("latin-1"),
     }
 
 
@@ -178,7 +145,7 @@ def regions_geojson(whole):
     def changed(**parts):
         return json.dumps({**top, "features": [{**first, **parts}, *rest]}).encode()
 
-    return {
+    return encodings(text) | {
         "an id twice": json.dumps({**top, "features": [*top["features"], rest[-1]]}).encode(),
         "an unknown parent": changed(properties={**REGIONS.iloc[2], "region_id": "zq9", "parent_id": "zqNowhere"}),
         "a blank id": changed(properties={**REGIONS.iloc[0], "region_id": None}),
@@ -191,5 +158,4 @@ def regions_geojson(whole):
         "an unknown crs": json.dumps({**top, "crs": {"type": "name", "properties": {"name": "NOWHERE:1"}}}).encode(),
         "no features at all": json.dumps({**top, "features": []}).encode(),
         "deep arrays": b"[" * 200_000,
-        "latin-1": text.replace("Kowalskowo", "Kowalsk\u00f3w").encode("latin-1"),
     }

@@ -1,83 +1,164 @@
-"""Folders for what does not fit in memory: private, removed however the work ends, and cleared away after whoever was killed."""
+"""Files that cannot be opened, limits and archives; and private folders for what does not fit in memory, which never stay behind."""
 
+import sqlite3
 import stat
-import subprocess
 import sys
-from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import pyogrio
 import pytest
 
-from dpviz.data.reading.safety import NO_FOLDER, PREFIX, private_folder
-from dpviz.errors import InputError
+from dpviz.data.counting.files import read_points
+from dpviz.data.reading.safety import NO_FOLDER, PREFIX, Limits, private_folder
+from dpviz.errors import InputError, SettingError
+from tests.data.reading.broken_packed import geopackage
+from tests.data.reading.broken_packed import shapefile as packed_shapefile
+from tests.data.reading.files import GEOMETRIES, PLANE, TABLES, WORLD, declared, frame, refusal, shapefile, stored, text, upload, zipped
+from tests.data.reading.whole import parquet, parts, whole_files
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks and modes of files are those of POSIX")
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="locks and modes of files are those of POSIX")
 
-KEEPER = """
-import sys, pathlib
-from dpviz.data.reading.safety import private_folder
-with private_folder(pathlib.Path(sys.argv[1])) as folder:
-    (folder / "spilled").write_text("private")
-    print(folder, flush=True)
-    sys.stdin.read()
-"""
+URLS = "http://zq/a.csv https://zq/a.geojson ftp://zq/a.csv s3://zq/a.parquet http://zq/*.parquet file:///zq/a.csv zip://zq.zip!a.shp"
 
 
-def files(folder):
-    return list(Path(folder).iterdir())
+@pytest.mark.parametrize("name", [*URLS.split(), "/vsicurl/http://zq/a.gpkg", "/vsizip/zq.zip/a.csv"])
+def test_urls_and_virtual_paths_are_never_opened(name):
+    assert "URLs" in refusal(name)
+    assert "URLs" in refusal(upload(b"lon,lat\n", name))
 
 
-@pytest.fixture
-def keeper(tmp_path):
-    """Another process at work in a folder of its own."""
-    process = subprocess.Popen([sys.executable, "-c", KEEPER, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    yield process, process.stdout.readline().strip()
-    process.kill()
-    process.communicate()
+UNOPENED = {"Compressed": ["zq.csv.gz", "zq.7z"], "one .zip": ["zq.shp"], "must be one of .csv": ["zq.xlsx", "zq"]}
+UNOPENED |= {"cannot be read": ["zq.csv", "zq\0.csv"]}
 
 
-def test_nobody_else_reads_it_and_nothing_of_it_is_left(tmp_path):
+@pytest.mark.parametrize(("words", "name"), [(words, name) for words, names in UNOPENED.items() for name in names])
+def test_files_that_cannot_be_opened(name, words, tmp_path):
+    assert words in refusal(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "7", '{"type": "Topology"}', '{"type": "FeatureCollection"}', "[" * 100_000])
+def test_json_that_is_no_collection_of_features_is_refused(content):
+    assert "GeoJSON" in refusal(text(content, "a.json"))
+
+
+def test_a_geopackage_of_several_layers_or_of_none_is_refused(tmp_path):
+    for layer in ("one", "two"):
+        pyogrio.write_dataframe(frame(), tmp_path / "a.gpkg", layer=layer, append=layer == "two")
+    assert "several layers" in refusal(tmp_path / "a.gpkg")
+    pyogrio.write_dataframe(pd.DataFrame({"state": ["a"]}), tmp_path / "b.gpkg", layer="one")
+    assert "no layer with geometries" in refusal(tmp_path / "b.gpkg")
+
+
+GEOPACKAGE = {"view": ["its layer is a view", "its contents are a view", "its list of layers never ends"]}
+GEOPACKAGE |= {"virtual table": ["its layer is virtual", "a virtual table over another file"], "not a GeoPackage": ["not marked as one"]}
+SHAPEFILE = {"leads out": ["a path upwards", "an absolute path", "a path with backslashes", "a path with a drive"]}
+SHAPEFILE |= {"no Shapefile": ["another file only", "nothing"], "several": ["two Shapefiles"], "another archive": ["an archive inside"]}
+SHAPEFILE |= {".shx": ["no index"], "times its size": ["a bomb"], "cannot be read": ["a bomb that understates its size"]}
+SHAPEFILE |= {"members": ["too many members"], "encrypted": ["a password"], "deflate": ["another compression"]}
+
+
+def test_faults_of_databases_and_archives_are_refused_by_rule(tmp_path):
+    """Content is in `broken_packed`; here, which rule is said."""
+    files = whole_files(tmp_path)
+    members = parts(tmp_path / "points" / "shapefile")
+    for form, words_of, faults in (
+        ("gpkg", GEOPACKAGE, geopackage(files["points", "gpkg"], tmp_path)),
+        ("zip", SHAPEFILE, packed_shapefile(files["points", "shapefile"], members)),
+    ):
+        for words, names in words_of.items():
+            assert [name for name in names if words not in refusal(upload(faults[name], f"a.{form}"))] == []
+    limits = Limits(unpacked_bytes=1_000_000, expansion=10_000)
+    assert "unpacks to more" in refusal(upload(faults["a bomb"], "a.zip"), limits=limits)
+
+
+def test_a_query_that_runs_away_is_cut_short(tmp_path, monkeypatch):
+    path, shapes = tmp_path / "a.gpkg", "SELECT table_name, 'geom', 'POINT', 4326, 0, 0 FROM gpkg_contents WHERE table_name != 'one'"
+    pyogrio.write_dataframe(frame(), path, layer="one")
+    with sqlite3.connect(path) as database:
+        database.executemany("INSERT INTO gpkg_contents (table_name, data_type) VALUES (?, 'features')", [(f"t{i}",) for i in range(2000)])
+        database.execute(f"INSERT INTO gpkg_geometry_columns {shapes}")
+    database.close()
+    assert read_points(path, domain=WORLD).count.sum() == 4
+    monkeypatch.setattr("dpviz.data.reading.safety._MOST_STEPS", 3)
+    assert "damaged" in refusal(path)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, None])
+def test_limits_are_whole_numbers(value):
+    with pytest.raises(SettingError, match="rows"):
+        Limits(rows=value)
+
+
+@pytest.mark.parametrize("form", [*TABLES, *GEOMETRIES])
+def test_files_over_a_limit_are_refused(form, tmp_path):
+    source = stored(frame(), form, tmp_path)
+    size = len(source.getvalue())
+    assert "bytes" in refusal(source, limits=Limits(file_bytes=size - 1))
+    (tmp_path / source.name).write_bytes(source.getvalue())
+    assert "bytes" in refusal(tmp_path / source.name, limits=Limits(file_bytes=size - 1), engine="numpy")
+    assert "rows" in refusal(source, limits=Limits(rows=3), crs=declared(form))
+    if form != "geojson":  # whose features each have names of their own: one must not decide
+        assert "columns" in refusal(source, limits=Limits(columns=1), crs=declared(form))
+    exact = Limits(file_bytes=size, rows=4, columns=4)
+    assert read_points(source, domain=WORLD, crs=declared(form), limits=exact).count.sum() == 4
+
+
+def test_rows_end_in_line_feeds():
+    assert "rows" in refusal(text("lon,lat\r\n" + "1,2\r\n" * 5), domain=PLANE, limits=Limits(rows=4))
+    assert "carriage returns alone" in refusal(text("lon,lat\r" + "1,2\r" * 5), domain=PLANE)
+
+
+def test_parquet_that_unpacks_to_too_much_is_refused():
+    content = parquet(x=np.zeros(1_000_000), y=np.zeros(1_000_000))
+    assert len(content) < 100_000
+    assert "unpacks" in refusal(upload(content, "a.parquet"), domain=PLANE, limits=Limits(unpacked_bytes=1_000_000))
+
+
+def test_an_archive_may_have_folders_and_litter_and_needs_neither_table_nor_code_page(tmp_path):
+    parts = shapefile(frame(), tmp_path)
+    litter = {f"Some Földer/{name.upper()}": data for name, data in parts.items()}
+    litter |= {"readme.txt": b"zq", "__MACOSX/Some Folder/._POINTS.SHP": b"zq", "._x.shp": b"zq"}
+    fewer = [{name: data for name, data in parts.items() if not name.endswith(missing)} for missing in (".dbf", ".cpg")]
+    for members in (litter, *fewer):
+        assert read_points(upload(zipped(members), "a.zip"), domain=WORLD).count.sum() == 4
+
+
+@POSIX
+def test_nobody_else_reads_it_and_nothing_of_it_is_left_after_a_failure_either(tmp_path):
     with private_folder(tmp_path) as folder:
         (folder / "inner").mkdir()
         (folder / "inner" / "spilled").write_text("private")
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_failure_leaves_nothing_either(tmp_path):
     with pytest.raises(ZeroDivisionError), private_folder(tmp_path) as folder:
         (folder / "spilled").write_text(str(1 / 0))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_in_use_is_left_alone_and_one_of_a_killed_process_is_removed(tmp_path, keeper):
-    process, theirs = keeper
-    with private_folder(tmp_path):
-        assert files(theirs)
-    process.kill()
-    process.wait()
-    assert files(theirs), "a killed process cannot clean up"
+@POSIX
+def test_one_in_use_is_left_alone_and_one_of_a_killed_process_is_removed(tmp_path):
+    """A lock belongs to an open file: it holds within this process as well, and is gone with whoever held it."""
+    with private_folder(tmp_path) as theirs, private_folder(tmp_path):
+        assert [path.name for path in theirs.iterdir()] == ["in use"]
+    (tmp_path / f"{PREFIX}left").mkdir()
+    (tmp_path / f"{PREFIX}left" / "in use").touch()
     with private_folder(tmp_path) as ours:
         assert [path.name for path in tmp_path.iterdir()] == [ours.name]
 
 
-def test_folders_without_a_lock_are_not_ours_to_remove(tmp_path):
-    (tmp_path / f"{PREFIX}other").mkdir()
-    with private_folder(tmp_path):
-        pass
-    assert (tmp_path / f"{PREFIX}other").is_dir()
-
-
-def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path):
+@POSIX
+def test_folders_without_a_lock_are_not_ours_to_remove_and_a_link_in_its_place_is_not_followed(tmp_path):
+    for name in ("other", "trap"):
+        (tmp_path / f"{PREFIX}{name}").mkdir()
     (tmp_path / "treasure").write_text("")
-    (tmp_path / f"{PREFIX}trap").mkdir()
     (tmp_path / f"{PREFIX}trap" / "in use").symlink_to(tmp_path / "treasure")
     with private_folder(tmp_path):
         pass
-    assert (tmp_path / f"{PREFIX}trap").is_dir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{PREFIX}other", f"{PREFIX}trap", "treasure"]
 
 
+@POSIX
 def test_where_none_can_be_made(tmp_path):
     with pytest.raises(InputError) as caught, private_folder(tmp_path / "none"):
         pass
-    assert str(caught.value) == NO_FOLDER
-    assert caught.value.__context__ is None
+    assert (str(caught.value), caught.value.__context__) == (NO_FOLDER, None)

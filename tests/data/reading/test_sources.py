@@ -1,30 +1,26 @@
-"""Paths, globs, folders, lists and uploads: what they stand for, and files that do not go together."""
+"""Paths, globs, folders, lists and uploads: what they stand for, and files that do not go together or hold the same."""
 
 import io
 import os
 
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.reading import sources
 from dpviz.data.reading.safety import Limits
-from dpviz.data.reading.sources import find_files, memory_bytes
-from dpviz.errors import InputError
-from tests.data.reading.files import text, upload
+from dpviz.data.reading.sources import describe_copies, find_copies, find_files, memory_bytes
+from tests.data.reading.files import PLANE, TOWNS, refused, text, upload
 
 TABLE = pd.DataFrame({"lon": [1.0, 2.0], "lat": [1.0, 2.0], "who": ["zq17", "b"]})
 
 
-def refused(source):
-    """The text of the refusal; no cell is in it, nor in what hangs on it."""
-    with pytest.raises(InputError) as caught:
-        find_files(source)
-    assert "zq17" not in repr(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
-    return str(caught.value)
+def refusal(source):
+    return refused(find_files, source)
 
 
 def names(found):
@@ -56,12 +52,10 @@ def test_globs_and_lists_stand_for_their_files(folder):
     assert names(find_files((folder / "year=2020", folder / "a.parquet"))) == ["c.parquet", "a.parquet"]
 
 
-def test_a_file_whose_name_looks_like_a_pattern_is_itself(tmp_path):
-    TABLE.to_parquet(tmp_path / "a[1].parquet")
-    assert names(find_files(tmp_path / "a[1].parquet")) == ["a[1].parquet"]
-
-
-def test_links_are_followed_to_real_files(folder):
+def test_names_like_patterns_and_links_lead_to_their_files(folder, tmp_path_factory):
+    odd = tmp_path_factory.mktemp("odd") / "a[1].parquet"
+    TABLE.to_parquet(odd)
+    assert names(find_files(odd)) == ["a[1].parquet"]
     (folder / "link.parquet").symlink_to(folder / "a.parquet")
     assert names(find_files(folder / "link.parquet")) == ["a.parquet"]
     assert names(find_files(folder)) == ["a.parquet", "b.parquet", "c.parquet"]
@@ -99,85 +93,79 @@ def test_a_geoparquet_says_its_geometry(tmp_path):
     geo = find_files(tmp_path).geo
     assert (geo.primary, geo.encoding, geo.columns) == ("geometry", "WKB", ("geometry",))
     frame.to_crs("EPSG:3857").to_parquet(tmp_path / "b.parquet")
-    assert "geometries or CRS" in refused(tmp_path)
+    assert "geometries or CRS" in refusal(tmp_path)
 
 
-def test_nothing_found_is_said(tmp_path):
-    assert "'*.parquet'" in refused(tmp_path / "*.parquet")
-    assert "holds no Parquet file" in refused(tmp_path)
-    assert "The file cannot be read" in refused(tmp_path / "none.csv")
-    assert "'none.csv'" in refused([tmp_path / "none.csv", tmp_path / "other.csv"])
-    assert "at least one" in refused([])
-
-
-@pytest.mark.parametrize("name", ["http://x.org/*.parquet", "s3://bucket/a.parquet", "/vsicurl/a.csv", "https://x.org/a.csv"])
-def test_urls_are_never_opened(name):
-    assert "local file" in refused(name)
+def test_nothing_found_and_nothing_to_read_is_said(tmp_path):
+    (tmp_path / "a.txt").write_text("lon,lat\n")
+    for words, source in (
+        ("'*.parquet'", tmp_path / "*.parquet"),
+        ("holds no Parquet file", tmp_path),
+        ("The file cannot be read", tmp_path / "none.csv"),
+        ("'none.csv'", [tmp_path / "none.csv", tmp_path / "other.csv"]),
+        ("at least one", []),
+        ("ending", tmp_path / "a.txt"),
+        ("ending", tmp_path / "*.txt"),
+    ):
+        assert words in refusal(source)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "a.csv")
-    assert "is not a file" in refused(tmp_path / "a.csv")
+    assert "is not a file" in refusal(tmp_path / "a.csv")
 
 
-@pytest.mark.parametrize("source", [b"a.csv", 7, None, io.BytesIO(b"a,b\n"), {"a.csv"}])
-def test_what_is_no_source_is_refused(source):
-    assert "path" in refused(source)
-
-
-def test_unknown_endings_are_refused(tmp_path):
-    (tmp_path / "a.txt").write_text("lon,lat\n")
-    assert "ending" in refused(tmp_path / "a.txt")
-    assert "ending" in refused(tmp_path / "*.txt")
+def test_what_is_no_source_is_refused(tmp_path):
+    for source in (b"a.csv", 7, None, io.BytesIO(b"a,b\n"), upload(b"", 3), {"a.csv"}):
+        assert "has a name" in refusal(source)
+    (tmp_path / "a.csv").write_text("lon,lat\n1,2\n")
+    with (tmp_path / "a.csv").open() as file:
+        assert "binary" in refusal(file)
 
 
 def test_files_of_different_kinds_are_refused_by_name(folder):
     TABLE.to_csv(folder / "x.csv", index=False)
-    message = refused([folder / "a.parquet", folder / "x.csv"])
+    message = refusal([folder / "a.parquet", folder / "x.csv"])
     assert all(word in message for word in ("'a.parquet'", "'x.csv'", "different formats"))
 
 
-@pytest.mark.parametrize(
-    ("other", "words"),
-    [
-        (TABLE.rename(columns={"who": "whom"}), "different columns"),
-        (TABLE[["lat", "lon", "who"]], "different columns"),
-        (TABLE.assign(lon=[1, 2]), "different types"),
-        (TABLE.astype({"lat": "float32"}), "different types"),
-    ],
-)
-def test_files_of_different_schemas_are_refused_by_name(folder, other, words):
-    other.to_parquet(folder / "z.parquet")
-    message = refused(folder)
-    assert all(word in message for word in ("'a.parquet'", "'z.parquet'", words))
+def test_files_of_different_schemas_are_refused_by_name(folder):
+    for words, others in (
+        ("different columns", (TABLE.rename(columns={"who": "whom"}), TABLE[["lat", "lon", "who"]])),
+        ("different types", (TABLE.assign(lon=[1, 2]), TABLE.astype({"lat": "float32"}))),
+    ):
+        for other in others:
+            other.to_parquet(folder / "z.parquet")
+            message = refusal(folder)
+            assert all(word in message for word in ("'a.parquet'", "'z.parquet'", words))
+    (folder / "a.csv").write_text("lon,lat\n1,2\n")
+    (folder / "b.csv").write_text("lon,lat,who\n1,2,zq17\n")
+    assert "'b.csv'" in refusal(str(folder / "*.csv"))
 
 
-def test_text_tables_of_different_headers_are_refused_by_name(tmp_path):
-    (tmp_path / "a.csv").write_text("lon,lat\n1,2\n")
-    (tmp_path / "b.csv").write_text("lon,lat,who\n1,2,zq17\n")
-    assert "'b.csv'" in refused(str(tmp_path / "*.csv"))
-
-
-@pytest.mark.parametrize("cut", [4, 100, -1])
-def test_a_parquet_that_is_cut_short_is_refused_by_name(folder, cut):
+def test_a_parquet_that_is_cut_short_is_refused_by_name(folder):
     whole = (folder / "b.parquet").read_bytes()
-    (folder / "b.parquet").write_bytes(whole[:cut])
-    message = refused(folder)
-    assert "'b.parquet'" in message
-    assert "cut short" in message
+    for cut in (4, 100, -1):
+        (folder / "b.parquet").write_bytes(whole[:cut])
+        message = refusal(folder)
+        assert "'b.parquet'" in message
+        assert "cut short" in message
 
 
-@pytest.mark.parametrize(("content", "words"), [(b"", "empty"), (b"a" * 2**20, "does not end"), (b"\xff\xfea\0", "UTF-8")])
+HEADLESS = [(b"", "empty"), (b"\n\n\n", "empty"), (b"a" * 2**20, "does not end"), (b"\xff\xfea\0", "UTF-8")]
+
+
+@pytest.mark.parametrize(("content", "words"), HEADLESS)
 def test_text_without_a_header_is_refused(tmp_path, content, words):
     (tmp_path / "a.csv").write_bytes(content)
-    assert words in refused(tmp_path / "a.csv")
+    assert words in refusal(tmp_path / "a.csv")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read_is_refused(folder):
     (folder / "a.parquet").chmod(0)
-    assert "'a.parquet'" in refused(folder)
+    assert "'a.parquet'" in refusal(folder)
 
 
 def test_what_fits_memory_is_a_share_of_it(folder, monkeypatch):
@@ -203,4 +191,64 @@ def test_the_machine_says_its_memory(monkeypatch, tmp_path):
 def test_nothing_private_is_in_a_repr(folder):
     assert "parquet" not in repr(find_files(folder))
     pq.write_table(pa.table({"lon": [1.0], "zq17": [1.0]}), folder / "y.parquet")
-    assert "zq17" not in refused(folder)
+    assert "zq17" not in refusal(folder)
+
+
+PLACES = pd.DataFrame({"lon": np.arange(9) - 0.5, "lat": 0.5})
+
+
+@pytest.fixture
+def copies(tmp_path):
+    """Two part files, and a copy of one of them."""
+    for name, part in (("d", PLACES), ("d (1)", PLACES), ("e", PLACES[::-1])):
+        part.to_csv(tmp_path / f"{name}.csv", index=False)
+        part.to_parquet(tmp_path / f"{name}.parquet", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("engine", ["numpy", "duckdb"])
+def test_a_copy_is_refused_and_under_drop_both_count(copies, ending, engine):
+    every = str(copies / f"*.{ending}")
+    message = refused(read_points, every, domain=PLANE, engine=engine)
+    assert all(f"'{name}.{ending}'" in message for name in ("d", "d (1)"))
+    assert read_points(every, domain=PLANE, engine=engine, bad_rows="drop").count.sum() == 24
+    (told,) = describe_copies(find_files(every))
+    assert f"'d (1).{ending}' and 'd.{ending}'" in told
+
+
+def test_trips_and_uploads_are_no_different():
+    both = [text("from,to,count\na,b,3\n", name) for name in ("a.csv", "b.csv")]
+    assert "'a.csv' and 'b.csv'" in refused(read_flows, both, regions=TOWNS)
+    assert read_flows(both, regions=TOWNS, bad_rows="drop").count.tolist() == [6]
+
+
+def test_a_link_is_no_copy(copies):
+    (copies / "link.csv").hardlink_to(copies / "e.csv")
+    (copies / "d (1).csv").unlink()
+    assert read_points(str(copies / "*.csv"), domain=PLANE).count.sum() == 16
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_empty_parts_are_no_copies(copies, ending):
+    for number in range(3):
+        empty = PLACES.iloc[:0]
+        path = copies / f"empty{number}.{ending}"
+        empty.to_csv(path, index=False) if ending == "csv" else empty.to_parquet(path, index=False)
+    (copies / f"d (1).{ending}").unlink()
+    assert read_points(str(copies / f"*.{ending}"), domain=PLANE).count.sum() == 16
+
+
+def test_files_are_compared_up_to_where_they_differ(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "_PIECE", 8)
+    read, reads = sources._read, []
+    monkeypatch.setattr(sources, "_read", lambda source, begin: reads.append((source.name, begin)) or read(source, begin))
+    for name, row in (("a", "1,2\n5,6\n"), ("b", "3,4\n5,6\n"), ("c", "3,4\n7,8\n"), ("d", "3,4\n5,6\n"), ("e", "1,2\n")):
+        (tmp_path / f"{name}.csv").write_text(f"lon,lat\n{row}")
+    assert find_copies(find_files(str(tmp_path / "*.csv"))) == [("b.csv", "d.csv")]
+    assert ("e.csv", 0) not in reads
+    assert ("a.csv", 8) in reads
+    monkeypatch.setattr(sources, "_PIECE", 12)
+    reads.clear()
+    find_copies(find_files(str(tmp_path / "*.csv")))
+    assert ("a.csv", 12) not in reads

@@ -13,43 +13,17 @@ from hypothesis import strategies as st
 import dpviz as dv
 from dpviz.data.counting.files import read_points
 from dpviz.data.reading import text_rows
-from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.text_rows import LINE_BYTES, BadLines, TextLayout, cut_lines, cut_text, header_of, line_begins, read_lines
-from dpviz.errors import DpvizError, InputError
-from tests.data.reading.files import PLANE, text, upload
+from tests.data.reading.files import PLANE, TOWNS, refusal, refused, text
 
 more = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 WIDTH = 3
-GOOD = {
-    b"a,b,c": ["a", "b", "c"],
-    b",,": [None, None, None],
-    b'"",b,""': [None, "b", None],
-    b'"a,b",c,"d""e"': ["a,b", "c", 'd"e'],
-    b'"""","""a""",","': ['"', '"a"', ","],
-    "ä,\ufeff,€".encode(): ["ä", "\ufeff", "€"],
-    b"a\rb,c\r,\rd": ["a\rb", "c\r", "\rd"],
-    b'"a\r",\0,c': ["a\r", "\0", "c"],
-    b"\xef\xbb\xbfa,b,c": ["\ufeffa", "b", "c"],
-    b" a , b,c\t": [" a ", " b", "c\t"],
-}
-BAD = {
-    b"a,b": "cells",
-    b"a,b,c,d": "cells",
-    b"a": "cells",
-    b"\r\r": "cells",
-    b'"a,b,c': "marks",
-    b'a,"b"c,d': "marks",
-    b'a,b"c",d': "marks",
-    b'a,b""c,d': "marks",
-    b'a,b,c"': "marks",
-    b'a,b,""" ': "marks",
-    b'a,"b"",c': "marks",
-    b'a, "b",c': "marks",
-    b"a,\xff,c": "not_utf8",
-    b"a,b,\xc3": "not_utf8",
-    b'"\xed\xa0\x80,b': "not_utf8",
-    b"a,b," + b"c" * LINE_BYTES: "long",
-}
+GOOD = {b"a,b,c": ["a", "b", "c"], b",,": [None, None, None], b'"",b,""': [None, "b", None], b'"a,b",c,"d""e"': ["a,b", "c", 'd"e']}
+GOOD |= {b'"""","""a""",","': ['"', '"a"', ","], "ä,\ufeff,€".encode(): ["ä", "\ufeff", "€"], b"a\rb,c\r,\rd": ["a\rb", "c\r", "\rd"]}
+GOOD |= {b'"a\r",\0,c': ["a\r", "\0", "c"], b"\xef\xbb\xbfa,b,c": ["\ufeffa", "b", "c"], b" a , b,c\t": [" a ", " b", "c\t"]}
+BAD = {b"a,b": "cells", b"a,b,c,d": "cells", b"a": "cells", b"\r\r": "cells", b'"a,b,c': "marks", b'a,"b"c,d': "marks"}
+BAD |= {b'a,b"c",d': "marks", b'a,b""c,d': "marks", b'a,b,c"': "marks", b'a,b,""" ': "marks", b'a,"b"",c': "marks", b'a, "b",c': "marks"}
+BAD |= {b"a,\xff,c": "not_utf8", b"a,b,\xc3": "not_utf8", b'"\xed\xa0\x80,b': "not_utf8", b"a,b," + b"c" * LINE_BYTES: "long"}
 EMPTY = [b"", b""]
 
 
@@ -153,22 +127,14 @@ def test_of_a_line_that_never_ends_only_the_beginning_is_held(monkeypatch):
     assert sum((cut_lines(part, layout())[1] for part in parts), BadLines()) == BadLines(long=1)
 
 
-@pytest.mark.parametrize(
-    ("head", "words"),
-    [
-        (b"", "empty"),
-        (b"\xef\xbb\xbf\r\n\n", "empty"),
-        (b"a,b\r1,2\r3,4\r", "carriage returns alone"),
-        (b'a,"b\nc"\n', "quotation marks"),
-        (b"a,\xe9\n", "UTF-8"),
-        ("a,b\n".encode("utf-16"), "UTF-8"),
-        ("a,b\n".encode("utf-16-le"), "UTF-8"),
-        (b"a" * 2**20, "does not end"),
-    ],
-)
+HEADLESS = [(b"", "empty"), (b"\xef\xbb\xbf\r\n\n", "empty"), (b"a,b\r1,2\r3,4\r", "carriage returns alone")]
+HEADLESS += [(b'a,"b\nc"\n', "quotation marks"), (b"a,\xe9\n", "UTF-8"), ("a,b\n".encode("utf-16"), "UTF-8")]
+HEADLESS += [("a,b\n".encode("utf-16-le"), "UTF-8"), (b"a" * 2**20, "does not end")]
+
+
+@pytest.mark.parametrize(("head", "words"), HEADLESS)
 def test_headers_that_are_no_line_of_names_are_refused(head, words):
-    with pytest.raises(InputError, match=words):
-        header_of(head, ",")
+    assert words in refused(header_of, head, ",")
 
 
 @pytest.mark.parametrize("engine", dv.data.counting.engines.ENGINES[1:])
@@ -177,61 +143,35 @@ def test_engines_leave_out_the_same_lines(tmp_path, engine, counted_by):
     lines = [line.replace(b"a", b"1").replace(b"b", b"2").replace(b"c", b"3") for line in rng.choices([*GOOD, *BAD, *EMPTY], k=300)]
     path = tmp_path / "a.csv"
     path.write_bytes(b"x,y,who\n" + b"\n".join([*lines, *[b"1,2,3"] * 50, b'4,5,"6']))
-    domain = dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3)
     for options in ({}, {"person": "who", "key": b"k", "contributions": 3}):
-        one, two = (dv.read_points(path, domain=domain, bad_rows="drop", **counted_by(each), **options) for each in ("numpy", engine))
+        one, two = (dv.read_points(path, domain=PLANE, bad_rows="drop", **counted_by(each), **options) for each in ("numpy", engine))
         assert (one.bad, one.outside, one.over) == (two.bad, two.outside, two.over)
         assert one.bad > 50
         np.testing.assert_array_equal(one.count, two.count)
 
 
+REFUSED = [(b'1,2,"x', ["not closed on its line", "Parquet", "quoted_newlines"]), (b"1,2", ["fewer cells"]), (b"1,2,\xff", ["UTF-8"])]
+REFUSED += [(b"1,2," + b"x" * 2**20, ["longer"])]
+
+
 @pytest.mark.parametrize("engine", dv.data.counting.engines.ENGINES)
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        (b'1,2,"x', "not closed on its line.*Parquet.*quoted_newlines"),
-        (b"1,2", "fewer cells"),
-        (b"1,2,\xff", "UTF-8"),
-        (b"1,2," + b"x" * 2**20, "longer"),
-    ],
-    ids=["marks", "cells", "utf8", "long"],
-)
+@pytest.mark.parametrize(("line", "words"), REFUSED, ids=["marks", "cells", "utf8", "long"])
 def test_bad_lines_are_refused_by_rule(tmp_path, engine, line, words, counted_by):
     (tmp_path / "a.csv").write_bytes(b"x,y,who\n1,2,a\n" + line + b"\n1,2,a\n")
-    with pytest.raises(InputError, match=words):
-        dv.read_points(tmp_path / "a.csv", domain=dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3), **counted_by(engine))
-
-
-def test_regions_are_lines_as_well():
-    with pytest.raises(DpvizError, match="not closed on its line"):
-        read_regions(text('id,name\n1,a\n2,"b\n3,c\n4,d"\n'), levels=["id"])
-
-
-def test_a_carriage_return_within_a_line_ends_no_row():
-    source = upload(b"lon,lat,note\n1,2,a\rb\n3\r,4,\r\n", "a.csv")
-    assert read_points(source, domain=PLANE).count.tolist() == [1, 1]
+    message = refused(dv.read_points, tmp_path / "a.csv", domain=PLANE, **counted_by(engine))
+    assert all(word in message for word in words)
 
 
 ACROSS = 'lon,lat,note\n1,2,"of\ntwo lines"\n3,4,one\n'
 
 
-def test_line_ends_within_cells_are_declared():
+def test_line_ends_within_cells_are_declared_and_read_in_memory_only(tmp_path):
     assert read_points(text(ACROSS), domain=PLANE, bad_rows="drop").bad == 2
-    with pytest.raises(InputError, match="Parquet, or pass quoted_newlines=True"):
-        read_points(text(ACROSS), domain=PLANE)
+    assert "Parquet, or pass quoted_newlines=True" in refusal(text(ACROSS), domain=PLANE)
     assert read_points(text(ACROSS), domain=PLANE, quoted_newlines=True).count.tolist() == [1, 1]
-    trips = text('from,to,note\n1,2,"of\ntwo lines"\n')
-    regions = read_regions(text("id\n1\n2\n"), levels=["id"])
-    assert dv.read_flows(trips, regions=regions, quoted_newlines=True).count.tolist() == [1]
-    assert dv.read_flows(trips, regions=regions, quoted_newlines=True).count.tolist() == [1]
-
-
-@pytest.mark.parametrize("engine", dv.data.counting.engines.ENGINES)
-def test_line_ends_within_cells_are_read_in_memory_only(tmp_path, engine):
+    trips = text('from,to,note\na,b,"of\ntwo lines"\n')
+    assert dv.read_flows(trips, regions=TOWNS, quoted_newlines=True).count.tolist() == [1]
     (tmp_path / "a.csv").write_text(ACROSS)
-    options = {"domain": dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3), "quoted_newlines": True}
-    if engine == "numpy":
-        assert dv.read_points(tmp_path / "a.csv", **options).count.sum() == 2
-    else:
-        with pytest.raises(InputError, match="Parquet"):
-            dv.read_points(tmp_path / "a.csv", engine=engine, **options)
+    assert read_points(tmp_path / "a.csv", domain=PLANE, quoted_newlines=True).count.sum() == 2
+    for engine in dv.data.counting.engines.ENGINES[1:]:
+        assert "Parquet" in refusal(tmp_path / "a.csv", domain=PLANE, quoted_newlines=True, engine=engine)

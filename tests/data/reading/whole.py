@@ -1,7 +1,6 @@
 """One whole, small file of every kind and format, with marks planted in its cells: what the broken ones are made from."""
 
 import io
-import zipfile
 from datetime import UTC, datetime
 from functools import cache
 
@@ -16,6 +15,7 @@ import shapely
 from dpviz.data.reading.regions import read_regions
 from dpviz.release.files import write_release, zip_release
 from dpviz.release.manifest import describe
+from tests.data.reading import files
 from tests.release_cases import WORDS, point_release, trip_release
 
 # None of these may be in anything that is said about a file.
@@ -28,17 +28,11 @@ POINT_FORMS = ("csv", "tsv", "geojson", "gpkg", "geoparquet", "parquet", "shapef
 TRIP_FORMS = ("csv", "tsv", "parquet")
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
-TRIPS = pd.DataFrame(
-    {"origin": ["zq1", "zq2", "zq3", "zq1"], "destination": ["zq2", "zq3", "zq1", "zq3"], "count": [4711, 2, 5, 8], "note": WHO[:4]}
-)
-REGIONS = pd.DataFrame(
-    {
-        "region_id": ["zqA", "zqB", "zq1", "zq2", "zq3"],
-        "parent_id": ["", "", "zqA", "zqA", "zqB"],
-        "level": ["state", "state", "town", "town", "town"],
-        "name": ["zq North", "zq South", "Kowalskowo", "zq two", "zq three"],
-    }
-)
+IDS = ["zq1", "zq2", "zq3", "zq1", "zq3"]
+TRIPS = pd.DataFrame({"origin": IDS[:4], "destination": IDS[1:], "count": [4711, 2, 5, 8], "note": WHO[:4]})
+REGIONS = pd.DataFrame({"region_id": ["zqA", "zqB", "zq1", "zq2", "zq3"], "parent_id": ["", "", "zqA", "zqA", "zqB"]})
+REGIONS["level"] = ["state", "state", "town", "town", "town"]
+REGIONS["name"] = ["zq North", "zq South", "Kowalskowo", "zq two", "zq three"]
 SHAPES = [shapely.box(*box) for box in ((0, 0, 2, 1), (2, 0, 3, 1), (0, 0, 1, 1), (1, 0, 2, 1), (2, 0, 3, 1))]
 
 
@@ -55,36 +49,16 @@ def regions_frame():
 
 
 def stored(table, form, folder):
-    """Bytes of a table or of shapes in one of the forms."""
+    """Bytes of a table or of shapes in one of the forms, the same each time."""
     folder.mkdir(parents=True, exist_ok=True)
-    buffer = io.BytesIO()
-    if form in SEPARATORS:
-        table.to_csv(buffer, index=False, sep=SEPARATORS[form])
-    elif form in ("parquet", "geoparquet"):
-        table.to_parquet(buffer, index=False, write_page_checksum=True)
-    elif form == "shapefile":
-        pyogrio.write_dataframe(table, folder / "places.shp", layer_options={"DBF_DATE_LAST_UPDATE": "2020-01-01"})
-        return archive(parts(folder))
-    else:
-        pyogrio.write_dataframe(table, folder / f"places.{form}", layer="places")
-        return (folder / f"places.{form}").read_bytes()
-    return buffer.getvalue()
+    options = {"shapefile": {"layer_options": {"DBF_DATE_LAST_UPDATE": "2020-01-01"}}, "geojson": {"COORDINATE_PRECISION": 7}}
+    names = {"geoparquet": "parquet", "parquet": "plain", "shapefile": "zip"}
+    return files.stored(table, names.get(form, form), folder, "places", **options.get(form, {})).getvalue()
 
 
 def parts(folder):
     """Name -> bytes of the parts of a Shapefile in a folder."""
     return {path.name: path.read_bytes() for path in sorted(folder.glob("places.*")) if path.suffix not in (".gpkg", ".geojson")}
-
-
-def archive(members, method=zipfile.ZIP_DEFLATED):
-    """A zip of name -> bytes; always the same bytes. A name may be a ZipInfo."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as target:
-        for name, content in members.items():
-            member = name if isinstance(name, zipfile.ZipInfo) else zipfile.ZipInfo(name)
-            member.compress_type = method
-            target.writestr(member, content)
-    return buffer.getvalue()
 
 
 def parquet(**options):
@@ -137,6 +111,4 @@ def whole_files(folder):
 @cache
 def public_regions():
     """The regions that the files of trips name."""
-    source = io.BytesIO(REGIONS.to_csv(index=False).encode())
-    source.name = "regions.csv"
-    return read_regions(source)
+    return read_regions(files.stored(REGIONS, "csv"))
