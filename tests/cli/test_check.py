@@ -115,7 +115,7 @@ def test_no_such_file_and_a_folder_of_something_else(tmp_path):
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
     folder, flows = tmp_path_factory.mktemp("released"), flows_on(regions_with_shapes())
-    of_trips = {"data": flows, "marks": fingerprints_of(flows), "budget": ApproxBudget(1, "1e-6"), "cap": ApproxBudget(1, "1e-6")}
+    of_trips = {"data": flows, "fingerprints": fingerprints_of(flows), "budget": ApproxBudget(1, "1e-6"), "cap": ApproxBudget(1, "1e-6")}
     for name, asked in (("points", order()), ("trips", order(TopDown(), **of_trips, dataset="b"))):
         words = PublicationTexts(name=name, curator="The town", folder=folder / name, formats=("geoparquet",))
         publish(asked, words, Ledger(folder / "ledger.sqlite"))

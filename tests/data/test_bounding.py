@@ -18,11 +18,11 @@ from dpviz.data.bounding import (
     bound_of,
     bound_records,
     canonical_text,
-    people,
+    choose_records,
+    find_people,
     person_hashes,
     priorities,
     priorities_of_hashes,
-    records_kept,
     refuse_unenforced,
 )
 from dpviz.data.counting.files import read_points
@@ -166,8 +166,8 @@ def test_people_who_are_hidden_are_missing_and_those_of_broken_text_are_not():
 
 
 def test_nobody_is_named_in_a_repr():
-    assert "zq17" not in repr(people(["zq17"]))
-    assert people(people(["a"])).distinct == ["a"]
+    assert "zq17" not in repr(find_people(["zq17"]))
+    assert find_people(find_people(["a"])).distinct == ["a"]
     nobody = People(codes=np.zeros(0, np.int64), distinct=[])
     held = bound_records(nobody, np.zeros(0, np.int64), np.zeros(0, np.int64), bound_of(1, b"k"))
     assert held.records.tolist() == []
@@ -201,7 +201,7 @@ def slow(rows, bound):
 
 def fast(rows, bound):
     person, place, weight = ([row[part] for row in rows] for part in range(3))
-    held = bound_records(people(person), np.array(place, np.int64), np.array(weight, np.int64), bound)
+    held = bound_records(find_people(person), np.array(place, np.int64), np.array(weight, np.int64), bound)
     found = {(held.texts[code], int(spot)): int(n) for code, spot, n in zip(held.codes, held.cells, held.records, strict=True)}
     assert len(found) == len(held.records)
     return found
@@ -281,7 +281,7 @@ def test_wrong_rules_are_not_even():
 
 def test_the_whole_bound_is_even_over_keys():
     """Two of a's five places, of the three of c and of d, and of e's two records at one place and one at another; b has but one."""
-    owners, runs = people([*"baaaaacccdddee"]), 4000
+    owners, runs = find_people([*"baaaaacccdddee"]), 4000
     places, weight = np.array([9, *range(5), *range(3), *range(3), 0, 1]), np.array([*[1] * 12, 2, 1])
     alone, joint, heavy = Counter(), Counter(), Counter()
     for run in range(runs):
@@ -317,7 +317,7 @@ def test_holdings_may_come_in_any_order():
     held = Holdings(codes=codes, texts=[f"p{code}" for code in range(30)], cells=places, records=rng.integers(1, 5, len(codes)))
     order = rng.permutation(len(codes))
     mixed = Holdings(codes=codes[order], texts=held.texts, cells=places[order], records=held.records[order])
-    np.testing.assert_array_equal(records_kept(mixed, bound_of(6, b"k")), records_kept(held, bound_of(6, b"k"))[order])
+    np.testing.assert_array_equal(choose_records(mixed, bound_of(6, b"k")), choose_records(held, bound_of(6, b"k"))[order])
 
 
 def test_places_too_many_for_one_word_are_counted_all_the_same():

@@ -115,13 +115,13 @@ def test_the_folders_own_name_is_no_pattern(tmp_path):
 
 def test_several_files_have_the_fingerprints_of_each_whatever_their_order_and_names(tmp_path):
     folder = parts(tmp_path)
-    together, names = counted(tmp_path, {"points": "parts/*.parquet"}).marks, [f"parts/{number}.parquet" for number in range(3)]
+    together, names = counted(tmp_path, {"points": "parts/*.parquet"}).fingerprints, [f"parts/{number}.parquet" for number in range(3)]
     for name in names:
-        alone = set(counted(tmp_path, {"points": name}).marks)
+        alone = set(counted(tmp_path, {"points": name}).fingerprints)
         assert alone & set(together) == {fingerprints_of(NOBODY, (tmp_path / name).read_bytes())[0]}
-    assert counted(tmp_path, {"points": names}).marks == counted(tmp_path, {"points": names[::-1]}).marks == together
+    assert counted(tmp_path, {"points": names}).fingerprints == counted(tmp_path, {"points": names[::-1]}).fingerprints == together
     (folder / "0.parquet").rename(folder / "9.parquet")
-    assert counted(tmp_path, {"points": "parts"}).marks == together
+    assert counted(tmp_path, {"points": "parts"}).fingerprints == together
 
 
 def test_large_files_are_read_piece_by_piece(tmp_path, monkeypatch):

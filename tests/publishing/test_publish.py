@@ -42,7 +42,7 @@ def of_trips(**options):
     """An order of trips, whose person or trip the data say."""
     plain = {"data": flows_on(regions_with_shapes()), "budget": ApproxBudget(1, "1e-6"), "cap": ApproxBudget(4, "1e-5"), "dataset": "trips"}
     plain |= options
-    return order(plain.pop("mechanism", TopDown()), **{"marks": fingerprints_of(plain["data"]), **plain})
+    return order(plain.pop("mechanism", TopDown()), **{"fingerprints": fingerprints_of(plain["data"]), **plain})
 
 
 def acting(act):
@@ -289,8 +289,8 @@ def test_the_remaining_budget_is_rounded_down_and_the_manifest_is_exact(ledger, 
 
 def test_new_data_are_named_and_data_with_two_accounts_refused_with_a_remedy(ledger):
     told, quarter = [], PureBudget("1/4")
-    for dataset, marks in (("crowd", order().marks), ("crowd", ("cd" * 32,)), ("others", ("ab" * 32,))):
-        draw(order(budget=quarter, dataset=dataset, marks=marks), ledger, say=told.append)
+    for dataset, marks in (("crowd", order().fingerprints), ("crowd", ("cd" * 32,)), ("others", ("ab" * 32,))):
+        draw(order(budget=quarter, dataset=dataset, fingerprints=marks), ledger, say=told.append)
     assert ["These data are new to the account" in line for line in told] == [False, True, False, False]
     with pytest.raises(RefusedError, match=r"'crowd' and 'others'.*give the name that these data had before"):
         draw(order(dataset="others"), ledger)

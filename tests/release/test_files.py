@@ -116,7 +116,7 @@ def test_the_manifest_must_be_that_of_the_release(tmp_path):
     own, other = describe(point_release(), WORDS), Quadtree(height=3).release(points_of(400), PureBudget("0.1"), Entropy.system())
     manifest = describe(other, WORDS)
     for wrong in (manifest, {}, None, {**own, "privacy": manifest["privacy"]}, describe(trip_release(), WORDS)):
-        with pytest.raises(SettingError, match="not that of this release"):
+        with pytest.raises(SettingError, match="belongs to another release"):
             write_release(point_release(), tmp_path / "out", wrong)
     with pytest.raises(SettingError, match="breaks its schema at manifest"):
         write_release(point_release(), tmp_path / "out", {**own, "seed": 7})

@@ -197,7 +197,7 @@ def test_any_receipt_comes_back_exactly(spendings, text):
         Step(purpose=text, amount=amount, sensitivity=scale, noise=text, scale=scale / 7, level=level, counts=level, instead=instead)
         for amount, scale, instead, level in [*spendings, (spendings[0][0], spendings[0][1], False, None)]
     )
-    total = sum(step.amount for step in steps if not step.instead)
+    total = sum(step.amount for step in steps if not step.replaces_later)
     for kind in (PureBudget(total), ApproxBudget(total, "1e-9")):
         receipt = Receipt(total=kind, steps=steps, notes=(text,), contributions=3, unit="person")
         assert receipt_of(through_json(privacy_facts(receipt)), through_json(accounting_facts(receipt))) == receipt

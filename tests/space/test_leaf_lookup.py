@@ -75,7 +75,7 @@ def probes(lookup, seed, number=200):
 
 def agrees(lookup, seed):
     x, y = probes(lookup, seed)
-    np.testing.assert_array_equal(lookup.places(x, y), joined(lookup.leaves, x, y))
+    np.testing.assert_array_equal(lookup.find(x, y), joined(lookup.leaves, x, y))
 
 
 def covers_its_borders(lookup, x, y):
@@ -139,17 +139,17 @@ def test_borders_marked_too_thinly_or_without_padding_would_be_noticed(monkeypat
     monkeypatch.setattr(leaf_lattice, "PADDING", -0.01)
     faulty = lookup_of(cells, 5)
     x, y = probes(faulty, 1, 20_000)
-    assert (faulty.places(x, y) != joined(cells, x, y)).any()
+    assert (faulty.find(x, y) != joined(cells, x, y)).any()
 
 
 def test_the_smallest_place_has_common_borders_and_what_several_cover():
     lookup = lookup_of(SQUARES)
     x, y = [1, 1, 0.5, 1.5, 2, 2, 0, 2.1, 1], [0.5, 1, 1, 1, 1, 2, 0, 1, -1e-300]
-    assert lookup.places(x, y).tolist() == [0, 0, 0, 1, 1, 2, 0, OUTSIDE, OUTSIDE]
+    assert lookup.find(x, y).tolist() == [0, 0, 0, 1, 1, 2, 0, OUTSIDE, OUTSIDE]
     whole, part = shapely.box(0, 0, 10, 10), shapely.box(3, 3, 4, 4)
-    assert lookup_of([whole, part, whole]).places([3.5, 3, 9], [3.5, 3, 9]).tolist() == [0, 0, 0]
+    assert lookup_of([whole, part, whole]).find([3.5, 3, 9], [3.5, 3, 9]).tolist() == [0, 0, 0]
     lookup = lookup_of([part, whole, whole])
-    assert lookup.places([3.5, 3, 9], [3.5, 3, 9]).tolist() == [0, 0, 1]
+    assert lookup.find([3.5, 3, 9], [3.5, 3, 9]).tolist() == [0, 0, 1]
     agrees(lookup, 1)
 
 
@@ -169,10 +169,10 @@ def test_holes_and_parts_are_distinguished_and_polygons_that_cross_themselves_ar
     ring = shapely.box(0, 0, 10, 10).difference(shapely.box(2, 2, 8, 8))
     island = shapely.MultiPolygon([shapely.box(4, 4, 5, 5), shapely.box(20, 4, 21, 5)])
     lookup = lookup_of([ring, island])
-    assert lookup.places([1, 3, 4.5, 20.5, 15, 2], [1, 3, 4.5, 4.5, 4.5, 5]).tolist() == [0, OUTSIDE, 1, 1, OUTSIDE, 0]
+    assert lookup.find([1, 3, 4.5, 20.5, 15, 2], [1, 3, 4.5, 4.5, 4.5, 5]).tolist() == [0, OUTSIDE, 1, 1, OUTSIDE, 0]
     agrees(lookup, 4)
     lookup = lookup_of([shapely.from_wkt("POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))"), shapely.box(5, 0, 6, 1)])
-    assert lookup.places([0.1, 1, 1.9, 1], [1, 1, 1, 0.5]).tolist() == [0, 0, 0, OUTSIDE]
+    assert lookup.find([0.1, 1, 1.9, 1], [1, 1, 1, 0.5]).tolist() == [0, 0, 0, OUTSIDE]
     agrees(lookup, 6)
 
 
@@ -205,7 +205,7 @@ NO_COLUMNS = [([1.0], [1.0, 2.0], "same length"), ([[1.0]], [[1.0]], "same lengt
 @pytest.mark.parametrize(("x", "y", "says"), [*NO_COLUMNS, *((wrong, [1.0], "columns of numbers") for wrong in NO_NUMBERS)])
 def test_columns_that_are_no_coordinates_are_refused(x, y, says):
     with pytest.raises(InputError, match=says) as caught:
-        lookup_of(SQUARES).places(x, y)
+        lookup_of(SQUARES).find(x, y)
     assert "zq" not in str(caught.value)
     assert caught.value.__cause__ is None
 
@@ -255,7 +255,7 @@ def test_chunks_do_not_show(monkeypatch):
     other = lookup_of(cells)
     assert np.array_equal(other.table, lookup.table)
     assert np.array_equal(other.candidates, lookup.candidates)
-    assert np.array_equal(other.places(x, y), lookup.places(x, y))
+    assert np.array_equal(other.find(x, y), lookup.find(x, y))
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +278,7 @@ def test_80_000_points_get_the_counties_of_sjoin(counties):
     x, y = around(counties, 60_000)
     edge_x, edge_y = on_borders(lookup.leaves, np.random.default_rng(2), 20_000)
     x, y = np.concatenate([x, edge_x]), np.concatenate([y, edge_y])
-    np.testing.assert_array_equal(lookup.places(x, y), joined(lookup.leaves, x, y))
+    np.testing.assert_array_equal(lookup.find(x, y), joined(lookup.leaves, x, y))
     assert covers_its_borders(lookup, edge_x, edge_y)
 
 
@@ -295,7 +295,7 @@ def test_ten_million_points_take_a_tenth_of_sjoin(counties):
     rounds = []
     for _ in range(3):
         lookup, building = seconds(lambda: LeafLookup.from_regions(counties))
-        places, asking = seconds(lambda lookup=lookup: lookup.places(x, y))
+        places, asking = seconds(lambda lookup=lookup: lookup.find(x, y))
         rounds.append((building + asking, building, asking))
     ours, building, asking = min(rounds)
     points = gpd.GeoDataFrame(geometry=gpd.points_from_xy(x, y, crs=lookup.crs))

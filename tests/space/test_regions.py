@@ -278,7 +278,7 @@ def changed(**parts):
 
 
 WRONG = {
-    "duplicate": ([*ROWS, ("ab", "b", 2)], "duplicate id: on its level"),
+    "duplicate": ([*ROWS, ("ab", "b", 2)], "duplicate id: every region has one row on its level"),
     "unknown": (changed(ab=("ab", "zq", 2)), "has no row of its own"),
     "own parent": (changed(ab=("ab", "ab", 2)), "its own parent"),
     "cycle": (changed(a=("a", "aaa", 1)), "has a cycle"),

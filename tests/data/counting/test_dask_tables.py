@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.data.bounding import People, bound_of, bound_records
 from dpviz.data.counting import dask_tables
-from dpviz.data.counting.dask import count_part, part_frame, people_of_part
+from dpviz.data.counting.dask import count_part, count_people_of_part, part_frame
 from dpviz.data.counting.dask_tables import (
     EMPTY,
     NO_PEOPLE,
@@ -16,13 +16,13 @@ from dpviz.data.counting.dask_tables import (
     Tally,
     batches,
     bound_table,
-    by_person,
+    count_by_person,
     join_tables,
     parquet_parts,
     row_groups,
     sum_tables,
     table,
-    tallies,
+    tally_table,
     text_parts,
     without_person,
 )
@@ -39,14 +39,17 @@ def of(frame):
 
 def test_sums_are_of_each_place_and_of_each_counter():
     some = table(np.array([3, 9]), np.array([1, 2**53 - 1]))
-    more = join_tables([some, tallies({Tally.BAD: 2, Tally.OUTSIDE: 0}), table(np.array([3]), np.array([4]))])
+    more = join_tables([some, tally_table({Tally.BAD: 2, Tally.OUTSIDE: 0}), table(np.array([3]), np.array([4]))])
     assert of(sum_tables(more)) == {-2: 2, 3: 5, 9: 2**53 - 1}
     assert of(sum_tables(table(np.array([3, 9]), np.array([0, 1])))) == {9: 1}
     assert of(sum_tables(EMPTY)) == {}
 
 
 def test_sums_are_cut_to_what_is_exact():
-    assert of(sum_tables(join_tables([tallies({Tally.INSIDE: 2**53, Tally.BAD: 1}), tallies({Tally.INSIDE: 3})]))) == {-3: 2**53, -2: 1}
+    assert of(sum_tables(join_tables([tally_table({Tally.INSIDE: 2**53, Tally.BAD: 1}), tally_table({Tally.INSIDE: 3})]))) == {
+        -3: 2**53,
+        -2: 1,
+    }
     some = join_tables([table(np.array([3]), np.array([2**53]))] * 2000)
     assert of(sum_tables(some)) == {3: 2**53}
     assert of(sum_tables(join_tables([some, table(np.array([2**30]), np.array([1]))]))) == {3: 2**53, 2**30: 1}
@@ -59,8 +62,8 @@ def test_people_are_bounded_in_runs_as_all_at_once(monkeypatch, at_once, options
     rng, bound = np.random.default_rng(4), bound_of(4, b"k", **options)
     codes, places, records = rng.zipf(1.6, 600) % 40, rng.integers(0, 30, 600), rng.integers(0, 7, 600)
     texts = pa.array([f"p{code}" for code in codes], pa.large_string())
-    halves = [by_person(texts[part], places[part], records[part], bound) for part in (slice(0, 250), slice(250, 600))]
-    frame = pd.concat([*halves, without_person(tallies({Tally.BAD: 5}))], ignore_index=True)
+    halves = [count_by_person(texts[part], places[part], records[part], bound) for part in (slice(0, 250), slice(250, 600))]
+    frame = pd.concat([*halves, without_person(tally_table({Tally.BAD: 5}))], ignore_index=True)
     owners = People(codes=codes, distinct=[f"p{code}" for code in range(40)])
     held = bound_records(owners, places, records, bound)
     expected = of(sum_tables(table(held.cells, held.records)))
@@ -69,7 +72,7 @@ def test_people_are_bounded_in_runs_as_all_at_once(monkeypatch, at_once, options
 
 def test_people_with_fewer_than_declared_are_told_not_raised():
     bound = bound_of(2, b"k", fewer="refuse")
-    frame = by_person(pa.array(["a", "b", "b"], pa.large_string()), np.array([1, 1, 2]), np.ones(3, np.int64), bound)
+    frame = count_by_person(pa.array(["a", "b", "b"], pa.large_string()), np.array([1, 1, 2]), np.ones(3, np.int64), bound)
     assert of(bound_table(frame, bound, 9))[Tally.FEWER] == 1
     assert of(bound_table(NO_PEOPLE, bound, 9)) == {}
 
@@ -100,7 +103,7 @@ def test_what_a_worker_cannot_read_is_a_tally(tmp_path):
     for name, kind in (("no.csv", Tally.ABSENT), ("no.parquet", Tally.ABSENT), ("bad.parquet", Tally.DAMAGED)):
         job = Job(files=(tmp_path / name,), format="CSV" if name == "no.csv" else "Parquet", schema=TEXTS, finder=XY)
         frame = part_frame(Part(str(tmp_path / name), 0, 21))
-        assert of(count_part(frame, job)) == of(people_of_part(frame, job)) == {kind: 1}
+        assert of(count_part(frame, job)) == of(count_people_of_part(frame, job)) == {kind: 1}
 
 
 def test_what_fails_on_a_worker_is_a_tally(tmp_path, monkeypatch):

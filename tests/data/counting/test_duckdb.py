@@ -400,7 +400,7 @@ def test_spilling_gives_the_same_counts_in_a_private_folder(crowd, tmp_path):
 def test_a_count_that_is_cancelled(tmp_path, ending, monkeypatch):
     path = tmp_path / f"points{ending}"
     points_in(path, 2_000_000) if ending == ".parquet" else path.write_bytes(b"x,y\n" + b"1.5,2.5\n" * 2_000_000)
-    monkeypatch.setattr(count_duckdb_session, "_TICK", 0.001)
+    monkeypatch.setattr(count_duckdb_session, "_WAIT_SECONDS", 0.001)
     for calls in (0, 1, 3):  # before it begins, before the query, and within it
         cancel, told = threading.Event(), []
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import shapely
 
-from dpviz.data.bounding import people
+from dpviz.data.bounding import find_people
 from dpviz.data.cell_counts import CellCounts
 from dpviz.data.columns import PointColumns
 from dpviz.data.counting.engines import ENGINES
@@ -338,7 +338,7 @@ def test_parts_that_do_not_add_up_are_refused():
 
 
 def test_people_of_all_files_keep_their_rows():
-    joined = join_people([people(["a", None, "b"]), None, people(["b", "c"])])
+    joined = join_people([find_people(["a", None, "b"]), None, find_people(["b", "c"])])
     assert [joined.distinct[code] if code >= 0 else None for code in joined.codes] == ["a", None, "b", "b", "c"]
     assert join_people([None, None]) is None
 

@@ -14,7 +14,7 @@ import pyogrio
 import pytest
 import shapely
 
-from dpviz.data.bounding import people
+from dpviz.data.bounding import find_people
 from dpviz.data.columns import PointColumns, RawPoints
 from dpviz.data.counting.files import read_points
 from dpviz.data.reading.geojson import flatten_json
@@ -131,7 +131,7 @@ def test_tables_ask_for_a_crs_unless_the_domain_is_a_plane(form, tmp_path):
     source = stored(frame(), form, tmp_path)
     assert "crs=" in refusal(source)
     assert left_out(source, domain=Domain(bounds=(-200, -200, 200, 200), crs=None)) == (4, 0)
-    assert "plain plane" in refusal(source, domain=PLANE, crs="EPSG:4326")
+    assert "domain has no CRS" in refusal(source, domain=PLANE, crs="EPSG:4326")
 
 
 @pytest.mark.parametrize("form", ["gpkg", "zip", "parquet"])
@@ -326,7 +326,7 @@ def test_damaged_geometries_in_parquet_are_bad_rows(tmp_path):
 @pytest.mark.parametrize("crs", ["EPSG:5703", "EPSG:4978"])
 @pytest.mark.parametrize("bad_rows", ["refuse", "drop"])
 def test_heights_and_geocentric_coordinates_are_no_places_on_a_map(crs, bad_rows):
-    assert "no place on a map" in refusal(text("x,y\n1,2\n"), crs=crs, bad_rows=bad_rows)
+    assert "no positions on a map" in refusal(text("x,y\n1,2\n"), crs=crs, bad_rows=bad_rows)
 
 
 @pytest.mark.parametrize("crs", ["EPSG:9518", "EPSG:4979", "EPSG:4326"])
@@ -335,7 +335,7 @@ def test_heights_beside_a_place_do_no_harm(crs):
 
 
 def test_rows_of_a_file_print_no_private_number():
-    rows = RawPoints(x=np.array([7.1]), y=np.array([7.1]), count=np.array([7.0]), person=people(["7"]), ragged=7)
+    rows = RawPoints(x=np.array([7.1]), y=np.array([7.1]), count=np.array([7.0]), person=find_people(["7"]), ragged=7)
     assert "7" not in repr(rows)
 
 
