@@ -102,7 +102,7 @@ class TestPress:
         app = points_app(CURATE)
         app.session_state["press config"] = Press(taken=True, busy=True)
         for _ in range(2):
-            assert "Still at work" in " ".join(info.value for info in press_draw(app).info)
+            assert "still being served" in " ".join(info.value for info in press_draw(app).info)
         assert entries() == []
         app.session_state["press config"].busy = False
         fine(app.run())
