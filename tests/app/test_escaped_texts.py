@@ -27,7 +27,7 @@ OURS = {
     "data.title": "a sample's, or fixed words for a file",
     "data.unit": "a sample's, or fixed words for a file",
     "what.data.unit": "a sample's, or fixed words for a file",
-    "how.kind": "Points or Trips",
+    "config.kind": "Points or Trips",
     "mechanism.title": "a mechanism's",
     "mechanism.summary": "a mechanism's",
     "what.titles": "the mechanisms'",

@@ -138,7 +138,7 @@ def test_rows_of_another_study_are_refused(change):
 
 
 def test_what_is_no_table_of_a_study_is_refused(tmp_path):
-    with pytest.raises(SettingError, match="not those of a study"):
+    with pytest.raises(SettingError, match="are no rows of a study"):
         next(compare(study(), done=pd.DataFrame({"run": ["a"]})))
     (tmp_path / "a.csv").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "a.txt").write_text("run")
