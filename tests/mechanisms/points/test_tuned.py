@@ -106,11 +106,10 @@ def test_candidates_that_are_too_large_are_refused_before_anything_is_spent():
 
 def test_the_number_of_nodes_of_a_candidate_is_that_of_its_tree():
     points = PointCounts.from_matrix(np.ones((32, 32), int))
-    for mechanism in (UniformGrid(side=1), UniformGrid(side=5), UniformGrid(side=32)):
-        wanted = len(mechanism.release(points, BUDGET, Entropy.seeded(1)).tree)
-        assert GridCandidate(mechanism=mechanism).nodes(points.domain) == wanted
-    for mechanism in (Quadtree(height=2), Quadtree(height=9), Quadtree(height=3, fan_out=16)):
-        assert HeightCandidate(mechanism=mechanism).nodes(points.domain) == len(mechanism.release(points, BUDGET, Entropy.seeded(1)).tree)
+    grids = [GridCandidate(mechanism=UniformGrid(side=side)) for side in (1, 5, 32)]
+    trees = [HeightCandidate(mechanism=each) for each in (Quadtree(height=2), Quadtree(height=9), Quadtree(height=3, fan_out=16))]
+    for candidate in grids + trees:
+        assert candidate.nodes(points.domain) == len(candidate.mechanism.release(points, BUDGET, Entropy.seeded(1)).tree)
 
 
 @pytest.mark.parametrize("prune", [0.0, 1.0, 1.5, 3.0, 8.0])
@@ -146,29 +145,21 @@ def test_thresholds_keep_the_nodes_that_are_full_enough():
 
 @pytest.mark.parametrize("tune", TUNABLE)
 def test_every_family_releases_with_a_candidate_and_says_which(tune):
-    points = PointCounts.from_matrix(np.random.default_rng(1).poisson(5, (16, 16)))
-    found = Tuned(tune=tune).release(points, PureBudget(1), Entropy.seeded(1))
-    assert found.mechanism == "tuned"
-    assert found.settings["tune"] == tune
-    assert found.receipt.spent.epsilon == 1
-    assert found.receipt.steps[1].purpose == tune
-    assert found.receipt.steps[1].counts == len(Tuned(tune=tune).candidates(points.domain))
-    values = [each.value for each in Tuned(tune=tune).candidates(points.domain)]
+    points, mechanism = PointCounts.from_matrix(np.random.default_rng(1).poisson(5, (16, 16))), Tuned(tune=tune)
+    found, values = mechanism.release(points, BUDGET, Entropy.seeded(1)), [each.value for each in mechanism.candidates(points.domain)]
+    assert (found.mechanism, found.settings["tune"]) == ("tuned", tune)
+    assert (found.receipt.steps[1].purpose, found.receipt.steps[1].counts) == (tune, len(values))
     assert any(f"the {tune} is {value:g}, chosen among {len(values)}" in found.receipt.notes[0] for value in values)
 
 
 def test_heights_follow_the_data_and_the_budget():
     rng = np.random.default_rng(1)
-    matrix = rng.poisson(30, (64, 64)) * (rng.random((64, 64)) < 0.1)
-    points = PointCounts.from_matrix(matrix)
-    heights = [
-        {Tuned(values=(1, 6), sizes=(0.1, 0.2)).release(points, PureBudget(epsilon), Entropy.seeded(seed)).tree.height for seed in range(8)}
-        for epsilon in (20, 10**4)
-    ]
-    assert heights == [{6}, {6}]
+    crowded = PointCounts.from_matrix(rng.poisson(30, (64, 64)) * (rng.random((64, 64)) < 0.1))
     flat = PointCounts.from_matrix(np.full((64, 64), 1))
-    mechanism = Tuned(values=(1, 6), tuning_share=0.8, sizes=(0.1,), clip=1)
-    assert {mechanism.release(flat, PureBudget(2), Entropy.seeded(seed)).tree.height for seed in range(8)} == {1}
+    eager = Tuned(values=(1, 6), tuning_share=0.8, sizes=(0.1,), clip=1)
+    usual = Tuned(values=(1, 6), sizes=(0.1, 0.2))
+    for mechanism, points, epsilon, height in ((usual, crowded, 20, 6), (usual, crowded, 10**4, 6), (eager, flat, 2, 1)):
+        assert {mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed)).tree.height for seed in range(8)} == {height}
 
 
 def test_values_must_suit_what_is_tuned():

@@ -3,25 +3,22 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, RefusedError, SettingError
-from dpviz.mechanisms import noisy_counts as measure
+from dpviz.errors import BudgetError, SettingError
 from dpviz.mechanisms import tuning
 from dpviz.mechanisms.base import shares_of
 from dpviz.mechanisms.points.tuned import Tuned, TunedGrid
-from dpviz.mechanisms.references import ExactTunedGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.selection import GRAIN, LAWS
+from dpviz.privacy.selection import LAWS
 from dpviz.release.point_release import Release
+from tests.transcripts import EPSILON, pair, worst_loss
 
 POINTS = PointCounts.from_matrix(np.random.default_rng(1).poisson(5, (64, 64)))
-EPSILON = Fraction("1.3")
 QUICK = {"sizes": (0.5, 1.0), "per_size": 6}
 VARIANTS = {
     "default": TunedGrid(sides=(1, 2, 4), **QUICK),
@@ -83,20 +80,17 @@ def test_with_a_large_budget_it_chooses_the_best_candidate_under_either_law():
     assert {side_of(release(coarse, 2, seed, flat)) for seed in range(5)} == {2}
 
 
-def test_the_papers_way_needs_a_declared_number():
-    mechanism = TunedGrid(total="declared")
-    for refused in (lambda: mechanism.check(POINTS.domain), lambda: release(mechanism)):
-        with pytest.raises(SettingError, match="Declared number of records"):
-            refused()
-
-
 def test_settings_that_make_no_sense_are_refused():
     for wrong in ({"sides": ()}, {"sides": (2.5,)}, {"bound": "loose"}, {"law": "best"}, {"sizes": (0.0,)}):
         with pytest.raises(SettingError):
             TunedGrid(**wrong)
-    for mechanism in (TunedGrid(sizes=()), TunedGrid(sizes=(0.5,) * 20, per_size=1000)):
-        with pytest.raises(SettingError, match="16,384 boxes"):
-            mechanism.check(POINTS.domain)
+    many = "16,384 boxes"
+    wrong = ({"total": "declared"}, "Declared number of records"), ({"sizes": ()}, many), ({"sizes": (0.5,) * 20, "per_size": 1000}, many)
+    for settings, told in wrong:
+        mechanism = TunedGrid(**settings)
+        for refused in (mechanism.check, lambda _, each=mechanism: release(each)):
+            with pytest.raises(SettingError, match=told):
+                refused(POINTS.domain)
 
 
 def test_the_parts_of_the_budget_can_be_moved():
@@ -116,98 +110,32 @@ def test_the_parts_of_the_budget_can_be_moved():
 def test_a_split_that_says_nothing_is_refused(mechanism, shares):
     with pytest.raises(SettingError, match="shares of a split"):
         mechanism.with_shares(shares)
-
-
-def test_shares_are_parts_of_one():
     assert shares_of([3, 1]) == [0.75, 0.25]
     assert shares_of((0, 0.0, 2)) == [0, 0, 1]
     assert sum(shares_of([0.1] * 10)) == pytest.approx(1)
-
-
-def test_references_are_not_private_and_say_so():
-    for counts, steps in (("noisy", 1), ("exact", 0)):
-        found = release(ExactTunedGrid(counts=counts, sides=(2, 8, 32)))
-        assert not found.receipt.private
-        assert [step.counts for step in found.receipt.steps] == [len(found.tree.leaves)] * steps
-        assert "NOT PRIVATE" in found.receipt.notes[0]
-        with pytest.raises(RefusedError, match="NOT PRIVATE"):
-            found.refuse_unpublishable()
-
-
-def test_without_noise_the_best_grid_is_the_finest_one():
-    fine = PointCounts.from_matrix(np.kron(np.eye(32, dtype=int) * 50, np.array([[1, 0], [0, 1]])))
-    assert side_of(release(ExactTunedGrid(counts="exact", sides=(2, 8, 64)), points=fine)) == 64
-    with_noise = [side_of(release(ExactTunedGrid(sides=(2, 8, 64)), "0.01", seed, fine)) for seed in range(5)]
-    assert max(with_noise) < 64
-
-
-class Script:
-    """Stands in for noise and for the choice: writes down what was measured and the scores, makes answers up or repeats them."""
-
-    def __init__(self, patch, seed: int = 0, given=None) -> None:
-        self.rng, self.given = np.random.default_rng(seed), iter(given) if given is not None else None
-        self.answers, self.loss_parts, self.laws = [], [], []
-        patch.setattr(measure, "discrete_laplace", self.noise)
-        patch.setattr(tuning, "choose", self.choice)
-
-    def noise(self, counts, budget, entropy, sensitivity=1):
-        self.loss_parts.append((counts.copy(), sensitivity / budget.epsilon))
-        self.answers.append(next(self.given) if self.given else counts + self.rng.integers(-2, 4, len(counts)))
-        return self.answers[-1].copy()
-
-    def choice(self, scores, step, bound, entropy):
-        self.laws.append(np.log(law_of(scores.scaled(), step.amount / (2 * bound * (GRAIN + 1)), step.noise)))
-        self.answers.append(next(self.given) if self.given else int(self.rng.integers(0, len(scores.error))))
-        return self.answers[-1]
-
-
-def law_of(errors, rate, law):
-    heads = [math.exp(-(error - min(errors)) * rate) for error in errors]
-    if law == LAWS[1]:
-        return np.array(heads) / sum(heads)
-    chosen = np.zeros(len(errors))
-    for coins in product((0, 1), repeat=len(errors)):
-        if any(coins):
-            chosen += math.prod(p if coin else 1 - p for p, coin in zip(heads, coins, strict=True)) * np.array(coins) / sum(coins)
-    return chosen
-
-
-def loss(monkeypatch, mechanism, one: PointCounts, other: PointCounts, seed: int) -> float:
-    """Largest privacy loss of two inputs along one script, over all choices; fails if anything but the noise tells them apart."""
-    first = Script(monkeypatch, seed)
-    released = mechanism.release(one, PureBudget(EPSILON), Entropy.seeded(0))
-    second = Script(monkeypatch, given=first.answers)
-    again = mechanism.release(other, PureBudget(EPSILON), Entropy.seeded(0))
-    np.testing.assert_array_equal(released.count, again.count)
-    assert released.receipt == again.receipt
-    total = sum(float(np.abs(a - b).sum() / scale) for (a, scale), (b, _) in zip(first.loss_parts, second.loss_parts, strict=True))
-    assert [scale for _, scale in first.loss_parts] == [scale for _, scale in second.loss_parts]
-    return total + sum(float(np.abs(a - b).max()) for a, b in zip(first.laws, second.laws, strict=True))
 
 
 def neighbours(bound: int):
     rng = np.random.default_rng(2)
     for base in (np.zeros((4, 4), int), rng.integers(0, 2, (4, 4)), np.diag([0, 2, 0, 9])):
         for place in range(16):
-            more = base.copy()
-            np.add.at(more.ravel(), [place, *rng.integers(0, 16, bound - 1)], 1)
-            yield tuple(replace(PointCounts.from_matrix(each), contributions=bound) for each in (base, more))
+            yield pair(base, [place, *rng.integers(0, 16, bound - 1)])
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("bound", [1, 2])
 def test_no_record_and_no_person_costs_more_than_epsilon_whatever_is_drawn_and_chosen(monkeypatch, variant, bound):
     VARIANTS[variant].release(next(neighbours(bound))[0], PureBudget(EPSILON), Entropy.seeded(0))  # what is public is kept from here on
-    found = [loss(monkeypatch, VARIANTS[variant], one, other, seed) for seed, (one, other) in enumerate(neighbours(bound))]
+    found = [worst_loss(monkeypatch, VARIANTS[variant], *inputs, seed) for seed, inputs in enumerate(neighbours(bound))]
     assert 0.7 * EPSILON < max(found) <= float(EPSILON) + 1e-9
 
 
 def test_it_catches_scores_whose_sensitivity_is_understated(monkeypatch):
     mechanism, honest = TunedGrid(sides=(1, 2, 4), declared_total=200, tuning_share=0.8, **QUICK), tuning.clipped_scores
-    assert max(loss(monkeypatch, mechanism, *pair, 3) for pair in neighbours(1)) <= EPSILON
+    assert max(worst_loss(monkeypatch, mechanism, *inputs, 3) for inputs in neighbours(1)) <= EPSILON
     understated = lambda *given: honest(*given[:4], [0.1 * each for each in given[4]], 0)  # noqa: E731
     monkeypatch.setattr(tuning, "clipped_scores", understated)
-    assert max(loss(monkeypatch, mechanism, *pair, 3) for pair in neighbours(1)) > 1.5 * EPSILON
+    assert max(worst_loss(monkeypatch, mechanism, *inputs, 3) for inputs in neighbours(1)) > 1.5 * EPSILON
 
 
 def test_it_catches_a_release_that_forgets_what_tuning_cost(monkeypatch):
