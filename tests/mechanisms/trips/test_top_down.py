@@ -15,9 +15,9 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import discovery_threshold, stddev_threshold
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
-from dpviz.release.flow_release import FlowRelease
 from dpviz.space.pair_tree import PairTree
 from tests.flow_cases import children_of, flows_of, random_flows, random_regions, regular, released_at, sums_between, trips_of
+from tests.often import often
 
 RHO = ZcdpBudget("0.05")
 
@@ -85,7 +85,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", often(range(6), [1, 2, 5]))
 def test_it_is_algorithm_1_node_by_node(monkeypatch, variant, seed):
     rng, recorder, mechanism = np.random.default_rng(seed), Recorder(), VARIANTS[variant]
     depth = 1 + seed % 3
@@ -98,36 +98,20 @@ def test_it_is_algorithm_1_node_by_node(monkeypatch, variant, seed):
     variances = [Fraction(0)] * (mechanism.neighbours == "bounded") + [step.scale for step in release.receipt.steps]
     for stage, released in enumerate(slow_stages(mechanism, flows, recorder.noise, variances)):
         assert list(released_at(release, stage).items()) == list(released.items())
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "10"])
-def test_counts_are_whole_positive_and_add_up_and_the_total_is_exact_where_it_is_public(variant, epsilon):
-    flows = random_flows(np.random.default_rng(3), regular(3, 4, 2))
-    release = VARIANTS[variant].release(flows, ApproxBudget(epsilon, "1e-8"), Entropy.seeded(1))
-    assert all(at.count.dtype == np.int64 and (at.count > 0).all() for at in release.stages)
     assert len({int(at.count.sum()) for at in release.stages}) == 1
-    if variant != "add or remove":
+    if mechanism.neighbours == "bounded":
         assert release.stages[0].count.tolist() == [flows.count.sum()]
-    gaps = release.inconsistencies()
-    assert gaps["mismatches"].sum() == 0
-
-
-def releases_of(mechanism: TopDown, flows: Flows, rho: ZcdpBudget = RHO, runs: int = 30) -> list[FlowRelease]:
-    return [mechanism.release(flows, rho, entropy) for entropy in Entropy.seeded(9).spawn(runs)]
 
 
 def rates(mechanism: TopDown, flows: Flows, rho: ZcdpBudget = RHO) -> tuple[float, float]:
     """False discovery rate and false negative rate of pairs of leaves over many runs."""
-    stage = 2 * flows.regions.depth
-    true, false, released, missed = sums_between(flows, (flows.regions.depth,) * 2), 0, 0, 0
-    releases = releases_of(mechanism, flows, rho)
-    for release in releases:
-        pairs = released_at(release, stage)
+    true, false, released, missed, runs = sums_between(flows, (flows.regions.depth,) * 2), 0, 0, 0, 20
+    for entropy in Entropy.seeded(9).spawn(runs):
+        pairs = released_at(mechanism.release(flows, rho, entropy), 2 * flows.regions.depth)
         released += len(pairs)
         false += len(pairs.keys() - true.keys())
         missed += len(true.keys() - pairs.keys())
-    return false / max(released, 1), missed / (len(true) * len(releases))
+    return false / max(released, 1), missed / (len(true) * runs)
 
 
 @pytest.fixture(scope="module")
@@ -175,17 +159,18 @@ def test_a_dial_wins_over_an_aim_and_the_steps_say_which_was_used():
 @pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
 @pytest.mark.parametrize("split", ["uniform", "levels", "custom"])
 def test_stage_budgets_are_exact_shares_of_rho_and_the_last_stage_takes_the_remainder(neighbours, split):
-    flows = random_flows(np.random.default_rng(1), regular(3, 2))
-    number = 4 if neighbours == "bounded" else 5
-    custom = tuple(range(1, number + 1)) if split == "custom" else ()
+    regions, first = regular(3, 2), 1 if neighbours == "bounded" else 0
+    custom = tuple(range(1, 6 - first)) if split == "custom" else ()
     mechanism, rho = TopDown(neighbours=neighbours, split=split, weights=custom), Fraction("0.7000000000000001")
-    receipt = mechanism.release(flows, ZcdpBudget(rho), Entropy.seeded(1)).receipt
-    sizes = [PairTree(origins=flows.regions, destinations=flows.regions).size(stage) for stage in range(5 - number, 5)]
+    release = mechanism.release(random_flows(np.random.default_rng(1), regions), ZcdpBudget(rho), Entropy.seeded(1))
+    sizes = [release.tree.size(stage) for stage in range(first, 5)]
     parts = [Fraction(repr(weight)) for weight in stage_weights(split, sizes, custom=custom)]
     wanted = [rho * (GRAIN * part // sum(parts)) / GRAIN for part in parts]
     wanted[-1] += rho - sum(wanted)
-    assert [step.amount for step in receipt.steps] == wanted
+    assert [step.amount for step in release.receipt.steps] == wanted
+    assert [step.level for step in release.receipt.steps] == list(range(first, 5))
     assert sum(wanted) == rho
+    assert release.stages[0].variance == pytest.approx(0 if first else float(release.receipt.steps[0].scale))
 
 
 @pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
@@ -212,15 +197,6 @@ def test_custom_weights_that_do_not_fit_are_refused_before_anything_is_spent(wei
         mechanism.release(trips_of(10), RHO, Entropy.seeded(1))
 
 
-def test_more_budget_for_a_stage_means_less_noise_there():
-    flows = flows_of(regular(2, 2), {(0, 0): 900, (3, 3): 800, (0, 2): 700})
-    first, last = (
-        TopDown(split="custom", weights=weights).release(flows, RHO, Entropy.seeded(1)) for weights in ((8, 1, 1, 1), (1, 1, 1, 8))
-    )
-    assert first.stages[1].variance < first.stages[4].variance
-    assert first.stages[1].variance == pytest.approx(last.stages[4].variance, rel=1e-6)
-
-
 @pytest.mark.parametrize("optimiser", ["chebyshev", "solver"])
 def test_the_solver_finds_the_same_distance_as_the_closed_form_in_every_family(monkeypatch, optimiser):
     recorder, flows = Recorder(), random_flows(np.random.default_rng(2), regular(4, 3), most=40)
@@ -237,9 +213,10 @@ def test_the_solver_finds_the_same_distance_as_the_closed_form_in_every_family(m
             assert np.abs(found - noisy).max() == np.abs(nearest_whole_numbers(noisy, total=total) - noisy).max()
 
 
-def test_groups_too_large_for_the_solver_are_refused_by_name():
-    with pytest.raises(SettingError, match="solver"):
-        TopDown(optimiser="solver").release(flows_of(regular(100), {(0, 0): 5}), RHO, Entropy.seeded(1))
+def test_groups_too_large_for_the_solver_are_refused_before_anything_is_spent():
+    for regions in (regular(100), regular(1, 65)):
+        with pytest.raises(SettingError, match=r"solver.* at most 64 parts"):
+            TopDown(optimiser="solver").check_data(flows_of(regions, {(0, 0): 5}))
 
 
 def test_a_hierarchy_of_single_regions_gives_the_total_at_every_stage():
@@ -255,14 +232,7 @@ def test_the_tight_conversion_means_less_noise_than_the_papers():
 
 
 def test_a_stage_that_is_dragged_to_nothing_keeps_a_little():
-    regions = regular(2, 3)
     weights = TopDown().with_shares([0.0, 0.25, 0.25, 0.5]).weights
     assert min(weights) == pytest.approx(0.001, rel=0.01)
     assert sum(weights) == pytest.approx(1)
-    assert len(TopDown(split="custom", weights=weights).shares(regions)) == 4
-
-
-def test_the_solver_refuses_wide_regions_before_anything_is_spent():
-    flows = flows_of(regular(1, 65), {(0, 1): 5})
-    with pytest.raises(SettingError, match="at most 64 parts"):
-        TopDown(optimiser="solver").check_data(flows)
+    assert len(TopDown(split="custom", weights=weights).shares(regular(2, 3))) == 4
