@@ -134,14 +134,6 @@ def test_the_layers_are_reconciled_by_least_squares_and_the_spread_is_that_of_re
     assert np.isinf(found.noise_variance[rest]).all()
 
 
-def test_on_its_own_structure_selection_biases_it_as_it_says():
-    flat, scores = PointCounts.from_matrix(np.ones((32, 32), np.int64)), []
-    for entropy in Entropy.seeded(4).spawn(150):
-        found = AdaptiveGrid(declared_total=0).release(flat, PureBudget("0.4"), entropy)
-        scores.append((found.count[0] - 1024) / found.stddev[0])
-    assert np.mean(scores) > 3 / math.sqrt(150)
-
-
 @pytest.mark.parametrize("bound", [1, 4])
 def test_sizes_count_epsilon_per_record(bound):
     points = crowded(6, 30_000, person=np.arange(30_000) // bound, contributions=bound)

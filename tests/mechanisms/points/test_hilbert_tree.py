@@ -64,16 +64,6 @@ def test_pieces_tile_the_curve_and_boxes_nest(order, epsilon):
     assert (box[:, 2:] <= above[:, 2:]).all()
 
 
-@pytest.mark.parametrize("order", [2, 6])
-def test_rectangles_are_the_boxes_around_all_places_of_their_pieces(order):
-    tree = released(points_of(order), PureBudget(1), height=4).tree
-    row, column = (part.ravel() for part in np.indices((1 << order, 1 << order)))
-    place = _encode(order, column, row)
-    for node, (first, last) in enumerate(zip(tree.curve.first.tolist(), tree.curve.last.tolist(), strict=True)):
-        x, y = (part[(first <= place) & (place < last)] for part in (column, row))
-        assert tree.rectangles()[node].tolist() == [x.min(), y.min(), x.max() + 1, y.max() + 1]
-
-
 @pytest.mark.parametrize("order", [4, 16])
 def test_with_a_huge_budget_every_split_is_a_best_one(order):
     points = points_of(order, 700)

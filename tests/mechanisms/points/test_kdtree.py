@@ -50,15 +50,6 @@ SMOOTH = "medians, in smooth sensitivities of the node"
 MEDIANS = ("medians", SMOOTH, "grid of cells", "sums of places, in node widths", "numbers for means")
 
 
-@pytest.mark.parametrize(("fan_out", "levels"), [(4, [0, 0, 1, 1, 2, 2]), (2, [0, 1, 2])])
-@pytest.mark.parametrize("variant", ["standard", "smooth-sensitivity", "noisy-mean"])
-def test_medians_are_paid_for_evenly_on_every_binary_level(variant, fan_out, levels):
-    medians = steps_of(released(variant=variant, fan_out=fan_out, height=3), *MEDIANS)
-    per_level = 2 if variant == "noisy-mean" else 1
-    assert [step.level for step in medians] == [level for level in levels for _ in range(per_level)]
-    assert len({(step.amount, step.delta) for step in medians}) == 1
-
-
 def test_the_papers_exponent_and_a_sample_show_in_the_receipt():
     half = steps_of(released(exponent="paper", height=2), "medians")[0]
     assert half.scale == 4 * half.sensitivity / half.amount
@@ -119,45 +110,43 @@ def test_leaf_counts_custom_weights_and_zeros_among_them():
             released(split="custom", weights=weights, height=3)
 
 
-@pytest.mark.parametrize("weights", [(0, 1, 0, 0), (1, 0, 0, 0)])
-def test_levels_that_nothing_measures_are_not_grown_and_no_median_pays_for_them(weights):
-    found = released(split="custom", weights=weights, height=3)
-    assert found.tree.height == 1
-    assert len(steps_of(found, "medians")) == 2
-    assert found.receipt.notes == ("The tree ends at zoom level 1: nothing is measured below.",)
-    assert found.receipt.spent == found.receipt.total
-
-
 @EVERY
-@pytest.mark.parametrize("share", [0.01, 0.3, 0.99])
-def test_medians_are_paid_their_share_exactly_and_counts_the_rest(variant, share):
-    release = released(variant=variant, median_share=share, height=3, fan_out=2 if share == 0.3 else 4)
-    medians = sum(step.amount for step in steps_of(release, *MEDIANS))
-    assert abs(medians - release.receipt.used * Fraction(str(share))) < release.receipt.used / 2**26
-    assert release.receipt.spent == release.receipt.total
+@pytest.mark.parametrize(("share", "fan_out"), [(0.01, 4), (0.3, 2), (0.99, 4)])
+def test_medians_are_paid_their_share_exactly_and_evenly_on_every_binary_level_and_counts_the_rest(variant, share, fan_out):
+    release = released(variant=variant, median_share=share, height=3, fan_out=fan_out)
+    medians = steps_of(release, *MEDIANS)
+    assert abs(sum(step.amount for step in medians) - release.receipt.used * Fraction(str(share))) < release.receipt.used / 2**26
     assert [step.level for step in steps_of(release, "counts")] == [0, 1, 2, 3]
     assert np.isfinite(release.count).all()
+    assert len({(step.amount, step.delta) for step in medians}) == 1
+    if variant in ("standard", "smooth-sensitivity", "noisy-mean"):
+        per_level = (2 if fan_out == 4 else 1) * (2 if variant == "noisy-mean" else 1)
+        assert [step.level for step in medians] == [level for level in range(3) for _ in range(per_level)]
 
 
-@pytest.mark.parametrize(("order", "fan_out", "height"), [(1, 4, 1), (1, 2, 2), (3, 4, 3), (3, 2, 6)])
-def test_a_height_finer_than_the_lattice_is_cut_and_noted(order, fan_out, height):
-    release = released(points_of(order), fan_out=fan_out, height=20)
+LATTICE, LEVELS = "The height is {}: the lattice is no finer.", "The tree ends at zoom level {}: nothing is measured below."
+NOTED = [
+    *((order, {"fan_out": 4, "height": 20}, order, LATTICE) for order in (1, 3)),
+    *((order, {"fan_out": 2, "height": 20}, 2 * order, LATTICE) for order in (1, 3)),
+    *((5, {"split": "custom", "weights": weights, "height": 3}, 1, LEVELS) for weights in ((0, 1, 0, 0), (1, 0, 0, 0))),
+    (5, {"sample": 0.5, "height": 2}, 2, None),
+]
+
+
+@pytest.mark.parametrize(("order", "settings", "height", "note"), NOTED)
+def test_levels_that_cannot_be_are_not_grown_nor_paid_for_and_a_note_says_so(order, settings, height, note):
+    release = released(points_of(order), **settings)
     assert release.tree.height == height
-    assert release.receipt.notes == (f"The height is {height}: the lattice is no finer.",)
+    assert len(steps_of(release, "medians")) == height * (1 if settings.get("fan_out") == 2 else 2)
+    assert release.receipt.notes == ((note.format(height),) if note else ())
 
 
-def test_trees_too_large_for_memory_are_refused_before_anything_is_spent():
+def test_unknown_variants_and_trees_too_large_for_memory_are_refused_before_anything_is_spent():
     domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=20)
     for settings in ({"height": 16}, {"height": 24, "fan_out": 4}):
         with pytest.raises(DomainError, match="GiB"):
             Kdtree(**settings).check(domain)
     Kdtree().check(domain)
-
-
-def test_settings_that_do_not_matter_are_noted_and_unknown_variants_refused():
-    notes = released(variant="cell", sample=0.5, height=2).receipt.notes
-    assert "Nothing is sampled: cell medians look at all records." in notes
-    assert released(sample=0.5, height=2).receipt.notes == ()
     with pytest.raises(SettingError, match="Medians must be one of"):
         Kdtree(variant="pure")
 
@@ -246,18 +235,13 @@ def test_a_switch_at_the_height_makes_the_hybrid_the_standard_one():
 
 
 @pytest.mark.parametrize(("cell_order", "width"), [(1, 16), (2, 8), (3, 4), (5, 1), (8, 1)])
-def test_cell_splits_lie_on_lines_of_the_grid_or_in_the_middle(cell_order, width):
-    release = released(variant="cell", cell_order=cell_order, height=8, fan_out=2)
-    tree = release.tree
-    for node in np.flatnonzero(tree.children).tolist():
-        west, south, east, north = tree.rectangles(np.array([node]))[0].tolist()
-        child = tree.rectangles(np.array([tree.first_child[node]]))[0].tolist()
-        for low, line, high in ((west, child[2], east), (south, child[3], north)):
-            inside = [at for at in range(low + 1, high) if at % width == 0]
-            assert line == high or line in inside or (not inside and line == (low + high) // 2)
-    grid = steps_of(release, "grid of cells")
-    assert [step.counts for step in grid] == [4 ** min(cell_order, 5)]
-    assert any("The grid of cells has order 5" in note for note in release.receipt.notes) == (cell_order > 5)
+def test_the_grid_of_cells_is_counted_once_and_no_finer_than_the_lattice(cell_order, width):
+    release = released(variant="cell", cell_order=cell_order, height=8, fan_out=2, sample=0.5)
+    (grid,), notes = steps_of(release, "grid of cells"), release.receipt.notes
+    assert grid.counts == (32 // width) ** 2
+    assert release.tree.east[1] % width == 0
+    assert any("The grid of cells has order 5" in note for note in notes) == (cell_order > 5)
+    assert "Nothing is sampled: cell medians look at all records." in notes
 
 
 def test_cell_splits_are_a_function_of_the_noisy_grid_alone(monkeypatch):

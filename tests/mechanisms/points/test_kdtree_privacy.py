@@ -3,7 +3,6 @@
 See `tests/transcripts.py` for how. The lines of a script are chosen level by level to tell as much as they can.
 """
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -228,12 +227,3 @@ def test_a_draw_that_two_nodes_share_is_caught(monkeypatch):
     monkeypatch.setattr(median_tree, "exponential_medians", shared)
     flat = np.ones((4, 4), int)
     assert p_of_counts(trees_of(flat, 0.25, 250, Entropy.seeded(2)), tree_law(flat, 0.25).ravel()) < 1e-9
-
-
-@pytest.mark.parametrize("mechanism", [Kdtree(), Kdtree(variant="cell")], ids=lambda each: each.variant)
-def test_noise_on_counts_is_drawn_afresh_for_every_node(mechanism):
-    """On the smallest lattice splits are what they are, so that only counts are random."""
-    points, runs = PointCounts.from_matrix(np.arange(4).reshape(2, 2)), 150
-    noisy = np.array([mechanism.release(points, PureBudget(0.5), entropy).noisy for entropy in Entropy.seeded(3).spawn(runs)])
-    for values, most in ((noisy, 5), (np.abs(noisy - noisy.mean(0)), 5.5)):
-        assert np.abs(np.corrcoef(values.T) - np.eye(noisy.shape[1])).max() < most / math.sqrt(runs)

@@ -18,7 +18,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import INTERVAL_WIDTH, Release
 from tests import trees
 from tests.often import often
-from tests.transcripts import EPSILON, Script, compared, loss, pair, run
+from tests.transcripts import EPSILON, Script, compared, loss, pair
 
 LEAF, PLAIN, SKIP = -1, 1, 2
 """What an answer makes of a node: far under its threshold, between it and the one for skipping, far above both."""
@@ -101,38 +101,6 @@ def test_all_records_of_a_person_cost_exactly_epsilon_wherever_they_lie(monkeypa
         records = bound if seed % 3 else int(rng.integers(1, bound + 1))
         inputs = neighbours(rng, 3, rng.integers(0, 64 if seed % 2 else 2, records), bound)
         assert cost(monkeypatch, PathTree(), inputs, at_random(seed, (0.4, 0.3, 0.3))) == EPSILON * records / bound
-
-
-def path_sums(monkeypatch, mechanism: PathTree, points: PointCounts, policy) -> tuple[Release, np.ndarray]:
-    """A release, and (n,) units of the budget that were spent from the root down to each node, its second measurement included."""
-    spent, honest = [], path_tree._noisy
-
-    def noted(counter, true, part, epsilon):
-        spent.append(part)
-        return honest(counter, true, part, epsilon)
-
-    monkeypatch.setattr(path_tree, "_noisy", noted)
-    released = run(monkeypatch, mechanism, points, Decided(policy=policy))
-    monkeypatch.setattr(path_tree, "_noisy", honest)
-    first, second = (np.concatenate([[0], *spent[which::2]]) for which in (0, 1))
-    along = first.copy()
-    for depth in range(released.tree.height):
-        here, below = released.tree.at_depth(depth), released.tree.at_depth(depth + 1)
-        along[below] += released.tree.to_children(depth, along[here])
-    return released, along + second
-
-
-@pytest.mark.parametrize("order", [1, 2, 5, 10])
-@pytest.mark.parametrize("settings", [{}, {"growth": 4, "mix": 0.01, "big": 1}])
-def test_every_leaf_has_spent_every_unit_of_its_path(monkeypatch, order, settings):
-    points = PointCounts.from_matrix(np.eye(1 << order, dtype=np.int64))
-    for seed, chances in enumerate([(0.7, 0.2, 0.1), (0.8, 0.0, 0.2), (0.75, 0.25, 0.0)]):
-        released, spent = path_sums(monkeypatch, PathTree(**settings), points, at_random(seed, chances))
-        tree = released.tree
-        assert (spent[tree.leaves] == GRAIN).all()
-        assert (spent <= GRAIN).all()
-        assert not np.isnan(released.noisy)[tree.leaves].any()
-        assert np.isfinite(released.again).tolist() == ((tree.children == 0) & (tree.cells > 1)).tolist()
 
 
 @pytest.mark.parametrize("order", [1, 2, 24])

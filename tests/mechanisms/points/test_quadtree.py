@@ -64,12 +64,6 @@ def test_levels_below_the_deepest_measured_one_are_not_built_and_the_receipt_say
     assert found.receipt.notes == (f"The tree ends at zoom level {height}: nothing is measured below.",)
 
 
-def test_counting_only_the_root_shares_it_evenly():
-    found = release(Quadtree(height=3, split="custom", weights=(1, 0, 0, 0), least_squares=False))
-    np.testing.assert_allclose(found.count[1:], found.count[0] / 4)
-    np.testing.assert_allclose(found.stddev[1:], found.stddev[0] / 4)
-
-
 @pytest.mark.parametrize(("fan_out", "order", "height"), [(4, 4, 4), (16, 4, 2), (16, 5, 3)])
 def test_a_height_finer_than_the_lattice_is_cut_and_the_receipt_says_so(fan_out, order, height):
     points = PointCounts.from_xy([0.5], [0.5], domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=order))

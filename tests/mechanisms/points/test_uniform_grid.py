@@ -58,12 +58,6 @@ def test_a_declared_total_or_a_given_side_costs_nothing_and_only_a_total_that_is
     assert {len(each.receipt.steps) for each in (found, *given)} == {1}
 
 
-def test_one_cell_is_the_uniform_baseline():
-    found = release(UniformGrid(side=1))
-    assert len(found.tree.leaves) == 1
-    assert found.answer([[0, 0, 16, 64]])[0] == pytest.approx(found.count[0] / 4)
-
-
 def test_a_side_finer_than_the_lattice_is_cut_and_the_receipt_says_so():
     found = release(UniformGrid(side=100))
     assert side_of(found) == 64
@@ -78,12 +72,6 @@ def test_only_the_cells_are_measured_and_coarser_levels_are_their_sums():
     np.testing.assert_array_equal(found.count[~inner], found.noisy[~inner])
     np.testing.assert_allclose(found.stddev[0] ** 2, 25 * found.stddev[~inner][0] ** 2)
     assert found.steps == ()
-
-
-def test_edges_that_do_not_divide_the_lattice_snap_to_its_lines():
-    points = PointCounts.from_xy([0.5], [0.5], domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=3))
-    leaves = release(UniformGrid(side=3), points=points).tree
-    assert np.unique(leaves.west[leaves.leaves]).tolist() == [0, 3, 5]
 
 
 def test_the_parts_of_the_budget_that_it_shows_are_those_it_spends_and_can_be_moved():
