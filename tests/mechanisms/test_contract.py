@@ -31,7 +31,8 @@ VARIANTS = {
 """Settings under which a row is another method."""
 DEFAULTS = {key: row() for key, row in POINT_MECHANISMS.items()}
 EVERY = pytest.mark.parametrize("mechanism", [pytest.param(made, id=name) for name, made in (DEFAULTS | VARIANTS).items()])
-OFTEN = pytest.mark.parametrize("mechanism", named(DEFAULTS | VARIANTS, DEFAULTS))
+OFTEN = pytest.mark.parametrize("mechanism", named(DEFAULTS | VARIANTS, {*DEFAULTS} - {"kdtree", "hilbert_tree", "tuned", "tuned_grid"}))
+"""Many runs of all; of methods that share their counts with another one in the slow run."""
 KINDS = {
     "discrete Laplace": ((1, 49), 1),  # 49: the coefficients of a wavelet of order 6 that one record changes
     "discrete Laplace, along a path": ((Fraction(7, 3),), 1),
@@ -80,7 +81,7 @@ def along_curve(curve: Curve, points: PointCounts) -> np.ndarray:
 
 
 @EVERY
-@pytest.mark.parametrize("epsilon", ["0.1", "1/3", "1e-3", "7.000000000000000000001"])
+@pytest.mark.parametrize("epsilon", often(["1/3", "1e-3", "7.000000000000000000001", "0.1"], 3))
 def test_it_spends_all_of_the_budget_and_never_more(mechanism, epsilon):
     receipt = released(mechanism, points_of(200), epsilon, Entropy.seeded(1)).receipt
     assert receipt.total.epsilon == Fraction(epsilon)
@@ -109,7 +110,7 @@ def test_it_works_on_no_one_and_a_thousand_records(mechanism, records, entropy):
 
 
 @EVERY
-@pytest.mark.parametrize("order", often([1, 2, 6, 10, 16], (1, 6, 10)))
+@pytest.mark.parametrize("order", often([1, 2, 6, 10, 16], (1, 10)))
 def test_its_default_settings_work_on_every_lattice(mechanism, order):
     points = points_of(500, order)
     release = released(mechanism, points, 1, Entropy.seeded(3))

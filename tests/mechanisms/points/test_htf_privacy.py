@@ -47,8 +47,8 @@ def worst_loss(monkeypatch, mechanism: Htf, seeds: range) -> float:
 
 @EVERY
 def test_on_an_order_1_lattice_no_record_costs_more_than_epsilon(monkeypatch, variant):
-    for seed, (base, cell) in enumerate(product(product((0, 1), repeat=4), range(4))):
-        inputs = pair(np.array(base).reshape(2, 2), [cell])
+    for seed, (base, turn) in enumerate(product(product((0, 1), repeat=4), range(2))):
+        inputs = pair(np.array(base).reshape(2, 2), [(seed // 2 + 2 * turn) % 4])
         assert loss(monkeypatch, VARIANTS[variant], inputs[:: 1 if seed % 3 else -1], seed) <= MOST
 
 
@@ -56,7 +56,7 @@ def test_on_an_order_1_lattice_no_record_costs_more_than_epsilon(monkeypatch, va
 @pytest.mark.parametrize("variant", ["default", "halves", "rounds"])
 def test_nor_where_memory_ends_the_tree(monkeypatch, variant, most):
     monkeypatch.setattr(measure, "MOST_GROWN", most)
-    assert worst_loss(monkeypatch, VARIANTS[variant], range(3)) <= MOST
+    assert worst_loss(monkeypatch, VARIANTS[variant], range(2)) <= MOST
 
 
 @pytest.mark.slow

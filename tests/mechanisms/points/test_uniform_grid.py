@@ -90,5 +90,5 @@ def test_the_rule_counts_epsilon_per_record():
     domain = Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=6)
     many = PointCounts.from_xy(x, x, domain=domain, person=np.arange(8000) // 4, contributions=4)
     one = PointCounts.from_xy(x, x, domain=domain)
-    sides = [side_of(UniformGrid(declared_total=8000).release(each, PureBudget(1), Entropy.seeded(1))) for each in (one, many)]
-    assert sides == [28, 14]
+    for mechanism, epsilon in ((UniformGrid(declared_total=8000), 1), (UniformGrid(c=1000), 100)):
+        assert [side_of(release(mechanism, epsilon, points=each)) for each in (one, many)] == [28, 14]
