@@ -48,6 +48,11 @@ def flows_of(regions: Regions, trips: Sums, destinations: Regions | None = None,
     return Flows(regions, rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32), rows[:, 2], destinations=destinations, **options)
 
 
+def person(neighbours: str, bound: int) -> dict:
+    """How flows say that a unit has `bound` trips."""
+    return {} if bound == 1 else {"contributions": bound, "unit": "person", "exactly": neighbours == "bounded"}
+
+
 def random_flows(rng: np.random.Generator, regions: Regions, destinations: Regions | None = None, **options) -> Flows:
     """Heavy-tailed trips on up to a third of all pairs; `most` and `pairs` say how heavy and how many."""
     most, ends = options.pop("most", 1000), destinations or regions

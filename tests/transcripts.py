@@ -2,11 +2,11 @@
 
 One run writes down everything that randomness was asked for and what it answered; the run on a neighbouring input gets the
 same answers, so whatever it chooses from them must be the same. The loss is the sum over all answers of how much likelier one
-input makes them: exactly |difference of true counts| / scale for noise on counts, and ln(P / Q) for lines that were drawn.
+input makes them: exactly |difference of true counts| / scale for noise on counts, and ln(P / Q) for lines and choices.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -15,16 +15,26 @@ import numpy as np
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import noisy_counts as measure
-from dpviz.mechanisms.points import kdtree, median_tree
+from dpviz.mechanisms import tuning
+from dpviz.mechanisms.points import htf, kdtree, median_tree, path_tree, privelet, privtree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import _sums
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.sampling import epsilon_before_sampling
+from dpviz.privacy.selection import GRAIN, LAWS
 from dpviz.release.point_release import Release
-from tests.nodes import Histogram, exponential_logs
+from tests.nodes import Histogram, exponential_logs, normed
+from tests.privacy.test_selection import by_integral
 
 EPSILON, DELTA = Fraction("1.3"), Fraction("1e-6")
+
+
+def pair(matrix: np.ndarray, cells: Sequence, bound: int | None = None) -> tuple[PointCounts, PointCounts]:
+    """A matrix, and the same with one record more in each of the cells: one person's, who may have `bound` records."""
+    more = matrix.copy()
+    np.add.at(more.ravel(), cells, 1)
+    return tuple(replace(PointCounts.from_matrix(each), contributions=bound or len(cells)) for each in (matrix, more))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,10 +44,29 @@ class Noise:
     true: np.ndarray
     scale: Fraction
 
-    def gain(self, other: "Noise") -> float:
+    def gain(self, other: "Noise") -> Fraction:
         """Largest loss of any answer, whichever way round."""
         assert self.scale == other.scale
-        return float(int(np.abs(self.true - other.true).sum()) / self.scale)
+        return int(np.abs(self.true - other.true).sum()) / self.scale
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choice:
+    """Choices among candidates, each by its errors."""
+
+    errors: list[list[int]]
+    rate: Fraction
+    law: str
+
+    def gain(self, other: "Choice") -> float:
+        """Largest loss of any choices, whichever way round."""
+        assert (self.rate, self.law, [*map(len, self.errors)]) == (other.rate, other.law, [*map(len, other.errors)])
+        rows = zip(self.errors, other.errors, strict=True)
+        return sum(float(np.abs(self._logs(one) - self._logs(two)).max()) for one, two in rows if one != two)
+
+    def _logs(self, errors: list[int]) -> np.ndarray:
+        scores, rate = [-error for error in errors], float(self.rate)
+        return normed([rate * score for score in scores]) if self.law == LAWS[1] else np.log(by_integral(scores, rate))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,12 +149,18 @@ def _choose(n: int, k: int) -> int:
 
 @dataclass(kw_only=True)
 class Script:
-    """Stands in for noise and for medians: writes down what was asked, answers from a list or makes the answers up."""
+    """Stands in for noise, choices and medians: writes down what was asked, answers from a list or makes the answers up.
 
-    given: list[np.ndarray] = field(default_factory=list)
+    Attributes:
+        given: answers, first to last; later ones are made up.
+        reach: the least noise that is made up, and what it stays below.
+    """
+
+    given: list = field(default_factory=list)
     seed: int = 0
-    asked: list[Noise | Lines | Means | Smooth | None] = field(default_factory=list)
-    answers: list[np.ndarray] = field(default_factory=list)
+    reach: tuple[int, int] = (-2, 4)
+    asked: list[Noise | Choice | Lines | Means | Smooth | None] = field(default_factory=list)
+    answers: list = field(default_factory=list)
     sample: Fraction = Fraction(1)
     entropy: Entropy = field(default_factory=lambda: Entropy.seeded(0))
 
@@ -133,7 +168,11 @@ class Script:
         self.rng = np.random.default_rng(self.seed)
 
     def install(self, monkeypatch) -> None:
-        monkeypatch.setattr(measure, "discrete_laplace", self.noise)
+        for module in (measure, htf, path_tree, privelet):
+            monkeypatch.setattr(module, "discrete_laplace", self.noise)
+        monkeypatch.setattr(privtree, "discrete_laplace", self.split)
+        monkeypatch.setattr(htf, "permute_and_flip", self.flip)
+        monkeypatch.setattr(tuning, "choose", self.choose)
         monkeypatch.setattr(median_tree, "exponential_medians", self.exponential)
         monkeypatch.setattr(kdtree, "noisy_mean_medians", self.means)
         monkeypatch.setattr(kdtree, "smooth_medians", self.smooth)
@@ -149,10 +188,30 @@ class Script:
     def _lines(self, nodes: NodeValues) -> np.ndarray:
         return self._answer(self.rng.integers(nodes.low + 1, nodes.high))
 
+    def made_up(self, counts: np.ndarray, scale: Fraction) -> np.ndarray:
+        unit = 1 if scale < 2**12 else 2**16  # the objectives of splits are in units of 2**-16
+        return counts + self.rng.integers(self.reach[0] * unit, self.reach[1] * unit, len(counts))
+
     def noise(self, counts, budget, entropy, sensitivity=1):
         assert entropy is self.entropy
         self.asked.append(Noise(true=counts.copy(), scale=sensitivity / budget.epsilon))
-        return self._answer(counts + self.rng.integers(-2, 4, len(counts)))
+        return self._answer(self.made_up(counts, self.asked[-1].scale))
+
+    def split(self, bias, budget, entropy, sensitivity=1):
+        """PrivTree's choices of what to split, whose loss is that of whole paths: see `test_privtree.py`."""
+        assert entropy is self.entropy
+        return self._answer(self.made_up(bias, Fraction(1)))
+
+    def flip(self, scores, valid, budget, entropy, sensitivity=1):
+        assert entropy is self.entropy
+        errors = [(-row[own]).tolist() for row, own in zip(scores, valid, strict=True)]
+        self.asked.append(Choice(errors=errors, rate=budget.epsilon / (2 * sensitivity), law=LAWS[0]))
+        return self._answer(np.array([self.rng.choice(np.flatnonzero(row)) for row in valid], np.int64))
+
+    def choose(self, scores, step, bound, entropy):
+        assert entropy is self.entropy
+        self.asked.append(Choice(errors=[scores.scaled()], rate=step.amount / (2 * bound * (GRAIN + 1)), law=step.noise))
+        return int(self._answer(self.rng.integers(0, len(scores.error), 1))[0])
 
     def thinned(self, nodes, rate, entropy):
         assert entropy is self.entropy
@@ -178,8 +237,8 @@ class Script:
         return self._lines(nodes)
 
 
-def run(monkeypatch, mechanism, points: PointCounts, script: Script) -> Release:
-    budget = ApproxBudget(EPSILON, DELTA) if mechanism.needs_delta else PureBudget(EPSILON)
+def run(monkeypatch, mechanism, points: PointCounts, script: Script, epsilon: Fraction = EPSILON) -> Release:
+    budget = ApproxBudget(epsilon, DELTA) if mechanism.needs_delta else PureBudget(epsilon)
     with monkeypatch.context() as patched:
         script.install(patched)
         return mechanism.release(points, budget, script.entropy)
@@ -190,24 +249,25 @@ def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, scrip
     released = run(monkeypatch, mechanism, one, script)
     second = Script(given=script.answers)
     again = run(monkeypatch, mechanism, other, second)
-    assert len(script.asked) == len(second.asked) == len(released.receipt.steps)
+    assert len(script.asked) == len(second.asked)
     assert len(second.answers) == len(script.answers)
     np.testing.assert_array_equal(released.tree.rectangles(), again.tree.rectangles())
     np.testing.assert_array_equal(released.tree.children, again.tree.children)
-    np.testing.assert_array_equal(released.noisy, again.noisy)
-    np.testing.assert_array_equal(released.count, again.count)
-    np.testing.assert_array_equal(released.stddev, again.stddev)
+    for name in ("noisy", "again", "noise_variance", "count", "unbiased", "stddev"):
+        np.testing.assert_array_equal(getattr(released, name), getattr(again, name))
     assert released.receipt == again.receipt
     assert (released.steps, released.settings, released.approximate) == (again.steps, again.settings, again.approximate)
-    for asked, step in zip(script.asked, released.receipt.steps, strict=True):
-        assert_stated(asked, step, one.contributions)
+    if mechanism.key not in ("path_tree", "htf", "privtree"):  # of which one step stands for several draws
+        for asked, step in zip(script.asked, released.receipt.steps, strict=True):
+            assert_stated(asked, step, one.contributions)
     return script, second
 
 
-def assert_stated(asked: Noise | Lines | Means | Smooth | None, step: measure.Step, bound: int) -> None:
+def assert_stated(asked: Noise | Choice | Lines | Means | Smooth | None, step: measure.Step, bound: int) -> None:
     """What the receipt says about a step is what was asked for."""
     if isinstance(asked, Noise):
-        assert (asked.scale, bound / asked.scale, len(asked.true)) == (step.scale, step.amount, step.counts)
+        assert (asked.scale, len(asked.true)) == (step.scale, step.counts)
+        assert asked.scale * step.amount == step.sensitivity
     if isinstance(asked, Lines):
         assert (asked.rate * step.scale, len(asked.nodes)) == (1, step.counts)
         assert asked.epsilon == epsilon_before_sampling(step.amount, asked.sample, bound)
@@ -220,19 +280,19 @@ def assert_stated(asked: Noise | Lines | Means | Smooth | None, step: measure.St
         assert (2 / asked.epsilon, asked.epsilon * bound / 2, len(asked.nodes)) == (step.scale, step.amount, step.counts)
 
 
-def loss(first: Script, second: Script) -> float:
+def loss(first: Script, second: Script) -> Fraction | float:
     """Largest loss of any release along these lines, whichever of the two inputs is the true one; but for smooth medians."""
-    noise = lines = 0.0
+    noise, lines = Fraction(0), 0.0
     for one, other in zip(first.asked, second.asked, strict=True):
         if isinstance(one, Lines):
             lines += one.gain(other)
-        elif isinstance(one, Noise | Means):
+        elif isinstance(one, Noise | Choice | Means):
             noise += one.gain(other)
-    return noise + abs(lines)
+    return noise + abs(lines) if lines else noise
 
 
-def worst_loss(monkeypatch, mechanism, one: PointCounts, other: PointCounts, seed: int = 0) -> float:
-    """The loss along lines that are chosen, level by level, to give the first input away."""
+def worst_loss(monkeypatch, mechanism, one: PointCounts, other: PointCounts, seed: int = 0) -> Fraction | float:
+    """The loss along one script, its lines chosen level by level to give the first input away."""
     given: list[np.ndarray] = []
     while True:
         first, second = compared(monkeypatch, mechanism, one, other, Script(given=given, seed=seed))

@@ -31,7 +31,8 @@ VARIANTS = {
 """Settings under which a row is another method."""
 DEFAULTS = {key: row() for key, row in POINT_MECHANISMS.items()}
 EVERY = pytest.mark.parametrize("mechanism", [pytest.param(made, id=name) for name, made in (DEFAULTS | VARIANTS).items()])
-OFTEN = pytest.mark.parametrize("mechanism", named(DEFAULTS | VARIANTS, DEFAULTS))
+OFTEN = pytest.mark.parametrize("mechanism", named(DEFAULTS | VARIANTS, {*DEFAULTS} - {"kdtree", "hilbert_tree", "tuned", "tuned_grid"}))
+"""Many runs of all; of methods that share their counts with another one in the slow run."""
 KINDS = {
     "discrete Laplace": ((1, 49), 1),  # 49: the coefficients of a wavelet of order 6 that one record changes
     "discrete Laplace, along a path": ((Fraction(7, 3),), 1),
@@ -80,11 +81,10 @@ def along_curve(curve: Curve, points: PointCounts) -> np.ndarray:
 
 
 @EVERY
-@pytest.mark.parametrize("epsilon", ["0.1", "1/3", "1e-3", "7.000000000000000000001"])
+@pytest.mark.parametrize("epsilon", often(["1/3", "1e-3", "7.000000000000000000001", "0.1"], 3))
 def test_it_spends_all_of_the_budget_and_never_more(mechanism, epsilon):
     receipt = released(mechanism, points_of(200), epsilon, Entropy.seeded(1)).receipt
     assert receipt.total.epsilon == Fraction(epsilon)
-    assert receipt.spent.epsilon == receipt.total.epsilon
     assert receipt.spent == receipt.total
     assert sum(step.amount for step in receipt.steps if not step.replaces_later) == Fraction(epsilon)
     assert sum(step.delta for step in receipt.steps) == (DELTA if mechanism.needs_delta else 0)
@@ -101,17 +101,16 @@ def test_it_works_on_no_one_and_a_thousand_records(mechanism, records, entropy):
     points = points_of(records)
     release = released(mechanism, points, 0.5, entropy)
     nodes = len(release.tree)
-    assert release.domain == points.domain
+    assert (release.domain, release.simulation) == (points.domain, entropy.simulation)
     assert (release.mechanism, release.settings) == (mechanism.key, mechanism.chosen())
     assert release.noisy.shape == release.noise_variance.shape == release.count.shape == release.stddev.shape == (nodes,)
-    assert np.isfinite(release.count).all()
-    assert np.isfinite(release.stddev).all()
+    assert np.isfinite([release.count, release.stddev]).all()
     assert (release.stddev > 0).all()
     assert abs(release.count[0] - records) < 60 * release.stddev[0]
 
 
 @EVERY
-@pytest.mark.parametrize("order", often([1, 2, 6, 10, 16], (1, 6, 10)))
+@pytest.mark.parametrize("order", often([1, 2, 6, 10, 16], (1, 10)))
 def test_its_default_settings_work_on_every_lattice(mechanism, order):
     points = points_of(500, order)
     release = released(mechanism, points, 1, Entropy.seeded(3))
@@ -121,20 +120,15 @@ def test_its_default_settings_work_on_every_lattice(mechanism, order):
 
 
 @EVERY
-def test_the_same_seed_gives_the_same_release_and_another_seed_another(mechanism):
-    one, same, other = (released(mechanism, points_of(300), 0.5, Entropy.seeded(seed)) for seed in (4, 4, 5))
+def test_the_same_seed_gives_the_same_release_and_another_seed_or_a_second_draw_another(mechanism):
+    entropy = Entropy.seeded(4)
+    one, other, same, third = (released(mechanism, points_of(300), 0.5, each) for each in (entropy, entropy, *map(Entropy.seeded, (4, 5))))
     for name in ("noisy", "noise_variance", "count", "stddev"):
         np.testing.assert_array_equal(getattr(one, name), getattr(same, name))
     np.testing.assert_array_equal(one.tree.rectangles(), same.tree.rectangles())
     assert one.receipt == same.receipt
-    assert len(one.count) != len(other.count) or (one.count != other.count).any()
-
-
-@EVERY
-def test_two_releases_from_one_stream_of_entropy_differ(mechanism):
-    entropy = Entropy.seeded(6)
-    one, other = (released(mechanism, points_of(300), 0.5, entropy) for _ in range(2))
-    assert len(one.count) != len(other.count) or (one.count != other.count).any()
+    for each in (other, third):
+        assert len(one.count) != len(each.count) or (one.count != each.count).any()
 
 
 @EVERY
@@ -145,12 +139,6 @@ def test_it_leaves_its_input_alone(mechanism):
     release.count[:] = -1
     for part, copy in zip((points.column, points.row, points.count), before, strict=True):
         np.testing.assert_array_equal(part, copy)
-
-
-@EVERY
-def test_it_marks_seeded_releases_as_simulation_and_only_those(mechanism):
-    assert released(mechanism, points_of(10), 1, Entropy.seeded(8)).simulation
-    assert not released(mechanism, points_of(10), 1, Entropy.system()).simulation
 
 
 @EVERY
@@ -186,39 +174,43 @@ def test_with_a_huge_budget_every_count_is_that_of_the_cells_it_stands_for(mecha
     assert release.count[0] == pytest.approx(1000)
 
 
+RUNS = 400
+
+
+def squares_near_one(scores: np.ndarray) -> bool:
+    """Whether (RUNS, k) errors, in stated standard deviations, have a mean square of one."""
+    return (np.abs((scores**2).mean(0) - 1) < 5 * np.sqrt(5 / RUNS)).all()
+
+
 @OFTEN
 @pytest.mark.parametrize("contributions", often([3, 1], 1))
 def test_it_is_unbiased_and_its_stated_spread_that_of_many_runs_where_it_claims_so(mechanism, contributions):
-    points, runs = replace(points_of(400, 3), contributions=contributions), 400
+    points, scores = replace(points_of(400, 3), contributions=contributions), []
     first = released(mechanism, points, 0.8, Entropy.seeded(11))
     if first.approximate is not None:
         assert len(first.approximate) > 20
         return
-    scores = []
-    for entropy in Entropy.seeded(11).spawn(runs):
+    for entropy in Entropy.seeded(11).spawn(RUNS):
         release = released(mechanism, points, 0.8, entropy)
         leaves = release.tree.leaves
         chosen = [0, leaves[0], leaves[-1], leaves[len(leaves) // 3], len(release.tree) // 2]
         scores.append(((release.count - true_counts(release, points)) / release.stddev)[chosen])
-    scores = np.array(scores)
-    assert (np.abs(scores.mean(0)) < 5 / np.sqrt(runs)).all()
-    assert (np.abs((scores**2).mean(0) - 1) < 5 * np.sqrt(5 / runs)).all()
+    assert (np.abs(np.mean(scores, axis=0)) < 5 / np.sqrt(RUNS)).all()
+    assert squares_near_one(np.array(scores))
 
 
 @pytest.mark.slow
 @OFTEN
 def test_the_stated_spread_of_box_answers_is_that_of_many_runs(mechanism):
-    points, runs = points_of(400, 3), 400
+    points, scores = points_of(400, 3), []
     boxes = np.array([BOUNDS, (-8, 42, 4, 54), (-10, 40, -2, 48), (-4, 46, -2, 56)])
-    scores = []
-    for entropy in Entropy.seeded(12).spawn(runs):
+    for entropy in Entropy.seeded(12).spawn(RUNS):
         release = released(mechanism, points, 0.8, entropy)
         truth = replace(release, count=true_counts(release, points).astype(float))
         answer, stddev = release.answer(boxes, spread=True)
         scores.append((answer - truth.answer(boxes)) / stddev)
-    if release.approximate is None:
-        assert (np.abs((np.array(scores) ** 2).mean(0) - 1) < 5 * np.sqrt(5 / runs)).all()
-    assert (np.abs(np.mean(scores, axis=0)) < (5 / np.sqrt(runs) if release.approximate is None else 1)).all()
+    assert release.approximate is not None or squares_near_one(np.array(scores))
+    assert (np.abs(np.mean(scores, axis=0)) < (5 / np.sqrt(RUNS) if release.approximate is None else 1)).all()
 
 
 @EVERY
@@ -241,7 +233,7 @@ def test_every_sensitivity_grows_with_the_records_per_person(mechanism, contribu
 
 
 @EVERY
-def test_another_kind_of_budget_is_refused_and_the_right_one_named(mechanism):
+def test_other_arguments_than_points_the_right_budget_and_a_stream_are_refused(mechanism):
     right, words = (ApproxBudget, r"ApproxBudget\(epsilon, delta\)") if mechanism.needs_delta else (PureBudget, r"PureBudget\(epsilon\)")
     for budget in (PureBudget(1), ApproxBudget(1, 1e-6), ApproxBudget(1, 0), ZcdpBudget(0.5), 0.5, None):
         if isinstance(budget, right):
@@ -251,12 +243,7 @@ def test_another_kind_of_budget_is_refused_and_the_right_one_named(mechanism):
             mechanism.release(points_of(10), budget, Entropy.seeded(1))
         assert mechanism.title in str(refusal.value)
         assert type(budget).__name__ in str(refusal.value)
-
-
-@EVERY
-def test_other_arguments_than_points_and_a_stream_are_refused(mechanism):
-    points = PointCounts.from_matrix(np.ones((4, 4), int))
     with pytest.raises(SettingError, match=r"Entropy\.system"):
-        released(mechanism, points, 1, 7)
+        released(mechanism, points_of(10), 1, 7)
     with pytest.raises(InputError, match="PointCounts"):
         released(mechanism, np.ones((4, 4)), 1, Entropy.seeded(1))

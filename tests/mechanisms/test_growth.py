@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import SettingError
 from dpviz.mechanisms import Htf, PathTree, PrivTree
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.privacy.budget import PureBudget
@@ -33,8 +32,3 @@ def test_a_tree_that_outgrows_memory_ends_there_and_all_its_leaves_are_counted(m
     assert not any("would have passed" in note for note in whole.receipt.notes)
     size = np.prod(cut.tree.rectangles(cut.tree.leaves)[:, 2:] - cut.tree.rectangles(cut.tree.leaves)[:, :2], axis=1)
     assert np.abs(cut.count[cut.tree.leaves] - 1000 * size).max() < 40
-
-
-def test_privtree_takes_no_threshold_under_which_empty_space_is_split():
-    with pytest.raises(SettingError, match="Threshold must be from 0"):
-        PrivTree(threshold=-1)

@@ -1,18 +1,29 @@
-"""TopDown on the sets of its paper: no worse than the curves its authors published, and at the size of their real data."""
+"""Mechanisms against figures that others published or that were measured once, with data and questions that anybody can redo.
+
+Trips: TopDown on the sets of its paper, and at the size of its real data. Points, made-up crowds:
+
+Data: a million normal places with deviation S around a random centre on 1,024 x 1,024 cells. Questions: 2,000 random boxes. Figures:
+`n3`, the mean error relative to the true count or a thousandth of all records, whichever is larger, in percent; `mae`, in records.
+AG and QuadTree are the public implementations of DPBench (Hay, Machanavajjhala, Miklau, Chen, Zhang, SIGMOD 2016), run by us;
+PrivTree is a quick floating-point version of the published algorithm, with half or 0.3 of epsilon on the structure.
+"""
+
+from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from dpviz.data.points import PointCounts
 from dpviz.evaluation.flow_metrics import error_bounds, evaluate_flows
-from dpviz.mechanisms import FLOW_MECHANISMS, TopDown
-from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
+from dpviz.evaluation.metrics import true_answers
+from dpviz.mechanisms import AdaptiveGrid, PathTree, PointMechanism, PrivTree, Quadtree, TopDown
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.flows import DENSITIES, PARTITIONS, made_up_country, synthetic_flows
+from dpviz.samples.flows import made_up_country, synthetic_flows
 
 pytestmark = pytest.mark.slow
 
-RUNS, DELTA = 5, "1e-8"
+DELTA = "1e-8"
 EPSILONS = ("0.1", "1", "10")
 # InfTDA on pairs of leaves, delta 1e-8, mean of 10 runs: largest error, and false discovery rate in percent. Published by its
 # authors with the code of Boninsegna and Silvestri, 2025 (aidaLabDEI/TDA_hierarchical); their noise had the variance 2 T / rho.
@@ -26,65 +37,37 @@ PUBLISHED = {
 }
 
 
-def finest(mechanism, flows, budget, entropy):
-    """Largest error, false discovery and false negative rate on pairs of leaves; and the rest of the last row."""
-    return evaluate_flows(mechanism.release(flows, budget, entropy), flows).by_stage.iloc[-1]
+def against_published(share: float, runs: int, seed: int) -> tuple[float, np.ndarray]:
+    """With a share of the budget: the geometric mean of largest errors over published ones, and (18,) false discovery above theirs."""
+    ratios, above = [], []
+    for key, figures in PUBLISHED.items():
+        flows = synthetic_flows(*key)
+        for epsilon, (error, discovery) in zip(EPSILONS, figures, strict=True):
+            budget = ZcdpBudget(ApproxBudget(epsilon, DELTA).to_zcdp().rho * share)
+            releases = [TopDown().release(flows, budget, entropy) for entropy in Entropy.seeded(seed).spawn(runs)]
+            leaves = [evaluate_flows(release, flows).by_stage.iloc[-1] for release in releases]
+            ratios.append(np.mean([row["max_error"] for row in leaves]) / error)
+            above.append(np.mean([row["false_discovery"] for row in leaves]) - discovery)
+    return float(np.exp(np.log(ratios).mean())), np.array(above)
 
 
-def measured(mechanism, flows, epsilon):
-    rows = [finest(mechanism, flows, ApproxBudget(epsilon, DELTA), entropy) for entropy in Entropy.seeded(2025).spawn(RUNS)]
-    return pd.DataFrame(rows)[["max_error", "false_discovery", "false_negative"]].astype(float).mean()
-
-
-@pytest.fixture(scope="module")
-def table():
-    """One row per mechanism or optimiser, set and epsilon: means of five runs."""
-    rows = []
-    for partition in PARTITIONS:
-        for density in DENSITIES:
-            flows = synthetic_flows(partition, density)
-            ways = {key: mechanism() for key, mechanism in FLOW_MECHANISMS.items()} | {
-                "top_down, euclidean": TopDown(optimiser="euclidean")
-            }
-            if partition == "binary" and density == "sparse":
-                ways["top_down, solver"] = TopDown(optimiser="solver")
-            for place, epsilon in enumerate(EPSILONS):
-                published = dict(zip(("published_error", "published_fdr"), PUBLISHED[partition, density][place], strict=True))
-                for way, mechanism in ways.items():
-                    found = measured(mechanism, flows, epsilon)
-                    rows.append({"set": f"{partition} {density}", "epsilon": epsilon, "mechanism": way, **found, **published})
-    return pd.DataFrame(rows)
-
-
-def test_the_table_of_all_sets_keeps_the_published_bars(table):
-    """Run with -s to print the table."""
-    with pd.option_context("display.max_rows", None, "display.width", 200, "display.float_format", "{:.2f}".format):
-        print("\n", table.drop(columns=["published_error", "published_fdr"]).to_string(index=False))
-    ours = table[table["mechanism"] == "top_down"]
-    ratio = np.exp(np.log(ours["max_error"] / ours["published_error"]).mean())
-    print(f"leaf largest error against the published InfTDA: geometric mean {ratio:.3f}")
-    assert len(ours) == 18
+def test_on_all_sets_it_keeps_the_published_bars():
+    ratio, above = against_published(1, 5, 2025)
     assert ratio <= 0.70
-    assert (ours["false_discovery"] <= ours["published_fdr"] + 1e-9).all(), ours
+    assert len(above) == 18
+    assert (above <= 1e-9).all()
 
 
 def test_half_the_budget_would_break_the_bar():
     """The bar can fail: with the variance doubled, as published curves have it, errors come near theirs."""
-    ratios = []
-    for (partition, density), rows in PUBLISHED.items():
-        flows = synthetic_flows(partition, density)
-        for epsilon, (error, _) in zip(EPSILONS, rows, strict=True):
-            half = ZcdpBudget(ApproxBudget(epsilon, DELTA).to_zcdp().rho / 2)
-            runs = [finest(TopDown(), flows, half, entropy)["max_error"] for entropy in Entropy.seeded(7).spawn(3)]
-            ratios.append(np.mean(runs) / error)
-    assert np.exp(np.log(ratios).mean()) > 0.80
+    assert against_published(0.5, 3, 7)[0] > 0.80
 
 
 def test_the_largest_error_of_a_whole_country_stays_under_118():
     flows = made_up_country()
     assert int(flows.count.sum()) == 28_800_000
     assert 500_000 <= len(flows.count) <= 600_000
-    for entropy in (Entropy.system(), Entropy.seeded(1), Entropy.seeded(2)):
+    for entropy in (Entropy.system(), Entropy.seeded(1)):
         release = TopDown().release(flows, ApproxBudget(1, DELTA), entropy)
         stages = evaluate_flows(release, flows).by_stage
         assert stages["max_error"].iloc[-1] < 118
@@ -92,3 +75,95 @@ def test_the_largest_error_of_a_whole_country_stays_under_118():
         assert release.inconsistencies()["mismatches"].sum() == 0
     doubled = TopDown().release(flows, ZcdpBudget(ApproxBudget(1, DELTA).to_zcdp().rho / 2), Entropy.seeded(1))
     assert evaluate_flows(doubled, flows).by_stage["max_error"].iloc[-1] > 118
+
+
+KEYS = [(deviation, epsilon) for deviation in (20, 50, 100) for epsilon in (0.1, 0.5, 1.0)]
+"""Deviation S and epsilon of the figures."""
+
+N3 = [1.6487, 0.3853, 0.2057, 2.5162, 0.5971, 0.3924, 2.4847, 0.9515, 0.623]
+MAE = [152.86, 51.2, 28.62, 310.28, 97.29, 45.15, 280.87, 121.72, 87.94]
+HALF = dict(zip(KEYS, zip(N3, MAE, strict=True), strict=True))
+"""PrivTree with half of epsilon on the structure: n3 and mae; ten seeds."""
+
+N3 = [1.6501, 0.4757, 0.2166, 2.344, 0.5996, 0.3711, 2.9701, 0.8488, 0.5482]
+MAE = [117.71, 43.75, 21.06, 162.38, 61.38, 41.16, 194.19, 78.7, 53.13]
+THIRD = dict(zip(KEYS, zip(N3, MAE, strict=True), strict=True))
+"""PrivTree with 0.3 of epsilon on the structure; ten seeds."""
+
+AG = {(20, 0.1): (7.8177, 160.46), (50, 0.1): (7.0492, 195.96), (100, 0.1): (4.3301, 185.0)}
+"""AG; two or three seeds, which leaves an error of about 8 % in the geometric mean of these n3."""
+
+QUADTREE = {0.1: 611.07, 0.5: 122.0, 1.0: 61.1}
+"""QuadTree's mae on 256 x 256 cells, which depends on no data: its leaves are the cells."""
+
+SEEDS = 10
+
+
+@cache
+def case(deviation: int) -> tuple[PointCounts, np.ndarray, np.ndarray]:
+    """Points, 2,000 boxes and the true counts in them."""
+    rng = np.random.default_rng(7)
+    centre = rng.uniform(0, 1024, 2)
+    place = np.floor(centre + deviation * rng.standard_normal((1_000_000, 2)))
+    place = place[((place >= 0) & (place < 1024)).all(axis=1)].astype(np.int64)
+    matrix = np.zeros((1024, 1024), np.int64)
+    np.add.at(matrix, tuple(place.T), 1)
+    points, boxes = PointCounts.from_matrix(matrix), questions(1024)
+    return points, boxes, true_answers(points, boxes)
+
+
+def questions(side: int) -> np.ndarray:
+    """(2000, 4) boxes whose edges are two different lattice lines per axis, rows first."""
+    rng, ranges = np.random.default_rng(20211102), []
+    for _ in range(2):
+        one, other = rng.integers(0, side + 1, 2000), rng.integers(0, side, 2000)
+        other += other >= one
+        ranges.append((np.minimum(one, other), np.maximum(one, other)))
+    (south, north), (west, east) = ranges
+    return np.stack([west, south, east, north], axis=1).astype(float)
+
+
+def figures(mechanism: PointMechanism, deviation: int, epsilon: float) -> np.ndarray:
+    """n3 and mae, averaged over seeds."""
+    points, boxes, truth = case(deviation)
+    found = []
+    for seed in range(SEEDS):
+        error = np.abs(mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed)).answer(boxes) - truth)
+        found.append((100 * (error / np.maximum(truth, points.count.sum() / 1000)).mean(), error.mean()))
+    return np.mean(found, axis=0)
+
+
+def ratios(mechanism: PointMechanism, rows: dict) -> np.ndarray:
+    """Geometric means of n3 and mae over those of the rows."""
+    return np.exp(np.mean([np.log(figures(mechanism, *key) / row) for key, row in rows.items()], axis=0))
+
+
+def test_the_path_budget_tree_has_about_half_the_error_of_the_better_privtree():
+    better = {key: np.minimum(HALF[key], THIRD[key]) for key in HALF}
+    n3, mae = ratios(PathTree(), better)
+    assert n3 <= 0.60
+    assert mae <= 0.52
+
+
+@pytest.mark.parametrize(("share", "rows"), [(0.5, HALF), (0.3, THIRD)], ids=["half", "0.3"])
+def test_privtree_is_as_accurate_as_its_published_algorithm(share, rows):
+    assert (ratios(PrivTree(structure_share=share), rows) <= 1.10).all()
+
+
+def test_ag_is_as_accurate_as_its_public_implementation():
+    n3, mae = ratios(AdaptiveGrid(), AG)
+    assert n3 <= 1.10 + 3 * 0.08
+    assert mae <= 1.10
+
+
+@pytest.mark.parametrize("epsilon", sorted(QUADTREE))
+def test_the_quadtree_is_as_accurate_as_its_public_implementation(epsilon):
+    points, boxes = PointCounts.from_matrix(np.zeros((256, 256), np.int64)), questions(256)
+    errors = [np.abs(Quadtree().release(points, PureBudget(epsilon), entropy).answer(boxes)) for entropy in Entropy.seeded(1).spawn(20)]
+    assert np.mean(errors) <= 1.10 * QUADTREE[epsilon]
+
+
+@pytest.mark.parametrize(("without", "worth"), [({"inside": "uniform"}, 1.3), ({"zero": False}, 1.1)], ids=["interpolation", "zeroing"])
+def test_each_step_of_the_finish_of_the_path_budget_tree_pays(without, worth):
+    cases = [(deviation, 0.5) for deviation in (20, 50, 100)]
+    assert ratios(PathTree(**without), {key: figures(PathTree(), *key) for key in cases})[0] >= worth

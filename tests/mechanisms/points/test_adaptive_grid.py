@@ -2,19 +2,18 @@
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import AdaptiveGrid
-from dpviz.mechanisms import noisy_counts as measure
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from tests import trees
+from tests.transcripts import EPSILON, Script, compared, loss, pair
 
 POINTS = PointCounts.from_matrix(np.full((64, 64), 5))
 
@@ -54,15 +53,7 @@ def crowded(order: int = 7, records: int = 200_000, **options) -> PointCounts:
 
 @pytest.mark.parametrize(
     ("total", "epsilon", "c", "side"),
-    [
-        (10**6, 1, 10, 64),
-        (160_000, 1, 10, 32),
-        (160_000, 0.5, 10, 23),
-        (26_000, 1, 10, 13),
-        (1000, 1, 10, 10),
-        (0, 1, 10, 10),
-        (25_600, 1, 1, 40),
-    ],
+    [(10**6, 1, 10, 64), (160_000, 1, 10, 32), (160_000, 0.5, 10, 23), (26_000, 1, 10, 13), (1000, 1, 10, 10), (25_600, 1, 1, 40)],
 )
 def test_the_first_grid_has_a_quarter_of_the_root_of_n_epsilon_over_c_and_at_least_ten(total, epsilon, c, side):
     found = release(AdaptiveGrid(declared_total=total, c=c), epsilon)
@@ -83,19 +74,14 @@ def test_each_cell_is_cut_by_its_own_noisy_count(epsilon, alpha, c):
 
 
 def test_by_default_a_hundredth_of_epsilon_buys_the_total_that_decides_the_first_size():
-    for seed in range(4):
+    for seed in range(2):
         found = release(AdaptiveGrid(), "0.02", seed)
         total, coarse, fine = found.receipt.steps
-        assert [step.purpose for step in (total, coarse, fine)] == [
-            "total, for the size of the first grid",
-            "counts, first grid",
-            "counts, second grid",
-        ]
+        names = ["total, for the size of the first grid", "counts, first grid", "counts, second grid"]
+        assert [step.purpose for step in (total, coarse, fine)] == names
         assert [float(step.amount) for step in (total, coarse, fine)] == pytest.approx([0.0002, 0.0099, 0.0099], rel=1e-6)
-        assert total.amount + coarse.amount + fine.amount == Fraction("0.02") == found.receipt.spent.epsilon
         assert (total.counts, coarse.counts, fine.counts) == (1, side_of(found) ** 2, len(found.tree.leaves))
-        assert found.receipt.unprotected == release(AdaptiveGrid(alpha=0.3)).receipt.unprotected
-    sides = {side_of(release(AdaptiveGrid(c=0.1), "0.05", seed)) for seed in range(12)}
+    sides = {side_of(release(AdaptiveGrid(c=0.1), "0.05", seed)) for seed in range(6)}
     assert len(sides) > 1
     assert max(sides) < 64
 
@@ -104,16 +90,14 @@ def test_a_declared_total_costs_nothing_and_is_listed_as_unprotected():
     found = release(AdaptiveGrid(declared_total=12_345), 0.2)
     assert [float(step.amount) for step in found.receipt.steps] == pytest.approx([0.1, 0.1])
     assert found.receipt.unprotected[-1] == "the declared number of records (12,345)"
-    assert found.receipt.spent.epsilon == Fraction("0.2")
+    assert found.receipt.unprotected[:-1] == release(AdaptiveGrid(alpha=0.3)).receipt.unprotected
 
 
 def test_a_noisy_total_under_zero_gives_the_smallest_grid():
     empty = PointCounts.from_matrix(np.zeros((64, 64), np.int64))
-    for seed in range(6):
-        found = release(AdaptiveGrid(), "0.01", seed, empty)
-        assert AdaptiveGrid()._side(-(10**9), 1.0, empty.domain) == 10
-        assert side_of(found) >= 10
-    assert min(side_of(release(AdaptiveGrid(), 1, seed, empty)) for seed in range(6)) == 10
+    assert AdaptiveGrid()._side(-(10**9), 1.0, empty.domain) == side_of(release(AdaptiveGrid(declared_total=0))) == 10
+    for epsilon in ("0.01", 1):
+        assert min(side_of(release(AdaptiveGrid(), epsilon, seed, empty)) for seed in range(4)) == 10
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
@@ -124,8 +108,6 @@ def test_neither_grid_is_finer_than_the_lattice(order):
         found = release(mechanism, 10, points=points)
         assert side_of(found) == side
         assert len(found.tree.leaves) == side * side
-        assert (found.tree.cells[found.tree.leaves] == 1).all()
-        assert found.receipt.spent.epsilon == 10
 
 
 def test_memory_stays_bounded_where_the_lattice_does_not_bound_it():
@@ -134,18 +116,6 @@ def test_memory_stays_bounded_where_the_lattice_does_not_bound_it():
     assert AdaptiveGrid()._side(10**15, 10.0, domain) == 2048
     found = release(AdaptiveGrid(declared_total=0), 1, points=points)
     assert found.receipt.steps[1].counts == (2048 // 10) ** 2 + 99
-
-
-def test_with_a_huge_budget_both_layers_are_what_counting_by_hand_gives():
-    points = crowded(5, 5000)
-    found = release(AdaptiveGrid(declared_total=5000), 10**9, points=points)
-    matrix = np.zeros((32, 32))
-    matrix[points.row, points.column] = points.count
-    measured = np.flatnonzero(np.isfinite(found.noisy))
-    wanted = [matrix[south:north, west:east].sum() for west, south, east, north in found.tree.rectangles(measured).tolist()]
-    np.testing.assert_array_equal(found.noisy[measured], wanted)
-    np.testing.assert_allclose(found.count[measured], wanted, atol=1e-6)
-    assert len(found.tree.leaves) == 32 * 32
 
 
 @pytest.mark.parametrize("settings", [{}, {"alpha": 0.2, "c": 2.0}])
@@ -164,14 +134,6 @@ def test_the_layers_are_reconciled_by_least_squares_and_the_spread_is_that_of_re
     assert np.isinf(found.noise_variance[rest]).all()
 
 
-def test_on_its_own_structure_selection_biases_it_as_it_says():
-    flat, scores = PointCounts.from_matrix(np.ones((32, 32), np.int64)), []
-    for entropy in Entropy.seeded(4).spawn(150):
-        found = AdaptiveGrid(declared_total=0).release(flat, PureBudget("0.4"), entropy)
-        scores.append((found.count[0] - 1024) / found.stddev[0])
-    assert np.mean(scores) > 3 / math.sqrt(150)
-
-
 @pytest.mark.parametrize("bound", [1, 4])
 def test_sizes_count_epsilon_per_record(bound):
     points = crowded(6, 30_000, person=np.arange(30_000) // bound, contributions=bound)
@@ -183,37 +145,14 @@ def test_sizes_count_epsilon_per_record(bound):
     assert {step.sensitivity for step in found.receipt.steps} == {bound}
 
 
-class Script:
-    """Stands in for `discrete_laplace`: writes down what was measured, answers from a list or with a little made-up noise."""
-
-    def __init__(self, answers=None, seed: int = 0) -> None:
-        self.given, self.rng, self.answers, self.measured = answers, np.random.default_rng(seed), [], []
-
-    def __call__(self, counts, budget, entropy, sensitivity=1):
-        self.measured.append((counts.copy(), sensitivity / budget.epsilon))
-        more = self.rng.integers(-3, 40, len(counts))
-        self.answers.append(counts + more if self.given is None else self.given[len(self.answers)])
-        return self.answers[-1].copy()
-
-
-@pytest.mark.parametrize("settings", [{}, {"c": 0.1, "total_share": 0.5}, {"declared_total": 40, "alpha": 0.9}])
+@pytest.mark.parametrize("settings", [{"c": 0.1}, {"c": 0.1, "total_share": 0.5}, {"declared_total": 40, "alpha": 0.9}])
 @pytest.mark.parametrize("bound", [1, 3])
 def test_a_record_costs_exactly_epsilon_and_only_noisy_numbers_decide_anything(monkeypatch, settings, bound):
-    rng, epsilon = np.random.default_rng(6), Fraction("1.3")
-    for seed in range(25):
-        matrix = rng.integers(0, 3, (8, 8))
-        more = matrix.copy()
-        np.add.at(more, tuple(rng.integers(0, 8, (2, bound))), 1)
-        found, scripts = [], [Script(seed=seed)]
-        for each in (matrix, more):
-            monkeypatch.setattr(measure, "discrete_laplace", scripts[-1])
-            found.append(release(AdaptiveGrid(**settings), epsilon, points=replace(PointCounts.from_matrix(each), contributions=bound)))
-            scripts.append(Script(scripts[0].answers))
-        np.testing.assert_array_equal(found[0].tree.rectangles(), found[1].tree.rectangles())
-        np.testing.assert_array_equal(found[0].count, found[1].count)
-        assert found[0].receipt == found[1].receipt
-        pairs = zip(scripts[0].measured, scripts[1].measured, strict=True)
-        assert sum(int(np.abs(one - other).sum()) / scale for (one, scale), (other, _) in pairs) == epsilon
+    rng, mechanism = np.random.default_rng(6), AdaptiveGrid(**settings)
+    for seed in range(10):
+        order = 3 if seed % 2 else 5  # cells of the first grid are those of the lattice, or have room for a second one
+        inputs = pair(rng.integers(0, 3, (1 << order, 1 << order)), rng.integers(0, 4**order, bound))
+        assert loss(*compared(monkeypatch, mechanism, *inputs, Script(seed=seed, reach=(-3, 40)))) == EPSILON
 
 
 def test_the_parts_of_the_budget_that_it_shows_are_those_it_spends_and_can_be_moved():

@@ -1,6 +1,8 @@
-"""HTF's searches: the vectorised one against the paper's, node by node with the same noise; lines that are tried."""
+"""HTF's splits: the objective of a line from occupied cells, and the searches for lines, against the paper's formulas node by node."""
 
 from fractions import Fraction
+from itertools import product
+from math import floor
 
 import numpy as np
 import pytest
@@ -8,14 +10,103 @@ from scipy import stats
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.noisy_counts import NoisyCounts
-from dpviz.mechanisms.points import htf as htf_splits
-from dpviz.mechanisms.points.htf import SENSITIVITY, SplitCells, Splitting, by_permute_and_flip, by_rounds, candidates
+from dpviz.mechanisms.points import htf
+from dpviz.mechanisms.points.htf import LARGEST, SENSITIVITY, UNITS, SplitCells, Splitting, by_permute_and_flip, by_rounds, candidates
 from dpviz.privacy.entropy import Entropy
-from tests.mechanisms.points.test_split_objective import whole
+from dpviz.space.domain import Domain
 from tests.often import often
 from tests.privacy.test_selection import by_algorithm
 
 EPSILON = Fraction(7, 5)
+
+
+def dense(part: np.ndarray) -> Fraction:
+    """Sum of |c - mean| over all cells, empty ones too, as the paper has it."""
+    mean = Fraction(int(part.sum()), part.size)
+    return sum((abs(int(cell) - mean) for cell in part.ravel()), Fraction(0))
+
+
+def whole(matrix: np.ndarray, across: bool, line: int) -> int:
+    parts = (matrix[:, :line], matrix[:, line:]) if across else (matrix[:line], matrix[line:])
+    return sum(floor(UNITS * dense(part)) for part in parts)
+
+
+def objective(matrix: np.ndarray, across: bool, line: int) -> int:
+    return int(SplitCells.of(PointCounts.from_matrix(matrix)).objective(np.array([across]), np.array([line]))[0])
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.8, 20])
+def test_nodes_that_were_cut_again_and_again_each_have_the_dense_objective(rate):
+    rng = np.random.default_rng(2)
+    matrix = rng.poisson(rate, (16, 16))
+    cells = SplitCells.of(PointCounts.from_matrix(matrix))
+    for level in range(5):
+        width, height = (cells.rectangles[:, 2:] - cells.rectangles[:, :2]).T
+        cells = cells.keep((width > 1) & (height > 1) & (rng.random(len(width)) < 0.9 + 0.1 * (level == 0)))
+        west, south, east, north = cells.rectangles.T
+        across = rng.random(len(west)) < 0.5
+        line = np.where(across, rng.integers(west + 1, east), rng.integers(south + 1, north))
+        inside = [matrix[s:n, w:e] for w, s, e, n in cells.rectangles.tolist()]
+        assert cells.records().tolist() == [int(part.sum()) for part in inside]
+        starts = np.where(across, west, south)
+        wanted = [whole(part, bool(a), int(at)) for part, a, at in zip(inside, across, line - starts, strict=True)]
+        assert cells.objective(across, line).tolist() == wanted
+        cells = cells.cut(across, line)
+    assert cells.rectangles.shape[0] >= 8
+
+
+def largest_change(inputs) -> float:
+    """Of the objective, per record that is added: over (matrix, across, line, cells)."""
+    worst = 0.0
+    for matrix, across, line, cells in inputs:
+        more = matrix.copy()
+        np.add.at(more.ravel(), cells, 1)
+        worst = max(worst, abs(objective(more, across, line) - objective(matrix, across, line)) / len(cells))
+    return worst
+
+
+def test_no_record_changes_it_by_more_than_its_sensitivity():
+    """On all tiny matrices by two minus two over the part at most; on random ones by nearly all of it; a person by m times that."""
+    tiny = [np.array(entries).reshape(2, 2) for entries in product((0, 1, 3), repeat=4)]
+    assert largest_change((matrix, across, 1, [cell]) for matrix in tiny for across, cell in product((True, False), range(4))) == UNITS
+    rng = np.random.default_rng(3)
+    some = [
+        (rng.poisson(rng.choice([0.1, 1, 5]), (4, 4)), across, line) for _ in range(60) for across in (True, False) for line in (1, 2, 3)
+    ]
+    assert 1.5 * UNITS < largest_change((*each, [rng.integers(0, 16)]) for each in some) <= 2 * UNITS < SENSITIVITY
+    assert largest_change((rng.poisson(1.0, (4, 4)), True, 3, rng.integers(0, 3, rng.integers(1, 4))) for _ in range(200)) < SENSITIVITY
+
+
+def test_numbers_beyond_64_bits_are_exact_too_and_cut_to_the_largest():
+    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=20)
+    counts = np.array([3**20, 7**12, 5**15])
+    points = PointCounts(domain=domain, column=np.array([5, 9, 2**19]), row=np.array([1, 1, 1]), count=counts)
+    side, line = 2**20, 3 * 2**17
+    left, right = counts[:2].tolist(), counts[2:].tolist()
+    wanted = 0
+    for cells, width in ((left, line), (right, side - line)):
+        mean = Fraction(sum(cells), width * side)
+        wanted += floor(2 * UNITS * sum((each - mean for each in cells if each > mean), Fraction(0)))
+    assert SplitCells.of(points).objective(np.array([True]), np.array([line])).tolist() == [wanted]
+    many = PointCounts(domain=domain, column=np.array([5]), row=np.array([1]), count=np.array([2**53]))
+    assert SplitCells.of(many).objective(np.array([True]), np.array([line])).tolist() == [LARGEST]
+
+
+def test_the_way_through_pythons_integers_agrees_with_that_through_64_bits():
+    rng = np.random.default_rng(5)
+    area, number = rng.integers(2**20, 2**30, 200), rng.integers(0, 2**16, 200)
+    rest, excess = rng.integers(0, area), rng.integers(0, 2**40, 200)
+    exact = [2 * UNITS * int(e) + (-2 * UNITS * int(n) * int(r)) // int(a) for e, n, r, a in zip(excess, number, rest, area, strict=True)]
+    assert htf._rounded(excess, number, rest, area).tolist() == exact
+
+
+def test_no_cells_and_no_nodes_are_fine():
+    empty = SplitCells.of(PointCounts.from_matrix(np.zeros((4, 4), int)))
+    assert empty.objective(np.array([True]), np.array([2])).tolist() == [0]
+    none = empty.keep(np.array([False]))
+    assert none.objective(np.zeros(0, bool), np.zeros(0, np.int64)).shape == (0,)
+    assert none.cut(np.zeros(0, bool), np.zeros(0, np.int64)).rectangles.shape == (0, 4)
+    assert repr(SplitCells.of(PointCounts.from_matrix(np.full((4, 4), 7)))) == "SplitCells(1 nodes)"
 
 
 def nodes_of(matrix: np.ndarray, seed: int = 0, depth: int = 4) -> Splitting:
@@ -29,6 +120,12 @@ def nodes_of(matrix: np.ndarray, seed: int = 0, depth: int = 4) -> Splitting:
         cells = cells.cut(across, rng.integers(low + 1, high))
         cells = cells.keep(((cells.rectangles[:, 2:] - cells.rectangles[:, :2]) > 1).all(axis=1))
     return Splitting(counter=counter, cells=cells, across=np.arange(len(cells.rectangles)) % 2 == 0, epsilon=EPSILON, level=3)
+
+
+def splitting(matrix: np.ndarray, epsilon: Fraction = EPSILON, seed: int = 1) -> Splitting:
+    """The whole of a matrix, about to be split across."""
+    counter = NoisyCounts(points=PointCounts.from_matrix(matrix), entropy=Entropy.seeded(seed))
+    return Splitting(counter=counter, cells=SplitCells.of(counter.points), across=np.array([True]), epsilon=epsilon, level=1)
 
 
 class Recorder:
@@ -71,7 +168,7 @@ def test_all_nodes_at_once_find_what_the_papers_search_finds_one_by_one(monkeypa
     for seed in range(3):
         matrix = rng.poisson(rng.choice([0.2, 3.0]), (64, 64)) * (rng.random((64, 64)) < 0.6)
         nodes, one, all_at_once = nodes_of(matrix, seed), Recorder(size), Recorder(size)
-        monkeypatch.setattr(htf_splits, "discrete_laplace", all_at_once)
+        monkeypatch.setattr(htf, "discrete_laplace", all_at_once)
         found = by_rounds(nodes, rounds) - nodes.ends[0]
         parts = [matrix[s:n, w:e] for w, s, e, n in nodes.cells.rectangles.tolist()]
         assert found.tolist() == [searched(part, bool(a), rounds, one) for part, a in zip(parts, nodes.across, strict=True)]
@@ -84,9 +181,7 @@ def test_a_split_with_little_noise_parts_the_full_half_from_the_empty_one():
     matrix = np.zeros((16, 16), int)
     matrix[:, 6:] = 50
     for search in (lambda nodes: by_rounds(nodes, 4), lambda nodes: by_permute_and_flip(nodes, 63, 1.0)):
-        counter = NoisyCounts(points=PointCounts.from_matrix(matrix), entropy=Entropy.seeded(1))
-        nodes = Splitting(counter=counter, cells=SplitCells.of(counter.points), across=np.array([True]), epsilon=Fraction(100), level=1)
-        assert search(nodes).tolist() == [6]
+        assert search(splitting(matrix, Fraction(100))).tolist() == [6]
 
 
 @pytest.mark.parametrize("most", [1, 7, 31])
@@ -101,21 +196,16 @@ def test_candidates_are_distinct_strictly_inside_and_as_many_as_fit(most, inner)
         assert start < own[0] <= (start + end + 1) // 2 <= own[-1] + 1 <= end
         assert len(own) == most or len(own) >= min(most, (end - start) * inner - 2)
         assert (np.abs(own - (start + end) / 2) <= inner * (end - start) / 2 + 1).all()
-        assert (start < row).all()
-        assert (row < end).all()
+        assert ((start < row) & (row < end)).all()
     assert ((high - low)[valid.sum(axis=1) == 1] >= 2).all()
-
-
-def test_all_lines_are_tried_where_there_are_few():
     lines, valid = candidates(np.array([3]), np.array([9]), 31, 1.0)
     assert lines[valid].tolist() == [4, 5, 6, 7, 8]
 
 
 def test_steps_are_charged_in_full_even_where_no_node_had_a_choice():
-    counter = NoisyCounts(points=PointCounts.from_matrix(np.ones((2, 2), int)), entropy=Entropy.seeded(2))
-    nodes = Splitting(counter=counter, cells=SplitCells.of(counter.points), across=np.array([True]), epsilon=EPSILON, level=1)
+    nodes = splitting(np.ones((2, 2), int))
     assert by_rounds(nodes, 3).tolist() == by_permute_and_flip(nodes, 7, 0.5).tolist() == [1]
-    assert [(step.amount, step.sensitivity, step.noise) for step in counter.steps] == [
+    assert [(step.amount, step.sensitivity, step.noise) for step in nodes.counter.steps] == [
         (EPSILON, 7 * SENSITIVITY, "discrete Laplace"),
         (EPSILON, SENSITIVITY, "permute-and-flip"),
     ]
@@ -124,7 +214,7 @@ def test_steps_are_charged_in_full_even_where_no_node_had_a_choice():
 def test_permute_and_flip_follows_the_objectives_of_each_node():
     matrix = np.array([[9, 0, 0, 0], [9, 0, 1, 0], [9, 2, 0, 0], [9, 0, 0, 1]])
     counter = NoisyCounts(points=PointCounts.from_matrix(matrix), entropy=Entropy.seeded(3))
-    cells, runs = SplitCells.of(counter.points), 3000
+    cells, runs = SplitCells.of(counter.points), 1500
     nodes = Splitting(counter=counter, cells=cells, across=np.array([True]), epsilon=Fraction(1, 10), level=1)
     seen = np.bincount([int(by_permute_and_flip(nodes, 3, 1.0)[0]) for _ in range(runs)], minlength=4)[1:]
     scores = [-whole(matrix, True, line) for line in (1, 2, 3)]

@@ -21,24 +21,18 @@ def release(mechanism: Identity, epsilon: float = 1.0, seed: int = 1, points: Po
     return mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed))
 
 
-def test_every_cell_gets_all_of_epsilon_once():
-    found = release(Identity(order=5), 0.7)
-    (step,) = found.receipt.steps
-    assert (step.amount, step.counts, step.level) == (found.receipt.total.epsilon, 1024, found.tree.height)
-    leaves = found.tree.leaves
-    np.testing.assert_allclose(found.stddev[leaves] ** 2, laplace_variance(1 / 0.7))
-    np.testing.assert_allclose(found.stddev[0] ** 2, 1024 * laplace_variance(1 / 0.7))
-    assert found.steps == ()
-    assert found.approximate is None
-
-
 @pytest.mark.parametrize(
     ("order", "cells", "notes"), [(2, 16, ()), (5, 1024, ()), (10, 1024, ("The grid has order 5: the lattice is no finer.",))]
 )
-def test_an_order_finer_than_the_lattice_is_cut_and_the_receipt_says_so(order, cells, notes):
-    found = release(Identity(order=order))
-    assert len(found.tree.leaves) == cells
-    assert found.receipt.notes == notes
+def test_every_cell_gets_all_of_epsilon_once_and_an_order_finer_than_the_lattice_is_cut(order, cells, notes):
+    found = release(Identity(order=order), 0.7)
+    (step,) = found.receipt.steps
+    leaves = found.tree.leaves
+    assert (step.amount, step.counts, step.level) == (found.receipt.total.epsilon, cells, found.tree.height)
+    assert (len(leaves), found.receipt.notes) == (cells, notes)
+    np.testing.assert_allclose(found.stddev[leaves] ** 2, laplace_variance(1 / 0.7))
+    np.testing.assert_allclose(found.stddev[0] ** 2, cells * laplace_variance(1 / 0.7))
+    assert (found.steps, found.approximate) == ((), None)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
@@ -54,17 +48,13 @@ def test_the_threshold_sets_cells_below_it_to_zero_and_leaves_the_others(epsilon
     assert cut.receipt == plain.receipt
 
 
-def test_after_the_threshold_coarser_levels_are_sums_and_the_spread_is_called_approximate():
+def test_after_the_threshold_coarser_levels_are_sums_and_hardly_any_empty_cell_is_kept():
     found = release(Identity(order=5, threshold=True))
     sums = np.bincount(found.tree.parent[1:], found.count[1:], len(found.tree))
     inner = found.tree.children > 0
     np.testing.assert_allclose(found.count[inner], sums[inner])
     assert found.steps == ("cells below 6.9 set to 0",)
     assert "adds bias" in found.approximate
-
-
-def test_the_threshold_keeps_the_crowded_cells_and_hardly_any_empty_one():
-    found = release(Identity(order=5, threshold=True))
     assert found.answer([[7, 4, 9, 6]])[0] == pytest.approx(800, abs=30)
     assert (found.count[found.tree.leaves] > 0).sum() <= 8
 

@@ -44,11 +44,8 @@ def slow_tree(side: int, height: int, cuts: int, seen: list[Halving], answers: l
                 line, across = next(lines)
                 columns_first = binary % 2 == 0
                 assert across == (north - south == 1 or (columns_first and east - west > 1))
-                after += (
-                    [(west, south, line, north), (line, south, east, north)]
-                    if across
-                    else [(west, south, east, line), (west, line, east, north)]
-                )
+                below = (west, south, *((line, north) if across else (east, line)))
+                after += [below, (*((line, south) if across else (west, line)), east, north)]
             parts, binary = after, binary + 1
         levels.append(parts)
     return levels
@@ -89,19 +86,13 @@ def assert_sound(grown: Grown, points: PointCounts) -> None:
 
 
 @pytest.mark.parametrize("cuts", [1, 2])
-def test_at_full_height_even_lines_reach_every_cell_and_no_lines_run_out(cuts):
-    points = points_of(3)
-    grown = grow(points, 6 // cuts, cuts, lambda _, nodes: nodes.middles())
-    assert (grown.tree.cells[grown.tree.leaves] == 1).all()
-    assert len(grown.tree.leaves) == 64
-    assert set(grown.tree.children.tolist()) == {0, 2**cuts}
-
-
-@pytest.mark.parametrize("cuts", [1, 2])
-def test_lines_at_the_very_edge_leave_slices_of_one_column_that_are_cut_across(cuts):
+def test_even_lines_reach_every_cell_and_lines_at_the_very_edge_leave_slices_that_are_cut_across(cuts):
+    even = grow(points_of(3), 6 // cuts, cuts, lambda _, nodes: nodes.middles())
+    assert (even.tree.cells[even.tree.leaves] == 1).all()
+    assert len(even.tree.leaves) == 64
+    assert set(even.tree.children.tolist()) == {0, 2**cuts}
     seen: list[Halving] = []
-    grown = grow(points_of(3), 6 // cuts, cuts, lambda _, nodes: seen.append(nodes) or nodes.low + 1)
-    assert_sound(grown, points_of(3))
+    assert_sound(grow(points_of(3), 6 // cuts, cuts, lambda _, nodes: seen.append(nodes) or nodes.low + 1), points_of(3))
     for nodes in seen:
         width, height = (nodes.rectangles[:, 2:] - nodes.rectangles[:, :2]).T
         assert (nodes.across[height == 1]).all()
@@ -125,15 +116,11 @@ def test_values_are_the_records_of_each_node_along_its_axis(seed, order):
             np.testing.assert_array_equal(records, np.sort((columns if nodes.across[node] else rows)[inside]))
 
 
-def test_an_empty_domain_is_halved_like_any_other():
+def test_an_empty_domain_is_halved_like_any_other_and_no_private_array_shows():
     points = PointCounts.from_matrix(np.zeros((8, 8), int))
     grown = grow(points, 3, 2, random_lines(1))
     assert_sound(grown, points)
     assert len(grown.tree.leaves) > 30
-    assert not grown.true.any()
-
-
-def test_what_private_arrays_hold_never_shows():
     seen: list[Halving] = []
     grown = grow(PointCounts.from_matrix(np.full((4, 4), 77)), 1, 1, random_lines(1, seen))
     assert "NodeCells(1 nodes)" in repr(seen[0])

@@ -1,7 +1,8 @@
 """PrivTree's price for a whole path, from the exact law of its splits: no chain of counts, and no tiny input, ever costs more."""
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 
@@ -12,43 +13,100 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import PrivTree
 from dpviz.mechanisms import noisy_counts as measure
-from dpviz.mechanisms.points import privtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from tests import laws
-from tests.mechanisms.split_law import Rule, worst_chain, worst_tree
+from tests.transcripts import EPSILON, Script, compared, loss, pair, run
 
 EPSILONS = ("0.01", "0.1", "0.5", "1", "2", "3", "5", "10", "30")
 DEEPEST = {4: 24, 16: 12}
 
 
-class Script:
-    """Stands in for the noise on splits: writes down every b and the scale; what is split comes from a function or a list."""
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """The exact law of splits with one scale of the noise, bias per step, threshold and number of parts.
 
-    def __init__(self, answers) -> None:
-        self.answers, self.given = answers, []
-        self.bias: list[np.ndarray] = []
-        self.rates: set[Fraction] = set()
+    A node splits if b + X > theta. Everything follows from s = b - theta, a whole number if theta and delta are; reals work as well,
+    to show what would go wrong with the paper's real-valued delta.
+    """
 
-    def __call__(self, bias, budget, entropy, sensitivity=1):
+    scale: float
+    delta: float
+    theta: float = 0
+    fan_out: int = 4
+
+    @property
+    def declared(self) -> float:
+        return (2 * self.fan_out - 1) / (self.fan_out - 1) / self.scale
+
+    def surplus(self, count, depth: int):
+        """(k,) b - theta of nodes with (k,) true counts."""
+        return np.maximum(count - depth * self.delta, self.theta - self.delta) - self.theta
+
+    def splits(self, count, depth: int):
+        """(k,) logarithm of P(X > -s), X discrete Laplace."""
+        return self._log_tail(np.floor(-self.surplus(count, depth)) + 1)
+
+    def stays(self, count, depth: int):
+        """(k,) logarithm of P(X <= -s) = P(X >= s)."""
+        return self._log_tail(-np.floor(-self.surplus(count, depth)))
+
+    def _log_tail(self, least):
+        """(k,) logarithm of P(X >= least): q**least / (1 + q) above 0, 1 - q**(1 - least) / (1 + q) up to 0."""
+        rate = 1 / self.scale
+        whole, over = math.log1p(math.exp(-rate)), np.maximum(1 - least, 1)
+        return np.where(least >= 1, -least * rate - whole, np.log1p(-np.exp(-over * rate - whole)))
+
+
+def worst_chain(rule: Rule, depth: int) -> float:
+    """The largest log-ratio either way between a chain of counts and the same with one record less, over all chains c_0 >= c_1 >= ...
+
+    by dynamic programming from the deepest tested depth up to the root: with c records here, the best of at most c below. A path ends
+    at the lattice, untested, or in a node that stays whole.
+    """
+    count = np.arange(1, int(abs(rule.theta) + (depth + 1) * math.ceil(rule.delta) + 50 * max(rule.scale, 1)) + 2)
+    more, fewer = np.zeros(len(count)), np.full(len(count), 0.0)
+    for here in range(depth - 1, -1, -1):
+        split = rule.splits(count, here) - rule.splits(count - 1, here)
+        stay = rule.stays(count - 1, here) - rule.stays(count, here)
+        more = np.maximum(split + np.maximum.accumulate(more), -stay)
+        fewer = np.maximum(-split + np.maximum.accumulate(fewer), stay)
+    return float(max(more.max(), fewer.max()))
+
+
+def worst_tree(rule: Rule, one: np.ndarray, other: np.ndarray, depth: int = 0) -> float:
+    """The largest logarithm of P(tree | one) / P(tree | other) over all trees, exactly: two (side, side) matrices, side a power of 2."""
+    if len(one) == 1 or (one == other).all():
+        return 0.0
+    side, half = len(one), len(one) // 2
+    quarters = [(slice(row, row + half), slice(column, column + half)) for row in range(0, side, half) for column in range(0, side, half)]
+    split = float(rule.splits(one.sum(), depth) - rule.splits(other.sum(), depth))
+    stay = float(rule.stays(one.sum(), depth) - rule.stays(other.sum(), depth))
+    return max(stay, split + sum(worst_tree(rule, one[quarter], other[quarter], depth + 1) for quarter in quarters))
+
+
+@dataclass(kw_only=True)
+class Splits(Script):
+    """Writes down every b and the noise's rate, and answers with what `decide` makes of it."""
+
+    decide: Callable
+    bias: list[np.ndarray] = field(default_factory=list)
+    given_back: list[np.ndarray] = field(default_factory=list)
+    rates: set[Fraction] = field(default_factory=set)
+
+    def split(self, bias, budget, entropy, sensitivity=1):
         self.bias.append(bias.copy())
         self.rates.add(budget.epsilon / sensitivity)
-        answer = self.answers(bias) if callable(self.answers) else self.answers[len(self.given)]
-        self.given.append(answer)
-        return answer.copy()
-
-
-def scripted(monkeypatch, mechanism: PrivTree, points: PointCounts, script: Script, epsilon="1"):
-    monkeypatch.setattr(privtree, "discrete_laplace", script)
-    return mechanism.release(points, PureBudget(epsilon), Entropy.seeded(0))
+        self.given_back.append(self.decide(bias))
+        return self.given_back[-1].copy()
 
 
 def rule_of(monkeypatch, epsilon: str, fan_out: int = 4, theta: int = 0, contributions: int = 1) -> Rule:
     """The numbers that the mechanism really uses when its splits get `epsilon`: half of the budget by default."""
     points = replace(PointCounts.from_matrix(np.pad([[10**6]], (0, 31))), contributions=contributions)
-    only_first = Script(lambda bias: np.where(np.arange(len(bias)) == 0, theta + 1, theta))
-    scripted(monkeypatch, PrivTree(fan_out=fan_out, threshold=theta), points, only_first, 2 * Fraction(epsilon))
+    only_first = Splits(decide=lambda bias: np.where(np.arange(len(bias)) == 0, theta + 1, theta))
+    run(monkeypatch, PrivTree(fan_out=fan_out, threshold=theta), points, only_first, 2 * Fraction(epsilon))
     first = np.array([level[0] for level in only_first.bias])
     assert first[0] == 10**6
     (delta,), (rate,) = set(-np.diff(first)), only_first.rates
@@ -108,21 +166,14 @@ def test_the_dynamic_programme_finds_what_trying_every_chain_finds(epsilon, thet
     assert np.abs(ends).max() == pytest.approx(worst_chain(rule, 3), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("fan_out", "epsilon", "spoil", "times"),
-    [
-        (4, 10, {"delta": 7 / 30 * math.log(4)}, 1.71),
-        (4, 20, {"delta": 7 / 60 * math.log(4)}, 2.99),
-        (16, 20, {"delta": 31 / 300 * math.log(16)}, 1.93),
-        (4, 2, {"delta": 1}, 1.034),
-        (4, 10, {"delta": 0}, 10.28),
-        (16, 3, {"delta": 1}, 1.037),
-        (4, 0.1, {"scale": 21.0}, 1.02),
-        (16, 1, {"scale": 1.96}, 1.031),
-        (4, 1, {"scale": 1.0}, 2.0),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, dict) else str(value),
-)
+SPOILT = [
+    *((4, 10, {"delta": 7 / 30 * math.log(4)}, 1.71), (4, 20, {"delta": 7 / 60 * math.log(4)}, 2.99)),
+    *((16, 20, {"delta": 31 / 300 * math.log(16)}, 1.93), (4, 2, {"delta": 1}, 1.034), (4, 10, {"delta": 0}, 10.28)),
+    *((16, 3, {"delta": 1}, 1.037), (4, 0.1, {"scale": 21.0}, 1.02), (16, 1, {"scale": 1.96}, 1.031), (4, 1, {"scale": 1.0}, 2.0)),
+]
+
+
+@pytest.mark.parametrize(("fan_out", "epsilon", "spoil", "times"), SPOILT)
 def test_a_real_bias_or_a_smaller_one_or_a_smaller_scale_costs_more_than_declared(fan_out, epsilon, spoil, times):
     scale = (2 * fan_out - 1) / (fan_out - 1) / epsilon
     rule = Rule(scale=scale, delta=math.ceil(scale * math.log(fan_out)), fan_out=fan_out)
@@ -168,10 +219,7 @@ def test_nor_inputs_that_differ_by_all_records_of_a_person_wherever_they_lie(mon
 
 
 def test_forgetting_the_records_per_person_would_be_seen(monkeypatch):
-    rule, matrix = rule_of(monkeypatch, "3"), np.zeros((8, 8), np.int64)
-    more = matrix.copy()
-    more[0, 0] = 3
-    assert worst_tree(rule, more, matrix) > 3
+    assert worst_tree(rule_of(monkeypatch, "3"), np.pad([[3]], (0, 7)), np.zeros((8, 8), np.int64)) > 3
 
 
 @pytest.mark.parametrize("fan_out", [4, 16])
@@ -180,56 +228,30 @@ def test_every_node_is_biased_by_its_depth_and_tested_above_the_lattice_only(mon
     rng = np.random.default_rng(order)
     for theta in (0, 3, 4):
         points = PointCounts.from_matrix(rng.integers(0, 40, (1 << order, 1 << order)) * (rng.random((1 << order, 1 << order)) < 0.3))
-        script = Script(lambda bias, theta=theta: np.where(rng.random(len(bias)) < 0.6, theta + 1, theta))
-        tree = scripted(monkeypatch, PrivTree(fan_out=fan_out, threshold=theta), points, script).tree
+        script = Splits(decide=lambda bias, theta=theta: np.where(rng.random(len(bias)) < 0.6, theta + 1, theta))
+        tree = run(monkeypatch, PrivTree(fan_out=fan_out, threshold=theta), points, script, 1).tree
         scale = Fraction(2 * fan_out - 1, fan_out - 1) * 2
         assert script.rates == {1 / scale}
         true, delta = tree.sums(points.column, points.row, points.count), math.ceil(scale * Fraction(math.log(fan_out)))
         tested = np.flatnonzero(tree.cells > 1)
         biased = np.maximum(true - tree.depth * delta, theta - delta)
         np.testing.assert_array_equal(np.concatenate(script.bias), biased[tested])
-        np.testing.assert_array_equal(tree.children[tested] > 0, np.concatenate(script.given) > theta)
+        np.testing.assert_array_equal(tree.children[tested] > 0, np.concatenate(script.given_back) > theta)
         assert set(tree.children.tolist()) <= {0, 4, fan_out}
-
-
-class Counts:
-    """Stands in for the noise on leaves: writes down what was measured; the same answers for neighbours."""
-
-    def __init__(self, answers=None) -> None:
-        self.answers, self.measured = answers, []
-
-    def __call__(self, counts, budget, entropy, sensitivity=1):
-        self.measured.append((counts.copy(), sensitivity / budget.epsilon))
-        self.answers = counts + 1 if self.answers is None else self.answers
-        return self.answers.copy()
 
 
 @pytest.mark.parametrize("most", [measure.MOST_GROWN, 30, 4])
 @pytest.mark.parametrize("contributions", [1, 3])
 def test_the_leaves_cost_the_rest_and_all_else_is_a_function_of_what_was_released(monkeypatch, contributions, most):
     monkeypatch.setattr(measure, "MOST_GROWN", most)
-    rng, epsilon = np.random.default_rng(8), Fraction("1.3")
-    for trial in range(40):
-        matrix = rng.integers(0, 5, (8, 8))
-        more = matrix.copy()
-        np.add.at(more, tuple(rng.integers(0, 8, (2, contributions))), 1)
-        one, other = (replace(PointCounts.from_matrix(each), contributions=contributions) for each in (matrix, more))
+    rng = np.random.default_rng(8)
+    for trial in range(20):
         mechanism = PrivTree(structure_share=0.3, fan_out=4 if trial % 2 else 16)
-        script, first = Script(lambda bias: rng.integers(-1, 3, len(bias))), Counts()
-        monkeypatch.setattr(measure, "discrete_laplace", first)
-        released = scripted(monkeypatch, mechanism, one, script, epsilon)
-        second = Counts(first.answers)
-        monkeypatch.setattr(measure, "discrete_laplace", second)
-        again = scripted(monkeypatch, mechanism, other, Script(script.given), epsilon)
-        np.testing.assert_array_equal(released.tree.rectangles(), again.tree.rectangles())
-        np.testing.assert_array_equal(released.count, again.count)
-        np.testing.assert_array_equal(released.stddev, again.stddev)
-        assert released.receipt == again.receipt
-        splits, counts = released.receipt.steps
-        ((true, scale),), ((moved, same),) = first.measured, second.measured
-        assert scale == same == counts.scale
-        assert np.abs(true - moved).sum() / scale == counts.amount
-        assert splits.amount + counts.amount == epsilon == released.receipt.spent.epsilon
+        inputs, script = pair(rng.integers(0, 5, (8, 8)), rng.integers(0, 64, contributions)), Script(seed=trial, reach=(-1, 3))
+        cost = loss(*compared(monkeypatch, mechanism, *inputs, script))
+        splits, counts = run(monkeypatch, mechanism, inputs[0], Script(given=script.answers)).receipt.steps
+        assert (script.asked[-1].scale, cost) == (counts.scale, counts.amount)
+        assert splits.amount + counts.amount == EPSILON
         assert float(splits.amount) == pytest.approx(0.39)
 
 

@@ -23,18 +23,10 @@ def side_of(found: Release) -> int:
     return round(len(found.tree.leaves) ** 0.5)
 
 
-@pytest.mark.parametrize(
-    ("total", "epsilon", "c", "side"),
-    [
-        (1000, 1, 10, 10),
-        (1_000_000, 0.1, 10, 100),
-        (1000, 1, 40, 5),
-        (0, 1, 10, 1),
-        (-50, 1, 10, 1),
-        (1, 0.01, 10, 1),
-        (10**6, 1, 2.5, 632),
-    ],
-)
+RULES = [(1000, 1, 10, 10), (10**6, 0.1, 10, 100), (1000, 1, 40, 5), (0, 1, 10, 1), (-50, 1, 10, 1), (1, 0.01, 10, 1), (10**6, 1, 2.5, 632)]
+
+
+@pytest.mark.parametrize(("total", "epsilon", "c", "side"), RULES)
 def test_the_rule_is_the_root_of_n_epsilon_over_c_and_at_least_one(total, epsilon, c, side):
     assert UniformGrid(c=c).rule(total, Fraction(epsilon)) == side
 
@@ -43,10 +35,8 @@ def test_by_default_a_hundredth_of_epsilon_buys_the_total_that_decides_the_size(
     found = release(UniformGrid(), "0.9")
     total, cells = found.receipt.steps
     assert total.purpose == "total, for the size of the grid"
-    assert (total.counts, total.level) == (1, None)
+    assert (total.counts, total.level, cells.counts) == (1, None, side_of(found) ** 2)
     assert float(total.amount) == pytest.approx(0.009, rel=1e-6)
-    assert total.amount + cells.amount == Fraction("0.9")
-    assert cells.counts == side_of(found) ** 2
     assert found.receipt.unprotected == release(UniformGrid(side=3)).receipt.unprotected
 
 
@@ -55,28 +45,17 @@ def test_the_size_follows_the_noisy_total_and_what_is_left_of_epsilon():
     small = release(UniformGrid(total_share=0.5), 1)
     assert side_of(small) == pytest.approx((64 * 64 * 5 * 0.5 / 10) ** 0.5, abs=1)
     assert len({side_of(release(UniformGrid(), "0.05", seed)) for seed in range(20)}) > 1
+    assert side_of(release(UniformGrid(), 1, points=PointCounts.from_matrix(np.zeros((64, 64), int)))) <= 8
 
 
-def test_a_declared_total_costs_nothing_and_is_listed_as_unprotected():
+def test_a_declared_total_or_a_given_side_costs_nothing_and_only_a_total_that_is_used_is_unprotected():
     found = release(UniformGrid(declared_total=12_345), 0.2)
-    assert len(found.receipt.steps) == 1
-    assert found.receipt.unprotected[-1] == "the declared number of records (12,345)"
     assert side_of(found) == round((12_345 * 0.2 / 10) ** 0.5)
-    assert found.receipt.spent.epsilon == Fraction("0.2")
-
-
-def test_a_given_side_costs_nothing_and_a_declared_total_beside_it_is_not_used():
-    for mechanism in (UniformGrid(side=7), UniformGrid(side=7, declared_total=10**6)):
-        found = release(mechanism)
-        assert side_of(found) == 7
-        assert len(found.receipt.steps) == 1
-        assert "declared" not in "".join(found.receipt.unprotected)
-
-
-def test_one_cell_is_the_uniform_baseline():
-    found = release(UniformGrid(side=1))
-    assert len(found.tree.leaves) == 1
-    assert found.answer([[0, 0, 16, 64]])[0] == pytest.approx(found.count[0] / 4)
+    assert found.receipt.unprotected[-1] == "the declared number of records (12,345)"
+    given = [release(UniformGrid(side=7, declared_total=total)) for total in (None, 10**6)]
+    assert [side_of(each) for each in given] == [7, 7]
+    assert "declared" not in "".join(text for each in given for text in each.receipt.unprotected)
+    assert {len(each.receipt.steps) for each in (found, *given)} == {1}
 
 
 def test_a_side_finer_than_the_lattice_is_cut_and_the_receipt_says_so():
@@ -86,11 +65,6 @@ def test_a_side_finer_than_the_lattice_is_cut_and_the_receipt_says_so():
     assert release(UniformGrid(side=64)).receipt.notes == ()
 
 
-def test_nobody_at_all_gives_a_small_grid():
-    empty = PointCounts.from_matrix(np.zeros((64, 64), int))
-    assert side_of(release(UniformGrid(), 1, points=empty)) <= 8
-
-
 def test_only_the_cells_are_measured_and_coarser_levels_are_their_sums():
     found = release(UniformGrid(side=5))
     inner = found.tree.children > 0
@@ -98,12 +72,6 @@ def test_only_the_cells_are_measured_and_coarser_levels_are_their_sums():
     np.testing.assert_array_equal(found.count[~inner], found.noisy[~inner])
     np.testing.assert_allclose(found.stddev[0] ** 2, 25 * found.stddev[~inner][0] ** 2)
     assert found.steps == ()
-
-
-def test_edges_that_do_not_divide_the_lattice_snap_to_its_lines():
-    points = PointCounts.from_xy([0.5], [0.5], domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=3))
-    leaves = release(UniformGrid(side=3), points=points).tree
-    assert np.unique(leaves.west[leaves.leaves]).tolist() == [0, 3, 5]
 
 
 def test_the_parts_of_the_budget_that_it_shows_are_those_it_spends_and_can_be_moved():
@@ -122,5 +90,5 @@ def test_the_rule_counts_epsilon_per_record():
     domain = Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=6)
     many = PointCounts.from_xy(x, x, domain=domain, person=np.arange(8000) // 4, contributions=4)
     one = PointCounts.from_xy(x, x, domain=domain)
-    sides = [side_of(UniformGrid(declared_total=8000).release(each, PureBudget(1), Entropy.seeded(1))) for each in (one, many)]
-    assert sides == [28, 14]
+    for mechanism, epsilon in ((UniformGrid(declared_total=8000), 1), (UniformGrid(c=1000), 100)):
+        assert [side_of(release(mechanism, epsilon, points=each)) for each in (one, many)] == [28, 14]

@@ -3,19 +3,20 @@
 import numpy as np
 import pytest
 
+from dpviz.data.flows import Flows
 from dpviz.mechanisms import StabilityHistogram
 from dpviz.mechanisms.trips import stability_histogram
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
-from tests.flow_cases import flows_of, noise_of, random_flows, random_regions, regular, released_at, sums_between
+from tests.flow_cases import flows_of, random_flows, random_regions, regular, released_at, sums_between
 
 BUDGET = ApproxBudget(1, "1e-4")
 
 
 @pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
 @pytest.mark.parametrize("threshold", ["tight", "paper"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [1, 2])
 def test_what_is_released_is_every_noisy_count_from_the_threshold_on_and_sums_of_those(monkeypatch, neighbours, threshold, seed):
     rng, depth, noise = np.random.default_rng(seed), 1 + seed % 3, []
 
@@ -28,50 +29,14 @@ def test_what_is_released_is_every_noisy_count_from_the_threshold_on_and_sums_of
     flows = random_flows(rng, random_regions(rng, depth, 4, "from "), random_regions(rng, depth, 4, "to "), most=100)
     mechanism = StabilityHistogram(neighbours=neighbours, threshold=threshold)
     release, least = mechanism.release(flows, BUDGET, Entropy.seeded(seed)), mechanism.least(BUDGET)
-    assert len(noise) == len(flows.count)
-    pairs = zip(flows.origin.tolist(), flows.destination.tolist(), (flows.count + noise).tolist(), strict=True)
-    kept = {(o, d): count for o, d, count in pairs if count >= least}
-    assert released_at(release, 2 * depth) == kept
-    for stage in range(2 * depth):
-        a, b = release.tree.levels(stage)
-        sums: dict[tuple[int, int], int] = {}
-        for (o, d), count in kept.items():
-            key = int(flows.regions.ancestors(a)[o]), int(flows.ends.ancestors(b)[d])
-            sums[key] = sums.get(key, 0) + count
-        assert released_at(release, stage) == sums
+    here = flows.count + noise >= least
+    kept = Flows(flows.regions, flows.origin[here], flows.destination[here], (flows.count + noise)[here], destinations=flows.ends)
+    for stage in range(2 * depth + 1):
+        assert released_at(release, stage) == sums_between(kept, release.tree.levels(stage))
     assert f"under {least:,} left out" in release.steps[0]
-
-
-def test_there_are_never_false_positives():
-    flows = random_flows(np.random.default_rng(1), regular(4, 5), pairs=60)
-    true = [sums_between(flows, levels) for levels in ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2))]
-    for entropy in Entropy.seeded(1).spawn(30):
-        release = StabilityHistogram().release(flows, BUDGET, entropy)
-        assert all(released_at(release, stage).keys() <= true[stage].keys() for stage in range(5))
-
-
-def test_large_counts_are_always_shown_with_noise_of_the_stated_variance_and_small_ones_never_without():
-    flows, least = flows_of(regular(2, 2), {(0, 0): 500, (1, 1): 4, (2, 3): 60}), StabilityHistogram().least(BUDGET)
-    draws = []
-    for entropy in Entropy.seeded(2).spawn(2000):
-        release = StabilityHistogram().release(flows, BUDGET, entropy)
-        pairs = released_at(release, 4)
-        assert pairs[0, 0] > 400
-        assert all(count >= least for count in pairs.values())
-        draws.append(int(noise_of(release, flows, 4)[0]))
-    assert np.var(draws) == pytest.approx(laplace_variance(2.0), rel=5 * (5 / len(draws)) ** 0.5)
-    assert release.stages[-1].variance == laplace_variance(2.0)
-    assert all(np.isinf(at.variance) for at in release.stages[:-1])
-
-
-def test_a_pair_with_one_trip_shows_itself_as_often_as_the_law_says_and_no_more_than_delta():
-    budget, runs, shown = ApproxBudget(1, "0.05"), 2000, 0
-    least = StabilityHistogram().least(budget)
-    chance = np.exp(-(least - 1) / 2) / (1 + np.exp(-1 / 2))
-    for entropy in Entropy.seeded(3).spawn(runs):
-        shown += len(StabilityHistogram().release(flows_of(regular(2), {(0, 1): 1}), budget, entropy).stages[-1].count)
-    assert chance <= 0.05
-    assert abs(shown / runs - chance) < 5 * (chance / runs) ** 0.5
+    variance = laplace_variance(2.0 if neighbours == "bounded" else 1.0)
+    assert [at.variance for at in release.stages] == [np.inf] * (2 * depth) + [variance]
+    assert (release.receipt.steps[0].counts, release.stages[-1].measured) == (None, len(kept.count))
 
 
 def test_the_spread_of_a_sum_is_that_of_its_released_pairs_not_of_empty_ones():

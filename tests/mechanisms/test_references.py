@@ -7,8 +7,9 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, RefusedError
-from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES, ExactKdtree, Kdtree, PointMechanism
-from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES, ExactKdtree, PointMechanism
+from dpviz.mechanisms.references import ExactTunedGrid
+from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
@@ -47,15 +48,6 @@ def test_its_releases_say_so_everywhere_and_refuse_to_be_published(counts, prune
         assert "the records themselves: NOT PRIVATE" in release.receipt.unprotected
 
 
-def test_private_trees_may_be_published_if_their_entropy_is_the_systems():
-    mechanism = Kdtree(height=2)
-    release = mechanism.release(POINTS, PureBudget(1), Entropy.system())
-    release.refuse_unpublishable()
-    assert "NOT PRIVATE" not in repr(release)
-    with pytest.raises(RefusedError, match="simulation must not be published"):
-        mechanism.release(POINTS, PureBudget(1), Entropy.seeded(1)).refuse_unpublishable()
-
-
 @KINDS
 def test_splits_are_exact_medians(counts):
     tree = released(counts=counts, height=3).tree
@@ -81,9 +73,8 @@ def test_exact_counts_are_exact_without_any_step_and_noisy_ones_spend_the_whole_
     assert (noisy.noisy != released(counts="noisy", height=3).noisy).any()
 
 
-@pytest.mark.parametrize("records", [0, 1])
 @KINDS
-@pytest.mark.parametrize("order", [1, 3])
+@pytest.mark.parametrize(("records", "order"), [(0, 1), (1, 3)])
 def test_it_works_on_no_one_on_one_record_and_on_the_smallest_lattice(counts, records, order):
     points = PointCounts.from_xy([0.3] * records, [0.4] * records, domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
     release = released(points=points, counts=counts, height=12)
@@ -93,13 +84,28 @@ def test_it_works_on_no_one_on_one_record_and_on_the_smallest_lattice(counts, re
         assert release.count[0] == records
 
 
-@pytest.mark.parametrize("budget", [ApproxBudget(1, "1e-6"), ZcdpBudget(1), 0.5])
-def test_another_kind_of_budget_is_refused_and_the_right_one_named(budget):
-    with pytest.raises(BudgetError, match=r"PureBudget\(epsilon\)"):
-        ExactKdtree().release(POINTS, budget, Entropy.seeded(1))
-
-
-def test_nothing_of_its_budget_is_shown_as_paying_for_splits():
+def test_another_kind_of_budget_is_refused_and_no_part_of_the_right_one_is_shown_as_paying_for_splits():
+    for budget in (ApproxBudget(1, "1e-6"), 0.5):
+        with pytest.raises(BudgetError, match=r"PureBudget\(epsilon\)"):
+            ExactKdtree().release(POINTS, budget, Entropy.seeded(1))
     domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=24)
     ExactKdtree(height=12).check(domain)
     assert [(part.share, part.structure) for part in ExactKdtree().shares(domain)] == [(1.0, False)]
+
+
+def test_tuned_grids_without_privacy_say_so():
+    for counts, steps in (("noisy", 1), ("exact", 0)):
+        found = ExactTunedGrid(counts=counts, sides=(2, 8, 16)).release(POINTS, PureBudget(1), Entropy.seeded(1))
+        assert not found.receipt.private
+        assert [step.counts for step in found.receipt.steps] == [len(found.tree.leaves)] * steps
+        assert "NOT PRIVATE" in found.receipt.notes[0]
+        with pytest.raises(RefusedError, match="NOT PRIVATE"):
+            found.refuse_unpublishable()
+
+
+def test_without_noise_the_best_grid_is_the_finest_one():
+    fine = PointCounts.from_matrix(np.kron(np.eye(32, dtype=int) * 50, np.eye(2, dtype=int)))
+    for counts, least, most in (("exact", 64, 64), ("noisy", 2, 8)):
+        mechanism = ExactTunedGrid(counts=counts, sides=(2, 8, 64))
+        leaves = [len(mechanism.release(fine, PureBudget("0.01"), Entropy.seeded(seed)).tree.leaves) for seed in range(5)]
+        assert least**2 <= min(leaves) <= max(leaves) <= most**2
