@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations_with_replacement, product
 
 import numpy as np
+import pytest
 from numpy.typing import ArrayLike
 
-from dpviz.privacy import medians
+from dpviz.privacy import inversion, medians
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.node_values import NodeValues
 
@@ -136,3 +137,15 @@ def scripted(*words: int) -> Entropy:
     """A stream that gives these 64-bit words, and fails when they are used up."""
     left = list(words)
     return Entropy._reading(lambda n: np.array([left.pop(0) for _ in range(n)], np.uint64), None)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, function: str) -> list[int]:
+    """How often a function of `inversion` is called from now on, in the list's only place."""
+    honest, times = getattr(inversion, function), [0]
+
+    def wrapped(*given):
+        times[0] += 1
+        return honest(*given)
+
+    monkeypatch.setattr(inversion, function, wrapped)
+    return times
