@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,9 +59,14 @@ def run(code, path, *, under=(), code_expected=0):
 
 def usable(*under):
     """The prefix of a program, if its tool is there and works; else the test is skipped."""
-    if not shutil.which(under[0]) or subprocess.run([*under, "true"], capture_output=True, check=False).returncode:
+    if not _works(*under):
         pytest.skip(f"{under[0]} is not there, or may not work here")
     return under
+
+
+@cache
+def _works(*under):
+    return shutil.which(under[0]) and not subprocess.run([*under, "true"], capture_output=True, check=False).returncode
 
 
 def opened(path, terms=RECORDS, name="visits", marks=(MARK,)):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from dpviz.privacy import inversion, medians
+from dpviz.privacy import medians
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.node_values import NodeValues
 
@@ -139,13 +139,13 @@ def scripted(*words: int) -> Entropy:
     return Entropy._reading(lambda n: np.array([left.pop(0) for _ in range(n)], np.uint64), None)
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, function: str) -> list[int]:
-    """How often a function of `inversion` is called from now on, in the list's only place."""
-    honest, times = getattr(inversion, function), [0]
+def counted(monkeypatch: pytest.MonkeyPatch, owner: object, function: str) -> list[int]:
+    """How often a function of a module or a class is called from now on, in the list's only place."""
+    honest, times = getattr(owner, function), [0]
 
     def wrapped(*given):
         times[0] += 1
         return honest(*given)
 
-    monkeypatch.setattr(inversion, function, wrapped)
+    monkeypatch.setattr(owner, function, wrapped)
     return times

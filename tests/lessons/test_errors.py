@@ -29,6 +29,9 @@ def test_draws_scatter_as_stated():
         releases = [draw[name] for draw in draws]
         stated, drawn = errors.stated_errors(releases[0], 4, errors.ANYWHERE), errors.measured_errors(releases, 4, errors.ANYWHERE)
         assert (drawn["error"] / stated["error"]).between(0.8, 1.25).all()
+    shares, how = (0.1, 0.2, 0.3, 0.4), {"least_squares": True, "placement": errors.ANYWHERE}
+    theory, drawn = errors.split_theory(shares, 0.5, True, errors.ANYWHERE), errors.split_draws(shares, 0.5, how, 7, 100)
+    assert (drawn["error"] / theory["error"]).between(0.85, 1.18).all()
 
 
 def test_the_walk_visits_every_cell_once_and_ends_at_the_sum_of_all():
@@ -42,12 +45,14 @@ def test_the_walk_visits_every_cell_once_and_ends_at_the_sum_of_all():
     assert len(np.unique(steps.round(6))) > 3
 
 
-def test_leaves_keep_one_percent_and_the_rest_keeps_its_proportions():
+def test_a_split_tree_spends_its_shares_and_leaves_keep_one_percent():
     assert errors.with_leaf_share((1.0, 1.0)) == (0.5, 0.5)
     shares = errors.with_leaf_share((3.0, 1.0, 0.0))
-    assert sum(shares) == pytest.approx(1)
-    assert shares[-1] == 0.01
+    assert (sum(shares), shares[-1]) == (pytest.approx(1), 0.01)
     assert shares[0] / shares[1] == pytest.approx(3)
+    tree = errors.split_tree((0.25, 0.0, 0.75), least_squares=True)
+    steps = tree.release(errors.empty_town(2), PureBudget(1), Entropy.seeded(1)).receipt.steps
+    assert {step.level: float(step.amount) for step in steps} == pytest.approx({0: 0.25, 2: 0.75})
 
 
 def test_theory_of_a_split_is_that_of_its_levels_and_least_squares_never_makes_it_worse():
@@ -56,16 +61,3 @@ def test_theory_of_a_split_is_that_of_its_levels_and_least_squares_never_makes_i
     assert table[[16, 4, 1]].tolist() == pytest.approx([math.sqrt(laplace_variance(1 / share)) for share in shares], rel=1e-6)
     plain, best = (errors.split_theory(shares, 1.0, on, errors.ANYWHERE)["error"].to_numpy() for on in (False, True))
     assert (best <= plain * (1 + 1e-9)).all()
-
-
-def test_draws_of_a_split_scatter_as_its_theory():
-    shares = (0.1, 0.2, 0.3, 0.4)
-    theory = errors.split_theory(shares, 0.5, True, errors.ANYWHERE)["error"].to_numpy()
-    drawn = errors.split_draws(shares, 0.5, {"least_squares": True, "placement": errors.ANYWHERE}, 7, 100)["error"].to_numpy()
-    assert ((drawn / theory > 0.85) & (drawn / theory < 1.18)).all()
-
-
-def test_a_split_tree_spends_its_shares():
-    release = errors.split_tree((0.25, 0.0, 0.75), least_squares=True).release(errors.empty_town(2), PureBudget(1), Entropy.seeded(1))
-    amounts = {step.level: float(step.amount) for step in release.receipt.steps}
-    assert amounts == pytest.approx({0: 0.25, 2: 0.75})

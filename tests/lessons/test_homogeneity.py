@@ -1,6 +1,3 @@
-import math
-from itertools import permutations
-
 import numpy as np
 import pytest
 
@@ -9,7 +6,7 @@ from dpviz.lessons.homogeneity import REPEATS, chosen_lines, near_best
 from dpviz.lessons.town import EVEN, TWO, town
 from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS
 from dpviz.privacy.budget import PureBudget
-from tests.laws import p_of_counts
+from tests.laws import p_of_counts, permute_and_flip_law
 
 
 @pytest.mark.parametrize("across", [True, False])
@@ -34,14 +31,8 @@ def test_a_tiny_budget_is_chance_and_only_another_draw_is_another():
 
 def test_choices_have_the_law_of_permute_and_flip():
     points, epsilon = town(5, 20_000, TWO), 0.003
-    value = np.floor(UNITS * objective_curve(points, PureBudget(1)).tried_objective)
-    kept = np.exp(-epsilon * (value - value.min()) / (2 * SENSITIVITY))
-    law = np.zeros(len(kept))
-    for order in permutations(range(len(kept))):
-        left = 1.0
-        for place in order:
-            law[place] += left * kept[place] / math.factorial(len(kept))
-            left *= 1 - kept[place]
+    value = np.floor(UNITS * objective_curve(points, PureBudget(1)).tried_objective).astype(int)
+    law = permute_and_flip_law(-value, epsilon / (2 * SENSITIVITY))
     drawn = sum(chosen_lines(points, epsilon, draw, across=True)["times"] * REPEATS / 100 for draw in range(1, 11))
     assert law.sum() == pytest.approx(1)
     assert p_of_counts(drawn.to_numpy(), law) > 1e-3

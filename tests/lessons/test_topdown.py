@@ -47,17 +47,15 @@ def test_false_positives_are_means_over_draws():
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 5.0])
-def test_chebyshev_leaves_fewer_false_positives_on_this_country(epsilon):
+def test_chebyshev_leaves_fewer_false_positives_on_this_country_but_sets_more_small_true_counts_to_0(epsilon):
     mean = topdown.false_by_stage(epsilon, 1).pivot_table(index="stage", columns="series", values="mean")
     assert mean[CHEBYSHEV][0] == mean[EUCLIDEAN][0] == 0
     assert mean[CHEBYSHEV][4] < 0.85 * mean[EUCLIDEAN][4]
 
-
-def test_chebyshev_sets_more_small_true_counts_to_0():
     def missed(name):
         return sum((stage_pairs(release_country(name, 1.0, draw), 4)["kind"] == KINDS[2]).sum() for draw in range(1, 13))
 
-    assert missed(CHEBYSHEV) > missed(EUCLIDEAN)
+    assert epsilon != 1.0 or missed(CHEBYSHEV) > missed(EUCLIDEAN)
 
 
 def test_a_family_adds_up_and_is_never_negative():

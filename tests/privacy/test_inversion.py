@@ -78,18 +78,6 @@ def test_thresholds_exist_for_rates_so_large_that_everything_is_zero(rate):
     assert set(geometric_start(Fraction(rate)).edges(64)) == {2**64 - 1}
 
 
-def counting(inversion: Inversion) -> list[int]:
-    """Count the refinements of an inversion from now on, in the list's only place."""
-    refined, times = inversion._refine, [0]
-
-    def wrapped(word: int, entropy: Entropy) -> int:
-        times[0] += 1
-        return refined(word, entropy)
-
-    inversion._refine = wrapped
-    return times
-
-
 def start_weights(rate: float) -> np.ndarray:
     """(257,) a geometric distribution with everything from 256 on in the last place."""
     return np.append(np.exp(-rate * np.arange(BASE)) * -np.expm1(-rate), np.exp(-rate * BASE))
@@ -105,11 +93,11 @@ LAWS = {
 
 @pytest.mark.parametrize("bits", often([4, 1, 9], 1))
 @pytest.mark.parametrize("law", LAWS)
-def test_with_few_bits_refinement_is_frequent_and_the_distribution_still_exact(law, bits):
+def test_with_few_bits_refinement_is_frequent_and_the_distribution_still_exact(monkeypatch, law, bits):
     edges, weight = LAWS[law]
-    inversion = Inversion(lru_cache(edges), bits=bits)
-    times = counting(inversion)
-    draws = inversion.draw(8_000, Entropy.seeded(30))
+    drawer = Inversion(lru_cache(edges), bits=bits)
+    times = counted(monkeypatch, Inversion, "_refine")
+    draws = drawer.draw(5_000, Entropy.seeded(30))
     assert times[0] > 50
     assert p_of_counts(np.bincount(draws, minlength=len(weight)), weight / weight.sum()) > SEEDED
 
@@ -125,16 +113,19 @@ def test_refinement_goes_on_while_the_draw_is_uncertain():
     assert asked == [2, 2, 66, 130, 194]
 
 
-def test_full_words_are_practically_never_refined():
-    inversion = Inversion(geometric_start(Fraction(1, 5)).edges)
-    times = counting(inversion)
-    inversion.draw(200_000, Entropy.seeded(31))
+def test_full_words_are_practically_never_refined_nor_digits_requested_at_ordinary_scales(monkeypatch):
+    times = counted(monkeypatch, Inversion, "_refine")
+    Inversion(geometric_start(Fraction(1, 5)).edges).draw(200_000, Entropy.seeded(31))
     assert times == [0]
+    times = counted(monkeypatch, inversion, "_round_exactly")
+    for scale in (0.1, 3.7, 1e3, 1e6):
+        rounded_exponential(np.full(100_000, scale), np.full(100_000, WIDE), Entropy.seeded(5))
+    assert times[0] < 10
 
 
 @pytest.mark.parametrize(("rate", "digits"), [(Fraction(1, 200), 1), (Fraction(1, 1000), 1), (Fraction(1, 30_000), 2)])
 def test_the_digits_of_a_geometric_number_have_the_exact_joint_distribution(rate, digits):
-    n, unit = 150_000, BASE**digits
+    n, unit = 100_000, BASE**digits
     values = noise.geometric(rate, n, Entropy.seeded(32))
     leading, rest = np.minimum(values // unit, 5), values % unit
     part = rest * 16 // unit
@@ -182,8 +173,7 @@ def test_a_product_of_coins_shows_exp_of_minus_c_times_the_square(c, g, f):
 def test_coins_of_different_chances_do_not_mix():
     whole = np.tile([0, 1, 2], 40_000)
     coins = noise._exp_coins(whole, np.zeros_like(whole), 1000, 2000, Entropy.seeded(36)).reshape(-1, 3)
-    for place in range(3):
-        assert frequency_is(coins[:, place], math.exp(-0.5 * place**2))
+    assert all(frequency_is(coins[:, place], math.exp(-0.5 * place**2)) for place in range(3))
 
 
 def captured(monkeypatch, variance: Fraction) -> tuple[int, int, int, int]:
@@ -346,16 +336,9 @@ def test_values_that_floating_point_settles_hold_whatever_bits_would_follow(monk
         assert value_of(word, 64, scale, upper=True) == value_of(word, 64, scale, upper=False) == value
 
 
-def test_digits_are_hardly_ever_requested_at_ordinary_scales(monkeypatch):
-    times = counted(monkeypatch, "_round_exactly")
-    for scale in (0.1, 3.7, 1e3, 1e6):
-        rounded_exponential(np.full(100_000, scale), np.full(100_000, WIDE), Entropy.seeded(5))
-    assert times[0] < 10
-
-
 def cuts_of(scale: float, two_sided: bool) -> np.ndarray:
     size = np.ceil(scale * -np.log(np.arange(1, 20) / 20) + 0.5).astype(np.int64)
-    return np.unique(np.concatenate([1 - size, size])) if two_sided else np.unique(size)
+    return np.unique(np.concatenate([1 - size, size] if two_sided else [size]))
 
 
 @pytest.mark.parametrize("kind", ["seeded", "system"])

@@ -300,12 +300,7 @@ def test_rows_that_no_ledger_writes_are_refused(ledger, place, value):
     table, column = place.split(".")
     with ledger._file.writing() as db:
         db.execute(f"UPDATE {table} SET {column} = ?", (value,))  # noqa: S608
-    for action in (
-        lambda: ledger.account("visits"),
-        ledger.accounts,
-        lambda: ledger.open("visits", [MARK], RECORDS),
-        lambda: draw(ledger),
-    ):
+    for action in (lambda: ledger.account("visits"), ledger.accounts, lambda: ledger.open("visits", [MARK], RECORDS), lambda: draw(ledger)):
         with pytest.raises(RefusedError, match=r"cannot be right|not that of its draws|does not determine"):
             action()
 

@@ -232,7 +232,7 @@ def test_a_disk_that_is_really_full_refuses_and_forgets_nothing(tmp_path, kiloby
     under = usable("unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size={kilobytes}k none {disk} && exec "$@"', "sh")
     code = """
 print(json.dumps(attempt(lambda: ledger.open("visits", [MARK], RECORDS).draws)))
-for _ in range(400):
+for _ in range(200):
     print(json.dumps(attempt(draw)))
 print(json.dumps(attempt(lambda: ledger.account("visits").draws)))
 """
@@ -249,9 +249,15 @@ print(json.dumps(attempt(lambda: ledger.account("visits").draws)))
     assert kilobytes < 64 or len(granted) > 20
 
 
+EVERY = "trace=/^(pwrite|fsync|fdatasync|unlink|write)"
+KINDS = {"pwrite": "/^pwrite", "fsync": "/^(fsync|fdatasync)", "unlink": "/^unlink"}
+
+
 def traced(path, *rules):
     """A prefix that runs a program under strace, which writes to `path` and may tamper with calls."""
-    return usable("strace", "-f", "-qq", "-y", "-o", str(path), *itertools.chain.from_iterable(("-e", rule) for rule in rules))
+    strace = ("strace", "-f", "-qq", "-y", "-e", EVERY)
+    usable(*strace, "-o", "/dev/null", "-e", "inject=/^unlink:error=EIO:when=9999")
+    return (*strace, "-o", str(path), *itertools.chain.from_iterable(("-e", rule) for rule in rules))
 
 
 def calls(path):
@@ -260,58 +266,42 @@ def calls(path):
     return [(call.replace("fdatasync", "fsync"), file) for call, file in found]
 
 
-EVERY = "trace=/^(pwrite|fsync|fdatasync|unlink|write)"
-KINDS = {"pwrite": "/^pwrite", "fsync": "/^(fsync|fdatasync)", "unlink": "/^unlink"}
-
-
-def failing(path, tmp_path, kind, fault, chosen):
+def failing(path, tmp_path, faults):
     """Kill at, or fail, chosen ones of the calls that a draw needs; what was granted is compared with what is counted each time."""
-    trace = tmp_path / "trace"
-    assert run(SPEND, path, under=traced(trace, EVERY)) == [1]
-    needed = [call for call, file in calls(trace)].count(kind)
-    assert needed >= {"pwrite": 8, "fsync": 4, "unlink": 1}[kind]
-    counted, grants = 1, []
-    for number in chosen(needed):
-        under = traced(trace, f"inject={KINDS[kind]}:{fault}:when={number}")
-        done = subprocess.run(program(SPEND, path, under), capture_output=True, text=True, timeout=60, check=False)
-        assert "Traceback" not in done.stderr
-        grants.append(done.stdout.strip().isdigit())
-        before, counted = counted, Ledger(path).account("visits").draws
-        assert before + grants[-1] <= counted <= before + 1, number
-    assert not grants[-1], "the last call of each kind is needed: without it nothing is granted"
-    assert sum(grants) <= 1, "only the folder's first sync is not asked for its result"
+    trace, counted = tmp_path / "trace", 1
+    assert run(SPEND, path, under=traced(trace)) == [1]
+    made = calls(trace)
+    for kind, fault, every in faults:
+        needed, grants = [call for call, file in made].count(kind), []
+        assert needed >= {"pwrite": 8, "fsync": 4, "unlink": 1}[kind]
+        for number in range(1 if every else needed, needed + 1):
+            under = traced(trace, f"inject={KINDS[kind]}:{fault}:when={number}")
+            done = subprocess.run(program(SPEND, path, under), capture_output=True, text=True, timeout=60, check=False)
+            assert "Traceback" not in done.stderr
+            grants.append(done.stdout.strip().isdigit())
+            before, counted = counted, Ledger(path).account("visits").draws
+            assert before + grants[-1] <= counted <= before + 1, number
+        assert not grants[-1], "the last call of each kind is needed: without it nothing is granted"
+        assert sum(grants) <= 1, "only the folder's first sync is not asked for its result"
     assert run(SPEND, path) == [counted + 1]
+    return made
 
 
-@pytest.mark.parametrize(("kind", "fault"), [("pwrite", "signal=KILL"), ("fsync", "error=EIO"), ("unlink", "signal=KILL")])
-def test_a_draw_that_fails_at_the_last_call_of_its_kind_is_not_granted(path, tmp_path, kind, fault):
-    failing(path, tmp_path, kind, fault, lambda needed: [needed])
+def test_everything_is_synced_before_a_draw_is_granted_and_one_that_fails_at_the_last_call_of_its_kind_is_not(path, tmp_path):
+    """The journal, its folder, the ledger and, after the journal is gone, the folder again; only then is the entry's id written."""
+    made = failing(path, tmp_path, [("pwrite", "signal=KILL", False), ("fsync", "error=EIO", False), ("unlink", "signal=KILL", False)])
+    names = {f"{path}-journal": "journal", str(path): "ledger", str(path.parent): "folder"}
+    steps = [f"{call} {names.get(file, 'answer')}" for call, file in made]
+    assert ", ".join(step for step, _ in itertools.groupby(steps)) == (
+        "pwrite journal, fsync journal, fsync folder, pwrite journal, fsync journal, "
+        "pwrite ledger, fsync ledger, unlink journal, fsync folder, write answer"
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["signal=KILL", "error=EIO"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_draw_that_fails_at_any_call_is_counted_if_it_was_granted(path, tmp_path, kind, fault):
-    failing(path, tmp_path, kind, fault, lambda needed: range(1, needed + 1))
-
-
-def test_everything_is_synced_before_a_draw_is_granted(path, tmp_path):
-    """The journal, its folder, the ledger and, after the journal is gone, the folder again; only then is the entry's id written."""
-    assert run(SPEND, path, under=traced(tmp_path / "trace", EVERY)) == [1]
-    names = {f"{path}-journal": "journal", str(path): "ledger", str(path.parent): "folder"}
-    steps = [(call, names.get(file, "answer")) for call, file in calls(tmp_path / "trace")]
-    assert [step for step, _ in itertools.groupby(steps)] == [
-        ("pwrite", "journal"),
-        ("fsync", "journal"),
-        ("fsync", "folder"),
-        ("pwrite", "journal"),
-        ("fsync", "journal"),
-        ("pwrite", "ledger"),
-        ("fsync", "ledger"),
-        ("unlink", "journal"),
-        ("fsync", "folder"),
-        ("write", "answer"),
-    ]
+def test_a_draw_that_fails_at_any_call_is_counted_if_it_was_granted(path, tmp_path, fault):
+    failing(path, tmp_path, [(kind, fault, True) for kind in KINDS])
 
 
 def test_a_process_killed_while_it_brings_an_older_ledger_up_to_date_changes_nothing(first):

@@ -17,6 +17,7 @@ from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from tests.ledgers import FIRST_VERSION, LOOSE, MARK, OTHER_MARK, PEOPLE, RECORDS, opened, run, usable
+from tests.often import often
 
 PERSONS_MARK = "c3" * 32
 DAMAGED = "is empty, cut short, altered or not a ledger of dpviz"
@@ -107,7 +108,7 @@ def test_a_ledger_cut_anywhere_is_refused(path):
         assert path.read_bytes() == whole[:length]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", often(range(3), 1))
 def test_a_flipped_bit_is_refused_or_does_not_matter(path, seed):
     """Where a file still says what it said (unused bytes, counters of SQLite's own), the next draw is added to it or refused."""
     whole, said, draw = path.read_bytes(), says(path), random.Random(seed)
@@ -177,15 +178,11 @@ def test_the_seal_is_the_same_in_every_process(path):
     assert run("print(json.dumps(ledger.account('visits').draws))", path) == [3]
 
 
-def test_a_ledger_that_is_gone_is_not_made_anew_by_a_draw(path):
+def test_a_ledger_that_is_gone_is_not_made_anew_by_a_draw_nor_is_its_journal_played_into_a_new_one(path):
     path.unlink()
     assert "read-only, or is not yours" in refusal(WRITES["spend"], path)
     assert not path.exists()
     assert Ledger(path).accounts() == []
-
-
-def test_the_journal_of_a_ledger_that_is_gone_is_not_played_into_a_new_one(path):
-    path.rename(path.with_name("elsewhere"))
     path.with_name(f"{path.name}-journal").write_bytes(b"half a transaction")
     assert "is gone, but its journal is still there" in refusal(WRITES["open"], path)
     assert not path.exists()
@@ -364,16 +361,17 @@ def test_an_account_without_a_definition_of_a_person_takes_the_first_that_is_nam
         pay("trip_id", "1/4")
 
 
-@pytest.mark.parametrize("number", [3, 99])
-def test_a_newer_ledger_is_refused_and_left_alone(first, number):
-    altered(first, f"PRAGMA user_version = {number}")
+NEWER, ALTERED = "a newer version of dpviz wrote it: update dpviz", "altered"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [*((f"PRAGMA user_version = {number}", NEWER) for number in (3, 99)), ("PRAGMA user_version = 2", ALTERED)]
+    + [(change, ALTERED) for change in ("UPDATE dataset SET spent = 'epsilon 0, delta 0'", "DELETE FROM draw")],
+)
+def test_newer_and_altered_old_ledgers_are_refused_and_left_alone(first, change, words):
+    altered(first, change)
     before = first.read_bytes()
     for action in (READS["accounts"], WRITES["open"]):
-        assert "a newer version of dpviz wrote it: update dpviz" in refusal(action, first)
+        assert words in refusal(action, first)
     assert first.read_bytes() == before
-
-
-@pytest.mark.parametrize("change", ["UPDATE dataset SET spent = 'epsilon 0, delta 0'", "DELETE FROM draw", "PRAGMA user_version = 2"])
-def test_an_altered_old_ledger_is_refused(first, change):
-    altered(first, change)
-    assert "altered" in refusal(READS["accounts"], first)

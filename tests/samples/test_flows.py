@@ -8,22 +8,8 @@ from scipy.stats import spearmanr
 from dpviz.bundled import folder
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
-from dpviz.samples.flows import (
-    COUNTRY_SIZES,
-    COUNTRY_TRIPS,
-    DENSITIES,
-    FLOW_SAMPLES,
-    MOST_PAIRS,
-    NORTHEAST,
-    PARTITIONS,
-    Gravity,
-    load_flow_sample,
-    made_up_country,
-    northeast_of,
-    synthetic_flows,
-    us_commuters,
-    us_counties,
-)
+from dpviz.samples import flows as made
+from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample, northeast_of, synthetic_flows, us_commuters, us_counties
 from dpviz.samples.points import SEED
 from dpviz.space.pair_tree import PairTree
 
@@ -117,7 +103,7 @@ def test_counties_are_all_there_with_their_people_and_valid_outlines_that_do_not
 def test_the_stored_commuters_are_those_of_the_default_seed_and_others_are_cut_out_of_the_whole_country(samples):
     stored_ones, other = samples["northeast_commuters"], load_flow_sample("northeast_commuters", seed=0)
     assert same(stored_ones, northeast_of(samples["us_commuters"]))
-    assert list(stored_ones.regions.ids_of(1)) == list(NORTHEAST)
+    assert list(stored_ones.regions.ids_of(1)) == list(made.NORTHEAST)
     assert same(other, northeast_of(us_commuters(seed=0)))
     assert not same(other, stored_ones)
     assert same(stored_ones, load_flow_sample("northeast_commuters", seed=SEED))
@@ -148,26 +134,26 @@ def test_ids_are_texts_with_leading_zeros(name):
 def test_the_country_is_as_large_as_announced_about_as_sparse_as_italy_and_most_trips_stay_in_the_province(samples):
     country = samples["made_up_country"]
     regions, home = country.regions, country.origin == country.destination
-    assert tuple(regions.size(level) for level in (1, 2, 3)) == COUNTRY_SIZES
-    assert country.count.sum() == COUNTRY_TRIPS
+    assert tuple(regions.size(level) for level in (1, 2, 3)) == made.COUNTRY_SIZES
+    assert country.count.sum() == made.COUNTRY_TRIPS
     assert 500_000 <= len(country.count) <= 600_000
     assert regions.ids_of(3)[0] == "0001"
     assert np.abs(regions.centres(3) - (-24, -2)).max() < 6
     np.testing.assert_allclose(stages(country), ITALY, rtol=0.2)
     trips = np.sort(np.bincount(country.origin, country.count))
-    assert trips[-81:].sum() > 0.25 * COUNTRY_TRIPS  # the largest hundredth
+    assert trips[-81:].sum() > 0.25 * made.COUNTRY_TRIPS  # the largest hundredth
     assert trips[0] >= 1
     province = regions.ancestors(2)
     near = province[country.origin] == province[country.destination]
-    assert 0.5 < country.count[home].sum() / COUNTRY_TRIPS < 0.8
-    assert 0.85 < country.count[near].sum() / COUNTRY_TRIPS < 0.97
+    assert 0.5 < country.count[home].sum() / made.COUNTRY_TRIPS < 0.8
+    assert 0.85 < country.count[near].sum() / made.COUNTRY_TRIPS < 0.97
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [*range(6), SEED])
+@pytest.mark.parametrize("seed", [*range(4), SEED])
 def test_other_countries_are_about_as_sparse_and_that_of_the_default_seed_is_always_the_same(samples, seed):
-    country = made_up_country(seed=seed)
-    assert country.count.sum() == COUNTRY_TRIPS
+    country = made.made_up_country(seed=seed)
+    assert country.count.sum() == made.COUNTRY_TRIPS
     np.testing.assert_allclose(stages(country), ITALY, rtol=0.35)
     assert same(samples["made_up_country"], country) == (seed == SEED)
 
@@ -184,14 +170,10 @@ def test_the_synthetic_sets_are_like_the_paper_s_and_their_densities_exact(sampl
     (trips, pairs), flows, (partition, density) = TABLE_1[key], samples[key], key.split("_")
     leaves = flows.regions.size(flows.regions.depth)
     assert leaves == {"binary": 256, "random": 435}[partition]
-    assert len(flows.count) == int(DENSITIES[density] * leaves**2)
+    assert len(flows.count) == int(made.DENSITIES[density] * leaves**2)
     assert len(flows.count) == pytest.approx(pairs, rel=0.011)  # the paper's 95,612 is no half of 189,225
     assert flows.count.mean() == pytest.approx(trips / pairs, rel=0.1)
     assert trips / 3 < flows.count.sum() < 3 * trips
-
-
-def test_table_1_has_every_synthetic_set():
-    assert set(TABLE_1) == {f"{partition}_{density}" for partition in PARTITIONS for density in DENSITIES}
 
 
 def test_binary_areas_have_two_parts_and_random_ones_two_to_ten(samples):
@@ -221,15 +203,16 @@ def test_partitions_with_too_many_pairs_unknown_ones_and_samples_and_seeds_of_re
         load_flow_sample("us_flights", seed=1)
     with pytest.raises(InputError, match="choose one of us_flights"):
         load_flow_sample("mars")
-    assert MOST_PAIRS >= 435**2
-    monkeypatch.setattr("dpviz.samples.flows.MOST_PAIRS", 1_000)
+    assert made.MOST_PAIRS >= 435**2
+    assert set(TABLE_1) == {f"{partition}_{density}" for partition in made.PARTITIONS for density in made.DENSITIES}
+    monkeypatch.setattr(made, "MOST_PAIRS", 1_000)
     with pytest.raises(InputError, match="choose another"):
         synthetic_flows("random", "sparse", seed=1)
 
 
 def test_the_gravity_model_gives_every_trip_one_destination_and_rarely_a_far_one():
     place = np.stack([np.arange(30) / 10, np.zeros(30)], axis=1)  # 11 km apart
-    model = Gravity(place=place, trips=np.full(30, 10_000), pull=np.ones(30), stay=np.full(30, 0.4), reach=((1.0, 20.0),))
+    model = made.Gravity(place=place, trips=np.full(30, 10_000), pull=np.ones(30), stay=np.full(30, 0.4), reach=((1.0, 20.0),))
     origin, destination, count = model.draw(np.random.default_rng(1))
     assert np.array_equal(np.bincount(origin, count), np.full(30, 10_000))
     assert (np.diff(origin * np.int64(30) + destination) > 0).all()
