@@ -52,12 +52,15 @@ def test_the_attack_recovers_most_people_from_exact_medians_and_nobody_from_priv
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 5.0])
-def test_no_cell_gains_more_than_two_epsilon_against_another(epsilon):
-    release = leak.private_release(3, epsilon, 2)
+def test_no_cell_gains_more_than_two_epsilon_against_another_at_the_rate_of_the_receipt(monkeypatch, epsilon):
+    release, law, rates = leak.private_release(3, epsilon, 2), leak.line_probabilities, set()
+    monkeypatch.setattr(leak, "line_probabilities", lambda *given: rates.add(given[3]) or law(*given))
     for person in (3, 20):
         belief = leak.attack(release, person, epsilon)
         assert belief.sum() == pytest.approx(1)
         assert math.log(belief.max() / belief.min()) <= 2 * epsilon
+    spent = {round(float(step.amount), 6) for step in release.receipt.steps if step.purpose == "medians"}
+    assert {round(rate, 6) for rate in rates} == spent
 
 
 FEW = np.array([1, 1, 2, 6, 7]), np.array([0, 3, 2, 2, 1])
