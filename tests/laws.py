@@ -1,7 +1,9 @@
 """Exact laws of discrete noise, and the chi-square tests that hold draws against them."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 from scipy import special, stats
@@ -86,3 +88,15 @@ def exp_minus(x: Fraction, bits: int = 700) -> int:
     for _ in range(halvings):
         total = total * total >> bits
     return total
+
+
+def permute_and_flip_law(scores: Sequence[int], rate: float) -> np.ndarray:
+    """Probabilities of permute-and-flip, by playing Algorithm 1 of the paper for every order of the candidates."""
+    heads = [math.exp(-rate * (max(scores) - score)) for score in scores]
+    chance = np.zeros(len(scores))
+    for order in permutations(range(len(scores))):
+        open_still = 1 / math.factorial(len(scores))
+        for candidate in order:
+            chance[candidate] += open_still * heads[candidate]
+            open_still *= 1 - heads[candidate]
+    return chance

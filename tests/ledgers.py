@@ -1,15 +1,20 @@
 """Ledgers to test with, and programs that use one in a process of their own."""
 
 import json
+import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 import dpviz
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 
+FIRST_VERSION = Path(__file__).parent / "golden" / "ledger_1.sqlite"  # as version 1 wrote it: never written again
 MARK = "a1" * 32
 OTHER_MARK = "b2" * 32
 RECORDS = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(1))
@@ -50,6 +55,18 @@ def run(code, path, *, under=(), code_expected=0):
     assert done.returncode == code_expected, done.stderr
     assert "Traceback" not in done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def usable(*under):
+    """The prefix of a program, if its tool is there and works; else the test is skipped."""
+    if not _works(*under):
+        pytest.skip(f"{under[0]} is not there, or may not work here")
+    return under
+
+
+@cache
+def _works(*under):
+    return shutil.which(under[0]) and not subprocess.run([*under, "true"], capture_output=True, check=False).returncode
 
 
 def opened(path, terms=RECORDS, name="visits", marks=(MARK,)):

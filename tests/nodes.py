@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations_with_replacement, product
 
 import numpy as np
+import pytest
 from numpy.typing import ArrayLike
 
 from dpviz.privacy import medians
@@ -135,4 +136,16 @@ def hockey_stick(one: np.ndarray, other: np.ndarray, epsilon: float) -> float:
 def scripted(*words: int) -> Entropy:
     """A stream that gives these 64-bit words, and fails when they are used up."""
     left = list(words)
-    return Entropy._make(lambda n: np.array([left.pop(0) for _ in range(n)], np.uint64), None)
+    return Entropy._reading(lambda n: np.array([left.pop(0) for _ in range(n)], np.uint64), None)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, owner: object, function: str) -> list[int]:
+    """How often a function of a module or a class is called from now on, in the list's only place."""
+    honest, times = getattr(owner, function), [0]
+
+    def wrapped(*given):
+        times[0] += 1
+        return honest(*given)
+
+    monkeypatch.setattr(owner, function, wrapped)
+    return times

@@ -1,15 +1,12 @@
-import math
-from itertools import permutations
-
 import numpy as np
 import pytest
 
 from dpviz.evaluation.split_objective import objective_curve
-from dpviz.lessons.homogeneity import REPEATS, chosen_lines, percent_near_best
-from dpviz.lessons.town import EVEN, ONE, TWO, town
+from dpviz.lessons.homogeneity import REPEATS, chosen_lines, near_best
+from dpviz.lessons.town import EVEN, TWO, town
 from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS
 from dpviz.privacy.budget import PureBudget
-from tests.laws import p_of_counts
+from tests.laws import p_of_counts, permute_and_flip_law
 
 
 @pytest.mark.parametrize("across", [True, False])
@@ -20,32 +17,22 @@ def test_a_large_budget_finds_the_best_tried_line(across):
     assert chosen["place"].tolist() == curve.tried.tolist()
     best = curve.tried[curve.tried_objective.argmin()]
     assert chosen.set_index("place")["times"][best] == 100
-    assert percent_near_best(curve, chosen) == 100
+    assert near_best(curve, chosen) == 100
 
 
-def test_a_tiny_budget_is_chance():
-    chosen = chosen_lines(town(5, 20_000, EVEN), 1e-9, 2, across=True)
+def test_a_tiny_budget_is_chance_and_only_another_draw_is_another():
+    points = town(5, 20_000, EVEN)
+    chosen, again, other = (chosen_lines(points, 1e-9, draw, across=True) for draw in (2, 2, 3))
     assert chosen["times"].sum() == pytest.approx(100)
     assert np.abs(chosen["times"] - 100 / len(chosen)).max() < 12
+    assert chosen.equals(again)
+    assert not chosen.equals(other)
 
 
 def test_choices_have_the_law_of_permute_and_flip():
     points, epsilon = town(5, 20_000, TWO), 0.003
-    value = np.floor(UNITS * objective_curve(points, PureBudget(1)).tried_objective)
-    kept = np.exp(-epsilon * (value - value.min()) / (2 * SENSITIVITY))
-    law = np.zeros(len(kept))
-    for order in permutations(range(len(kept))):
-        left = 1.0
-        for place in order:
-            law[place] += left * kept[place] / math.factorial(len(kept))
-            left *= 1 - kept[place]
+    value = np.floor(UNITS * objective_curve(points, PureBudget(1)).tried_objective).astype(int)
+    law = permute_and_flip_law(-value, epsilon / (2 * SENSITIVITY))
     drawn = sum(chosen_lines(points, epsilon, draw, across=True)["times"] * REPEATS / 100 for draw in range(1, 11))
     assert law.sum() == pytest.approx(1)
     assert p_of_counts(drawn.to_numpy(), law) > 1e-3
-
-
-def test_the_same_draw_is_the_same_and_another_is_not():
-    points = town(5, 20_000, ONE)
-    first, again, other = (chosen_lines(points, 0.001, draw, across=False) for draw in (3, 3, 4))
-    assert first.equals(again)
-    assert not first.equals(other)

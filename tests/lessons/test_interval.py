@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.lessons.interval import AREAS, BLOCK, CONTAINS, CUTS, ORDER, PEOPLE, REPEATS, SMALL, expected_range, intervals, noiseless_answer
+from dpviz.lessons import interval
 from dpviz.lessons.town import TWO, town
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
@@ -13,40 +13,35 @@ from dpviz.release.point_release import INTERVAL_WIDTH
 
 
 @pytest.mark.parametrize("height", [3, 4, 5])
-@pytest.mark.parametrize("area", AREAS)
-def test_the_answer_without_noise_is_that_of_a_release_with_true_counts(area, height):
-    points = town(ORDER, PEOPLE, TWO)
+def test_the_answer_without_noise_is_that_of_a_release_with_true_counts(height):
+    points = town(interval.ORDER, interval.PEOPLE, TWO)
     release = Quadtree(height=height).release(points, PureBudget(1), Entropy.seeded(1))
     exact = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(float))
-    assert noiseless_answer(area, height) == pytest.approx(exact.answer([AREAS[area]])[0])
+    for area, box in interval.AREAS.items():
+        assert interval.noiseless_answer(area, height) == pytest.approx(exact.answer([box])[0]), area
 
 
-def test_without_bias_intervals_hold_as_often_as_they_say():
-    containing = sum(intervals(BLOCK, 0.5, 4, draw).containing for draw in (1, 2, 3))
-    assert containing >= stats.binom.ppf(0.001, 3 * REPEATS, 0.95)
-    assert intervals(BLOCK, 0.5, 4, 1).bias == pytest.approx(0)
-
-
-def test_a_bias_is_in_no_interval():
-    found = intervals(CUTS, 0.5, 3, 1)
-    assert abs(found.bias) > 10 * found.stddev
-    assert found.containing == 0
-    assert intervals(SMALL, 0.5, 5, 1).containing > intervals(SMALL, 0.5, 3, 1).containing
+def test_without_bias_intervals_hold_as_often_as_they_say_and_with_bias_never():
+    found = [interval.intervals(interval.BLOCK, 0.5, 4, draw) for draw in (1, 2, 3)]
+    assert sum(each.containing for each in found) >= stats.binom.ppf(0.001, 3 * interval.REPEATS, 0.95)
+    assert found[0].bias == pytest.approx(0)
+    biased = interval.intervals(interval.CUTS, 0.5, 3, 1)
+    assert abs(biased.bias) > 10 * biased.stddev
+    assert biased.containing == 0
+    finer, coarser = (interval.intervals(interval.SMALL, 0.5, height, 1).containing for height in (5, 3))
+    assert finer > coarser
 
 
 def test_intervals_are_those_of_the_release_and_counted_right():
-    found = intervals(BLOCK, 0.5, 4, 9)
+    found = interval.intervals(interval.BLOCK, 0.5, 4, 9)
     table = found.table
-    assert len(table) == REPEATS
+    assert len(table) == interval.REPEATS
     assert (table["low"] == np.floor(table["estimate"] - INTERVAL_WIDTH * found.stddev)).all()
     containing = ((table["low"] <= found.truth) & (found.truth <= table["high"])).sum()
-    assert found.containing == containing == (table["series"] == CONTAINS).sum()
-    assert table["estimate"].mean() == pytest.approx(found.truth + found.bias, abs=5 * found.stddev / np.sqrt(REPEATS))
+    assert found.containing == containing == (table["series"] == interval.CONTAINS).sum()
+    assert table["estimate"].mean() == pytest.approx(found.truth + found.bias, abs=5 * found.stddev / np.sqrt(interval.REPEATS))
     assert table["estimate"].std() == pytest.approx(found.stddev, rel=0.3)
-
-
-def test_the_usual_range_is_that_of_the_binomial_law():
-    low, high = expected_range()
-    law = stats.binom(REPEATS, 0.95)
-    assert law.cdf(high) - law.cdf(low - 1) >= 0.95
-    assert law.cdf(low - 1) < 0.03
+    low, high = interval.expected_range()
+    below, inside = stats.binom(interval.REPEATS, 0.95).cdf([low - 1, high])
+    assert below < 0.03, "the usual range is that of the binomial law"
+    assert inside - below >= 0.95

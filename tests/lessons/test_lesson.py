@@ -23,11 +23,15 @@ def test_old_links_lead_to_their_lessons_and_each_has_a_key_of_its_own():
 
 
 @lessons
-def test_it_says_two_sentences_and_one_thing_to_try(lesson):
+def test_it_says_two_sentences_and_one_thing_to_try_and_its_share_bar_has_a_setting(lesson):
     text = lesson.text.replace("et al. ", "et al ")
     assert len(re.findall(r"\.(?:\s|$)", text)) == 2
     assert lesson.task.endswith((".", "?"))
     assert len(re.findall(r"[.?](?:\s|$)", lesson.task)) == 1
+    if lesson.share_bar is not None:
+        values = lesson().chosen()[lesson.share_bar.setting]
+        assert len(values) == len(lesson.share_bar.parts)
+        assert all(len(preset) == len(values) for preset in lesson.share_bar.presets.values())
 
 
 @lessons
@@ -39,31 +43,16 @@ def test_a_link_is_read_back_as_it_was_written(lesson):
             assert read_link(lesson, one.to_query()) == one
 
 
-@lessons
-def test_a_share_bar_has_a_setting_of_as_many_shares(lesson):
-    if lesson.share_bar is None:
-        return
-    values = lesson().chosen()[lesson.share_bar.setting]
-    assert len(values) == len(lesson.share_bar.parts)
-    assert all(len(preset) == len(values) for preset in lesson.share_bar.presets.values())
-
-
-def test_settings_are_checked_as_those_of_mechanisms_are():
-    by_key = {lesson.key: lesson for lesson in LESSONS}
+def test_settings_are_checked_as_those_of_mechanisms_are_and_a_lesson_shows_figures():
     assert Lesson().to_query() == {}
     with pytest.raises(SettingError, match="from 1 to 40"):
-        by_key["leak"](person=41)
+        next(lesson for lesson in LESSONS if lesson.key == "leak")(person=41)
     with pytest.raises(SettingError, match="6 numbers"):
         Split(levels=(1.0,))
-
-
-def test_a_lesson_without_figures_is_no_lesson():
     with pytest.raises(NotImplementedError):
         Lesson().show()
 
 
 def test_a_preset_is_known_by_its_shares_whatever_they_add_up_to():
     bar = ShareBar(setting="shares", caption="c", parts=("a", "b"), presets={"even": (0.5, 0.5), "low": (0.1, 0.9)}, presets_help="h")
-    assert bar.preset_of((3.0, 3.0)) == "even"
-    assert bar.preset_of((1.0, 9.0)) == "low"
-    assert bar.preset_of((1.0, 2.0)) is None
+    assert [bar.preset_of(shares) for shares in ((3.0, 3.0), (1.0, 9.0), (1.0, 2.0))] == ["even", "low", None]

@@ -4,50 +4,38 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.lessons.structure import (
-    NOISE,
-    ORDER,
-    PEOPLE,
-    SHARES,
-    TOTAL,
-    UNIFORMITY,
-    _make_queries,
-    errors,
-    errors_by_share,
-    quadtree_error,
-    release_town,
-)
+from dpviz.lessons import structure
 from dpviz.lessons.town import TIGHT, TWO, town
 from dpviz.privacy.entropy import Entropy
 
 
 def test_the_error_of_a_release_is_taken_apart_as_defined():
-    release = release_town(TWO, 0.3, 0.5, Entropy.seeded(1))
-    boxes, truth = _make_queries(TWO)
-    points = town(ORDER, PEOPLE, TWO)
-    slow = [points.blocks(ORDER)[int(s) : int(n), int(w) : int(e)].sum() for w, s, e, n in boxes]
+    release = structure.release_town(TWO, 0.3, 0.5, Entropy.seeded(1))
+    boxes, truth = structure._questions(TWO)
+    points = town(structure.ORDER, structure.PEOPLE, TWO)
+    slow = [points.blocks(structure.ORDER)[int(s) : int(n), int(w) : int(e)].sum() for w, s, e, n in boxes]
     assert (truth == slow).all()
-    found = errors(release, TWO)
-    assert found[TOTAL] == pytest.approx(math.sqrt(((release.answer(boxes) - truth) ** 2).mean()))
+    found = structure.errors(release, TWO)
+    assert found[structure.TOTAL] == pytest.approx(math.sqrt(((release.answer(boxes) - truth) ** 2).mean()))
     exact = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(float))
-    assert errors(exact, TWO)[NOISE] == 0
-    assert errors(exact, TWO)[UNIFORMITY] == pytest.approx(found[UNIFORMITY])
+    assert structure.errors(exact, TWO)[structure.NOISE] == 0
+    assert structure.errors(exact, TWO)[structure.UNIFORMITY] == pytest.approx(found[structure.UNIFORMITY])
 
 
 def test_too_little_and_too_much_for_the_splits_are_both_worse():
-    table = errors_by_share(TIGHT, 0.5, 1)
-    total = table[table["series"] == TOTAL].set_index("share")["error"]
+    table = structure.errors_by_share(TIGHT, 0.5, 1)
+    total = table[table["series"] == structure.TOTAL].set_index("share")["error"]
     assert total.iloc[0] > 1.5 * total.min()
     assert total.iloc[-1] > 3 * total.min()
-    noise = table[table["series"] == NOISE].set_index("share")["error"]
+    noise = table[table["series"] == structure.NOISE].set_index("share")["error"]
     assert noise.iloc[-1] > 5 * noise.iloc[0]
-    even = table[table["series"] == UNIFORMITY].set_index("share")["error"]
+    even = table[table["series"] == structure.UNIFORMITY].set_index("share")["error"]
     assert even.iloc[-1] < even.iloc[0]
-    assert total.index.tolist() == pytest.approx([100 * share for share in SHARES])
+    assert total.index.tolist() == pytest.approx([100 * share for share in structure.SHARES])
 
 
 def test_what_splits_take_is_on_the_receipt():
-    release = release_town(TWO, 0.55, 1.0, Entropy.seeded(1))
+    release = structure.release_town(TWO, 0.55, 1.0, Entropy.seeded(1))
     medians = sum(step.amount for step in release.receipt.steps if step.purpose == "medians")
     assert float(medians) == pytest.approx(0.55, abs=1e-6)
-    assert np.isfinite(quadtree_error(TWO, 1.0, 1))
+    assert np.isfinite(structure.quadtree_error(TWO, 1.0, 1))

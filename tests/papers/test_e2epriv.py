@@ -1,8 +1,11 @@
-"""The tables of E2EPriv's figures: their shape, and the paper's findings."""
+"""E2EPriv: made-up points for tuning, the shape of the figures' tables, and the paper's findings."""
 
+import numpy as np
 import pytest
 
-from dpviz.papers.e2epriv import figure_5, figure_10, figure_11a, figure_11b, figure_11c, tuning_counts
+from dpviz.data.points import PointCounts
+from dpviz.errors import InputError
+from dpviz.papers.e2epriv import TUNING_SETS, figure_5, figure_10, figure_11a, figure_11b, figure_11c, tuning_counts, tuning_points
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +47,38 @@ def test_figure_11c_orders_the_sensitivities_as_the_paper_does_and_clipping_is_b
         assert by["response"] == pytest.approx(by["overlap"])
         assert by["clipped"] < by["response"] < by["largest grid"]
         assert part[part["bound"] == "response"]["sensitivity"].is_monotonic_increasing
+
+
+@pytest.mark.parametrize("key", TUNING_SETS)
+def test_tuning_points_are_as_many_as_given_within_the_bounds_far_from_uniform_and_those_of_their_seed(key):
+    (x, y), same, other = (tuning_points(key, 5_000, seed=seed) for seed in (7, 7, 8))
+    west, south, east, north = TUNING_SETS[key].bounds
+    assert x.shape == y.shape == (5_000,)
+    assert west <= x.min() < x.max() <= east
+    assert south <= y.min() < y.max() <= north
+    np.testing.assert_array_equal((x, y), same)
+    assert (x != other[0]).any()
+    points = PointCounts.from_xy(x, y, domain=TUNING_SETS[key].domain)
+    blocks = np.sort(points.blocks(5).ravel())[::-1]
+    assert points.count.sum() == 5_000
+    assert blocks[:100].sum() > 2_500
+    assert (blocks == 0).mean() > 0.25
+
+
+def test_sizes_candidates_and_sanity_bounds_are_those_of_the_paper():
+    found = {key: (each.size, each.sides, each.sanity) for key, each in TUNING_SETS.items()}
+    assert found == {
+        "storage": (8_938, (30, 40, 50, 60, 70, 80), 0.1),
+        "landmark": (869_976, (200, 250, 300, 350, 400), 0.01),
+        "gowalla": (6_442_841, (300, 400, 500, 600, 700, 800), 0.001),
+    }
+    assert all(max(each.sides) * 4 <= each.domain.side for each in TUNING_SETS.values())
+    assert tuning_counts("storage").count.sum() == 8_938
+
+
+def test_an_unknown_set_and_sizes_out_of_range_are_refused():
+    with pytest.raises(InputError, match="storage, landmark, gowalla"):
+        tuning_points("shops")
+    for size in (0, -1, 10**8, 2.5):
+        with pytest.raises(InputError):
+            tuning_points("storage", size)

@@ -44,8 +44,13 @@ def test_a_draw_costs_exactly_its_budget_in_the_currency(cap, budget, cost):
     assert terms(cap).cost(budget) == {name: Fraction(value) for name, value in cost.items()}
 
 
-def test_pure_epsilon_in_rho_costs_what_the_conversion_of_budgets_says():
+def test_currencies_follow_the_kind_of_cap_and_other_things_than_budgets_are_refused():
+    assert terms(PureBudget(1)).currency == terms(ApproxBudget(1, 0.1)).currency == "epsilon, delta"
+    assert terms(ZcdpBudget(1)).currency == "rho"
+    assert terms(PureBudget(1)).limit == terms(ApproxBudget(1, 0)).limit
     assert terms(ZcdpBudget(1)).cost(PureBudget(0.7))["rho"] == PureBudget(0.7).to_zcdp().rho
+    with pytest.raises(BudgetError, match="is needed"):
+        terms(PureBudget(1)).cost(0.5)
 
 
 @pytest.mark.parametrize(
@@ -61,24 +66,18 @@ def test_a_budget_that_does_not_fit_the_currency_is_refused_with_the_reason(cap,
         terms(cap).cost(budget)
 
 
-def test_currencies_follow_the_kind_of_cap():
-    assert terms(PureBudget(1)).currency == terms(ApproxBudget(1, 0.1)).currency == "epsilon, delta"
-    assert terms(ZcdpBudget(1)).currency == "rho"
-    assert terms(PureBudget(1)).limit == terms(ApproxBudget(1, 0)).limit
-
-
 @pytest.mark.parametrize(
-    ("change", "error"),
+    ("error", "change"),
     [
-        ({"unit": "household"}, SettingError),
-        ({"neighbours": ""}, SettingError),
-        ({"neighbours": "one\nother"}, SettingError),
-        ({"neighbours": None}, SettingError),
-        ({"cap": 1.0}, BudgetError),
-        ({"cap": PureBudget(Fraction(1, 10**1001))}, BudgetError),
+        *((SettingError, {"neighbours": wrong}) for wrong in ("", "one\nother", None)),
+        *((SettingError, {"unit": unit, "person": "user_id"}) for unit in ("record", "trip")),
+        *((SettingError, {"unit": "person", "person": wrong}) for wrong in ("two\nlines", "x" * 121)),
+        (SettingError, {"unit": "household"}),
+        (BudgetError, {"cap": 1.0}),
+        (BudgetError, {"cap": PureBudget(Fraction(1, 10**1001))}),
     ],
 )
-def test_terms_that_make_no_sense_are_refused(change, error):
+def test_terms_that_make_no_sense_are_refused(error, change):
     with pytest.raises(error):
         Terms(**{"unit": "record", "neighbours": "replace one", "cap": PureBudget(1)} | change)
 
@@ -99,44 +98,30 @@ def test_either_of_epsilon_and_delta_is_enough_to_refuse(passed):
         known.after(passed)
 
 
-def test_what_is_said_to_be_left_can_be_spent():
+def test_what_is_said_to_be_left_can_be_spent_and_round_amounts_are_written_as_people_write_them():
     known = account(PureBudget(1), epsilon="1/3", delta=0)
     assert format_budget(known.left, zero_delta=True) == "epsilon 0.666666666, delta 0"
     assert known.after(PureBudget("0.666666666"))["epsilon"] < 1
-
-
-def test_round_amounts_are_written_as_people_write_them():
     assert format_budget(account(PureBudget(10), epsilon=0, delta=0).left, zero_delta=True) == "epsilon 10, delta 0"
 
 
-def test_sums_too_long_to_be_exact_are_refused():
+def test_sums_and_single_budgets_of_too_many_digits_are_refused():
     known = account(PureBudget(1), epsilon=Fraction(1, 7**4720), delta=0)
     with pytest.raises(RefusedError, match="has too many digits to store"):
         known.after(PureBudget(Fraction(1, 11**90)))
+    for budget in (PureBudget(Fraction(1, 10**101)), ApproxBudget(1, Fraction(1, 7**200)), ZcdpBudget(Fraction(1, 11**999))):
+        with pytest.raises(BudgetError, match="100 digits"):
+            amount_of(budget)
 
 
-@pytest.mark.parametrize(
-    "budget", [PureBudget(Fraction(1, 10**101)), ApproxBudget(1, Fraction(1, 7**200)), ZcdpBudget(Fraction(1, 11**999))]
-)
-def test_a_single_budget_of_very_many_digits_is_refused_at_once(budget):
-    with pytest.raises(BudgetError, match="100 digits"):
-        amount_of(budget)
+ALTERED = {
+    (PureBudget, "epsilon"): [Fraction(-5), Fraction(0), Fraction(10**16), 0.5, True],
+    (ApproxBudget, "delta"): [Fraction(-1, 10), Fraction(1)],
+    (ZcdpBudget, "rho"): [Fraction(-1, 2), "1/2"],
+}
 
 
-ALTERED = [
-    (PureBudget, "epsilon", Fraction(-5)),
-    (PureBudget, "epsilon", Fraction(0)),
-    (PureBudget, "epsilon", Fraction(10**16)),
-    (PureBudget, "epsilon", 0.5),
-    (PureBudget, "epsilon", True),
-    (ApproxBudget, "delta", Fraction(-1, 10)),
-    (ApproxBudget, "delta", Fraction(1)),
-    (ZcdpBudget, "rho", Fraction(-1, 2)),
-    (ZcdpBudget, "rho", "1/2"),
-]
-
-
-@pytest.mark.parametrize(("kind", "name", "value"), ALTERED)
+@pytest.mark.parametrize(("kind", "name", "value"), [(*place, value) for place, values in ALTERED.items() for value in values])
 def test_budgets_altered_into_what_none_can_be_are_refused(kind, name, value):
     budget = kind(1, 0) if kind is ApproxBudget else kind(1)
     object.__setattr__(budget, name, value)
@@ -154,19 +139,14 @@ def test_budgets_survive_their_text(budget):
     assert "." not in text
 
 
-def test_only_budgets_are_taken():
-    with pytest.raises(BudgetError, match="is needed"):
-        terms(PureBudget(1)).cost(0.5)
-
-
-def test_what_a_person_is_is_stated_in_words_also_where_an_older_version_did_not_store_it():
-    texts = [
-        Terms(unit=unit, neighbours="replace one", cap=PureBudget(1), person=person).person_text
-        for unit, person in (("record", ""), ("person", "name"), ("person", ""), ("person", None))
-    ]
-    assert texts == [
-        "-",
-        "one value of the column 'name'",
-        "what the curator vouches for, without a column",
-        "not known (an older version did not note it)",
-    ]
+@pytest.mark.parametrize(
+    ("unit", "person", "words"),
+    [
+        ("record", "", "-"),
+        ("person", "name", "one value of the column 'name'"),
+        ("person", "", "what the curator vouches for, without a column"),
+        ("person", None, "not known (an older version did not note it)"),
+    ],
+)
+def test_what_a_person_is_is_stated_in_words_also_where_an_older_version_did_not_store_it(unit, person, words):
+    assert Terms(unit=unit, neighbours="replace one", cap=PureBudget(1), person=person).person_text == words

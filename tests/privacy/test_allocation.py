@@ -36,18 +36,30 @@ def test_geometric_grows_towards_the_leaves_by_the_sixth_root_of_the_fan_out(fan
     np.testing.assert_allclose(np.divide(weights[1:], weights[:-1]), ratio)
 
 
-def test_leaf_puts_everything_on_the_leaves():
+def test_leaf_puts_everything_on_the_leaves_and_custom_weights_are_taken_as_given():
     assert PureBudget("0.7").split(level_weights("leaf", 3)) == [0, 0, 0, Fraction("0.7")]
+    for custom in ((0, 1, 3), (0.2, 0.3, 0.5), (1, 2, 4), (0.3333, 0.3333, 0.3334), (0.0, 0.0, 1.0)):
+        assert level_weights("custom", 2, custom=custom) == list(custom)
+    assert stage_weights("uniform", [4, 16, 64, 256]) == [1.0] * 4
+    for custom in ((1.0, 3.0), (0.25, 0.75)):
+        assert stage_weights("custom", [4, 16], custom=custom) == list(custom)
 
 
-def test_custom_weights_are_taken_as_given_zeros_included():
-    assert level_weights("custom", 2, custom=(0, 1, 3)) == [0.0, 1.0, 3.0]
+NOT_NUMBERS = (-1, float("nan"), float("inf"))
+THREE_WRONG = [(), (1, 2), (1, 2, 3, 4), (0, 0, 0), *((1, wrong, 1) for wrong in NOT_NUMBERS)]
+TWO_WRONG = [(), (1,), (1, 2, 3), (0, 1), (1, 0), (0, 0), (0.5, 0.6), *((wrong, 1) for wrong in NOT_NUMBERS)]
 
 
-@pytest.mark.parametrize("custom", [(), (1, 2), (1, 2, 3, 4), (0, 0, 0), (-1, 1, 1), (1, float("nan"), 1), (1, float("inf"), 1)])
-def test_custom_weights_that_do_not_fit_are_refused(custom):
-    with pytest.raises(BudgetError, match=r"[Cc]ustom"):
+@pytest.mark.parametrize("custom", [*THREE_WRONG, (0.5, 0.2, 0.1), (0.5, 0.6, 0.1), (0.5, 1, 1.5)])
+def test_custom_weights_that_do_not_fit_and_shares_that_do_not_add_up_are_refused(custom):
+    with pytest.raises(BudgetError, match="add up to" if 0.5 in custom else r"[Cc]ustom"):
         level_weights("custom", 2, custom=custom)
+
+
+@pytest.mark.parametrize("custom", TWO_WRONG)
+def test_custom_weights_of_stages_that_do_not_fit_are_refused(custom):
+    with pytest.raises(BudgetError, match=r"[Cc]ustom|add up to"):
+        stage_weights("custom", [4, 16], custom=custom)
 
 
 def test_an_unknown_strategy_is_refused_and_the_known_ones_named():
@@ -55,6 +67,8 @@ def test_an_unknown_strategy_is_refused_and_the_known_ones_named():
         level_weights("best", 2)
     with pytest.raises(BudgetError, match="uniform and the geometric"):
         worst_case_variance(3, 1.0, "leaf")
+    with pytest.raises(BudgetError, match=", ".join(STAGE_STRATEGIES)):
+        stage_weights("geometric", [4, 16])
 
 
 def maximally_contained(tree: Tree, box: np.ndarray) -> np.ndarray:
@@ -65,25 +79,16 @@ def maximally_contained(tree: Tree, box: np.ndarray) -> np.ndarray:
     return np.bincount(tree.depth[alone], minlength=tree.height + 1)
 
 
-def random_boxes(rng: np.random.Generator, side: int, count: int) -> np.ndarray:
-    edges = np.sort(rng.integers(0, side + 1, (count, 2, 2)), axis=1)
-    return edges.reshape(count, 4)
-
-
-def test_no_box_contains_more_nodes_per_level_than_lemma_2_allows():
-    rng = np.random.default_rng(1)
-    for height in (1, 2, 3, 5):
-        tree = quadtree(LATTICE, height)
-        boxes = np.concatenate([random_boxes(rng, 32, 150), [[1, 1, 31, 31], [1, 0, 31, 32], [0, 0, 32, 32], [0, 0, 0, 0]]])
-        found = np.array([maximally_contained(tree, box) for box in boxes])
-        assert (found <= most_nodes_touched(height)).all()
-        assert found.max() > 0
-
-
-def test_a_box_one_cell_inside_the_domain_comes_near_the_bound_of_lemma_2():
-    found = maximally_contained(quadtree(LATTICE, 5), np.array([1, 1, 31, 31]))
-    assert found[-1] == 4 * (32 - 2) - 4
-    assert found[-1] > most_nodes_touched(5)[-1] * 0.45
+@pytest.mark.parametrize("height", [1, 2, 3, 5])
+def test_no_box_contains_more_nodes_per_level_than_lemma_2_allows_and_one_cell_inside_the_domain_comes_near(height):
+    tree, edges = quadtree(LATTICE, height), np.sort(np.random.default_rng(1).integers(0, 33, (150, 2, 2)), axis=1)
+    boxes = np.concatenate([[[1, 1, 31, 31], [1, 0, 31, 32], [0, 0, 32, 32], [0, 0, 0, 0]], edges.reshape(150, 4)])
+    found = np.array([maximally_contained(tree, box) for box in boxes])
+    assert (found <= most_nodes_touched(height)).all()
+    assert found.max() > 0
+    if height == 5:
+        assert found[0, -1] == 4 * (32 - 2) - 4
+        assert found[0, -1] > most_nodes_touched(5)[-1] * 0.45
 
 
 def geometric_epsilons(height: int, epsilon: float) -> np.ndarray:
@@ -108,27 +113,13 @@ def test_no_other_split_has_a_smaller_bound_than_the_geometric_one(height):
         assert (2 * most_nodes_touched(height) / (other / other.sum()) ** 2).sum() >= worst_case_variance(height, 1.0, "geometric")
 
 
-def test_the_geometric_bound_grows_much_slower_than_the_uniform_one():
+def test_the_geometric_bound_grows_much_slower_than_the_uniform_one_and_faster_than_lemma_3_says():
     ratios = [worst_case_variance(height, 1.0, "uniform") / worst_case_variance(height, 1.0, "geometric") for height in range(5, 11)]
     assert all(ratio > 1.2 for ratio in ratios)
     assert ratios == sorted(ratios)
     assert worst_case_variance(10, 1.0, "uniform") / 16 == pytest.approx(121 * 2047)
-
-
-def test_the_second_bound_of_lemma_3_is_too_small_from_height_2_on():
     holds = [worst_case_variance(height, 1.0, "geometric") <= 2 ** (height + 7) for height in range(12)]
-    assert holds == [True, True] + [False] * 10
-
-
-@pytest.mark.parametrize("weights", [(0.5, 0.2, 0.1), (0.5, 0.6, 0.1), (0.5, 1, 1.5)])
-def test_shares_that_do_not_add_up_are_refused(weights):
-    with pytest.raises(BudgetError, match="add up to"):
-        level_weights("custom", 2, custom=weights)
-
-
-@pytest.mark.parametrize("weights", [(0.2, 0.3, 0.5), (1, 2, 4), (0.3333, 0.3333, 0.3334), (0.0, 0.0, 1.0)])
-def test_shares_that_add_up_and_whole_numbers_are_taken(weights):
-    assert level_weights("custom", 2, custom=weights) == list(weights)
+    assert holds == [True, True] + [False] * 10, "the second bound of Lemma 3 is too small from height 2 on"
 
 
 def level_bounds(sizes: list[int], rho: np.ndarray) -> float:
@@ -149,23 +140,6 @@ def test_no_other_split_over_stages_has_a_smaller_sum_of_bounds_than_levels(size
             other = weights * np.exp(rng.normal(0, spread, len(sizes)))
             assert level_bounds(sizes, other / other.sum()) >= best * (1 - 1e-12)
     assert best <= level_bounds(sizes, np.full(len(sizes), 1 / len(sizes)))
-
-
-def test_stages_are_alike_or_as_given():
-    assert stage_weights("uniform", [4, 16, 64, 256]) == [1.0] * 4
-    assert stage_weights("custom", [4, 16], custom=(1, 3)) == [1.0, 3.0]
-    assert stage_weights("custom", [4, 16], custom=(0.25, 0.75)) == [0.25, 0.75]
-
-
-@pytest.mark.parametrize("custom", [(), (1,), (1, 2, 3), (0, 1), (1, 0), (0, 0), (-1, 1), (1, float("nan")), (1, float("inf")), (0.5, 0.6)])
-def test_custom_weights_of_stages_that_do_not_fit_are_refused(custom):
-    with pytest.raises(BudgetError, match=r"[Cc]ustom|add up to"):
-        stage_weights("custom", [4, 16], custom=custom)
-
-
-def test_an_unknown_strategy_for_stages_is_refused_and_the_known_ones_named():
-    with pytest.raises(BudgetError, match=", ".join(STAGE_STRATEGIES)):
-        stage_weights("geometric", [4, 16])
 
 
 @pytest.mark.parametrize("height", [1, 2, 3, 8])

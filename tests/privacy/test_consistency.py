@@ -13,6 +13,14 @@ from tests.trees import build, dense_solution, leaf_matrix, misfit, random_tree,
 LATTICE = Domain(bounds=(0, 0, 1, 1), crs=None, order=4)
 
 
+def measured(seed: int, spread: float = 6.0, **shape) -> tuple[np.random.Generator, Tree, np.ndarray, np.ndarray]:
+    """A random tree with variances and noisy counts."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, **shape)
+    variance = random_variances(rng, tree, spread=spread)
+    return rng, tree, observed(rng, tree, variance), variance
+
+
 def observed(rng: np.random.Generator, tree: Tree, variance: np.ndarray) -> np.ndarray:
     noisy = rng.normal(20, 10, len(tree))
     noisy[~np.isfinite(variance)] = np.nan
@@ -25,29 +33,20 @@ def assert_adds_up(tree: Tree, count: np.ndarray) -> None:
     np.testing.assert_allclose(sums[inner], count[inner], atol=1e-9 * max(1.0, np.abs(count).max()))
 
 
-@pytest.mark.parametrize("seed", often(range(200), 50))
-def test_least_squares_is_the_dense_weighted_solution_on_any_tree(seed):
-    rng = np.random.default_rng(seed)
-    tree = random_tree(rng)
-    variance = random_variances(rng, tree)
-    noisy = observed(rng, tree, variance)
-    count, _ = least_squares(tree, noisy, variance)
-    expected, _ = dense_solution(tree, noisy, variance)
+@pytest.mark.parametrize("seed", often(range(200), 30))
+def test_least_squares_is_the_dense_weighted_solution_on_any_tree_and_no_consistent_counts_fit_better(seed):
+    rng, tree, noisy, variance = measured(seed, 6 if seed % 2 else 3)
+    count, spread = least_squares(tree, noisy, variance)
+    expected, covariance = dense_solution(tree, noisy, variance)
     np.testing.assert_allclose(count, expected, rtol=1e-8, atol=1e-8)
     assert_adds_up(tree, count)
+    if seed % 2 == 0:
+        np.testing.assert_allclose(spread.variances(tree), np.diag(covariance), rtol=1e-8)
+        moved = count + leaf_matrix(tree) @ rng.normal(0, 1e-3, len(tree.leaves))
+        assert misfit(tree, moved, noisy, variance) > misfit(tree, count, noisy, variance)
 
 
-@pytest.mark.parametrize("seed", often(range(200, 320), 30))
-def test_stated_variances_are_the_diagonal_of_the_dense_covariance(seed):
-    rng = np.random.default_rng(seed)
-    tree = random_tree(rng)
-    variance = random_variances(rng, tree, spread=3)
-    _, spread = least_squares(tree, observed(rng, tree, variance), variance)
-    _, covariance = dense_solution(tree, np.zeros(len(tree)), variance)
-    np.testing.assert_allclose(spread.variances(tree), np.diag(covariance), rtol=1e-8)
-
-
-@pytest.mark.parametrize("seed", often(range(400, 500), 25))
+@pytest.mark.parametrize("seed", often(range(400, 460), 15))
 def test_where_leaves_are_undetermined_the_objective_is_still_the_smallest(seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng)
@@ -58,17 +57,6 @@ def test_where_leaves_are_undetermined_the_objective_is_still_the_smallest(seed)
     assert_adds_up(tree, count)
     best = misfit(tree, dense_solution(tree, noisy, variance)[0], noisy, variance)
     assert misfit(tree, count, noisy, variance) == pytest.approx(best, rel=1e-8, abs=1e-8)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_no_other_consistent_counts_fit_better(seed):
-    rng = np.random.default_rng(seed)
-    tree = random_tree(rng)
-    variance = random_variances(rng, tree, spread=2)
-    noisy = observed(rng, tree, variance)
-    count, _ = least_squares(tree, noisy, variance)
-    moved = count + leaf_matrix(tree) @ rng.normal(0, 1e-3, len(tree.leaves))
-    assert misfit(tree, moved, noisy, variance) > misfit(tree, count, noisy, variance)
 
 
 def theorem_5(fan_out: int, epsilons: list[float], noisy: list[np.ndarray]) -> list[np.ndarray]:
@@ -97,7 +85,7 @@ def theorem_5(fan_out: int, epsilons: list[float], noisy: list[np.ndarray]) -> l
 
 
 @pytest.mark.parametrize(("fan_out", "height"), [(4, 1), (4, 2), (4, 4), (16, 2)])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_on_complete_trees_it_is_the_papers_three_phases(fan_out, height, seed):
     rng = np.random.default_rng(seed)
     tree = quadtree(LATTICE, height, fan_out)
@@ -108,31 +96,33 @@ def test_on_complete_trees_it_is_the_papers_three_phases(fan_out, height, seed):
     np.testing.assert_allclose(count, np.concatenate(theorem_5(fan_out, epsilons, noisy)), rtol=1e-10, atol=1e-9)
 
 
-def test_the_papers_example_of_one_root_and_four_children():
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_the_papers_example_of_one_root_and_four_children_also_of_whole_counts_and_inputs_are_left_alone(dtype):
     tree = quadtree(LATTICE, 1)
-    noisy, variance = np.array([10.0, 1, 2, 3, 9]), np.full(5, 8.0)
+    noisy, variance = np.array([10, 1, 2, 3, 9], dtype), np.full(5, 8.0)
     count, spread = least_squares(tree, noisy, variance)
     assert count[0] == pytest.approx(4 / 5 * 10 + 15 / 5)
+    assert count[1] == pytest.approx(0)
     assert spread.root == pytest.approx(4 / 5 * 8)
+    assert (noisy.tolist(), variance.tolist()) == ([10, 1, 2, 3, 9], [8] * 5)
 
 
 def one_family(rectangles: list[tuple[int, int, int, int]]) -> Tree:
     return build([[(0, 0, 8, 8)], rectangles], [[-1], [0] * len(rectangles)])
 
 
-def test_unknown_children_share_what_is_left_by_area():
+@pytest.mark.parametrize(
+    ("noisy", "variance", "counts", "variances"),
+    [
+        ([100, 20, np.nan, np.nan], [1, 1, np.inf, np.inf], [100, 20, 80 / 4, 80 * 3 / 4], [1, 1, 2 / 16, 2 * 9 / 16]),
+        ([64, np.nan, np.nan, np.nan], [4, np.inf, np.inf, np.inf], [64, 16, 12, 36], [4, 4 / 16, 4 * (12 / 64) ** 2, 4 * (36 / 64) ** 2]),
+    ],
+)
+def test_unknown_children_share_what_is_left_of_their_parent_by_area(noisy, variance, counts, variances):
     tree = one_family([(0, 0, 2, 8), (2, 0, 8, 2), (2, 2, 8, 8)])
-    noisy, variance = np.array([100.0, 20.0, np.nan, np.nan]), np.array([1.0, 1.0, np.inf, np.inf])
-    count, spread = least_squares(tree, noisy, variance)
-    np.testing.assert_allclose(count, [100, 20, 80 / 4, 80 * 3 / 4])
-    np.testing.assert_allclose(spread.variances(tree), [1, 1, 2 / 16, 2 * 9 / 16])
-
-
-def test_a_wholly_unknown_family_shares_its_parent_by_area():
-    tree = one_family([(0, 0, 2, 8), (2, 0, 8, 2), (2, 2, 8, 8)])
-    count, spread = least_squares(tree, np.array([64.0, np.nan, np.nan, np.nan]), np.array([4.0, np.inf, np.inf, np.inf]))
-    np.testing.assert_allclose(count, [64, 16, 12, 36])
-    np.testing.assert_allclose(spread.variances(tree), 4 * (np.array([64, 16, 12, 36]) / 64) ** 2)
+    count, spread = least_squares(tree, np.array(noisy, float), np.array(variance, float))
+    np.testing.assert_allclose(count, counts)
+    np.testing.assert_allclose(spread.variances(tree), variances)
 
 
 def test_unmeasured_inner_nodes_are_the_sums_of_their_children():
@@ -147,7 +137,7 @@ def test_unmeasured_inner_nodes_are_the_sums_of_their_children():
 
 
 @pytest.mark.parametrize("unknown", [False, True])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_noise_free_counts_stay_as_they_are_even_with_variance_zero(seed, unknown):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng)
@@ -166,7 +156,7 @@ def test_noise_free_counts_stay_as_they_are_even_with_variance_zero(seed, unknow
 
 
 @pytest.mark.parametrize("ratio", [1e8, 1e12, 1e16, 1e24, 1e30])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_huge_ratios_of_variances_break_neither_counts_nor_spreads(seed, ratio):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng)
@@ -183,10 +173,13 @@ def test_huge_ratios_of_variances_break_neither_counts_nor_spreads(seed, ratio):
     assert (stated <= variance * (1 + 1e-9)).all()
 
 
-def test_the_spread_of_a_node_that_its_siblings_determine_survives_a_huge_own_variance():
+def test_the_spread_of_a_node_that_its_siblings_determine_survives_a_huge_own_variance_and_a_lone_root_is_its_own_estimate():
     tree = one_family([(0, 0, 4, 8), (4, 0, 8, 8)])
     _, spread = least_squares(tree, np.zeros(3), np.array([1.0, 1e18, 2.0]))
     np.testing.assert_allclose(spread.variances(tree), [1, 3, 2], rtol=1e-9)
+    root = build([[(0, 0, 8, 8)]], [[-1]])
+    count, spread = least_squares(root, np.array([7.0]), np.array([3.0]))
+    assert (count.tolist(), spread.variances(root).tolist()) == ([7], [3])
 
 
 def test_chains_of_single_children_average_their_counts():
@@ -195,23 +188,6 @@ def test_chains_of_single_children_average_their_counts():
     mean = (1 / 1 + 2 / 2 + 6 / 4) / (1 + 1 / 2 + 1 / 4)
     np.testing.assert_allclose(count, mean)
     np.testing.assert_allclose(spread.variances(chain), 1 / 1.75)
-
-
-def test_a_lone_root_is_its_own_estimate():
-    root = build([[(0, 0, 8, 8)]], [[-1]])
-    count, spread = least_squares(root, np.array([7.0]), np.array([3.0]))
-    assert count.tolist() == [7]
-    assert spread.variances(root).tolist() == [3]
-
-
-def test_whole_counts_are_not_cut_to_whole_estimates_and_inputs_are_left_alone():
-    tree = quadtree(LATTICE, 1)
-    noisy, variance = np.array([10, 1, 2, 3, 9]), np.full(5, 8.0)
-    count, _ = least_squares(tree, noisy, variance)
-    assert count[0] == pytest.approx(11)
-    assert count[1] == pytest.approx(0)
-    assert noisy.tolist() == [10, 1, 2, 3, 9]
-    assert variance.tolist() == [8] * 5
 
 
 @pytest.mark.parametrize("parts", [(3, 5), (16, 16), (1, 7)])
@@ -229,12 +205,9 @@ def test_adding_up_keeps_measured_counts_and_fills_the_others(parts):
         assert spread[node] == pytest.approx(spread[children].sum())
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_whole_is_raised_to_the_least_and_the_parts_share_what_is_added(seed):
-    rng = np.random.default_rng(seed)
-    tree = random_tree(rng)
-    variance = random_variances(rng, tree, spread=2)
-    noisy = observed(rng, tree, variance)
+    _, tree, noisy, variance = measured(seed, 2)
     plain, spread = least_squares(tree, noisy, variance)
     for least in (plain[0] - 1, plain[0], plain[0] + 5):
         count, same = least_squares(tree, noisy, variance, least=least)
@@ -263,11 +236,9 @@ def test_small_leaves_become_0_and_are_trusted_more_and_larger_ones_stay():
     np.testing.assert_allclose(trust[1:3], [1, 4])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_zeroing_is_its_definition_leaf_by_leaf_and_leaves_inner_nodes_and_single_cells_alone(seed):
-    rng = np.random.default_rng(seed)
-    tree = random_tree(rng, side=16, height=5)
-    variance = random_variances(rng, tree, spread=1)
+    rng, tree, _, variance = measured(seed, 1, side=16)
     variance[tree.leaves[::3]] = np.inf
     noisy = observed(rng, tree, variance) - 18
     before = noisy.copy(), variance.copy()

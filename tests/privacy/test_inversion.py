@@ -1,6 +1,7 @@
-"""Inversion by refined integer thresholds: the thresholds, the refinement, the digits and the coins are exact."""
+"""Inversion by refined integer thresholds and by logarithms, and coins: floating point proposes, digits decide, every law is exact."""
 
 import math
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
@@ -9,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.privacy import noise
+from dpviz.privacy import inversion, noise
 from dpviz.privacy.budget import ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.inversion import BASE, Inversion, geometric_digit, geometric_start, half_gaussian
-from tests.laws import SEEDED, exp_minus, p_of_counts, p_value
+from dpviz.privacy.inversion import BASE, Inversion, geometric_digit, geometric_start, half_gaussian, rounded_exponential, toss_coins
+from dpviz.privacy.noise import rounded_laplace
+from tests.laws import SEEDED, SYSTEM, exp_minus, p_of_counts, p_value
+from tests.nodes import counted, scripted
 from tests.often import often
 
 PRECISION = 700
@@ -55,16 +58,11 @@ def assert_thresholds(edges: list[int], law: list[int], bits: int) -> None:
 
 @pytest.mark.parametrize("bits", [64, 128])
 @few
-@given(fractions.filter(lambda rate: rate >= Fraction(1, 10**15)))
-def test_thresholds_of_geometric_digits_enclose_the_exact_distribution(bits, rate):
-    assert_thresholds(geometric_digit(rate).edges(bits), digit_law(rate), bits)
-
-
-@pytest.mark.parametrize("bits", [64, 128])
-@few
 @given(fractions)
-def test_thresholds_of_the_geometric_start_enclose_the_exact_distribution(bits, rate):
+def test_thresholds_of_geometric_starts_and_digits_enclose_the_exact_distribution(bits, rate):
     assert_thresholds(geometric_start(rate).edges(bits), start_law(rate), bits)
+    if rate >= Fraction(1, 10**15):
+        assert_thresholds(geometric_digit(rate).edges(bits), digit_law(rate), bits)
 
 
 @pytest.mark.parametrize("bits", [64, 128])
@@ -78,18 +76,6 @@ def test_thresholds_of_the_half_gaussian_enclose_the_exact_distribution(bits, va
 @pytest.mark.parametrize("rate", ["1e9", "123456789012", "1e30"])
 def test_thresholds_exist_for_rates_so_large_that_everything_is_zero(rate):
     assert set(geometric_start(Fraction(rate)).edges(64)) == {2**64 - 1}
-
-
-def counting(inversion: Inversion) -> list[int]:
-    """Count the refinements of an inversion from now on, in the list's only place."""
-    refined, times = inversion._refine, [0]
-
-    def wrapped(word: int, entropy: Entropy) -> int:
-        times[0] += 1
-        return refined(word, entropy)
-
-    inversion._refine = wrapped
-    return times
 
 
 def start_weights(rate: float) -> np.ndarray:
@@ -107,44 +93,39 @@ LAWS = {
 
 @pytest.mark.parametrize("bits", often([4, 1, 9], 1))
 @pytest.mark.parametrize("law", LAWS)
-def test_with_few_bits_refinement_is_frequent_and_the_distribution_still_exact(law, bits):
+def test_with_few_bits_refinement_is_frequent_and_the_distribution_still_exact(monkeypatch, law, bits):
     edges, weight = LAWS[law]
-    inversion = Inversion(lru_cache(edges), bits=bits)
-    times = counting(inversion)
-    draws = inversion.draw(8_000, Entropy.seeded(30))
+    drawer = Inversion(lru_cache(edges), bits=bits)
+    times = counted(monkeypatch, Inversion, "_refine")
+    draws = drawer.draw(5_000, Entropy.seeded(30))
     assert times[0] > 50
     assert p_of_counts(np.bincount(draws, minlength=len(weight)), weight / weight.sum()) > SEEDED
 
 
 def test_refinement_goes_on_while_the_draw_is_uncertain():
-    half = Fraction(1, 2)
     asked = []
 
     def edges(bits: int) -> list[int]:
         asked.append(bits)
-        return [int(half * 2**bits) - 1]
+        return [2 ** (bits - 1) - 1]
 
-    inversion = Inversion(edges, bits=2)
-    words = iter([1 << 62, 2**64 - 1, 2**64 - 1, 5])
-
-    class Script:
-        def words(self, n):
-            return np.array([next(words) for _ in range(n)], np.uint64)
-
-    assert inversion.draw(1, Script()).tolist() == [0]
+    assert Inversion(edges, bits=2).draw(1, scripted(1 << 62, 2**64 - 1, 2**64 - 1, 5)).tolist() == [0]
     assert asked == [2, 2, 66, 130, 194]
 
 
-def test_full_words_are_practically_never_refined():
-    inversion = Inversion(geometric_start(Fraction(1, 5)).edges)
-    times = counting(inversion)
-    inversion.draw(200_000, Entropy.seeded(31))
+def test_full_words_are_practically_never_refined_nor_digits_requested_at_ordinary_scales(monkeypatch):
+    times = counted(monkeypatch, Inversion, "_refine")
+    Inversion(geometric_start(Fraction(1, 5)).edges).draw(200_000, Entropy.seeded(31))
     assert times == [0]
+    times = counted(monkeypatch, inversion, "_round_exactly")
+    for scale in (0.1, 3.7, 1e3, 1e6):
+        rounded_exponential(np.full(100_000, scale), np.full(100_000, WIDE), Entropy.seeded(5))
+    assert times[0] < 10
 
 
 @pytest.mark.parametrize(("rate", "digits"), [(Fraction(1, 200), 1), (Fraction(1, 1000), 1), (Fraction(1, 30_000), 2)])
 def test_the_digits_of_a_geometric_number_have_the_exact_joint_distribution(rate, digits):
-    n, unit = 150_000, BASE**digits
+    n, unit = 100_000, BASE**digits
     values = noise.geometric(rate, n, Entropy.seeded(32))
     leading, rest = np.minimum(values // unit, 5), values % unit
     part = rest * 16 // unit
@@ -170,16 +151,9 @@ def frequency_is(coins: np.ndarray, share: float) -> bool:
 
 
 @pytest.mark.parametrize("factors", [0, 1, 2])
-@pytest.mark.parametrize(
-    ("c", "f"),
-    [
-        (Fraction(1, 2), Fraction(1, 3)),
-        (Fraction(1, 1), Fraction(99, 100)),
-        (Fraction(9, 10), Fraction(0)),
-        (Fraction(1, 50), Fraction(1, 2)),
-    ],
-)
+@pytest.mark.parametrize(("c", "f"), [("1/2", "1/3"), ("1", "99/100"), ("9/10", "0"), ("1/50", "1/2")])
 def test_a_coin_shows_exp_of_minus_c_times_powers_of_f(c, f, factors):
+    c, f = Fraction(c), Fraction(f)
     denominator = 10**6 * c.numerator * f.denominator
     rest = np.full(60_000, int(f * denominator))
     coins = noise._exp_coin(rest, factors, denominator, int(denominator / c), Entropy.seeded(34))
@@ -199,8 +173,7 @@ def test_a_product_of_coins_shows_exp_of_minus_c_times_the_square(c, g, f):
 def test_coins_of_different_chances_do_not_mix():
     whole = np.tile([0, 1, 2], 40_000)
     coins = noise._exp_coins(whole, np.zeros_like(whole), 1000, 2000, Entropy.seeded(36)).reshape(-1, 3)
-    for place in range(3):
-        assert frequency_is(coins[:, place], math.exp(-0.5 * place**2))
+    assert all(frequency_is(coins[:, place], math.exp(-0.5 * place**2)) for place in range(3))
 
 
 def captured(monkeypatch, variance: Fraction) -> tuple[int, int, int, int]:
@@ -216,21 +189,12 @@ def captured(monkeypatch, variance: Fraction) -> tuple[int, int, int, int]:
     return t, b, a, twice
 
 
-@pytest.mark.parametrize(
-    "variance",
-    [
-        Fraction(2**20) + Fraction(1, 3),
-        Fraction("1.1e6"),
-        Fraction("1e7") / 7,
-        Fraction(2**31),
-        Fraction(4**17) - 1,
-        Fraction(4**17),
-        Fraction("1e12") + Fraction(1, 7),
-        Fraction(4**26),
-        Fraction("1e16"),
-    ],
-)
-def test_no_product_of_the_wide_gaussian_can_leave_64_bits(monkeypatch, variance):
+WIDE_VARIANCES = [Fraction("1.1e6"), Fraction("1e12") + Fraction(1, 7), Fraction("1e16"), Fraction(2**20) + Fraction(1, 3)]
+WIDE_VARIANCES += [Fraction("1e7") / 7, Fraction(2**31), Fraction(4**17) - 1, Fraction(4**17), Fraction(4**26)]
+
+
+@pytest.mark.parametrize("variance", WIDE_VARIANCES)
+def test_no_product_of_the_wide_gaussian_can_leave_64_bits_and_distances_are_those_of_unbounded_integers(monkeypatch, variance):
     t, b, a, twice = captured(monkeypatch, variance)
     assert all(type(value) is int for value in (t, b, a))
     assert t * t > variance
@@ -238,11 +202,179 @@ def test_no_product_of_the_wide_gaussian_can_leave_64_bits(monkeypatch, variance
     assert 60 * t * t * b + a < 2**62
     assert t * t * b <= 2 * a
     assert variance <= Fraction(a, b) <= variance * (1 + Fraction(1, 2**50))
-
-
-@pytest.mark.parametrize("variance", [Fraction("1.1e6"), Fraction("1e12") + Fraction(1, 7), Fraction("1e16")])
-def test_distances_equal_those_of_unbounded_integers_also_past_60_t(monkeypatch, variance):
-    t, b, a, _ = captured(monkeypatch, variance)
     sizes = [0, 1, t - 1, t, 7 * t + 3, 60 * t - 1, 60 * t, 60 * t + 1, 61 * t, 1000 * t + 5, 2**62]
     whole, rest = noise._distance(np.array(sizes), t, b, a)
     assert list(zip(whole.tolist(), rest.tolist(), strict=True)) == [divmod(abs(size * t * b - a), t * t * b) for size in sizes]
+
+
+SCALES = [1e-3, 0.1, 0.7, 3.7, 41.0, 1e3, 1e6, 1e9, 2.0**40 + 0.3]
+WIDE = 2**61
+
+
+LATER = (1, 2**64 - 2, 0x9E3779B97F4A7C15)
+"""Words that follow an undecided one; always the same, since it does not matter then who needs how many."""
+
+
+def stream(words: list[int], *later: int) -> Entropy:
+    """A stream of chosen words; its last word is repeated without end."""
+    left = [*words, *later]
+
+    def draw(n: int) -> np.ndarray:
+        return np.array([left.pop(0) if len(left) > 1 else left[0] for _ in range(n)], np.uint64)
+
+    return Entropy._reading(draw, None)
+
+
+def near(centre: int, rng: np.random.Generator) -> list[int]:
+    """Words around one that lies on an edge, as far as 53 bits can be off and farther."""
+    steps = [0, 1, -1, 2, -2, *(int(sign * 2**power) for sign in (1, -1) for power in rng.uniform(2, 60, 12))]
+    return [min(max(centre + step, 0), 2**64 - 1) for step in steps]
+
+
+def chances(rng: np.random.Generator, slack: float) -> list[tuple[float, Fraction]]:
+    """Floating-point shares, and the true ones that they stand for with a relative error of at most `slack`."""
+    shares = [*rng.random(12), *10.0 ** -rng.uniform(1, 30, 8), 1e-300, 0.0, 0.5, 1 - 2**-53]
+    off = [Fraction(float(each)) for each in rng.choice([-1.0, 1.0, 0.3], len(shares)) * slack]
+    return [(share, min(Fraction(share) * (1 + each), Fraction(1))) for share, each in zip(map(float, shares), off, strict=True)]
+
+
+@pytest.mark.parametrize("later", LATER)
+@pytest.mark.parametrize("slack", [2.0**-50, 2.0**-38, 2.0**-10, 0.25])
+def test_no_coin_ever_contradicts_the_exact_comparison_with_its_probability(slack, later):
+    rng, shares, words, true, asked = np.random.default_rng(1), [], [], [], set()
+    for share, chance in chances(rng, slack):
+        edge = int(chance * 2**64)
+        thresholds = [int(Fraction(max(share * (1 + sign * 2 * slack) + sign * 2.0**-60, 0.0)) * 2**64) for sign in (-1, 1)]
+        for word in [*near(edge, rng), *near(thresholds[0], rng), *near(thresholds[1], rng), 0, 2**64 - 1]:
+            shares.append(share)
+            words.append(word)
+            true.append(chance)
+
+    def exactly(place: int) -> Decimal:
+        asked.add(place)
+        return Decimal(true[place].numerator) / true[place].denominator
+
+    found = toss_coins(np.array(shares), slack, exactly, stream(words, later))
+    assert found.tolist() == [heads(word, later, chance) for word, chance in zip(words, true, strict=True)]
+    assert 10 < len(asked) < len(words)
+
+
+def heads(word: int, later: int, chance: Fraction) -> bool:
+    """Whether the uniform number that begins with a word and goes on with others is below a chance."""
+    bits = 64
+    while not (word + 1 <= chance * 2**bits or word >= chance * 2**bits):
+        word, bits = word << 64 | later, bits + 64
+    return word + 1 <= chance * 2**bits
+
+
+@pytest.mark.parametrize(("slack", "off"), [(0.3, 1.25), (0.3, 0.75), (2.0**-50, 1.0), (0.0625, 0.95)])
+@pytest.mark.parametrize("chance", ["0.03", "1/3", "0.6"])
+def test_the_distribution_is_that_of_the_digits_however_far_off_the_proposals_are(chance, slack, off):
+    n, true = 4_000, Fraction(chance)
+    found = toss_coins(np.full(n, float(true) * off), slack, lambda _: Decimal(true.numerator) / true.denominator, Entropy.seeded(2))
+    share = float(true)
+    assert p_of_counts(np.bincount(found.astype(int), minlength=2), np.array([1 - share, share])) > SEEDED
+
+
+def test_a_coin_is_drawn_on_while_its_bits_lie_on_the_edge_and_certainty_needs_no_luck():
+    digits = 2**256 // 3
+    on_edge = [digits >> 192, digits >> 128 & 2**64 - 1, digits >> 64 & 2**64 - 1]
+    for last, wanted in ((0, True), (2**64 - 1, False)):
+        entropy = stream(on_edge, last)
+        assert toss_coins(np.array([1 / 3]), 2.0**-50, lambda _: Decimal(1) / 3, entropy).tolist() == [wanted]
+    for word in (0, 1, 7, 2**40, 2**64 - 1):
+        assert toss_coins(np.zeros(1), 2.0**-38, lambda _: Decimal(0), stream([word], 5)).tolist() == [False]
+        assert toss_coins(np.ones(1), 2.0**-38, lambda _: Decimal(1), stream([word], 5)).tolist() == [True]
+    assert toss_coins(np.zeros(0), 2.0**-38, lambda _: Decimal(0), stream([0])).tolist() == []
+
+
+def value_of(word: int, bits: int, scale: float, *, upper: bool) -> int | None:
+    """floor(1/2 - scale ln U) at the upper or lower end of what is left of U; None for infinity."""
+    if word + upper == 0:
+        return None
+    with localcontext() as context:
+        context.prec = 90
+        uniform = Decimal(word + upper) / Decimal(2) ** bits
+        return int((Decimal("0.5") - Decimal(scale) * uniform.ln()).to_integral_value(ROUND_FLOOR))
+
+
+def exact_value(word: int, later: int, scale: float, limit: int) -> int:
+    """The value that all digits of U tell."""
+    bits = 64
+    while True:
+        low, high = (value_of(word, bits, scale, upper=upper) for upper in (True, False))
+        if min(low, limit) == (limit if high is None else min(high, limit)):
+            return min(low, limit)
+        word, bits = word << 64 | later, bits + 64
+
+
+@pytest.mark.parametrize("limit", [WIDE, 3, 0])
+@pytest.mark.parametrize(("scale", "later"), [(scale, LATER[place % 3]) for place, scale in enumerate(SCALES)])
+def test_rounded_exponential_numbers_are_those_of_decimals_on_words_near_every_edge(scale, later, limit):
+    rng = np.random.default_rng(3)
+    words = [0, 1, 2, 4095, 4096, 4097, 2**64 - 1, 2**64 - 2, *rng.integers(0, 2**64, 20, dtype=np.uint64).tolist()]
+    steps = np.unique([1, 2, 3, *(rng.exponential(scale, 6) + 1).astype(np.int64)])
+    for step in steps.tolist():
+        with localcontext() as context:
+            context.prec = 60
+            edge = int((-(Decimal(step) - Decimal("0.5")) / Decimal(scale)).exp() * 2**64)
+        words += near(edge, rng)
+    found = rounded_exponential(np.full(len(words), scale), np.full(len(words), limit), stream(words, later))
+    assert found.tolist() == [exact_value(word, later, scale, limit) for word in words]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_values_that_floating_point_settles_hold_whatever_bits_would_follow(monkeypatch, scale):
+    monkeypatch.setattr(inversion, "_round_exactly", lambda *_: -1)
+    rng = np.random.default_rng(4)
+    words = rng.integers(0, 2**64, 150, dtype=np.uint64).tolist()
+    words += [int(word) >> int(shift) for word, shift in zip(words, rng.integers(0, 53, 150), strict=True)]
+    found = rounded_exponential(np.full(len(words), scale), np.full(len(words), WIDE), stream(words, 5)).tolist()
+    settled = [(word, value) for word, value in zip(words, found, strict=True) if value >= 0]
+    assert len(settled) > 100
+    for word, value in settled:
+        assert value_of(word, 64, scale, upper=True) == value_of(word, 64, scale, upper=False) == value
+
+
+def cuts_of(scale: float, two_sided: bool) -> np.ndarray:
+    size = np.ceil(scale * -np.log(np.arange(1, 20) / 20) + 0.5).astype(np.int64)
+    return np.unique(np.concatenate([1 - size, size] if two_sided else [size]))
+
+
+@pytest.mark.parametrize("kind", ["seeded", "system"])
+@pytest.mark.parametrize("scale", SCALES[1:])
+def test_rounded_noise_follows_its_exact_distribution_and_no_other(scale, kind):
+    entropy, least = (Entropy.seeded(6), SEEDED) if kind == "seeded" else (Entropy.system(), SYSTEM)
+    n = 40_000 if scale < 1e8 else 4_000
+
+    def below(k, scale=scale):
+        return np.where(k > 0, 1 - 0.5 * np.exp(-(np.maximum(k, 1) - 0.5) / scale), 0.5 * np.exp((np.minimum(k, 0) - 0.5) / scale))
+
+    def one_sided(k, scale=scale):
+        return -np.expm1(-(k - 0.5) / scale)
+
+    size, noise = rounded_exponential(np.full(n, scale), np.full(n, WIDE), entropy), rounded_laplace(np.full(n, scale), WIDE, entropy)
+    assert p_value(size, one_sided, cuts_of(scale, False)) > least
+    assert p_value(noise, below, cuts_of(scale, True)) > least
+    for off in (0.7, 1.3):
+        assert p_value(size, lambda k, off=off: one_sided(k, scale * off), cuts_of(scale, False)) < 1e-9 or scale < 0.5
+        assert p_value(noise, lambda k, off=off: below(k, scale * off), cuts_of(scale, True)) < 1e-9
+
+
+def test_scales_and_limits_of_their_own_hold_for_each_number_of_a_call():
+    copies, scales, limits = 30_000, np.array([0.4, 2.0, 2.0, 9.0, 0.0]), np.array([2**40, 1, 0, 4, 7])
+    noise = rounded_laplace(np.tile(scales, copies), np.tile(limits, copies), Entropy.seeded(7)).reshape(copies, 5)
+    for place, (scale, limit) in enumerate(zip(scales.tolist(), limits.tolist(), strict=True)):
+        reach = min(limit, 12)
+        k = np.arange(-reach, reach + 1)
+        law = np.where(
+            k == 0, -math.expm1(-0.5 / max(scale, 1e-9)), np.exp(-np.abs(k) / max(scale, 1e-9)) * math.sinh(0.5 / max(scale, 0.1))
+        )
+        if limit:
+            law[[0, -1]] = 0.5 * math.exp(-(reach - 0.5) / max(scale, 1e-9))
+        seen = np.bincount(np.clip(noise[:, place], -reach, reach) + reach, minlength=2 * reach + 1)
+        assert np.abs(noise[:, place]).max() <= limit
+        assert p_of_counts(seen, law if limit else np.ones(1)) > SEEDED
+    joint = np.bincount((noise[:, 1] + 1) * 3 + np.sign(noise[:, 3]) + 1, minlength=9)
+    margin = joint.reshape(3, 3) / copies
+    assert p_of_counts(joint, np.outer(margin.sum(1), margin.sum(0)).ravel()) > SEEDED

@@ -1,4 +1,4 @@
-"""The ledger: accounts, marks, terms, draws, refusals, its place and its modes."""
+"""The ledger: accounts, marks, terms, draws, payments, looks at the truth, refusals, its place and its modes."""
 
 import datetime as dt
 import os
@@ -12,11 +12,13 @@ import pytest
 
 from dpviz.errors import BudgetError, DpvizError, RefusedError, SettingError
 from dpviz.privacy import ledger as module
+from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from tests.ledgers import LOOSE, MARK, OTHER_MARK, PEOPLE, RECORDS, opened
 
-THIRD_MARK = "c3" * 32
+NEW_MARK, LAST_MARK = "e5" * 32, "f6" * 32
+TENTH = PureBudget(0.1)
 
 
 @pytest.fixture
@@ -24,9 +26,34 @@ def path(tmp_path):
     return tmp_path / "ledger.sqlite"
 
 
-def test_draws_add_up_exactly_and_are_there_for_the_next_to_ask(path):
-    ledger = opened(path)
-    ids = [ledger.spend("visits", PureBudget(0.1), mechanism="quadtree") for _ in range(3)]
+@pytest.fixture
+def ledger(path):
+    """A ledger of one dataset, without draws."""
+    return opened(path)
+
+
+@pytest.fixture
+def used(ledger):
+    """A ledger whose account "visits" has a draw, and whose account "unused" has none."""
+    draw(ledger, PureBudget("1/2"))
+    ledger.open("unused", [OTHER_MARK], RECORDS)
+    return ledger
+
+
+def draw(ledger, budget=TENTH, account="visits", **more):
+    return ledger.spend(account, budget, **{"mechanism": "quadtree"} | more)
+
+
+def pay(ledger, name, marks, terms, budget, **more):
+    return ledger.pay(name, marks, terms, budget, **{"mechanism": "quadtree"} | more)
+
+
+def people(person):
+    return Terms(unit="person", neighbours="add or remove one", cap=PureBudget(5), person=person)
+
+
+def test_draws_add_up_exactly_and_are_there_for_the_next_to_ask(path, ledger):
+    ids = [draw(ledger) for _ in range(3)]
     again = Ledger(path)
     account = again.account("visits")
     assert account.spent == {"epsilon": Fraction(3, 10), "delta": 0}
@@ -37,8 +64,8 @@ def test_draws_add_up_exactly_and_are_there_for_the_next_to_ask(path):
 
 def test_an_entry_says_all_that_was_asked(path):
     ledger = opened(path, LOOSE)
-    ledger.spend("visits", ApproxBudget("1/3", 1e-8), mechanism="kdtree", purpose="release", contributions=4)
-    ledger.spend("visits", PureBudget(0.2), mechanism="htf")
+    draw(ledger, ApproxBudget("1/3", 1e-8), mechanism="kdtree", purpose="release", contributions=4)
+    draw(ledger, PureBudget(0.2), mechanism="htf")
     first, second = ledger.entries("visits")
     assert (first.budget, first.mechanism, first.purpose, first.contributions) == (ApproxBudget("1/3", 1e-8), "kdtree", "release", 4)
     assert (second.budget, second.mechanism, second.purpose, second.contributions) == (PureBudget(0.2), "htf", "draw", 1)
@@ -46,54 +73,42 @@ def test_an_entry_says_all_that_was_asked(path):
     assert first.published is second.published is None
 
 
-def test_the_cap_is_granted_to_the_last_hundredth_and_then_nothing(path):
-    ledger = opened(path)
-    for _ in range(10):
-        ledger.spend("visits", PureBudget(0.1), mechanism="quadtree")
-    with pytest.raises(RefusedError, match=r"would spend epsilon 0\.1, delta 0; left: epsilon 0, delta 0 \(of epsilon 1, delta 0\)"):
-        ledger.spend("visits", PureBudget(0.1), mechanism="quadtree")
-    assert (ledger.account("visits").draws, ledger.account("visits").spent["epsilon"]) == (10, 1)
-
-
-def test_what_is_refused_is_not_counted(path):
-    ledger = opened(path)
+def test_the_cap_is_granted_to_the_last_hundredth_and_what_is_refused_is_not_counted(ledger):
     for wrong in (PureBudget(1.5), ZcdpBudget(0.1), ApproxBudget(0.1, 1e-9), 0.5):
         with pytest.raises(DpvizError):
-            ledger.spend("visits", wrong, mechanism="quadtree")
-    assert ledger.account("visits").spent == {"epsilon": 0, "delta": 0}
-    assert ledger.entries("visits") == []
+            draw(ledger, wrong)
+    assert (ledger.account("visits").spent, ledger.entries("visits")) == ({"epsilon": 0, "delta": 0}, [])
+    for _ in range(10):
+        draw(ledger)
+    with pytest.raises(RefusedError, match=r"would spend epsilon 0\.1, delta 0; left: epsilon 0, delta 0 \(of epsilon 1, delta 0\)"):
+        draw(ledger)
+    assert (ledger.account("visits").draws, ledger.account("visits").spent["epsilon"]) == (10, 1)
 
 
 def test_rho_takes_pure_draws_as_half_their_square(path):
     ledger = opened(path, PEOPLE)
-    ledger.spend("visits", PureBudget(1), mechanism="quadtree")
-    ledger.spend("visits", ZcdpBudget(0.25), mechanism="top_down")
+    draw(ledger, PureBudget(1))
+    draw(ledger, ZcdpBudget(0.25), mechanism="top_down")
     assert ledger.account("visits").spent == {"rho": Fraction(3, 4)}
     assert [entry.budget for entry in ledger.entries("visits")] == [PureBudget(1), ZcdpBudget(0.25)]
     with pytest.raises(RefusedError, match=r"left: rho 1\.25 \(of rho 2\)"):
-        ledger.spend("visits", PureBudget(1.6), mechanism="quadtree")
+        draw(ledger, PureBudget(1.6))
 
 
 def test_data_are_recognised_by_any_mark_under_any_name(path):
     ledger = opened(path, marks=[MARK, OTHER_MARK])
-    ledger.spend("visits", PureBudget(0.9), mechanism="quadtree")
-    renamed = Ledger(path).open("holiday", [THIRD_MARK, OTHER_MARK], RECORDS)
+    draw(ledger, PureBudget(0.9))
+    renamed = Ledger(path).open("holiday", [NEW_MARK, OTHER_MARK], RECORDS)
     assert (renamed.name, renamed.left["epsilon"]) == ("visits", Fraction(1, 10))
-    assert ledger.find_by_fingerprints([THIRD_MARK]).name == "visits", "a new mark is learned beside a known one"
+    assert ledger.find_by_fingerprints([NEW_MARK]).name == "visits", "a new mark is learned beside a known one"
     assert [account.name for account in ledger.accounts()] == ["visits"]
     with pytest.raises(RefusedError, match="no dataset of that name"):
-        ledger.spend("holiday", PureBudget(0.1), mechanism="quadtree")
+        draw(ledger, account="holiday")
+    assert ledger.open(" visits ", [LAST_MARK], RECORDS).left["epsilon"] == Fraction(1, 10), "new content under a known name"
+    assert ledger.find_by_fingerprints([LAST_MARK]).name == "visits"
 
 
-def test_new_content_under_a_known_name_stays_on_its_account(path):
-    ledger = opened(path)
-    ledger.spend("visits", PureBudget(0.9), mechanism="quadtree")
-    assert ledger.open(" visits ", [OTHER_MARK], RECORDS).left["epsilon"] == Fraction(1, 10)
-    assert ledger.find_by_fingerprints([OTHER_MARK]).name == "visits"
-
-
-def test_marks_or_names_that_point_to_two_accounts_are_refused(path):
-    ledger = opened(path)
+def test_marks_or_names_that_point_to_two_accounts_are_refused(ledger):
     ledger.open("trips", [OTHER_MARK], PEOPLE)
     for action in (
         lambda: ledger.open("new", [MARK, OTHER_MARK], RECORDS),
@@ -106,15 +121,18 @@ def test_marks_or_names_that_point_to_two_accounts_are_refused(path):
 
 
 @pytest.mark.slow
-def test_data_in_very_many_files_are_recognised_by_any_of_them(path):
-    ledger = opened(path)
+def test_data_in_very_many_files_are_recognised_by_any_of_them(ledger):
     ledger.open("visits", [MARK, *(f"{number:064x}" for number in range(100_000))], RECORDS)
     assert ledger.find_by_fingerprints([OTHER_MARK, *(f"{number:064x}" for number in range(99_999, 250_000))]).name == "visits"
 
 
-def test_unknown_data_are_not_recognised(path):
+def test_unknown_data_are_not_recognised_and_asking_makes_no_ledger(path):
     assert Ledger(path).find_by_fingerprints([MARK]) is None
-    assert not path.exists(), "asking makes no ledger"
+    assert not Ledger(path).seen([MARK])
+    for wrong in ([], ["visits.csv"]):
+        with pytest.raises(DpvizError):
+            Ledger(path).note_truth_seen(wrong)
+    assert list(path.parent.iterdir()) == []
     assert opened(path).find_by_fingerprints([OTHER_MARK]) is None
 
 
@@ -125,13 +143,14 @@ def test_marks_are_kept_under_a_key_of_each_ledger(tmp_path):
     assert kept == set()
 
 
-def test_what_was_published_and_looked_at_is_kept(path):
-    ledger = opened(path)
-    entry = ledger.spend("visits", PureBudget(0.1), mechanism="quadtree")
+def test_what_was_published_and_looked_at_is_kept(path, ledger):
+    entry = draw(ledger)
     assert not ledger.account("visits").truth_seen
+    assert not ledger.seen([MARK])
     ledger.published(entry, "release-1")
     ledger.note_account_truth_seen("visits")
     ledger.note_account_truth_seen("visits")
+    assert ledger.seen([MARK])
     assert Ledger(path).account("visits").truth_seen
     assert [each.published for each in ledger.entries("visits")] == ["release-1"]
     ledger.published(entry, "release-2")
@@ -139,64 +158,55 @@ def test_what_was_published_and_looked_at_is_kept(path):
     assert ledger.open("visits", [MARK], RECORDS).truth_seen, "opening does not unset it"
 
 
-def test_draws_and_datasets_that_are_not_there_are_refused(path):
-    ledger = opened(path)
+def test_draws_and_datasets_that_are_not_there_are_refused(ledger):
     for action in (
         lambda: ledger.published(1, "release-1"),
+        lambda: ledger.entry(1),
         lambda: ledger.note_account_truth_seen("trips"),
         lambda: ledger.account("trips"),
         lambda: ledger.entries("trips"),
-        lambda: ledger.spend("trips", PureBudget(0.1), mechanism="quadtree"),
+        lambda: draw(ledger, account="trips"),
     ):
         with pytest.raises(RefusedError, match="has no"):
             action()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"name": ""},
-        {"name": "two\nlines"},
-        {"name": "x" * 121},
-        {"name": 3},
-        {"fingerprints": []},
-        {"fingerprints": ["visits.csv"]},
-        {"fingerprints": [MARK, "ABC"]},
-    ],
-)
-def test_names_and_marks_that_make_no_sense_are_refused(path, change):
+NAMES = [{"name": name} for name in ("", "two\nlines", "x" * 121, 3)]
+MARKS = [{"fingerprints": marks} for marks in ([], ["visits.csv"], [MARK, "ABC"])]
+DRAWS = [{"mechanism": ""}, {"purpose": "fun"}, {"contributions": 0}, {"contributions": True}, {"contributions": 1.0}]
+
+
+@pytest.mark.parametrize("change", [*NAMES, *MARKS, *DRAWS])
+def test_names_marks_and_draws_that_make_no_sense_are_refused_and_make_no_ledger(path, change):
+    data, asked = {"name": "visits", "fingerprints": [MARK], "terms": RECORDS}, {"budget": TENTH, "mechanism": "quadtree"}
     with pytest.raises(SettingError) as error:
-        Ledger(path).open(**{"name": "visits", "fingerprints": [MARK], "terms": RECORDS} | change)
+        Ledger(path).pay(**data | asked | change)
     assert "visits.csv" not in str(error.value)
+    if change not in DRAWS:
+        with pytest.raises(SettingError):
+            Ledger(path).open(**data | change)
     assert not path.exists()
+    if change in DRAWS:
+        ledger = opened(path)
+        with pytest.raises(SettingError):
+            ledger.spend("visits", **asked | change)
+        assert ledger.account("visits").draws == 0
 
 
-@pytest.mark.parametrize(
-    "change", [{"mechanism": ""}, {"purpose": "fun"}, {"contributions": 0}, {"contributions": True}, {"contributions": 1.0}]
-)
-def test_draws_that_make_no_sense_are_refused(path, change):
-    ledger = opened(path)
-    with pytest.raises(SettingError):
-        ledger.spend("visits", PureBudget(0.1), **{"mechanism": "quadtree"} | change)
-    assert ledger.account("visits").draws == 0
-
-
-def test_a_budget_with_too_many_digits_is_refused_and_never_in_the_way_of_others(path):
-    ledger = opened(path)
+def test_a_budget_with_too_many_digits_is_refused_and_never_in_the_way_of_others(path, ledger):
     for long in (Fraction(1, 10**5000), Fraction(1, 7**1170)):
         with pytest.raises(BudgetError, match="too many digits"):
-            ledger.spend("visits", PureBudget(long), mechanism="quadtree")
+            draw(ledger, PureBudget(long))
     for prime in (7, 11, 13, 17, 19, 23, 29, 31):
-        ledger.spend("visits", PureBudget(Fraction(1, prime**60)), mechanism="quadtree")
-    ledger.spend("visits", PureBudget(0.1), mechanism="quadtree")
+        draw(ledger, PureBudget(Fraction(1, prime**60)))
+    draw(ledger)
     assert Ledger(path).account("visits").draws == 9
 
 
-def test_a_clock_that_goes_back_changes_nothing(path, monkeypatch):
-    ledger = opened(path)
+def test_a_clock_that_goes_back_changes_nothing(ledger, monkeypatch):
     times = iter(["2030-01-01T00:00:00+00:00", "1999-12-31T00:00:00+00:00", "1970-01-01T00:00:00+00:00"])
     monkeypatch.setattr(module, "_now", lambda: next(times))
-    ids = [ledger.spend("visits", PureBudget(0.1), mechanism="quadtree") for _ in range(3)]
+    ids = [draw(ledger) for _ in range(3)]
     assert [entry.id for entry in ledger.entries("visits")] == ids
     assert ledger.entries("visits")[-1].time.startswith("1970")
     assert ledger.account("visits").spent["epsilon"] == Fraction(3, 10)
@@ -226,19 +236,167 @@ def test_file_and_folder_are_the_owner_s_alone_whatever_the_mask(tmp_path):
     assert [each.name for each in path.parent.iterdir()] == ["ledger.sqlite"], "nothing is left beside it"
 
 
-def test_one_ledger_may_be_used_from_many_threads(path):
-    ledger, refused = opened(path), []
+def test_one_ledger_may_be_used_from_many_threads(ledger):
+    refused = []
 
-    def draw():
+    def work():
         for _ in range(5):
             try:
-                ledger.spend("visits", PureBudget("1/10"), mechanism="quadtree")
+                draw(ledger)
             except RefusedError as error:
                 refused.append(str(error))
 
-    threads = [threading.Thread(target=draw) for _ in range(4)]
+    threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert (ledger.account("visits").draws, len(refused)) == (10, 10)
+
+
+# Terms are fixed by the first draw.
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"unit": "person"}, "its unit is record, not person"),
+        ({"neighbours": "replace one"}, "its neighbouring relation is add or remove one, not replace one"),
+        ({"cap": ZcdpBudget(1)}, "its currency is epsilon, delta, not rho"),
+        ({"cap": PureBudget(2)}, "its cap is epsilon 1, delta 0, not epsilon 2, delta 0"),
+        ({"cap": ApproxBudget(1, 1e-9)}, "not epsilon 1, delta 1/1000000000"),
+    ],
+)
+def test_other_terms_are_refused_with_what_differs(ledger, change, reason):
+    terms = Terms(**{"unit": "record", "neighbours": "add or remove one", "cap": PureBudget(1)} | change)
+    draw(ledger, PureBudget("1/1000"))
+    for name, mark in (("visits", OTHER_MARK), ("other", MARK)):
+        with pytest.raises(RefusedError, match=f"'visits' was opened with other terms.*{re.escape(reason)}"):
+            ledger.open(name, [mark], terms)
+    assert ledger.find_by_fingerprints([OTHER_MARK]) is None, "a refusal leaves no mark"
+
+
+def test_an_altered_budget_buys_nothing_back(ledger):
+    budget = PureBudget(1)
+    draw(ledger, budget)
+    object.__setattr__(budget, "epsilon", Fraction(-5))
+    with pytest.raises(BudgetError, match="altered"):
+        draw(ledger, budget)
+    assert ledger.account("visits").left["epsilon"] == 0
+
+
+BAD_ROWS = {
+    "draw.budget": ("epsilon -5", "epsilon 1/0", "sigma 3", "epsilon", "rho 1/10"),
+    "dataset.cap": ("epsilon 0",),
+    "dataset.spent": ("epsilon a, delta 0", "epsilon 1/10", "epsilon 1/5, delta 0"),
+    "dataset.unit": ("house",),
+}
+
+
+@pytest.mark.parametrize(("place", "value"), [(place, value) for place, values in BAD_ROWS.items() for value in values])
+def test_rows_that_no_ledger_writes_are_refused(ledger, place, value):
+    """Under a right seal, as a faulty or older program might have written them."""
+    draw(ledger)
+    table, column = place.split(".")
+    with ledger._file.writing() as db:
+        db.execute(f"UPDATE {table} SET {column} = ?", (value,))  # noqa: S608
+    for action in (lambda: ledger.account("visits"), ledger.accounts, lambda: ledger.open("visits", [MARK], RECORDS), lambda: draw(ledger)):
+        with pytest.raises(RefusedError, match=r"cannot be right|not that of its draws|does not determine"):
+            action()
+
+
+def test_terms_may_change_as_long_as_nothing_was_drawn(ledger):
+    ledger.note_account_truth_seen("visits")
+    with pytest.raises(RefusedError, match="would be exceeded"):
+        draw(ledger, PureBudget(5))
+    account = ledger.open("visits", [MARK], PEOPLE)
+    assert (account.terms, account.spent, account.truth_seen) == (PEOPLE, {"rho": 0}, True)
+    account = ledger.open("other", [MARK], LOOSE)
+    assert (account.name, account.terms, account.left["epsilon"]) == ("visits", LOOSE, 5)
+    draw(ledger, PureBudget(5))
+    with pytest.raises(RefusedError, match="first draw has fixed"):
+        ledger.open("visits", [MARK], RECORDS)
+    assert ledger.account("visits").terms == LOOSE
+
+
+def test_a_draw_on_an_account_is_made_under_its_terms_or_not_at_all(path):
+    ledger = Ledger(path)
+    careful, loose = (ledger.open("visits", [MARK], terms) for terms in (RECORDS, LOOSE))
+    with pytest.raises(RefusedError, match="other terms"):
+        draw(ledger, PureBudget(1), careful)
+    assert draw(ledger, PureBudget(1), loose) == 1
+
+
+# One transaction opens an account and pays.
+
+
+def test_a_payment_opens_the_account_and_is_an_entry(used):
+    budget = ApproxBudget(1, "1e-6")
+    account, entry = pay(used, " new ", [NEW_MARK], LOOSE, budget, mechanism="kdtree", purpose="release", contributions=4)
+    assert (account.name, account.terms, account.draws, account.spent["epsilon"]) == ("new", LOOSE, 1, 1)
+    assert (entry.id, entry.budget) == (2, budget)
+    assert (entry.mechanism, entry.purpose, entry.contributions) == ("kdtree", "release", 4)
+    assert used.entry(2) == (account, entry)
+    assert used.find_by_fingerprints([NEW_MARK]) == account
+    with pytest.raises(RefusedError, match="no such draw"):
+        used.entry(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "marks", "terms", "budget", "error"),
+    [
+        ("new", [NEW_MARK], RECORDS, PureBudget(2), RefusedError),
+        ("new", [NEW_MARK], RECORDS, ZcdpBudget("1/2"), RefusedError),
+        ("new", [NEW_MARK], RECORDS, 0.5, BudgetError),
+        ("visits", [NEW_MARK], RECORDS, PureBudget("3/4"), RefusedError),
+        ("visits", [NEW_MARK], LOOSE, PureBudget("1/4"), RefusedError),
+        ("other", [MARK, NEW_MARK], RECORDS, PureBudget("3/4"), RefusedError),
+        ("unused", [NEW_MARK], LOOSE, PureBudget(6), RefusedError),
+        ("unused", [MARK], RECORDS, PureBudget("1/4"), RefusedError),
+    ],
+)
+def test_a_refused_payment_leaves_no_trace(used, name, marks, terms, budget, error):
+    before = used.path.read_bytes()
+    with pytest.raises(error):
+        pay(used, name, marks, terms, budget)
+    assert used.path.read_bytes() == before
+    assert used.find_by_fingerprints([NEW_MARK]) is None
+    assert used.account("unused").terms == RECORDS
+
+
+@pytest.mark.parametrize("second", ["trip_id", ""])
+def test_an_account_never_adds_up_different_persons(used, second):
+    pay(used, "people", [NEW_MARK], people("user_id"), PureBudget(1))
+    for name, marks in (("people", [LAST_MARK]), ("other", [NEW_MARK])):
+        with pytest.raises(RefusedError, match=r"'people' was opened with other terms.*person is one value of the column 'user_id', not "):
+            pay(used, name, marks, people(second), PureBudget(1))
+    assert used.account("people").draws == 1
+
+
+def test_how_many_records_of_a_person_are_counted_may_differ(used):
+    """A draw protects all that a person has, whatever its bound is: its noise is scaled by its own bound, and the budgets add up."""
+    for most in (1, 5, 2):
+        account, _ = pay(used, "people", [NEW_MARK], people("user_id"), PureBudget(1), contributions=most)
+    assert (account.spent["epsilon"], [entry.contributions for entry in used.entries("people")]) == (3, [1, 5, 2])
+
+
+def test_a_look_before_there_is_an_account_is_remembered(path):
+    """Also one in another process, or one at the same file on another frame."""
+    Ledger(path).note_truth_seen([MARK, OTHER_MARK])
+    ledger = Ledger(path)
+    assert ledger.accounts() == []
+    assert ledger.seen([NEW_MARK, OTHER_MARK])
+    assert not ledger.seen([NEW_MARK])
+    assert pay(ledger, "visits", [NEW_MARK, OTHER_MARK], RECORDS, TENTH)[0].truth_seen
+    assert not pay(ledger, "others", [LAST_MARK], RECORDS, TENTH)[0].truth_seen
+
+
+def test_a_look_afterwards_counts_for_the_account_and_for_all_its_marks(used):
+    used.open("visits", [NEW_MARK], RECORDS)
+    used.note_truth_seen([MARK])
+    used.note_truth_seen([MARK])
+    assert used.account("visits").truth_seen
+    assert used.seen([NEW_MARK]), "the account has both marks"
+    assert not used.account("unused").truth_seen
+    used.note_truth_seen([MARK, OTHER_MARK])
+    assert [account.truth_seen for account in used.accounts()] == [True, True], "a look that is at two accounts counts for both"

@@ -1,25 +1,43 @@
-"""Eight processes at once, killed processes, full disks: what is granted is always counted."""
+"""Eight processes at once, processes that are killed, calls that fail, full disks: what is granted is always counted."""
 
 import itertools
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import time
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
+from dpviz.errors import RefusedError
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.ledger import Ledger
-from tests.ledgers import opened, program, run
+from tests.ledgers import FIRST_VERSION, MARK, RECORDS, opened, program, run, usable
+from tests.often import often
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks, signals and limits are POSIX's")
 
 SPEND = """
 print(json.dumps(attempt(lambda: ledger.pay("visits", [MARK], RECORDS, PureBudget("1/1000"), mechanism="quadtree")[1].id)), flush=True)
+"""
+
+DRAW = """
+draw = lambda: ledger.spend("visits", PureBudget("1/1000"), mechanism="quadtree")
+"""
+
+# Half of what this transaction changes is on the disk when the process is killed.
+HALF = """
+with ledger._file.writing() as db:
+    db.execute("PRAGMA cache_size = 1")
+    db.execute("UPDATE dataset SET spent = 'epsilon 0, delta 0', cap = 'epsilon 9'")
+    for _ in range(2000):
+        db.execute("INSERT INTO draw VALUES (NULL, 1, 'now', 'quadtree', 'draw', 1, 'epsilon 1/1000', NULL)")
+    os.kill(os.getpid(), signal.SIGKILL)
 """
 
 # Each child waits for the gate, works, and reports through its own pipe.
@@ -46,6 +64,12 @@ def path(tmp_path):
     return opened(tmp_path / "ledger.sqlite").path
 
 
+@pytest.fixture
+def first(tmp_path):
+    """A copy of the ledger that version 1 wrote."""
+    return Path(shutil.copy(FIRST_VERSION, tmp_path / "ledger.sqlite"))
+
+
 def drawn(path):
     """How many thousandths were counted; the sum, the draws and the seal agree, or this raises."""
     account = Ledger(path).account("visits")
@@ -53,17 +77,20 @@ def drawn(path):
     return account.draws
 
 
+def answers_of(answers):
+    """The entries that were granted, and the texts of the refusals."""
+    answers = list(answers)
+    return [answer for answer in answers if isinstance(answer, int)], [answer for answer in answers if isinstance(answer, str)]
+
+
 def test_a_thousand_spends_from_eight_processes_grant_exactly_the_cap(tmp_path):
     """The cap is 700 of the 1,000 that are asked for; each process gets entries or refusals, and nothing else."""
-    code = f"""{FORKS}
+    code = f"""{FORKS}{DRAW}
 ledger.open("visits", [MARK], Terms(unit="record", neighbours="add or remove one", cap=PureBudget("7/10")))
-draw = lambda: ledger.spend("visits", PureBudget("1/1000"), mechanism="quadtree")
 for answers in together(8, lambda _: [attempt(draw) for _ in range(125)]):
     print(json.dumps(answers))
 """
-    answers = list(itertools.chain.from_iterable(run(code, tmp_path / "ledger.sqlite")))
-    granted = [answer for answer in answers if isinstance(answer, int)]
-    refused = [answer for answer in answers if isinstance(answer, str)]
+    granted, refused = answers_of(itertools.chain.from_iterable(run(code, tmp_path / "ledger.sqlite")))
     assert sorted(granted) == list(range(1, 701))
     assert len(refused) == 300
     assert all("would be exceeded" in text for text in refused)
@@ -90,8 +117,9 @@ for turn in range(6):
     turns = run(code, tmp_path)
     assert len(turns) == 6
     for answers, accounts, left, files in turns:
-        assert sorted(answer for answer in answers if isinstance(answer, int)) == [1, 2, 3]
-        assert sum("would be exceeded" in answer for answer in answers if isinstance(answer, str)) == 2
+        granted, refused = answers_of(answers)
+        assert sorted(granted) == [1, 2, 3]
+        assert sum("would be exceeded" in text for text in refused) == 2
         assert (accounts, left, files) == (1, "1/10", ["ledger.sqlite"])
 
 
@@ -151,39 +179,18 @@ def test_a_process_killed_between_paying_and_drawing_has_paid(path):
     assert drawn(path) == 1
 
 
-def test_a_process_killed_with_half_a_transaction_on_the_disk_has_spent_nothing(path):
-    """Its pages were written over the ledger already; the journal that it left brings the ledger back."""
+def test_a_process_killed_with_half_a_transaction_on_the_disk_has_spent_nothing(path, tmp_path):
+    """The journal that it left brings the ledger back; taken away from its journal the ledger is refused."""
     drawn_before, before = drawn(path), path.read_bytes()
-    code = """
-with ledger._file.writing() as db:
-    db.execute("PRAGMA cache_size = 1")
-    for _ in range(2000):
-        db.execute("INSERT INTO draw VALUES (NULL, 1, 'now', 'quadtree', 'draw', 1, 'epsilon 1/1000', NULL)")
-    db.execute("UPDATE dataset SET spent = 'epsilon 2, delta 0'")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-    run(code, path, code_expected=-signal.SIGKILL)
+    run(HALF, path, code_expected=-signal.SIGKILL)
     journal = path.with_name(f"{path.name}-journal")
     assert journal.stat().st_size > 0
     assert path.read_bytes() != before, "half of it is on the disk"
+    with pytest.raises(RefusedError, match="altered"):
+        Ledger(shutil.copy(path, tmp_path / "copy")).account("visits")
     assert drawn(path) == drawn_before
     assert not journal.exists()
     assert Ledger(path).spend("visits", PureBudget("1/1000"), mechanism="quadtree") == drawn_before + 1
-
-
-def test_a_ledger_taken_away_from_its_journal_is_refused(path, tmp_path):
-    code = """
-with ledger._file.writing() as db:
-    db.execute("PRAGMA cache_size = 1")
-    db.execute("UPDATE dataset SET spent = 'epsilon 0, delta 0', cap = 'epsilon 9'")
-    for _ in range(2000):
-        db.execute("INSERT INTO draw VALUES (NULL, 1, 'now', 'quadtree', 'draw', 1, 'epsilon 1/1000', NULL)")
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-    run(code, path, code_expected=-signal.SIGKILL)
-    shutil.copy(path, tmp_path / "copy")
-    copied = "print(json.dumps(attempt(lambda: ledger.account('visits').draws)))"
-    assert "altered" in run(copied, tmp_path / "copy")[0]
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))])
@@ -205,42 +212,32 @@ import resource
 size = os.path.getsize(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + 8192, resource.RLIM_INFINITY))
 for _ in range(200):
-    print(json.dumps(attempt(lambda: ledger.spend("visits", PureBudget("1/1000"), mechanism="quadtree"))))
+    print(json.dumps(attempt(draw)))
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-print(json.dumps(attempt(lambda: ledger.spend("visits", PureBudget("1/1000"), mechanism="quadtree"))))
+print(json.dumps(attempt(draw)))
 """
-    *answers, last = run(code, path)
-    granted = [answer for answer in answers if isinstance(answer, int)]
-    refused = [answer for answer in answers if isinstance(answer, str)]
+    *answers, last = run(DRAW + code, path)
+    granted, refused = answers_of(answers)
     assert len(granted) > 20
     assert len(refused) > 20
     assert all("the disk is full or does not answer" in text for text in refused)
     assert last == len(granted) + 1 == drawn(path)
 
 
-def private_disk(tmp_path, kilobytes):
-    """A prefix that gives a program a tiny disk of its own at `tmp_path`/disk."""
+@pytest.mark.parametrize("kilobytes", often([8, 64, 32, 48], 2))
+def test_a_disk_that_is_really_full_refuses_and_forgets_nothing(tmp_path, kilobytes):
+    """From too small for a ledger at all, over too small for a draw, to room for some: a tiny disk of its own."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    under = ("unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size={kilobytes}k none {disk} && exec "$@"', "sh")
-    if not shutil.which("unshare") or subprocess.run([*under, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this system lets no test mount anything")
-    return under, disk / "ledger.sqlite"
-
-
-@pytest.mark.parametrize("kilobytes", [8, *(pytest.param(size, marks=pytest.mark.slow) for size in (32, 48)), 64])
-def test_a_disk_that_is_really_full_refuses_and_forgets_nothing(tmp_path, kilobytes):
-    """From too small for a ledger at all, over too small for a draw, to room for some."""
-    under, path = private_disk(tmp_path, kilobytes)
+    under = usable("unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size={kilobytes}k none {disk} && exec "$@"', "sh")
     code = """
 print(json.dumps(attempt(lambda: ledger.open("visits", [MARK], RECORDS).draws)))
-for _ in range(400):
-    print(json.dumps(attempt(lambda: ledger.spend("visits", PureBudget("1/1000"), mechanism="quadtree"))))
+for _ in range(200):
+    print(json.dumps(attempt(draw)))
 print(json.dumps(attempt(lambda: ledger.account("visits").draws)))
 """
-    made, *answers, counted = run(code, path, under=under)
-    granted = [answer for answer in answers if isinstance(answer, int)]
-    refused = [answer for answer in answers if isinstance(answer, str)]
+    made, *answers, counted = run(DRAW + code, disk / "ledger.sqlite", under=under)
+    granted, refused = answers_of(answers)
     assert len(refused) > 50
     if made == 0:
         assert counted == len(granted)
@@ -250,3 +247,87 @@ print(json.dumps(attempt(lambda: ledger.account("visits").draws)))
         assert "disk is full" in made or "No space left" in made
     assert kilobytes > 8 or made != 0
     assert kilobytes < 64 or len(granted) > 20
+
+
+EVERY = "trace=/^(pwrite|fsync|fdatasync|unlink|write)"
+KINDS = {"pwrite": "/^pwrite", "fsync": "/^(fsync|fdatasync)", "unlink": "/^unlink"}
+
+
+def traced(path, *rules):
+    """A prefix that runs a program under strace, which writes to `path` and may tamper with calls."""
+    strace = ("strace", "-f", "-qq", "-y", "-e", EVERY)
+    usable(*strace, "-o", "/dev/null", "-e", "inject=/^unlink:error=EIO:when=9999")
+    return (*strace, "-o", str(path), *itertools.chain.from_iterable(("-e", rule) for rule in rules))
+
+
+def calls(path):
+    """What a traced program did to which file, in order."""
+    found = re.findall(r"^\d+ +(pwrite|fsync|fdatasync|unlink|write)\w*\((?:\d+<|\")([^>\"]+)", path.read_text(), re.MULTILINE)
+    return [(call.replace("fdatasync", "fsync"), file) for call, file in found]
+
+
+def failing(path, tmp_path, faults):
+    """Kill at, or fail, chosen ones of the calls that a draw needs; what was granted is compared with what is counted each time."""
+    trace, counted = tmp_path / "trace", 1
+    assert run(SPEND, path, under=traced(trace)) == [1]
+    made = calls(trace)
+    for kind, fault, every in faults:
+        needed, grants = [call for call, file in made].count(kind), []
+        assert needed >= {"pwrite": 8, "fsync": 4, "unlink": 1}[kind]
+        for number in range(1 if every else needed, needed + 1):
+            under = traced(trace, f"inject={KINDS[kind]}:{fault}:when={number}")
+            done = subprocess.run(program(SPEND, path, under), capture_output=True, text=True, timeout=60, check=False)
+            assert "Traceback" not in done.stderr
+            grants.append(done.stdout.strip().isdigit())
+            before, counted = counted, Ledger(path).account("visits").draws
+            assert before + grants[-1] <= counted <= before + 1, number
+        assert not grants[-1], "the last call of each kind is needed: without it nothing is granted"
+        assert sum(grants) <= 1, "only the folder's first sync is not asked for its result"
+    assert run(SPEND, path) == [counted + 1]
+    return made
+
+
+def test_everything_is_synced_before_a_draw_is_granted_and_one_that_fails_at_the_last_call_of_its_kind_is_not(path, tmp_path):
+    """The journal, its folder, the ledger and, after the journal is gone, the folder again; only then is the entry's id written."""
+    made = failing(path, tmp_path, [("pwrite", "signal=KILL", False), ("fsync", "error=EIO", False), ("unlink", "signal=KILL", False)])
+    names = {f"{path}-journal": "journal", str(path): "ledger", str(path.parent): "folder"}
+    steps = [f"{call} {names.get(file, 'answer')}" for call, file in made]
+    assert ", ".join(step for step, _ in itertools.groupby(steps)) == (
+        "pwrite journal, fsync journal, fsync folder, pwrite journal, fsync journal, "
+        "pwrite ledger, fsync ledger, unlink journal, fsync folder, write answer"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["signal=KILL", "error=EIO"])
+def test_a_draw_that_fails_at_any_call_is_counted_if_it_was_granted(path, tmp_path, fault):
+    failing(path, tmp_path, [(kind, fault, True) for kind in KINDS])
+
+
+def test_a_process_killed_while_it_brings_an_older_ledger_up_to_date_changes_nothing(first):
+    before = first.read_bytes()
+    code = """
+with ledger._file.writing() as db:
+    db.execute("PRAGMA cache_size = 1")
+    db.executemany("INSERT INTO seen VALUES (?)", [(f"{number:064x}",) for number in range(2000)])
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    run(code, first, code_expected=-signal.SIGKILL)
+    assert first.read_bytes() != before, "half of it is on the disk"
+    assert Ledger(first).account("visits").spent["epsilon"] == Fraction(13, 30)
+    assert first.read_bytes() == before, "the journal brings the old ledger back, in its old version"
+    assert Ledger(first).pay("visits", [MARK], RECORDS, PureBudget("1/10"), mechanism="htf")[1].id == 5
+
+
+def test_processes_that_bring_an_older_ledger_up_to_date_at_once_agree(first):
+    """Six draw at once; the cap has room for five more."""
+    code = f"""{FORKS}
+draw = lambda number: attempt(lambda: ledger.pay("visits", [MARK], RECORDS, PureBudget("17/150"), mechanism="htf")[1].id)
+for answer in together(6, draw):
+    print(json.dumps(answer))
+"""
+    granted, refused = answers_of(run(code, first))
+    assert sorted(granted) == [5, 6, 7, 8, 9]
+    assert sum("would be exceeded" in text for text in refused) == 1
+    assert Ledger(first).account("visits").left["epsilon"] == 0
+    assert Ledger(first).account("people").spent == {"rho": 1}

@@ -1,20 +1,22 @@
-"""Private medians against all their neighbours: distributions computed exactly, never sampled, and planted faults that must show."""
+"""Private medians: exact distributions against all neighbours, planted faults that must show, draws, and extreme sizes."""
 
 import math
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError, SettingError
-from dpviz.privacy import medians
+from dpviz.privacy import inversion, medians, node_values
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import cell_medians, exact_medians, exponential_medians, noisy_mean_medians
 from dpviz.privacy.node_values import NodeValues
 from tests import nodes
-from tests.laws import SEEDED, p_of_counts
-from tests.nodes import Histogram, packed, tiled, worst_loss
+from tests.laws import SEEDED, SYSTEM, p_of_counts
+from tests.nodes import Histogram, counted, exponential_logs, packed, tiled, worst_loss
+from tests.often import often
 
 TINY = {
     "3 places": nodes.histograms(3, (0, 1, 2, 3, 4, 5)),
@@ -183,24 +185,16 @@ def test_sums_that_reach_the_ends_of_their_noise_do_not_shine_through(monkeypatc
     assert lines[:20] == lines[20:]
 
 
-def test_sums_stay_exact_where_their_running_total_leaves_64_bits():
+def test_sums_stay_exact_to_2_to_the_60_are_cut_there_and_nothing_else_tells_them_apart():
     values, count = np.tile([2**30, 2**48 - 2], 100), np.tile([1, 2**11], 100)
     found = NodeValues(value=values, count=count, start=np.arange(0, 201, 2), low=np.zeros(100, int), high=np.full(100, 2**48))
-    assert medians._sums(found).tolist() == [2**30 + (2**48 - 2) * 2**11] * 100
-
-
-def test_sums_beyond_2_to_the_60_are_cut_and_nothing_else_tells_them_apart():
+    assert medians._sums(found).tolist() == [2**30 + (2**48 - 2) * 2**11] * 100, "their running total leaves 64 bits"
     for place in (0, 2**47, 2**48 - 1):
         for count in (1, 2**12, 2**13, 2**15 + 1, 2**52):
             value, start, low, high = np.array([place, 3]), np.array([0, 1, 2]), np.zeros(2, np.int64), np.full(2, 2**48)
             huge = NodeValues(value=value, count=np.array([count, 5]), start=start, low=low, high=high)
             assert medians._sums(huge).tolist() == [min(place * count, 2**60), 15]
             assert noisy_mean_medians(huge, Fraction(1), Entropy.seeded(1)).shape == (2,)
-
-
-def test_vanishing_budgets_are_refused():
-    with pytest.raises(BudgetError, match="1e15"):
-        noisy_mean_medians(packed([(1, 1)]), Fraction(1, 10**16), Entropy.seeded(1))
 
 
 def test_cell_medians_take_the_most_even_line_of_the_grid_and_the_middle_without_one():
@@ -219,6 +213,180 @@ def test_cell_medians_take_the_most_even_line_of_the_grid_and_the_middle_without
 
 
 @pytest.mark.parametrize("outside", ["nowhere", "", None])
-def test_another_place_for_lines_outside_is_refused(outside):
+def test_other_places_for_lines_outside_and_vanishing_budgets_are_refused(outside):
     with pytest.raises(SettingError, match="outside must be one of nearest, middle"):
         noisy_mean_medians(packed([(1, 1)]), Fraction(1), Entropy.seeded(1), outside=outside)
+    with pytest.raises(BudgetError, match="1e15"):
+        noisy_mean_medians(packed([(1, 1)]), Fraction(1, 10**16), Entropy.seeded(1))
+
+
+NODES = [(0, 0, 0, 0, 0, 0), (1, 0, 0, 0, 0, 3), (0, 0, 5, 0, 0, 0), (2, 1), (7, 0, 0, 1, 0, 0, 0, 0, 2), (30, 0, 0, 25, 0)]
+NODES += [(1, 1, 1, 1, 1, 1, 40)]
+"""Empty, records at both ends, one occupied place, a single line, skewed ones."""
+
+
+def drawn(copies: int, rate: str, entropy: Entropy, low: int = 3, dtype: type = np.int64) -> np.ndarray:
+    """(copies, 7) lines of interleaved nodes in one call, counted from 0."""
+    found = tiled(packed(NODES, low=low, dtype=dtype), copies)
+    lines = exponential_medians(found, Fraction(rate), entropy)
+    assert lines.dtype == np.int64
+    return (lines - low - 1).reshape(copies, len(NODES))
+
+
+def p_values(lines: np.ndarray, rate: float) -> list[float]:
+    laws = [np.exp(exponential_logs(histogram, rate)) for histogram in NODES]
+    return [p_of_counts(np.bincount(lines[:, node], minlength=len(law)), law) for node, law in enumerate(laws)]
+
+
+@pytest.mark.parametrize("kind", ["seeded", "system"])
+@pytest.mark.parametrize("rate", ["0.05", "0.5", "3"])
+def test_interleaved_nodes_of_one_call_follow_their_exact_distributions_and_no_others(rate, kind):
+    lines = drawn(20_000, rate, Entropy.seeded(1) if kind == "seeded" else Entropy.system())
+    assert min(p_values(lines, float(rate))) > (SEEDED if kind == "seeded" else SYSTEM)
+    for off in (1.3, 0.7):
+        assert min(p_values(lines, float(rate) * off)) < 1e-9
+
+
+@pytest.mark.parametrize("copies", often([1_500, 20_000], 1))
+@pytest.mark.parametrize("rate", ["0.05", "0.5", "3"])
+def test_the_distribution_stays_exact_where_digits_decide_most_coins(monkeypatch, rate, copies):
+    times = counted(monkeypatch, inversion, "_decide")
+    monkeypatch.setattr(medians, "SLACK", 0.3)
+    lines = drawn(copies, rate, Entropy.seeded(2))
+    assert times[0] > copies
+    assert min(p_values(lines, float(rate))) > SEEDED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", ["0.05", "0.5", "3"])
+def test_half_a_million_copies_still_follow_the_exact_distribution(rate):
+    lines = drawn(500_000, rate, Entropy.system())
+    assert min(p_values(lines, float(rate))) > SYSTEM
+    assert min(p_values(lines, float(rate) * 1.05)) < 1e-9
+
+
+def test_coins_are_practically_never_settled_by_digits(monkeypatch):
+    times = counted(monkeypatch, inversion, "_decide")
+    drawn(20_000, "0.5", Entropy.seeded(3))
+    assert times == [0]
+
+
+def test_lines_of_different_nodes_in_one_call_are_independent():
+    """One draw shared by nodes would leave every single distribution as it is and yet reveal everything."""
+    entropy = Entropy.seeded(4)
+    lines = drawn(30_000, "0.5", entropy).ravel()
+    for one, other, step in ((4, 5, 1), (2, 4, 2), (4, 4, 7), (6, 6, 21)):
+        laws = [np.exp(exponential_logs(NODES[node], 0.5)) for node in (one, other)]
+        second = lines[one + step :: len(NODES)]
+        first = lines[one :: len(NODES)][: len(second)]
+        joint = np.bincount(first * len(laws[1]) + second, minlength=len(laws[0]) * len(laws[1]))
+        assert p_of_counts(joint, np.outer(*laws).ravel()) > SEEDED
+    assert (drawn(50, "0.5", entropy).ravel() != lines[: 50 * len(NODES)]).any(), "nor do two calls on one stream draw the same"
+
+
+@pytest.mark.parametrize("most", [1, 5, 11])
+def test_batches_change_nothing_about_the_distribution(monkeypatch, most):
+    monkeypatch.setattr(node_values, "_VALUES_AT_ONCE", most)
+    assert min(p_values(drawn(60, "0.5", Entropy.seeded(6)), 0.5)) > SEEDED
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_numbers_of_32_bits_serve_as_well_up_to_their_end(dtype):
+    assert min(p_values(drawn(4_000, "0.5", Entropy.seeded(7), 2**31 - 10, dtype), 0.5)) > SEEDED
+
+
+@pytest.mark.parametrize("rate", ["1000000", "1e12"])
+def test_a_huge_budget_draws_evenly_among_the_most_even_lines_and_no_others(rate):
+    lines = drawn(2_000, rate, Entropy.seeded(8))
+    for node, histogram in enumerate(NODES):
+        uneven = -exponential_logs(histogram, 1.0)
+        best = np.isclose(uneven, uneven.min())
+        assert p_of_counts(np.bincount(lines[:, node], minlength=len(best)), best / best.sum()) > SEEDED
+        assert best[lines[:, node]].all()
+
+
+@pytest.mark.parametrize("rate", ["1e-9", "1e-30", "1e-320"])
+def test_a_tiny_budget_draws_evenly_among_all_lines(rate):
+    lines = drawn(4_000, rate, Entropy.seeded(9))
+    for node, histogram in enumerate(NODES):
+        lengths = len(histogram) - 1
+        assert p_of_counts(np.bincount(lines[:, node], minlength=lengths), np.full(lengths, 1 / lengths)) > SEEDED
+
+
+@pytest.mark.parametrize("width", [2**24, 2**40 + 3, 2**48])
+@pytest.mark.parametrize("crowd", [1, 2**50])
+def test_wide_nodes_and_large_counts_keep_the_distribution(width, crowd):
+    """The records stand at a third of the node and just before its end: three intervals, two of them long."""
+    at, copies, rate = width // 3, 5_000, 2.0 / crowd
+    one = NodeValues(
+        value=np.array([at, width - 2]),
+        count=np.array([crowd, 2 * crowd]),
+        start=np.array([0, 2]),
+        low=np.array([0]),
+        high=np.array([width]),
+    )
+    lines = exponential_medians(tiled(one, copies), Fraction(2, crowd), Entropy.seeded(10))
+    assert lines.min() >= 1
+    assert lines.max() <= width - 1
+    edges = np.array([0, at // 2, at, (at + width) // 2, width - 2, width - 1])
+    below = np.array([0, 0, crowd, crowd, 3 * crowd])
+    law = np.diff(edges) * np.exp(-rate * (np.abs(below - 1.5 * crowd) - 0.5 * crowd))
+    seen = np.bincount(np.searchsorted(edges, lines) - 1, minlength=5)
+    assert p_of_counts(seen, law / law.sum()) > SEEDED
+
+
+def test_a_line_is_even_inside_a_long_interval_and_no_nodes_have_no_lines():
+    one = NodeValues.of_one([], 0, 2**48)
+    lines = exponential_medians(tiled(one, 30_000), Fraction(1), Entropy.seeded(11))
+    assert p_of_counts(np.bincount(lines >> 43, minlength=32), np.full(32, 1 / 32)) > SEEDED
+    assert p_of_counts(np.bincount(lines % 32, minlength=32), np.full(32, 1 / 32)) > SEEDED
+    assert exponential_medians(packed([]), Fraction(1), Entropy.seeded(13)).tolist() == []
+
+
+def test_a_million_places_in_one_node_and_none_in_its_neighbours():
+    value = np.cumsum(np.random.default_rng(12).integers(1, 17, 10**6))
+    start, low, high = np.array([0, 0, 10**6, 10**6]), np.array([0, 0, 5]), np.array([2, 2**24, 7])
+    found = NodeValues(value=value, count=np.ones(10**6, int), start=start, low=low, high=high)
+    lines = exponential_medians(found, Fraction(1), Entropy.seeded(12))
+    assert lines[[0, 2]].tolist() == [1, 6]
+    assert abs(np.searchsorted(value, lines[1]) - 5 * 10**5) < 60
+
+
+ADVERSARIAL = [
+    (10 ** int(size), Fraction(rate))
+    for size, rate in zip([0, 1, 3, 6, 9, 12, 15], ["700", "74", "0.74", "7.1e-4", "7e-7", "6.9e-10", "1e-15"], strict=True)
+]
+
+
+@pytest.mark.parametrize(("crowd", "rate"), ADVERSARIAL)
+def test_tickets_cover_the_true_weights_whose_floating_point_error_is_far_below_its_bound(crowd, rate):
+    rng = np.random.default_rng(14)
+    found = [tuple(rng.integers(0, 3, int(rng.integers(2, 9))).tolist()) for _ in range(60)]
+    given = packed(found)
+    given = NodeValues(value=given.value * 2**44, count=given.count * crowd, start=given.start, low=given.low, high=given.high * 2**44)
+    intervals = medians._intervals(given)
+    least = intervals.least(intervals.distance)
+    weight, scale, tickets = medians._tickets(intervals, least, rate / 2)
+    owner = np.concatenate([np.repeat(np.arange(60), np.diff(intervals.start)), np.arange(60)])
+    worst = Decimal(0)
+    with localcontext() as context:
+        context.prec = 60
+        for place in np.flatnonzero(intervals.length > 0).tolist():
+            node = int(owner[place])
+            steps = rate / 2 * int(intervals.distance[place] - least[node])
+            true = (-Decimal(steps.numerator) / steps.denominator).exp() * int(intervals.length[place]) * Decimal(float(scale[node]))
+            assert tickets[place] >= true
+            assert tickets[place] <= true * (1 + Decimal(2) ** -35) + 1
+            if weight[place] > 1e-290:
+                worst = max(worst, abs(Decimal(float(weight[place])) * Decimal(float(scale[node])) / true - 1))
+    assert worst < Decimal(medians.SLACK) / 8
+    assert (tickets[intervals.length == 0] == 0).all()
+    assert sum(tickets.tolist()) < 2**62
+
+
+@pytest.mark.parametrize("copies", [1, 1_000, 70_000])
+def test_all_tickets_of_a_call_stay_below_62_bits(copies):
+    found = tiled(packed([(0, 0, 3, 0), (1, 0, 1, 9), (0, 0)]), copies)
+    intervals = medians._intervals(found)
+    tickets = medians._tickets(intervals, intervals.least(intervals.distance), Fraction(1, 10**9))[2]
+    assert 2**58 < sum(tickets.tolist()) < 2**62

@@ -11,13 +11,7 @@ from dpviz.privacy.node_values import LARGEST_VALUE, NodeValues, move_inside
 from tests import nodes
 from tests.nodes import packed
 
-FITTING = {
-    "value": [3, 3, 5, 0, 6],
-    "count": [1, 2, 1, 4, 1],
-    "start": [0, 3, 3, 5],
-    "low": [2, 0, 0],
-    "high": [6, 2, 7],
-}
+FITTING = {"value": [3, 3, 5, 0, 6], "count": [1, 2, 1, 4, 1], "start": [0, 3, 3, 5], "low": [2, 0, 0], "high": [6, 2, 7]}
 WORDS = {
     "value and count need one length, and start one entry more than low and high.",
     "start must rise from 0 to the number of values.",
@@ -42,28 +36,16 @@ def test_what_fits_together_is_taken():
     assert repr(found) == "NodeValues(3 nodes)"
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"value": [3, 3, 5, 0]},
-        {"count": [1]},
-        {"low": [2, 0]},
-        {"high": [6, 2]},
-        {"start": [0, 3, 5]},
-        {"start": [1, 3, 3, 5]},
-        {"start": [0, 3, 3, 4]},
-        {"start": [0, 3, 2, 5]},
-        {"low": [-1, 0, 0]},
-        {"high": [6, 2, LARGEST_VALUE + 1]},
-        {"low": [2, 1, 0]},
-        {"low": [4, 0, 0]},
-        {"high": [5, 2, 7]},
-        {"value": [3, 2, 5, 0, 6]},
-        {"value": [3, 3, 5, 6, 0]},
-        {"value": [3, 3, 5, 0, 7]},
-        {"low": [2, 0, 1]},
-    ],
-)
+MISFITS = {
+    "value": [[3, 3, 5, 0], [3, 2, 5, 0, 6], [3, 3, 5, 6, 0], [3, 3, 5, 0, 7]],
+    "count": [[1]],
+    "start": [[0, 3, 5], [1, 3, 3, 5], [0, 3, 3, 4], [0, 3, 2, 5]],
+    "low": [[2, 0], [-1, 0, 0], [2, 1, 0], [4, 0, 0], [2, 0, 1]],
+    "high": [[6, 2], [6, 2, LARGEST_VALUE + 1], [5, 2, 7]],
+}
+
+
+@pytest.mark.parametrize("changes", [{name: values} for name, wrong in MISFITS.items() for values in wrong], ids=str)
 def test_arrays_that_do_not_fit_values_out_of_order_or_outside_and_nodes_without_a_line_are_refused(changes):
     with pytest.raises(InputError) as refusal:
         made(**changes)
@@ -79,13 +61,7 @@ def test_a_fall_hidden_among_falls_between_nodes_is_found():
 
 
 def test_the_largest_values_and_32_bits_are_taken():
-    wide = NodeValues(
-        value=np.array([LARGEST_VALUE - 1]),
-        count=np.array([2**53]),
-        start=np.array([0, 1]),
-        low=np.array([0]),
-        high=np.array([LARGEST_VALUE]),
-    )
+    wide = made(value=[LARGEST_VALUE - 1], count=[2**53], start=[0, 1], low=[0], high=[LARGEST_VALUE])
     assert wide.records.tolist() == [2**53]
     assert wide.middle.tolist() == [2**47]
     narrow = packed([(1, 0, 1)], low=2**31 - 4, dtype=np.int32)

@@ -1,8 +1,9 @@
 """Permute-and-flip: its exact distribution, its exact privacy, and what it refuses."""
 
-import itertools
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -25,39 +26,31 @@ from dpviz.privacy.selection import (
     clipped_scores,
     permute_and_flip,
 )
+from tests.laws import permute_and_flip_law
 
 CASES = [[0], [0, 0], [5, 3], [3, 5, 5], [0, -1, -2, -7], [1000, 998, 1], [2, 2, 2, 0, 1]]
 
 
-def by_algorithm(scores: list[int], rate: float) -> np.ndarray:
-    """Probabilities by playing Algorithm 1 for every order of the candidates."""
-    heads = [math.exp(-rate * (max(scores) - score)) for score in scores]
-    chance = np.zeros(len(scores))
-    orders = list(itertools.permutations(range(len(scores))))
-    for order in orders:
-        open_still = 1 / len(orders)
-        for candidate in order:
-            chance[candidate] += open_still * heads[candidate]
-            open_still *= 1 - heads[candidate]
-    return chance
+def by_integral(scores: Sequence[int], rate: float) -> np.ndarray:
+    """Probabilities by the docstring's integral, exactly for polynomials; only differences of scores count."""
+    return _by_integral(tuple(max(scores) - score for score in scores), rate)
 
 
-def by_integral(scores: list[int], rate: float) -> np.ndarray:
-    """Probabilities by the docstring's integral, exactly for polynomials."""
-    heads = [math.exp(-rate * (max(scores) - score)) for score in scores]
+@cache
+def _by_integral(gaps: tuple[int, ...], rate: float) -> np.ndarray:
+    heads = [math.exp(-rate * gap) for gap in gaps]
     chance = []
-    for own in range(len(scores)):
-        product = np.polynomial.Polynomial([1.0])
-        for other, head in enumerate(heads):
-            if other != own:
-                product *= np.polynomial.Polynomial([1.0, -head])
-        chance.append(heads[own] * product.integ()(1.0))
+    for own in range(len(gaps)):
+        others = np.polynomial.Polynomial([1.0])
+        for head in heads[:own] + heads[own + 1 :]:
+            others *= np.polynomial.Polynomial([1.0, -head])
+        chance.append(heads[own] * others.integ()(1.0))
     return np.array(chance)
 
 
 @pytest.mark.parametrize("scores", CASES)
 def test_the_integral_is_the_distribution_of_the_published_algorithm(scores):
-    np.testing.assert_allclose(by_integral(scores, 0.35), by_algorithm(scores, 0.35), atol=1e-12)
+    np.testing.assert_allclose(by_integral(scores, 0.35), permute_and_flip_law(scores, 0.35), atol=1e-12)
 
 
 def test_many_nodes_in_one_call_each_follow_their_own_distribution():
@@ -68,61 +61,55 @@ def test_many_nodes_in_one_call_each_follow_their_own_distribution():
     chosen = permute_and_flip(table[node], valid[node], PureBudget(2 * 3 * Fraction(35, 100)), Entropy.seeded(1), sensitivity=3)
     for place, scores in enumerate(CASES):
         seen = np.bincount(chosen[node == place], minlength=width)
-        law = by_algorithm(scores, rate)
+        law = permute_and_flip_law(scores, rate)
         assert seen[len(scores) :].sum() == 0
         likely = law * runs > 5
         assert seen[: len(scores)][~likely].sum() <= 5
         if likely.sum() > 1:
             expected = law[likely] / law[likely].sum() * seen[: len(scores)][likely].sum()
             assert stats.chisquare(seen[: len(scores)][likely], expected).pvalue > 1e-4
+    off = drawn([5, 3, 0], 20_000, 0.7 * 1.3, 2)
+    assert stats.chisquare(off, 20_000 * permute_and_flip_law([5, 3, 0], 0.35)).pvalue < 1e-6, "a rate that is 30 % off is noticed"
 
 
-def test_the_test_of_the_distribution_notices_a_rate_that_is_30_percent_off():
-    scores = np.tile([5, 3, 0], (20_000, 1))
-    seen = np.bincount(permute_and_flip(scores, scores == scores, PureBudget(0.7 * 1.3), Entropy.seeded(2)), minlength=3)
-    assert stats.chisquare(seen, 20_000 * by_algorithm([5, 3, 0], 0.35)).pvalue < 1e-6
+def drawn(scores: list[int], copies: int, budget, seed: int, valid: list[bool] | None = None) -> np.ndarray:
+    """How often each candidate is chosen among copies of the same scores."""
+    table = np.tile(scores, (copies, 1))
+    among = np.tile(valid or [True] * len(scores), (copies, 1))
+    return np.bincount(permute_and_flip(table, among, PureBudget(budget), Entropy.seeded(seed)), minlength=len(scores))
 
 
 @pytest.mark.parametrize("sensitivity", [1, 2])
 def test_no_neighbouring_scores_can_be_distinguished_by_more_than_epsilon_and_some_nearly_by_that(sensitivity):
     epsilon, worst = 1.3, 0.0
-    for scores in itertools.product((0, 1, 5), repeat=3):
-        law = np.log(by_integral(list(scores), epsilon / (2 * sensitivity)))
-        for move in itertools.product(range(-sensitivity, sensitivity + 1), repeat=3):
+    rate = epsilon / (2 * sensitivity)
+    for scores in product((0, 1, 5), repeat=3):
+        law = np.log(by_integral(scores, rate))
+        for move in product(range(-sensitivity, sensitivity + 1), repeat=3):
             moved = [score + change for score, change in zip(scores, move, strict=True)]
-            worst = max(worst, np.abs(np.log(by_integral(moved, epsilon / (2 * sensitivity))) - law).max())
-    assert worst <= epsilon + 1e-12
-    assert worst > 0.5 * epsilon
-
-
-def test_an_exponent_without_the_factor_two_would_be_caught():
-    law, moved = by_integral([0, 8, 8], 1.3), by_integral([1, 7, 7], 1.3)
-    assert np.abs(np.log(law) - np.log(moved)).max() > 1.3
+            worst = max(worst, np.abs(np.log(by_integral(moved, rate)) - law).max())
+    assert 0.5 * epsilon < worst <= epsilon + 1e-12
+    law, moved = by_integral([0, 8, 8], epsilon), by_integral([1, 7, 7], epsilon)
+    assert np.abs(np.log(law) - np.log(moved)).max() > epsilon, "an exponent without the factor two would be caught"
 
 
 def test_coins_that_floating_point_leaves_open_are_settled_exactly(monkeypatch):
     monkeypatch.setattr(selection, "_FLOAT_ERROR", 0.2)
-    scores = np.tile([4, 3, 1], (4000, 1))
-    seen = np.bincount(permute_and_flip(scores, scores == scores, PureBudget(0.8), Entropy.seeded(3)), minlength=3)
-    assert stats.chisquare(seen, 4000 * by_algorithm([4, 3, 1], 0.4)).pvalue > 1e-3
+    assert stats.chisquare(drawn([4, 3, 1], 4000, 0.8, 3), 4000 * permute_and_flip_law([4, 3, 1], 0.4)).pvalue > 1e-3
 
 
-def test_far_scores_and_huge_budgets_give_the_best():
+def test_far_scores_and_huge_budgets_give_the_best_and_no_nodes_give_no_choices():
     scores = np.array([[-(2**61), 2**61, 0], [7, 6, 7]])
     chosen = permute_and_flip(scores, np.ones((2, 3), bool), PureBudget(10**9), Entropy.seeded(4))
     assert chosen[0] == 1
     assert chosen[1] in (0, 2)
+    assert permute_and_flip(scores[:0], np.ones((0, 3), bool), PureBudget(1), Entropy.seeded(6)).shape == (0,)
 
 
 def test_tiny_budgets_choose_all_alike_and_never_what_is_no_candidate():
-    scores, valid = np.tile([0, 10, 5, 99], (6000, 1)), np.tile([True, True, True, False], (6000, 1))
-    seen = np.bincount(permute_and_flip(scores, valid, PureBudget("1e-12"), Entropy.seeded(5)), minlength=4)
+    seen = drawn([0, 10, 5, 99], 6000, "1e-12", 5, [True, True, True, False])
     assert seen[3] == 0
     assert stats.chisquare(seen[:3]).pvalue > 1e-4
-
-
-def test_no_nodes_give_no_choices():
-    assert permute_and_flip(np.zeros((0, 3), np.int64), np.zeros((0, 3), bool), PureBudget(1), Entropy.seeded(6)).shape == (0,)
 
 
 def test_wrong_budgets_sensitivities_and_scores_are_refused():
@@ -151,27 +138,20 @@ def law_of(errors: list[int], rate: Fraction, law: str) -> np.ndarray:
     return chosen
 
 
-def test_scaled_scores_are_floors_in_units_of_the_sensitivity():
+def test_scaled_scores_are_floors_in_units_of_the_sensitivity_and_no_error_is_in_a_repr():
     scores = Scores(error=(10, 7, 0), sensitivity=(3, 3, 9))
     assert scores.scaled() == [10 * GRAIN // 3, 7 * GRAIN // 3, 0]
     assert Fraction(GRAIN + 1, GRAIN) == SENSITIVITY
     assert Scores(error=(2**62,), sensitivity=(1,)).scaled() == [2**61]
-
-
-def test_no_error_is_in_a_repr():
     found = bounded_scores(np.array([[7777.0]]), np.array([7777]), 7777.0, 8000.0, [7777.0])
-    assert "7777" not in repr(found).split(" at ")[0]
     assert not any(character.isdigit() for character in repr(found).split(" at ")[0])
 
 
-def test_clipped_scores_are_rho_times_the_clipped_relative_error_in_whole_units():
+def test_clipped_scores_are_rho_times_the_clipped_relative_error_and_others_keep_a_sensitivity_of_their_own():
     errors, truth = np.array([[1.0, 30.0], [2.0, 0.5]]), np.array([4, 20])
     scores = clipped_scores(errors, truth, 8.0, 1.0, [3.0, 5.0], 2)
     assert scores.error == ((1 + 8) * GRAIN, math.floor(2 * GRAIN) + math.floor(0.5 / 20 * 8 * GRAIN))
     assert scores.sensitivity[0] == scores.sensitivity[1] == math.ceil((5 + 2) * GRAIN * (1 + 2**-44)) + 2 * 2
-
-
-def test_scores_that_are_not_clipped_keep_a_sensitivity_of_their_own():
     scores = bounded_scores(np.array([[16.0], [40.0]]), np.array([4]), 8.0, 50.0, [0.25, 0.5])
     assert scores.error == (16 * GRAIN, 40 * GRAIN)
     assert [sensitivity // GRAIN for sensitivity in scores.sensitivity] == [2, 4]
@@ -186,14 +166,12 @@ def test_sums_of_the_largest_scores_fit_64_bits(largest):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("bound", [1, 3])
 def test_the_choice_follows_its_distribution(law, bound):
-    scores, runs = Scores(error=(5, 9, 5, 30, 12), sensitivity=(2,) * 5), 2500
+    scores, runs = Scores(error=(5, 9, 5, 30, 12), sensitivity=(2,) * 5), 2000
     step = choice_step("choice", Fraction(1, 2), law, bound, 5)
-    wanted = law_of(scores.scaled(), Fraction(1, 2) / (2 * bound * (GRAIN + 1)), law)
+    wanted, doubled = (law_of(scores.scaled(), epsilon / (2 * bound * (GRAIN + 1)), law) for epsilon in (Fraction(1, 2), Fraction(1)))
     assert wanted.sum() == pytest.approx(1)
     found = np.bincount([choose(scores, step, bound, entropy) for entropy in Entropy.seeded(5).spawn(runs)], minlength=5) / runs
-    assert np.abs(found - wanted).max() < 4.5 * np.sqrt(0.25 / runs)
-    doubled = law_of(scores.scaled(), Fraction(1) / (2 * bound * (GRAIN + 1)), law)
-    assert np.abs(found - doubled).max() > 4.5 * np.sqrt(0.25 / runs)
+    assert np.abs(found - wanted).max() < 4.5 * np.sqrt(0.25 / runs) < np.abs(found - doubled).max()
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -1,8 +1,5 @@
 """Samples of trips: reproducible, of the stated sizes, with known flights and counties, licensed, small."""
 
-import ast
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,22 +8,8 @@ from scipy.stats import spearmanr
 from dpviz.bundled import folder
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
-from dpviz.samples.flows import (
-    COUNTRY_SIZES,
-    COUNTRY_TRIPS,
-    DENSITIES,
-    FLOW_SAMPLES,
-    MOST_PAIRS,
-    NORTHEAST,
-    PARTITIONS,
-    Gravity,
-    load_flow_sample,
-    made_up_country,
-    northeast_of,
-    synthetic_flows,
-    us_commuters,
-    us_counties,
-)
+from dpviz.samples import flows as made
+from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample, northeast_of, synthetic_flows, us_commuters, us_counties
 from dpviz.samples.points import SEED
 from dpviz.space.pair_tree import PairTree
 
@@ -84,17 +67,14 @@ def test_every_sample_loads_as_it_is_described(samples, key):
     assert flows.count.min() >= 1
 
 
-def test_the_flights_are_those_of_2008(samples):
+def test_the_flights_are_those_of_2008_between_airports_where_they_are(samples):
     flights = samples["us_flights"]
-    assert [flights.regions.size(level) for level in range(4)] == [1, 10, 51, 305]
+    regions = flights.regions
+    assert [regions.size(level) for level in range(4)] == [1, 10, 51, 305]
     assert (len(flights.count), flights.count.sum()) == (5_366, 7_009_728)
     assert between(flights, "SFO", "LAX") == flights.count.max() == 13_788
     assert between(flights, "ABE", "ATL") == 853
     assert not FLOW_SAMPLES["us_flights"].synthetic
-
-
-def test_airports_are_where_they_are(samples):
-    regions = samples["us_flights"].regions
     boston, marquette = regions.find(["BOS", "MQT"], 3)
     assert regions.centres(3)[boston] == pytest.approx((-71.0052, 42.3643), abs=1e-3)
     assert regions.names_of(3)[boston] == "Boston (BOS)"
@@ -103,7 +83,7 @@ def test_airports_are_where_they_are(samples):
     assert regions.leaf_count(1)[-1] == 5
 
 
-def test_counties_are_all_there_with_their_people():
+def test_counties_are_all_there_with_their_people_and_valid_outlines_that_do_not_overlap():
     counties = us_counties().set_index("county")
     assert len(counties) == 3_142
     assert counties["population"].sum() == 328_239_523
@@ -112,46 +92,35 @@ def test_counties_are_all_there_with_their_people():
     assert list(counties.loc[["24005", "24510", "51600", "51059"], "name"]) == ["Baltimore", "Baltimore city", "Fairfax city", "Fairfax"]
     assert counties.groupby("division", observed=True)["state"].nunique().tolist() == [5, 4, 3, 8, 6, 5, 9, 7, 4]
     assert counties["area_km2"].sum() == pytest.approx(9.35e6, rel=0.02)
-
-
-def test_outlines_of_counties_are_valid_and_do_not_overlap():
-    counties = us_counties().set_index("county")
     assert counties.is_valid.all()
     assert not counties.is_empty.any()
     assert counties.crs == "EPSG:4326"
-    west, south, east, north = counties.total_bounds
-    assert (west, east) == pytest.approx((-179.14, -66.98), abs=0.01)
-    assert (south, north) == pytest.approx((18.92, 71.35), abs=0.01)
+    assert counties.total_bounds == pytest.approx((-179.14, 18.92, -66.98, 71.35), abs=0.01)
     virginia = counties[counties["state"] == "VA"].to_crs("EPSG:5070")
     assert virginia.union_all().area == pytest.approx(virginia.area.sum(), rel=1e-4)
 
 
-def test_the_stored_commuters_are_those_of_the_default_seed(samples):
-    assert same(samples["northeast_commuters"], northeast_of(samples["us_commuters"]))
-    assert list(samples["northeast_commuters"].regions.ids_of(1)) == list(NORTHEAST)
-
-
-def test_commuters_of_another_seed_are_cut_out_of_the_whole_country():
-    other = load_flow_sample("northeast_commuters", seed=0)
+def test_the_stored_commuters_are_those_of_the_default_seed_and_others_are_cut_out_of_the_whole_country(samples):
+    stored_ones, other = samples["northeast_commuters"], load_flow_sample("northeast_commuters", seed=0)
+    assert same(stored_ones, northeast_of(samples["us_commuters"]))
+    assert list(stored_ones.regions.ids_of(1)) == list(made.NORTHEAST)
     assert same(other, northeast_of(us_commuters(seed=0)))
-    assert not same(other, load_flow_sample("northeast_commuters", seed=SEED))
+    assert not same(other, stored_ones)
+    assert same(stored_ones, load_flow_sample("northeast_commuters", seed=SEED))
 
 
-def test_every_worker_commutes_once_and_most_stay_in_their_county(samples):
+def test_every_worker_commutes_once_most_stay_in_their_county_and_few_go_far(samples):
     commuters = samples["us_commuters"]
-    population = us_counties().set_index("county").loc[commuters.regions.ids_of(3), "population"]
+    regions = commuters.regions
+    population = us_counties().set_index("county").loc[regions.ids_of(3), "population"]
     workers = np.bincount(commuters.origin, commuters.count)
     np.testing.assert_array_equal(workers, np.rint(0.45 * population))
     stay = commuters.count[commuters.origin == commuters.destination].sum() / commuters.count.sum()
     assert 0.65 < stay < 0.85
     assert 300_000 < len(commuters.count) < 500_000
-
-
-def test_few_commuters_go_far(samples):
-    commuters = samples["us_commuters"]
     assert between(commuters, "36047", "36061") > 50_000  # Brooklyn to Manhattan
     assert between(commuters, "36061", "06037") == 0
-    assert commuters.regions.ids_of(2)[commuters.regions.ancestors(2)[commuters.regions.find(["09001"], 3)[0]]] == "CT"
+    assert regions.ids_of(2)[regions.ancestors(2)[regions.find(["09001"], 3)[0]]] == "CT"
 
 
 @pytest.mark.parametrize("name", ["us_counties", "northeast_commuters"])
@@ -162,66 +131,49 @@ def test_ids_are_texts_with_leading_zeros(name):
     assert ids.str.startswith("0").any()
 
 
-def test_the_country_is_as_large_as_announced(samples):
+def test_the_country_is_as_large_as_announced_about_as_sparse_as_italy_and_most_trips_stay_in_the_province(samples):
     country = samples["made_up_country"]
-    assert tuple(country.regions.size(level) for level in (1, 2, 3)) == COUNTRY_SIZES
-    assert country.count.sum() == COUNTRY_TRIPS
+    regions, home = country.regions, country.origin == country.destination
+    assert tuple(regions.size(level) for level in (1, 2, 3)) == made.COUNTRY_SIZES
+    assert country.count.sum() == made.COUNTRY_TRIPS
     assert 500_000 <= len(country.count) <= 600_000
-    assert country.regions.ids_of(3)[0] == "0001"
-    assert np.abs(country.regions.centres(3) - (-24, -2)).max() < 6
-
-
-def test_the_country_is_about_as_sparse_as_italy(samples):
-    np.testing.assert_allclose(stages(samples["made_up_country"]), ITALY, rtol=0.2)
-
-
-def test_municipalities_have_heavy_tails_and_most_trips_stay_in_the_province(samples):
-    country = samples["made_up_country"]
-    province = country.regions.ancestors(2)
+    assert regions.ids_of(3)[0] == "0001"
+    assert np.abs(regions.centres(3) - (-24, -2)).max() < 6
+    np.testing.assert_allclose(stages(country), ITALY, rtol=0.2)
     trips = np.sort(np.bincount(country.origin, country.count))
-    assert trips[-81:].sum() > 0.25 * COUNTRY_TRIPS  # the largest hundredth
+    assert trips[-81:].sum() > 0.25 * made.COUNTRY_TRIPS  # the largest hundredth
     assert trips[0] >= 1
-    home, near = country.origin == country.destination, province[country.origin] == province[country.destination]
-    assert 0.5 < country.count[home].sum() / COUNTRY_TRIPS < 0.8
-    assert 0.85 < country.count[near].sum() / COUNTRY_TRIPS < 0.97
+    province = regions.ancestors(2)
+    near = province[country.origin] == province[country.destination]
+    assert 0.5 < country.count[home].sum() / made.COUNTRY_TRIPS < 0.8
+    assert 0.85 < country.count[near].sum() / made.COUNTRY_TRIPS < 0.97
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
-def test_other_countries_are_about_as_sparse(seed):
-    country = made_up_country(seed=seed)
-    assert country.count.sum() == COUNTRY_TRIPS
+@pytest.mark.parametrize("seed", [*range(4), SEED])
+def test_other_countries_are_about_as_sparse_and_that_of_the_default_seed_is_always_the_same(samples, seed):
+    country = made.made_up_country(seed=seed)
+    assert country.count.sum() == made.COUNTRY_TRIPS
     np.testing.assert_allclose(stages(country), ITALY, rtol=0.35)
+    assert same(samples["made_up_country"], country) == (seed == SEED)
 
 
-@pytest.mark.slow
-def test_the_country_of_the_default_seed_is_always_the_same(samples):
-    assert same(samples["made_up_country"], made_up_country(seed=SEED))
-
-
-@pytest.mark.parametrize("make", [us_commuters, lambda seed: synthetic_flows("random", "sparse", seed=seed)])
-def test_same_seed_same_trips_and_another_seed_other_trips(make):
-    first, again, other = (make(seed=seed) for seed in (3, 3, 4))
+def test_same_seed_same_trips_and_another_seed_other_trips(samples):
+    first, again, other = (synthetic_flows("random", "sparse", seed=seed) for seed in (3, 3, 4))
     assert same(first, again)
     assert not same(first, other)
+    assert not same(us_commuters(seed=4), samples["us_commuters"])
 
 
 @pytest.mark.parametrize("key", TABLE_1)
-def test_the_synthetic_sets_are_like_the_paper_s(samples, key):
-    trips, pairs = TABLE_1[key]
-    flows = samples[key]
+def test_the_synthetic_sets_are_like_the_paper_s_and_their_densities_exact(samples, key):
+    (trips, pairs), flows, (partition, density) = TABLE_1[key], samples[key], key.split("_")
+    leaves = flows.regions.size(flows.regions.depth)
+    assert leaves == {"binary": 256, "random": 435}[partition]
+    assert len(flows.count) == int(made.DENSITIES[density] * leaves**2)
     assert len(flows.count) == pytest.approx(pairs, rel=0.011)  # the paper's 95,612 is no half of 189,225
     assert flows.count.mean() == pytest.approx(trips / pairs, rel=0.1)
     assert trips / 3 < flows.count.sum() < 3 * trips
-
-
-@pytest.mark.parametrize("partition", PARTITIONS)
-@pytest.mark.parametrize("density", DENSITIES)
-def test_densities_are_exact(samples, partition, density):
-    flows = samples[f"{partition}_{density}"]
-    leaves = flows.regions.size(flows.regions.depth)
-    assert leaves == {"binary": 256, "random": 435}[partition]
-    assert len(flows.count) == int(DENSITIES[density] * leaves**2)
 
 
 def test_binary_areas_have_two_parts_and_random_ones_two_to_ten(samples):
@@ -243,29 +195,24 @@ def test_synthetic_flows_have_the_pareto_tail(samples):
         assert 100 * (count < threshold).mean() == pytest.approx(hidden, abs=4)
 
 
-def test_a_partition_with_too_many_pairs_is_refused(monkeypatch):
-    monkeypatch.setattr("dpviz.samples.flows.MOST_PAIRS", 1_000)
-    with pytest.raises(InputError, match="choose another"):
-        synthetic_flows("random", "sparse", seed=1)
-    assert MOST_PAIRS >= 435**2
-
-
-@pytest.mark.parametrize(("partition", "density"), [("ternary", "dense"), ("binary", "thin")])
-def test_an_unknown_partition_or_density_is_refused(partition, density):
-    with pytest.raises(InputError, match="binary, random"):
-        synthetic_flows(partition, density)
-
-
-def test_real_data_has_no_seed_and_unknown_samples_are_refused():
+def test_partitions_with_too_many_pairs_unknown_ones_and_samples_and_seeds_of_real_data_are_refused(monkeypatch):
+    for unknown in (("ternary", "dense"), ("binary", "thin")):
+        with pytest.raises(InputError, match="binary, random"):
+            synthetic_flows(*unknown)
     with pytest.raises(InputError, match="real data"):
         load_flow_sample("us_flights", seed=1)
     with pytest.raises(InputError, match="choose one of us_flights"):
         load_flow_sample("mars")
+    assert made.MOST_PAIRS >= 435**2
+    assert set(TABLE_1) == {f"{partition}_{density}" for partition in made.PARTITIONS for density in made.DENSITIES}
+    monkeypatch.setattr(made, "MOST_PAIRS", 100_000)
+    with pytest.raises(InputError, match="choose another"):
+        synthetic_flows("random", "sparse", seed=made.PAPER_SEED)
 
 
 def test_the_gravity_model_gives_every_trip_one_destination_and_rarely_a_far_one():
     place = np.stack([np.arange(30) / 10, np.zeros(30)], axis=1)  # 11 km apart
-    model = Gravity(centre=place, trips=np.full(30, 10_000), pull=np.ones(30), stay=np.full(30, 0.4), reach=((1.0, 20.0),))
+    model = made.Gravity(place=place, trips=np.full(30, 10_000), pull=np.ones(30), stay=np.full(30, 0.4), reach=((1.0, 20.0),))
     origin, destination, count = model.draw(np.random.default_rng(1))
     assert np.array_equal(np.bincount(origin, count), np.full(30, 10_000))
     assert (np.diff(origin * np.int64(30) + destination) > 0).all()
@@ -275,29 +222,13 @@ def test_the_gravity_model_gives_every_trip_one_destination_and_rarely_a_far_one
     assert spearmanr(np.abs(destination[middle] - 15), count[middle]).statistic < -0.95
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_the_readme_describes_every_column(name):
-    text = (folder("sample_data") / "README.md").read_text(encoding="utf-8")
-    assert all(f"`{column}`" in text for column in stored(name).columns)
-
-
-def test_the_readme_s_totals_are_the_files():
+def test_the_readme_describes_every_column_with_the_totals_of_the_files_which_stay_small():
     text = (folder("sample_data") / "README.md").read_text(encoding="utf-8")
     rows = {name: next(line for line in text.splitlines() if line.startswith(f"| `{name}.parquet`")) for name in FILES}
-    for name in ("us_flights", "northeast_commuters"):
-        assert f"{stored(name)['count'].sum():,}" in rows[name]
+    assert all(f"`{column}`" in text for name in FILES for column in stored(name).columns)
+    assert all(f"{stored(name)['count'].sum():,}" in rows[name] for name in ("us_flights", "northeast_commuters"))
     assert sum("public domain" in row for row in rows.values()) == 3
     assert "Apache-2.0" in rows["northeast_commuters"]
-
-
-def test_all_stored_files_together_stay_small():
     sizes = {file.stem: file.stat().st_size for file in folder("sample_data").glob("*.parquet")}
     assert sum(sizes.values()) < 3_000_000
     assert sum(sizes[name] for name in FILES) < 600_000
-
-
-def test_the_script_that_rebuilds_says_how_to_run_it():
-    script = Path(folder("sample_data")) / "make_flows.py"
-    if not script.exists():
-        pytest.skip("not part of an installed package")
-    assert "sample_data/make_flows.py" in str(ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))))

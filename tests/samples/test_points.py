@@ -1,18 +1,32 @@
-"""Samples of points and the outlines: reproducible, on land, licensed, small."""
+"""Samples of points and the outlines: reproducible, on land, skewed like towns, licensed, small."""
 
 import ast
 import json
 from pathlib import Path
 
+import geopandas
 import numpy as np
 import pandas as pd
 import pytest
 import shapely
+from scipy.spatial import cKDTree
 
 from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
-from dpviz.samples.points import MOST_SAMPLES, SAMPLES, SEED, gaussian_cluster, load_sample, los_angeles, road_points, sample_xy
+from dpviz.samples.points import (
+    BOUNDS,
+    MOST_SAMPLES,
+    PAPER_SIZE,
+    SAMPLES,
+    SEED,
+    gaussian_cluster,
+    load_sample,
+    los_angeles,
+    road_points,
+    sample_xy,
+)
+from dpviz.space.domain import Domain
 
 OUTLINES = ("land.json", "countries.json", "us_states.json")
 KM = np.array([92.327, 110.923])
@@ -26,6 +40,20 @@ def residents() -> np.ndarray:
     return np.column_stack(sample_xy("la_residents"))
 
 
+@pytest.fixture(scope="module")
+def places() -> pd.DataFrame:
+    return pd.read_parquet(folder("sample_data") / "us_places.parquet")
+
+
+def correlation(points: np.ndarray, towns: pd.DataFrame, bounds, bins: int) -> float:
+    """Between the people of towns and points, counted in blocks."""
+    west, south, east, north = bounds
+    grid = {"bins": bins, "range": [[west, east], [south, north]]}
+    people, _, _ = np.histogram2d(towns["longitude"], towns["latitude"], weights=towns["population"], **grid)
+    homes, _, _ = np.histogram2d(*points.T, **grid)
+    return np.corrcoef(people.ravel(), homes.ravel())[0, 1]
+
+
 def inside(points: np.ndarray, box: tuple[float, float, float, float]) -> int:
     return int(((points >= box[:2]) & (points <= box[2:])).all(1).sum())
 
@@ -35,21 +63,16 @@ def outline(name: str) -> shapely.Geometry:
 
 
 @pytest.mark.parametrize("key", SAMPLES)
-def test_every_sample_loads_into_its_domain_with_nothing_dropped(key):
-    """And keeps every record that it has."""
-    points = load_sample(key)
-    assert points.domain == SAMPLES[key].domain
+def test_every_sample_loads_into_its_domain_with_every_record_and_nothing_dropped(key):
+    some = 50_000 if key == "road_crossings" else None  # a second time at the paper's size takes long
+    sample, points, (x, y) = SAMPLES[key], load_sample(key), sample_xy(key, some)
+    west, south, east, north = sample.domain.bounds
+    assert points.domain == sample.domain
     assert points.dropped == 0
-    assert points.count.sum() == len(sample_xy(key)[0]) > 0
-    assert SAMPLES[key].key == key
-    assert SAMPLES[key].unit in {"places", "crossings", "records"}
-    assert (SAMPLES[key].usual is None) != SAMPLES[key].synthetic
-
-
-@pytest.mark.parametrize("key", SAMPLES)
-def test_coordinates_are_float64_vectors_inside_the_bounds(key):
-    x, y = sample_xy(key)
-    west, south, east, north = SAMPLES[key].domain.bounds
+    assert points.count.sum() == (PAPER_SIZE if some else len(x)) > 0
+    assert sample.key == key
+    assert sample.unit in {"places", "crossings", "records"}
+    assert (sample.usual is None) != sample.synthetic
     assert x.dtype == y.dtype == np.float64
     assert x.shape == y.shape == (len(x),)
     assert west <= x.min() <= x.max() <= east
@@ -70,25 +93,24 @@ def test_the_neighbourhoods_stay_where_they_are_when_the_size_grows():
     assert np.abs(small / 20_000 - large / 200_000).sum() < 0.1 < np.abs(other - large).sum() / 200_000
 
 
-def test_the_stored_residents_are_those_of_the_default_seed(residents):
+def test_the_stored_residents_are_those_of_the_default_seed_and_do_not_pile_up_on_single_spots(residents):
     assert residents.shape == (200_000, 2)
     np.testing.assert_allclose(residents, np.column_stack(los_angeles(200_000, seed=SEED)), rtol=0, atol=1.5e-5)
     assert np.array_equal(residents, np.round(residents, 5))
+    assert np.unique(residents, axis=0, return_counts=True)[1].max() <= 6
 
 
-def test_the_square_measures_70_by_70_km_around_the_paper_s_centre():
+def test_the_square_measures_70_by_70_km_around_the_paper_s_centre_and_another_domain_may_be_finer():
     domain = SAMPLES["la_residents"].domain
     west, south, east, north = domain.bounds
     assert domain.areas_km2([[0, 0, domain.side, domain.side]])[0] == pytest.approx(4_900, rel=1e-3)
     assert ((west + east) / 2, (south + north) / 2) == pytest.approx((-118.24368, 34.05223), abs=1e-5)
+    finer = Domain(bounds=domain.bounds, crs=domain.crs, order=12)
+    assert load_sample("la_residents", domain=finer).domain.side == 4096
 
 
-@pytest.mark.parametrize("box", OPEN_SEA)
-def test_no_residents_are_in_the_open_sea(residents, box):
-    assert inside(residents, box) == 0
-
-
-def test_all_residents_are_on_the_land_of_the_basemap(residents):
+def test_all_residents_are_on_the_land_of_the_basemap_and_none_in_the_open_sea(residents):
+    assert [inside(residents, box) for box in OPEN_SEA] == [0, 0]
     coast = shapely.union_all(shapely.clip_by_rect(shapely.get_parts(outline("land.json")), -119, 33, -117, 35))
     shapely.prepare(coast)
     assert shapely.intersects_xy(coast, residents).all()
@@ -102,20 +124,10 @@ def test_the_densest_place_is_near_downtown_and_the_mountains_are_nearly_empty(r
     assert inside(residents, MOUNTAINS) / len(residents) < 0.01 < 0.3 < inside(residents, MIDDLE) / len(residents)
 
 
-def test_residents_follow_the_population_of_the_towns(residents):
+def test_residents_and_crossings_follow_the_population_of_the_towns(residents, crossings, places):
     """Blocks of 12 km hold residents in proportion to the towns' people, Los Angeles itself left out as it fills many."""
-    places = pd.read_parquet(folder("sample_data") / "us_places.parquet")
-    towns = places[places["population"] < 1_000_000]
-    west, south, east, north = SAMPLES["la_residents"].domain.bounds
-    grid = {"bins": 6, "range": [[west, east], [south, north]]}
-    people, _, _ = np.histogram2d(towns["longitude"], towns["latitude"], weights=towns["population"], **grid)
-    homes, _, _ = np.histogram2d(*residents.T, **grid)
-    assert np.corrcoef(people.ravel(), homes.ravel())[0, 1] > 0.6
-
-
-def test_rejection_does_not_pile_residents_up_on_single_spots(residents):
-    _, repeats = np.unique(residents, axis=0, return_counts=True)
-    assert repeats.max() <= 6
+    assert correlation(residents, places[places["population"] < 1_000_000], SAMPLES["la_residents"].domain.bounds, 6) > 0.6
+    assert correlation(crossings, places[places["state"].isin(["WA", "NM"])], BOUNDS, 64) > 0.7
 
 
 @pytest.mark.parametrize("size", [0, -1, MOST_SAMPLES + 1, 1.5, True])
@@ -125,23 +137,22 @@ def test_a_size_out_of_range_is_refused(make, size):
         make(size)
 
 
-@pytest.mark.parametrize("size", [1, 2, 1_000_001])
-def test_every_size_in_range_is_kept_to_the_last_resident(size):
-    x, y = los_angeles(size, seed=1)
-    assert len(x) == len(y) == size
-
-
-def test_real_data_has_no_size_and_unknown_samples_are_refused():
+def test_sizes_of_real_data_unknown_samples_and_a_sigma_out_of_range_are_refused():
     with pytest.raises(InputError, match="fixed size"):
         load_sample("us_places", size=10)
     with pytest.raises(InputError, match="choose one of la_residents"):
         load_sample("mars")
+    for sigma in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="sigma"):
+            gaussian_cluster(10, sigma)
 
 
-@pytest.mark.parametrize("sigma", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_sigma_out_of_range_is_refused(sigma):
-    with pytest.raises(InputError, match="sigma"):
-        gaussian_cluster(10, sigma)
+@pytest.mark.parametrize(("make", "sizes"), [(los_angeles, [1, 2, 1_000_001]), (road_points, [1, 2, 3, 1001])])
+def test_every_size_in_range_is_kept_to_the_last_record(make, sizes):
+    for size in sizes:
+        x, y = make(size, seed=1)
+        assert x.shape == y.shape == (size,)
+        assert x.dtype == y.dtype == np.float64
 
 
 @pytest.mark.parametrize("sigma", [20, 50, 100])
@@ -157,8 +168,7 @@ def test_the_gaussian_cluster_is_the_published_protocol_s_matrix(sigma):
     assert np.array_equal(points.blocks(10), matrix)
 
 
-def test_places_are_of_the_contiguous_states_and_known_ones_are_where_they_are():
-    places = pd.read_parquet(folder("sample_data") / "us_places.parquet")
+def test_places_are_of_the_contiguous_states_and_known_ones_are_where_they_are(places):
     assert list(places.columns) == ["name", "state", "population", "longitude", "latitude"]
     assert len(set(places["state"])) == 49
     assert not {"AK", "HI", "PR"} & set(places["state"])
@@ -166,12 +176,6 @@ def test_places_are_of_the_contiguous_states_and_known_ones_are_where_they_are()
     boston = places[(places["name"] == "Boston") & (places["state"] == "MA")].iloc[0]
     assert (boston["longitude"], boston["latitude"]) == pytest.approx((-71.06, 42.36), abs=0.02)
     assert load_sample("us_places").count.sum() == len(places)
-
-
-def test_a_sample_can_be_counted_on_another_domain():
-    domain = SAMPLES["la_residents"].domain
-    finer = type(domain)(bounds=domain.bounds, crs=domain.crs, order=12)
-    assert load_sample("la_residents", domain=finer).domain.side == 4096
 
 
 @pytest.mark.parametrize("name", OUTLINES)
@@ -186,41 +190,36 @@ def test_outlines_are_valid_geojson_with_longitude_and_latitude_in_range(name):
     west, south, east, north = shapely.bounds(shape)
     assert -180 <= west < east <= 180
     assert -85 <= south < north <= 85
+    if name != "land.json":
+        lines = shapely.get_parts(shapely.get_parts(shape))
+        assert shapely.length(shapely.union_all(lines)) == pytest.approx(shapely.length(lines).sum(), rel=1e-3), "each border once"
 
 
-def test_the_outlines_together_stay_small():
-    sizes = [(folder("assets") / name).stat().st_size for name in OUTLINES]
-    assert sum(sizes) < 600_000
-    assert (folder("sample_data") / "la_residents.parquet").stat().st_size < 2_500_000
+LAND = {
+    "Los Angeles": (-118.24, 34.05),
+    "Santa Catalina": (-118.4, 33.4),
+    "border to Canada": (-98.0, 49.0),
+    "Mexico's": (-106.4, 31.75),
+    "Chukotka, beyond the 180th meridian": (-179.0, 67.0),
+    "Alaska": (-150.0, 67.5),
+    "Greenland": (-40.0, 72.0),
+    "Antarctica": (0.0, -80.0),
+    "Taymyr": (100.0, 70.0),
+}
+SEA = {
+    "Santa Monica Bay": (-118.5, 33.9),
+    "Lake Michigan": (-87.0, 43.0),
+    "Atlantic": (-30.0, 40.0),
+    "Pacific beside Fiji's meridian": (-170.0, -17.0),
+    "Caspian Sea": (51.0, 42.0),
+}
 
 
-@pytest.mark.parametrize("name", ["countries.json", "us_states.json"])
-def test_each_border_is_stored_once(name):
-    lines = shapely.get_parts(shapely.get_parts(outline(name)))
-    assert shapely.length(shapely.union_all(lines)) == pytest.approx(shapely.length(lines).sum(), rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("place", "dry"),
-    [
-        ((-118.24, 34.05), True),  # Los Angeles
-        ((-118.5, 33.9), False),  # Santa Monica Bay
-        ((-118.4, 33.4), True),  # Santa Catalina
-        ((-87.0, 43.0), False),  # Lake Michigan
-        ((-98.0, 49.0), True),  # the border to Canada has no gap
-        ((-106.4, 31.75), True),  # nor has that to Mexico
-        ((-179.0, 67.0), True),  # Chukotka, beyond the 180th meridian
-        ((-150.0, 67.5), True),  # Alaska
-        ((-40.0, 72.0), True),  # Greenland
-        ((0.0, -80.0), True),  # Antarctica
-        ((100.0, 70.0), True),  # Taymyr
-        ((-30.0, 40.0), False),  # the Atlantic
-        ((-170.0, -17.0), False),  # the Pacific beside Fiji's meridian
-        ((51.0, 42.0), False),  # the Caspian Sea
-    ],
-)
-def test_land_is_land_and_sea_is_sea(place, dry):
-    assert shapely.contains_xy(shapely.get_parts(outline("land.json")), *place).any() == dry
+@pytest.mark.parametrize(("places", "dry"), [(LAND, True), (SEA, False)])
+def test_land_is_land_and_sea_is_sea(places, dry):
+    """Borders to Canada and Mexico have no gap."""
+    parts = shapely.get_parts(outline("land.json"))
+    assert {name: shapely.contains_xy(parts, *place).any() for name, place in places.items()} == dict.fromkeys(places, dry)
 
 
 def test_the_readme_names_source_licence_and_rows_of_every_file():
@@ -232,11 +231,90 @@ def test_the_readme_names_source_licence_and_rows_of_every_file():
         if file.suffix == ".parquet":
             assert f"{len(pd.read_parquet(file)):,}" in row
     assert f"{len(json.loads((folder('assets') / 'land.json').read_text())['features']):,} polygons" in "\n".join(lines)
+    assert sum((folder("assets") / name).stat().st_size for name in OUTLINES) < 600_000
+    assert (folder("sample_data") / "la_residents.parquet").stat().st_size < 2_500_000
 
 
-@pytest.mark.parametrize("name", ["assets", "sample_data"])
-def test_the_scripts_that_rebuild_say_how_to_run_them(name):
-    script = Path(folder(name)) / "make.py"
+@pytest.mark.parametrize("path", ["assets/make.py", "sample_data/make.py", "sample_data/make_flows.py"])
+def test_the_scripts_that_rebuild_say_how_to_run_them(path):
+    name, file = path.split("/")
+    script = Path(folder(name)) / file
     if not script.exists():
         pytest.skip("not part of an installed package")
-    assert f"{name}/make.py" in str(ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))))
+    assert path in str(ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))))
+
+
+SIZE = 200_000
+CASCADES = (-121.7, 48.2, -120.9, 48.9)
+
+
+@pytest.fixture(scope="module")
+def crossings():
+    return np.column_stack(road_points(SIZE))
+
+
+@pytest.fixture(scope="module")
+def counts(crossings):
+    """(64, 64) crossings in blocks of the rectangle, [row, column], row 0 in the south."""
+    return PointCounts.from_xy(*crossings.T, domain=SAMPLES["road_crossings"].domain).blocks(6)
+
+
+def state(code):
+    counties = geopandas.read_parquet(folder("sample_data") / "us_counties.parquet")
+    return shapely.union_all(counties[counties["state"] == code].geometry.to_numpy())
+
+
+def test_all_crossings_lie_in_the_paper_s_rectangle_in_two_states_six_in_ten_in_washington(crossings):
+    assert SAMPLES["road_crossings"].domain.bounds == BOUNDS == (-124.82, 31.33, -103.00, 49.00)
+    assert PAPER_SIZE == 1_630_000
+    north, south = (shapely.contains_xy(state(code), crossings) for code in ("WA", "NM"))
+    assert (north | south).all()
+    assert north.mean() == pytest.approx(0.6, abs=0.001)
+    assert (crossings.min(0) >= BOUNDS[:2]).all()
+    assert (crossings.max(0) <= BOUNDS[2:]).all()
+
+
+def test_most_of_the_rectangle_is_empty_seattle_is_fullest_and_the_cascades_are_nearly_empty(crossings, counts):
+    """Of 64 x 64 blocks more than four fifths are empty, and the 1 % fullest hold more than a quarter of all crossings."""
+    assert 0.8 < (counts == 0).mean() < 0.9
+    assert np.sort(counts.ravel())[-41:].sum() > 0.25 * counts.sum()
+    row, column = np.unravel_index(counts.argmax(), counts.shape)
+    width, height = (BOUNDS[2] - BOUNDS[0]) / 64, (BOUNDS[3] - BOUNDS[1]) / 64
+    fullest = BOUNDS[0] + (column + 0.5) * width, BOUNDS[1] + (row + 0.5) * height
+    assert fullest == pytest.approx((-122.33, 47.6), abs=0.5)
+    assert inside(crossings, CASCADES) / SIZE < 0.01 < 0.05 < inside(crossings, (-122.45, 47.45, -122.15, 47.75)) / SIZE
+
+
+def test_towns_are_street_grids_and_crossings_do_not_pile_up(crossings):
+    """In towns no two crossings of one grid are near: half the gaps to the nearest are over a third of a block."""
+    assert len(np.unique(crossings, axis=0)) == SIZE
+    km = crossings * np.array([111.32 * np.cos(np.radians(35.1)), 111.1])
+    albuquerque = np.hypot(*(crossings - (-106.65, 35.08)).T) < 0.05
+    gap, _ = cKDTree(km[albuquerque]).query(km[albuquerque], k=2)
+    block = 0.08 * np.sqrt(PAPER_SIZE / SIZE)
+    scattered = 0.5 / np.sqrt(albuquerque.sum() / (np.pi * 0.05**2 * 111.1 * 111.32 * np.cos(np.radians(35.1))))
+    assert np.median(gap[:, 1]) > max(block / 3, 1.2 * scattered)
+
+
+def test_country_lies_along_lines_a_mile_apart(crossings, places):
+    """Latitudes in empty country, folded at a mile, crowd in a tenth of it."""
+    south = crossings[crossings[:, 1] < 37.1]
+    folded = south[:, 1] * 111.1 % 1.609
+    near_line = np.minimum(folded, 1.609 - folded) < 0.08
+    distance, _ = cKDTree(places[["longitude", "latitude"]].to_numpy()).query(south)
+    assert near_line[distance > 0.2].mean() > 0.4 > near_line[distance < 0.03].mean()
+
+
+def test_places_stay_where_they_are_when_the_size_grows():
+    domain = Domain(bounds=BOUNDS, crs="EPSG:4326", order=6)
+    small, large, other = (
+        PointCounts.from_xy(*road_points(size, seed=seed), domain=domain).blocks(5).ravel()
+        for size, seed in ((20_000, 5), (100_000, 5), (100_000, 6))
+    )
+    assert np.abs(small / 20_000 - large / 100_000).sum() < 0.1
+    assert not np.array_equal(large, other)
+
+
+@pytest.mark.slow
+def test_no_two_crossings_of_the_paper_s_size_coincide():
+    assert len(np.unique(np.column_stack(road_points()), axis=0)) == PAPER_SIZE
