@@ -17,26 +17,9 @@ from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
 from dpviz.mechanisms import Identity, Quadtree
 from dpviz.privacy.ledger import Ledger
-from tests.app.walk import (
-    BARE,
-    SMALL,
-    account,
-    by_record,
-    captions,
-    errors,
-    fine,
-    go,
-    good,
-    infos,
-    labelled,
-    layers_of,
-    pages_app,
-    press_draw,
-    public,
-    to_mode,
-    trips_uploaded,
-    uploaded,
-)
+from tests.app.seen import account, captions, errors, fine, good, infos, labelled, layers_of
+from tests.app.start import BARE, SMALL, pages_app, trips_uploaded, uploaded
+from tests.app.walk import by_record, go, press_draw, public, to_mode
 from tests.evaluation.test_compare import study
 
 LINK = {"sample": "gaussian_cluster", "order": "4", "mechanisms": '["quadtree","identity"]', "steps": "2", "repeats": "2"}

@@ -5,24 +5,9 @@ from fractions import Fraction
 import pytest
 
 from dpviz.app.points_state import Config, read_link, to_query
-from tests.app.walk import (
-    CURATE,
-    CURATE_TRIPS,
-    SMALL,
-    account,
-    captions,
-    drawn,
-    entries,
-    errors,
-    fine,
-    go,
-    good,
-    labelled,
-    open_tab,
-    points_app,
-    press_draw,
-    trips_app,
-)
+from tests.app.seen import account, captions, drawn, entries, errors, fine, good, labelled
+from tests.app.start import CURATE, CURATE_TRIPS, SMALL, points_app, trips_app
+from tests.app.walk import go, open_tab, press_draw
 
 WRONG = "ε must be a number"
 

@@ -14,25 +14,10 @@ from dpviz.data.counting.job import cancellation
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
 from dpviz.publishing.private_data import open_data, open_frame
+from tests.app.seen import captions, drawn, errors, fine, good, infos, labelled, trips_drawn
+from tests.app.start import CURATE, STATES, points_app, trips_uploaded
 from tests.app.test_saved_config import released, saved
-from tests.app.walk import (
-    CURATE,
-    STATES,
-    by_record,
-    captions,
-    choose,
-    drawn,
-    errors,
-    fine,
-    good,
-    infos,
-    labelled,
-    points_app,
-    press_draw,
-    protect,
-    trips_drawn,
-    trips_uploaded,
-)
+from tests.app.walk import by_record, choose, press_draw, protect
 
 HOMES = pd.DataFrame({"lon": [-118.2, -80.25, -100.125, -100.125], "lat": [34.1, 25.5, 40.5, 40.5], "who": list("abcc")})
 FAR = pd.DataFrame({"lon": [10.0, -90.0], "lat": [50.0, None], "who": list("de")})

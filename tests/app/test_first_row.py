@@ -12,22 +12,9 @@ from dpviz.data.points import PointCounts
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 from tests.app.release_walk import choose_paid, publish, write_texts
-from tests.app.walk import (
-    CURATE,
-    captions,
-    choose,
-    entries,
-    fine,
-    go,
-    good,
-    labelled,
-    name_dataset,
-    points_app,
-    press_draw,
-    to_mode,
-    truth_switch,
-    uploaded,
-)
+from tests.app.seen import captions, entries, fine, good, labelled
+from tests.app.start import CURATE, points_app, uploaded
+from tests.app.walk import choose, go, name_dataset, press_draw, to_mode, truth_switch
 
 PLACES = b"lon,lat,note\n-118.2,34.1,canary7\n-80.25,25.5,canary7\n"
 REGIONS = b"id,lat,lon,name\ncanaryA,50,8,Aberg\ncanaryB,51,9,Bdorf\n"

@@ -11,33 +11,9 @@ from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
-from tests.app.walk import (
-    CURATE,
-    CURATE_TRIPS,
-    PLACES,
-    SMALL,
-    STATES,
-    account,
-    captions,
-    choose,
-    drawn,
-    drawn_layer,
-    entries,
-    errors,
-    fine,
-    good,
-    infos,
-    labelled,
-    name_dataset,
-    points_app,
-    press_draw,
-    protect,
-    trips_app,
-    trips_drawn,
-    truth_switch,
-    uploaded,
-    warnings,
-)
+from tests.app.seen import account, captions, drawn, drawn_layer, entries, errors, fine, good, infos, labelled, trips_drawn, warnings
+from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SMALL, STATES, points_app, trips_app, uploaded
+from tests.app.walk import choose, name_dataset, press_draw, protect, truth_switch
 
 BAR = 'class="dpviz-purse"'
 NOTHING_SPENT, SPENT = "Nothing has been spent on these data yet.", "Spent on these data so far: ε 0.5."

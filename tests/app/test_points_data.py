@@ -2,30 +2,9 @@
 
 import pytest
 
-from tests.app.walk import (
-    CURATE,
-    PLACES,
-    SMALL,
-    STATES,
-    SWAPPED,
-    by_record,
-    captions,
-    choose,
-    drawn,
-    drawn_layer,
-    entries,
-    errors,
-    fine,
-    good,
-    infos,
-    labelled,
-    points_app,
-    press_draw,
-    protect,
-    public,
-    truth_switch,
-    uploaded,
-)
+from tests.app.seen import captions, drawn, drawn_layer, entries, errors, fine, good, infos, labelled
+from tests.app.start import CURATE, PLACES, SMALL, STATES, SWAPPED, points_app, uploaded
+from tests.app.walk import by_record, choose, press_draw, protect, public, truth_switch
 
 OTHER = PLACES + b"-90,40,more\n"
 PAIRS = b"a,b\n34.1,-118.2\n25.5,-80.25\n"

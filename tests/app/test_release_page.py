@@ -14,28 +14,9 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
 from dpviz.release.flow_release import FlowRelease
 from tests.app.release_walk import TEXTS, at_release, choose_paid, kept, publish, published, read_back, write_texts
-from tests.app.walk import (
-    CURATE,
-    CURATE_TRIPS,
-    SMALL,
-    account,
-    as_read,
-    captions,
-    entries,
-    errors,
-    fine,
-    go,
-    good,
-    infos,
-    keys,
-    labelled,
-    points_app,
-    press_draw,
-    texts,
-    to_mode,
-    truth_switch,
-    warnings,
-)
+from tests.app.seen import account, as_read, captions, entries, errors, fine, good, infos, keys, labelled, texts, warnings
+from tests.app.start import CURATE, CURATE_TRIPS, SMALL, points_app
+from tests.app.walk import go, press_draw, to_mode, truth_switch
 
 NEVER = "neither can ever be chosen here"
 MODULE = import_module("dpviz.app.release_page")  # `dpviz.app` has a function of that name

@@ -12,26 +12,9 @@ from dpviz.app.saved_config import configuration
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
-from tests.app.walk import (
-    CURATE,
-    CURATE_TRIPS,
-    FLIGHTS,
-    JOURNEYS,
-    PLACES,
-    REGIONS,
-    SMALL,
-    drawn,
-    entries,
-    fine,
-    good,
-    points_app,
-    press_draw,
-    protect,
-    trips_app,
-    trips_drawn,
-    trips_uploaded,
-    uploaded,
-)
+from tests.app.seen import drawn, entries, fine, good, trips_drawn
+from tests.app.start import CURATE, CURATE_TRIPS, FLIGHTS, JOURNEYS, PLACES, REGIONS, SMALL, points_app, trips_app, trips_uploaded, uploaded
+from tests.app.walk import press_draw, protect
 
 
 def saved(app, key="config"):

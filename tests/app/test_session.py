@@ -16,21 +16,9 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.publishing import publish
 from tests.app.release_walk import PAID, at_release, kept, published, write_texts
 from tests.app.release_walk import publish as press_publish
-from tests.app.walk import (
-    CURATE,
-    CURATE_TRIPS,
-    ROOT,
-    drawn,
-    entries,
-    errors,
-    fine,
-    infos,
-    labelled,
-    points_app,
-    press_draw,
-    trips_app,
-    trips_drawn,
-)
+from tests.app.seen import drawn, entries, errors, fine, infos, labelled, trips_drawn
+from tests.app.start import CURATE, CURATE_TRIPS, points_app, trips_app
+from tests.app.walk import ROOT, press_draw
 
 PAIR = CURATE_TRIPS | {"beside": "flat_gaussian"}
 LINKS = json.loads((ROOT / "tests" / "golden" / "links.json").read_text("utf-8"))  # of an earlier version; never written again

@@ -14,31 +14,9 @@ from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample
 from dpviz.view.trips_map import SHOWN_TRIPS
-from tests.app.walk import (
-    CURATE_TRIPS,
-    FLIGHTS,
-    REGIONS,
-    account,
-    captions,
-    entries,
-    errors,
-    figures,
-    fine,
-    good,
-    infos,
-    keys,
-    layers_of,
-    open_tab,
-    press_draw,
-    public,
-    query_of,
-    shares_of,
-    texts,
-    trips_app,
-    trips_drawn,
-    trips_uploaded,
-    truth_switch,
-)
+from tests.app.seen import account, captions, entries, errors, figures, fine, good, infos, keys, layers_of, shares_of, texts, trips_drawn
+from tests.app.start import CURATE_TRIPS, FLIGHTS, REGIONS, query_of, trips_app, trips_uploaded
+from tests.app.walk import open_tab, press_draw, public, truth_switch
 from tests.often import often
 
 PUBLIC_FIGURES = {

@@ -3,26 +3,9 @@
 import pytest
 
 from dpviz.privacy.ledger import Ledger
-from tests.app.walk import (
-    BARE,
-    SMALL,
-    account,
-    captions,
-    choose,
-    drawn,
-    errors,
-    fine,
-    good,
-    infos,
-    labelled,
-    name_dataset,
-    press_draw,
-    protect,
-    to_mode,
-    trips_uploaded,
-    uploaded,
-    warnings,
-)
+from tests.app.seen import account, captions, drawn, errors, fine, good, infos, labelled, warnings
+from tests.app.start import BARE, SMALL, trips_uploaded, uploaded
+from tests.app.walk import choose, name_dataset, press_draw, protect, to_mode
 
 TRACKS = b"lon,lat,Fahrzeug-ID,v\n" + b"".join(f"-1{n % 10}0,40,B-{n % 3},{n}.5\n".encode() for n in range(30))
 
