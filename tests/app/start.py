@@ -55,17 +55,17 @@ def trips_app(link=FLIGHTS):
 
 
 def uploaded(content=PLACES, name="homes.csv", *, link=CURATE, frame=STATES, crs="EPSG:4326", unit="each"):
-    """The Points page after an upload, with what is asked of it: where the records lie, and whom to protect."""
+    """The Points page after an upload, with what is asked of it: where the records lie, and whom to protect (`unit`, None: not said)."""
     config = replace(read_link(Config, link), source="upload")
     state = {"config": config, "uploaded": (name, content), "frame": frame, "crs": crs}
-    return pages_app("points", {}, state | {f"unit {config.mode} {digest_of(content)}": unit})
+    return pages_app("points", {}, state | ({f"unit {config.mode} {digest_of(content)}": unit} if unit else {}))
 
 
 def trips_uploaded(mode="Curate", *, unit="each", **files):
     """The Trips page after an upload of regions in two levels, and of trips between them."""
     state = {"trips config": TripsConfig(mode=mode, source="upload"), f"regions prefixes {digest_of(REGIONS)}": "1"}
     for role, file in ({"regions": ("homes.csv", REGIONS), "trips": ("trips.csv", JOURNEYS)} | files).items():
-        state |= {f"{role} uploaded": file, f"unit {role} {mode} {digest_of(file[1])}": unit}
+        state |= {f"{role} uploaded": file} | ({f"unit {role} {mode} {digest_of(file[1])}": unit} if unit else {})
     return pages_app("trips", {}, state)
 
 

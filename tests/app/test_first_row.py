@@ -13,8 +13,8 @@ from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 from tests.app.release_walk import choose_paid, publish, write_texts
 from tests.app.seen import captions, entries, fine, good, labelled
-from tests.app.start import CURATE, points_app, uploaded
-from tests.app.walk import choose, go, name_dataset, press_draw, to_mode, truth_switch
+from tests.app.start import CURATE, STATES, points_app, uploaded
+from tests.app.walk import by_record, choose, go, name_dataset, press_draw, to_mode, truth_switch
 
 PLACES = b"lon,lat,note\n-118.2,34.1,canary7\n-80.25,25.5,canary7\n"
 REGIONS = b"id,lat,lon,name\ncanaryA,50,8,Aberg\ncanaryB,51,9,Bdorf\n"
@@ -104,10 +104,10 @@ def test_a_file_is_read_again_afterwards(monkeypatch):
         return real(*args, **options)
 
     monkeypatch.setattr(cached, "read_points", counted)
-    app = fine(uploaded(PLACES).run())
+    app = fine(uploaded(PLACES, link={"mode": "Curate"}).run())
     assert len(reads) == 1
     fine(forget(app).run())
     to_mode(app, "Curate").segmented_control(key="source").set_value("upload").run()
-    choose(app, PLACES).selectbox(key="frame").set_value("World")
-    press_draw(good(app.text_input(key="crs").set_value("EPSG:4326").run()))
+    choose(app, PLACES).selectbox(key="frame").set_value(STATES)  # all as it was before
+    by_record(good(app.text_input(key="crs").set_value("EPSG:4326").run()))
     assert len(reads) == 2
