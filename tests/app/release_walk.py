@@ -1,7 +1,9 @@
 """A walk through the Release page without a browser."""
 
 import dpviz as dv
-from tests.app.walk import CURATE, fine, go, good, newest, pages_app, press_draw
+from tests.app.seen import fine, good, labelled, newest
+from tests.app.start import CURATE, pages_app
+from tests.app.walk import go, press_draw
 
 PAID = "A draw that is already paid for"
 TEXTS = {"name": "Homes by square", "curator": "City office", "description": "Who sleeps where, one record each."}
@@ -20,6 +22,10 @@ def at_release(link=CURATE, *, draws=0, page="points"):
     for _ in range(draws):
         fine(press_draw(app))
     return fine(go(app, "release"))
+
+
+def choose_paid(app):
+    return fine(labelled(app.segmented_control, "What").set_value(PAID).run())
 
 
 def publish(app):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
@@ -61,19 +60,18 @@ def test_one_byte_gives_another_digest(content, data):
     assert cached.digest_of(content) == cached.digest_of(bytes(content))
 
 
-def test_the_same_content_is_counted_once():
-    one, two = session((b"x,y\n1,2\n", DOMAIN, ()), (b"x,y\n1,2\n", DOMAIN, ()))["told"]
+def test_the_same_content_is_counted_once_and_what_a_file_says_of_itself_follows_its_content():
+    asked = session(*[(content, DOMAIN, ()) for content in (b"x,y\n1,2\n", b"x,y\n1,2\n", b"x,y,who\n1,2,a\n")])
+    one, two, other = asked["told"]
     assert one is two
+    assert other is not one
+    assert asked["seen"] == [("x", "y"), ("x", "y"), ("x", "y", "who")]
 
 
 def test_every_part_of_the_question_is_in_the_key():
     content, small = b"x,y,z\n1,2,900\n1,2,900\n600,600,\n", Domain(bounds=(0, 0, 10, 10), crs=None, order=5)
     drop = (("bad_rows", "drop"),)
     assert totals((content, DOMAIN, drop), (content, DOMAIN, (*drop, ("y", "z"))), (content, small, drop)) == [3, 2, 2]
-
-
-def test_what_a_file_says_of_itself_follows_its_content():
-    assert session((b"x,y\n1,2\n", DOMAIN, ()), (b"x,y,who\n1,2,a\n", DOMAIN, ()))["seen"] == [("x", "y"), ("x", "y", "who")]
 
 
 def test_a_file_keeps_its_ending_but_not_its_folder():
@@ -106,15 +104,10 @@ def test_only_loading_is_kept_and_never_a_release():
     assert not any(word in text.split('"""', 2)[2] for word in ("Release", "mechanisms", "Entropy", "evaluate"))
 
 
-def test_whatever_is_kept_for_a_session_is_forgotten_with_it():
+def test_everything_kept_has_an_end_and_private_things_stay_in_their_session_and_are_forgotten_with_it():
     private = {node.name for _, node, decorator in decorators() if "scope='session'" in decorator}
     assert {function.__wrapped__.__name__ for function in cached.PER_SESSION} == private
-
-
-@pytest.mark.parametrize("found", list(decorators()), ids=lambda found: found[1].name)
-def test_everything_kept_has_an_end_and_private_things_stay_in_their_session(found):
-    _, node, decorator = found
-    assert "max_entries=" in decorator
-    if node.name not in ("sample", "flow_sample"):
-        assert "scope='session'" in decorator
-        assert node.name in ("keeper", "counts") or node.args.args[0].arg == "digest"
+    for _, node, decorator in decorators():
+        assert "max_entries=" in decorator, node.name
+        assert node.name in ("sample", "flow_sample", *private)
+        assert node.name in ("sample", "flow_sample", "keeper", "counts") or node.args.args[0].arg == "digest"

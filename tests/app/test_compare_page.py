@@ -1,56 +1,67 @@
-"""The Compare page without a browser: studies that run beside it, stop, go on, and end with the session."""
+"""The Compare page without a browser: studies beside it that fail, stop, go on and end with the session, on samples and one's own data."""
 
 import json
 import time
+from contextlib import suppress
 from fractions import Fraction
 
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from dpviz.app.compare import state as compare_state
+from dpviz.app import jobs
 from dpviz.app.compare.page import FOUND, TABS, pick
-from dpviz.app.compare.state import COMPARE, JOB, CompareConfig, pickable
-from dpviz.app.jobs import DONE, RUNNING, STOPPED, StudyJob
-from dpviz.app.points_state import Config
+from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, pickable, replace
+from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import read_link, to_query
-from dpviz.errors import SettingError
+from dpviz.errors import DpvizError, SettingError
+from dpviz.evaluation import compare as real
 from dpviz.mechanisms import Identity, Quadtree
 from dpviz.privacy.ledger import Ledger
-from tests.app.walk import PLACES, captions, errors, fine, good, infos, labelled
+from tests.app.seen import account, captions, errors, fine, good, infos, labelled, layers_of
+from tests.app.start import BARE, SMALL, pages_app, trips_uploaded, uploaded
+from tests.app.walk import by_record, go, press_draw, public, to_mode
 from tests.evaluation.test_compare import study
 
 LINK = {"sample": "gaussian_cluster", "order": "4", "mechanisms": '["quadtree","identity"]', "steps": "2", "repeats": "2"}
 PATIENCE = 60
-POINTS_KEY = "public config"
+KEY = {"Points": "public config", "Trips": "public trips config"}
+TRIPS = b"origin,destination,count\nA1,A2,70\nA1,B1,9\nB1,B1,33\nA2,A2,4\n"
+MECHANISM = {"Points": "identity", "Trips": "flat_gaussian"}
 
 
-def compare():
-    from dpviz.app.compare.page import compare_page  # noqa: PLC0415 - only this function's text runs
+@pytest.fixture(autouse=True, scope="module")
+def one_process(tmp_path_factory):
+    """Studies without workers, which take longer to start than these studies; the ledger is for what fixtures of the module run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "_FEWEST", 1)
+        patch.setattr(jobs, "_MOST", 1)
+        patch.setenv("DPVIZ_LEDGER", str(tmp_path_factory.mktemp("compare") / "ledger.sqlite"))
+        yield
 
-    compare_page()
 
-
-def compare_app(link=LINK):
-    app = AppTest.from_function(compare, default_timeout=60)
-    app.query_params.update(link)
-    return good(app.run())
+def compare_app(link=LINK, config=None):
+    return pages_app("compare", link, {} if config is None else {"compare config": config})
 
 
 def started(app):
     return good(app.button(key="draw").click().run())
 
 
-def finished(app):
-    job = app.session_state[JOB]
+def ended(job):
     until = time.monotonic() + PATIENCE
     while job.state == RUNNING and time.monotonic() < until:
-        time.sleep(0.05)
-    assert job.state == DONE, (job.state, job.error)
+        time.sleep(0.02)
+    return job.state
+
+
+def finished(app):
+    job = app.session_state[JOB]
+    assert ended(job) == DONE, job.error
     return good(app.run())
 
 
 def answered(app):
+    good(app.button(key="find epsilon").click().run())
     search = app.session_state[FOUND]
     search._thread.join(PATIENCE)
     assert not search.running
@@ -62,10 +73,24 @@ def tab(app, name):
     return good(app.run())
 
 
+def picking(app, *picked):
+    """The map of these releases, by name and ε."""
+    app.session_state["compare config"] = replace(app.session_state["compare config"], picked=picked)
+    return tab(app, "On the map")
+
+
 def charts(app):
     return [json.loads(each.proto.spec) for each in app.get("vega_lite_chart")] or [
         json.loads(each.proto.spec) for each in app.get("arrow_vega_lite_chart")
     ]
+
+
+def maps(app):
+    return app.get("deck_gl_json_chart")
+
+
+def runs_of(app):
+    return {row["run"] for row in app.session_state[JOB].rows}
 
 
 @pytest.fixture(scope="module")
@@ -74,54 +99,42 @@ def done():
 
 
 class TestBefore:
-    def test_it_says_what_to_do_and_what_is_compared(self):
-        app = fine(compare_app())
+    def test_it_says_what_to_do_and_what_a_link_says_is_what_is_shown_and_run(self):
+        app = fine(compare_app(LINK | {"low": "0.001", "high": "100", "delta": "3.5e-7"}))
         assert "Start the study" in infos(app)
         assert "8 releases: 2 configurations x 2 ε x 2 repeats" in captions(app)
         assert not app.button(key="draw").disabled
         assert not Ledger().accounts()
-
-    def test_an_impossible_range_is_refused_in_place(self):
-        app = compare_app(LINK | {"settings": '{"quadtree":{"height":[2,99]}}'})
-        assert "settings" not in app.session_state["compare config"].settings
-        app.session_state["compare config"] = CompareConfig(mechanisms=("quadtree",), settings={"quadtree": {"height": [2, 99]}}, order=4)
-        good(app.run())
-        assert "Height must be from" in errors(app)
-        assert app.button(key="draw").disabled
-
-    def test_data_of_ones_own_come_from_teach_only(self):
-        app = compare_app()
-        app.session_state["compare config"] = CompareConfig(source="own")
-        good(app.run())
-        assert "confirm there that it is public" in infos(app)
-        assert app.button(key="draw").disabled
-
-    def test_the_inverse_question_needs_no_study(self):
-        app = compare_app()
-        answered(good(app.button(key="find epsilon").click().run()))
-        found = fine(app).dataframe[0].value
-        assert found["Configuration"].tolist() == ["Quadtree", "Every cell (Identity)"]
-        assert (found.iloc[:, 2] <= 20).all()
-        assert found.columns[2] == "typical error there, noise alone (records)"
-        assert "of the data only the number of records is used, rounded to one digit" in captions(app)
-
-    def test_of_trips_no_number_is_used(self):
-        assert "no trip is looked at" in captions(compare_app({"kind": "Trips", "sample": "us_flights"}))
-
-    def test_what_a_link_says_is_what_is_shown_and_run(self):
-        app = compare_app(LINK | {"low": "0.001", "high": "100", "delta": "3.5e-7"})
         shown = [labelled(app.selectbox, title).value for title in ("Smallest ε", "Largest ε", "δ")]
         assert shown == [0.001, 100.0, 3.5e-7]
         assert [float(epsilon) for epsilon in app.session_state["compare config"].epsilons()] == shown[:2]
         good(labelled(app.selectbox, "Largest ε").set_value(10.0).run())
         assert app.session_state["compare config"].epsilons()[-1] == 10
 
+    def test_an_impossible_range_and_data_that_are_not_declared_are_refused_in_place(self):
+        app = compare_app(LINK | {"settings": '{"quadtree":{"height":[2,99]}}'})
+        assert "settings" not in app.session_state["compare config"].settings
+        app.session_state["compare config"] = CompareConfig(mechanisms=("quadtree",), settings={"quadtree": {"height": [2, 99]}}, order=4)
+        assert "Height must be from" in errors(good(app.run()))
+        assert app.button(key="draw").disabled
+        app.session_state["compare config"] = CompareConfig(source="own")
+        assert "confirm there that it is public" in infos(good(app.run()))
+        assert app.button(key="draw").disabled
+
+    def test_the_inverse_question_needs_no_study(self):
+        app = fine(answered(compare_app()))
+        found = app.dataframe[0].value
+        assert found["Configuration"].tolist() == ["Quadtree", "Every cell (Identity)"]
+        assert (found.iloc[:, 2] <= 20).all()
+        assert found.columns[2] == "typical error there, noise alone (records)"
+        assert "of the data only the number of records is used, rounded to one digit" in captions(app)
+        assert "no trip is looked at" in captions(compare_app({"kind": "Trips", "sample": "us_flights"}))
+
 
 class TestLinks:
     def test_a_configuration_survives_its_link(self):
-        config = CompareConfig(
-            mechanisms=("quadtree", "htf"), settings={"quadtree": {"height": [4, 6]}}, low=0.2, repeats=5, picked=(("HTF", 0.5),)
-        )
+        varied = {"quadtree": {"height": [4, 6]}}
+        config = CompareConfig(mechanisms=("quadtree", "htf"), settings=varied, low=0.2, repeats=5, picked=(("HTF", 0.5),))
         assert read_link(CompareConfig, to_query(config)) == config
         assert "source" not in to_query(CompareConfig(source="own"))
 
@@ -139,7 +152,7 @@ class TestLinks:
 
     def test_mechanisms_and_samples_of_the_other_kind_are_passed_over(self):
         config = read_link(CompareConfig, {"kind": "Trips", "mechanisms": '["quadtree"]', "sample": "la_residents"})
-        assert config.chosen == compare_state.FAMILY["Trips"].usual
+        assert config.chosen == FAMILY["Trips"].usual
         assert config.chosen_sample == "northeast_commuters"
         assert [mechanism.key for mechanism in config.built().values()] == ["top_down", "flat_gaussian", "stability_histogram"]
 
@@ -154,36 +167,26 @@ class TestLinks:
 
 
 class TestStudy:
-    def test_it_runs_beside_the_page_and_is_shown(self, done):
-        app = fine(done)
+    def test_it_runs_beside_the_page_and_every_tab_is_drawn(self, done):
+        app, job = fine(done), done.session_state[JOB]
         assert "Done: 8 of 8 releases" in app.get("progress")[0].proto.text
-        assert len(app.session_state[JOB].table()) == 8 * len(app.session_state[JOB].study.questions.names())
+        assert len(job.table()) == 8 * len(job.study.questions.names())
         (chart, *_) = charts(app)
         assert chart["title"]["text"].startswith("Error against ε, random boxes")
         assert "On the frontier" in chart["description"]
-
-    @pytest.mark.parametrize("name", TABS)
-    def test_every_tab_is_drawn(self, done, name):
-        app = fine(tab(done, name))
-        if name in ("By level", "By size", "Parts of the error", "Time"):
-            assert len(charts(app)) == 2
-        if name == "Table":
-            assert app.dataframe[0].value["Runs"].unique().tolist() == [2]
+        for name in TABS:
+            fine(tab(app, name))
+            if name in ("By level", "By size", "Parts of the error", "Time"):
+                assert len(charts(app)) == 2
+        assert app.dataframe[0].value["Runs"].unique().tolist() == [2]
+        assert not Ledger().accounts()
 
     def test_up_to_four_releases_stand_side_by_side_with_one_zoom(self, done):
-        app = tab(done, "On the map")
-        config = app.session_state["compare config"]
-        app.session_state["compare config"] = compare_state.replace(config, picked=(("Quadtree", 2.0), ("Every cell (Identity)", 0.1)))
-        fine(app.run())
-        maps = app.get("deck_gl_json_chart")
-        assert len(maps) == 2
+        app = fine(picking(done, ("Quadtree", 2.0), ("Every cell (Identity)", 0.1)))
         assert [slider.label for slider in app.slider].count("Zoom level") == 1
-        counts = [len(layer["data"]) for each in maps for layer in json.loads(each.proto.json)["layers"] if layer["id"] == "partitions"]
-        assert counts == [256, 256]
+        assert [len(layers_of(app, place)["partitions"]["data"]) for place in range(len(maps(app)))] == [256, 256]
         labelled(app.slider, "Zoom level").set_value(2)
-        fine(app.run())
-        maps = app.get("deck_gl_json_chart")
-        assert [len(layer["data"]) for layer in json.loads(maps[0].proto.json)["layers"] if layer["id"] == "partitions"] == [16]
+        assert len(layers_of(fine(app.run()))["partitions"]["data"]) == 16
         assert json.loads(app.query_params["picked"]) == [["Quadtree", 2.0], ["Every cell (Identity)", 0.1]]
 
     def test_a_map_is_the_very_release_that_was_measured(self, done):
@@ -193,80 +196,174 @@ class TestStudy:
         figures = job.study.questions.rows(job.study.release(run), parts=False)
         assert next(each for each in figures if each["workload"] == "random")["mae"] == row["mae"]
 
-    def test_nothing_is_spent_and_nothing_private_is_kept(self, done):
-        assert not Ledger().accounts()
-
     def test_changed_settings_are_said_and_what_is_there_is_not_made_again(self):
         app = finished(started(compare_app()))
-        before = {row["run"] for row in app.session_state[JOB].rows}
-        labelled(app.number_input, "Repeats of each").set_value(3)
-        good(app.run())
+        before = runs_of(app)
+        good(labelled(app.number_input, "Repeats of each").set_value(3).run())
         assert "have changed since this study" in captions(app)
         finished(started(app))
-        assert app.session_state[JOB].total == 12
-        assert before < {row["run"] for row in app.session_state[JOB].rows}
-        assert set(app.session_state[JOB].table().groupby("run").size()) == {len(app.session_state[JOB].study.questions.names())}
+        job = app.session_state[JOB]
+        assert job.total == 12
+        assert before < runs_of(app)
+        assert set(job.table().groupby("run").size()) == {len(job.study.questions.names())}
 
     def test_trips_too(self):
         app = finished(started(compare_app({"kind": "Trips", "sample": "us_flights", "steps": "1", "repeats": "2"})))
         for name in TABS:
             fine(tab(app, name))
-        config = app.session_state["compare config"]
-        app.session_state["compare config"] = compare_state.replace(config, picked=tuple(pickable(app.session_state[JOB]))[:2])
-        fine(tab(app, "On the map"))
-        assert len(app.get("deck_gl_json_chart")) == 2
-        fine(tab(app, "Parts of the error"))
-        assert "Suppression" in captions(app)
+            assert ("Suppression" in captions(app)) == (name == "Parts of the error")
+        assert len(maps(fine(picking(app, *list(pickable(app.session_state[JOB]))[:2])))) == 2
 
     def test_forgetting_ends_the_study(self):
         app = started(compare_app(LINK | {"repeats": "200", "order": "8"}))
         job = app.session_state[JOB]
         fine(app.button(key="forget compare").click().run())
         assert JOB not in app.session_state
-        until = time.monotonic() + PATIENCE
-        while job.state == RUNNING and time.monotonic() < until:
-            time.sleep(0.05)
-        assert job.state == STOPPED
+        assert ended(job) == STOPPED
 
 
-def points_and_compare():
-    import streamlit as st  # noqa: PLC0415 - only this function's text runs
+class TestFailures:
+    def failed(self, rows, monkeypatch):
+        """The page after a study that fails once that many rows are there."""
 
-    from dpviz.app.compare.page import compare_page  # noqa: PLC0415
-    from dpviz.app.points_page import points_page  # noqa: PLC0415
+        def failing(study, **options):
+            source = real.compare(study, **options)
+            with suppress(StopIteration):
+                for _ in range(rows):
+                    yield next(source)
+            raise DpvizError("Every cell, ε 2: no good")
 
-    (compare_page if st.session_state.get("second page") else points_page)()
+        with monkeypatch.context() as patch:
+            patch.setattr(jobs, "compare", failing)
+            app = started(compare_app())
+            assert ended(app.session_state[JOB]) == FAILED
+            good(app.run())
+        assert "no good" in errors(app)
+        return app
+
+    def test_what_was_drawn_stays_and_the_rest_can_be_tried_again(self, monkeypatch):
+        app = self.failed(40, monkeypatch)
+        assert charts(app)
+        assert app.button(key="draw").label == "Resume the study"
+        before = runs_of(app)
+        fine(finished(started(app)))
+        assert before < runs_of(app)
+
+    def test_without_a_row_nothing_is_said_to_come(self, monkeypatch):
+        app = self.failed(0, monkeypatch)
+        assert "being drawn" not in captions(app)
+        assert "Nothing was drawn yet" in captions(app)
+        assert app.button(key="draw").label == "Start the study"
+        assert charts(fine(finished(started(app))))
+
+    def test_a_release_that_fails_on_the_map_is_said_beside_the_others(self, monkeypatch):
+        def refused(*_):
+            raise DpvizError("does not fit")
+
+        app = finished(started(compare_app()))
+        options = tuple(pickable(app.session_state[JOB]))
+        cells = next(each for each in options if each[0].startswith("Every"))
+        monkeypatch.setattr(Identity, "release", refused)
+        for picked in ((cells, options[0]), (cells,)):
+            assert "does not fit" in errors(picking(app, *picked))
+            assert len(maps(app)) == len(picked) - 1
 
 
-def test_uploads_declared_public_in_teach_are_offered_and_taken_back():
-    app = AppTest.from_function(points_and_compare, default_timeout=60)
-    app.session_state["config"] = Config(source="upload", order=4)
-    good(app.run())
-    app.file_uploader[0].set_value(("places.csv", PLACES, "text/csv"))
-    good(app.run())
-    app.selectbox(key="frame").set_value("Contiguous United States")
-    app.text_input(key="crs").set_value("EPSG:4326")
-    good(app.run())
-    assert POINTS_KEY not in app.session_state
-    labelled(app.checkbox, "These data are already public").check()
-    good(app.run())
-    assert app.session_state[POINTS_KEY].points.count.sum() == 3
-    app.session_state["second page"] = True
-    app.session_state["compare config"] = CompareConfig(source="own", mechanisms=("identity",), steps=1, repeats=1)
-    fine(app.run())
-    assert "declared to be already public" in captions(app)
-    assert not app.button(key="draw").disabled
-    app.session_state["second page"] = False
-    app.session_state["config"] = Config(mode="Curate", source="upload", order=4)
-    good(app.run())
-    assert POINTS_KEY not in app.session_state
+def own_data(kind, mode):
+    """A file on its page; on the Trips page no truth is looked at before a draw."""
+    return uploaded(BARE, link=SMALL | {"mode": mode}) if kind == "Points" else trips_uploaded(mode, trips=("trips.csv", TRIPS))
+
+
+def declared(kind):
+    return good(public(own_data(kind, "Teach")).check().run())
+
+
+def to_compare(app, kind, **how):
+    how = {"mechanisms": (MECHANISM[kind],), "steps": 1, "repeats": 1} | how
+    app.session_state["compare config"] = CompareConfig(kind=kind, source="own", **how)
+    return fine(go(app, "compare"))
+
+
+def to_curate(app, kind):
+    return by_record(to_mode(go(app, kind.lower()), "Curate"))
+
+
+class TestLooks:
+    """That the truth of one's own data was looked at is noted, for a release of them."""
+
+    @pytest.mark.parametrize(("kind", "look"), [("Points", started), ("Trips", started), ("Points", answered)])
+    def test_a_study_is_a_look_and_so_is_the_number_of_records_behind_an_epsilon(self, kind, look, monkeypatch, tmp_path):
+        app = to_compare(declared(kind), kind)
+        app.session_state["looked_at"] = set()
+        monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "fresh.sqlite"))  # which knows nothing of the true map
+        look(app)
+        assert Ledger().seen(app.session_state[KEY[kind]].marks)
+
+    def test_a_study_afterwards_is_recorded_at_once(self):
+        fine(press_draw(own_data("Trips", "Curate")))
+        assert not account().truth_seen
+        fine(finished(started(to_compare(declared("Trips"), "Trips"))))
+        assert account().truth_seen
+
+    def test_the_true_map_is_one_after_the_session_is_gone_and_on_another_frame(self):
+        assert maps(declared("Points"))
+        fine(press_draw(uploaded(BARE, frame="World")))
+        assert account().truth_seen
+
+    @pytest.mark.parametrize("kind", ["Points", "Trips"])
+    def test_where_it_cannot_be_recorded_nothing_is_shown(self, ledger_path, kind):
+        ledger_path.write_text("no ledger")
+        app = declared(kind)
+        assert kind == "Trips" or "The truth is not shown" in errors(app)
+        app = press_draw(app)
+        assert "The truth is not shown, since that it is looked at cannot be recorded" in errors(app)
+        assert not [each for each in app.metric if "rror" in each.label]
+        assert app.session_state["looked_at"] == set()
+
+    def test_trips_show_no_truth_before_the_first_draw(self):
+        app = declared("Trips")
+        assert not maps(app)
+        fine(press_draw(to_curate(app, "Trips")))
+        assert not account().truth_seen
+
+    @pytest.mark.parametrize(("kind", "sample"), [("Points", "gaussian_cluster"), ("Trips", "us_flights")])
+    def test_a_sample_has_the_digest_of_its_page(self, kind, sample):
+        config = CompareConfig(kind=kind, sample=sample, mechanisms=(MECHANISM[kind],), steps=1, repeats=1, order=4)
+        app = finished(started(compare_app({}, config)))
+        assert app.session_state["looked_at"] == {"gaussian_cluster None" if kind == "Points" else "trips us_flights"}
+
+
+class TestHidden:
+    """Data of one's own go when they are not public in Teach any more."""
+
+    @pytest.mark.parametrize("kind", ["Points", "Trips"])
+    def test_data_and_study_come_and_go_with_the_declaration(self, kind):
+        app = own_data(kind, "Teach")
+        assert KEY[kind] not in app.session_state
+        to_compare(good(public(app).check().run()), kind)
+        assert "declared to be already public" in captions(app)
+        assert charts(finished(started(app)))
+        assert KEY[kind] not in to_curate(app, kind).session_state
+        fine(go(app, "compare"))
+        assert not charts(app)
+        assert not maps(app)
+        assert not app.dataframe
+        assert "is not shown any more" in infos(app)
+        to_mode(go(app, kind.lower()), "Teach")
+        assert charts(fine(go(app, "compare")))
+
+    def test_a_study_that_runs_is_stopped(self):
+        app = started(to_compare(declared("Points"), "Points", mechanisms=("quadtree",), steps=5, repeats=200))
+        to_curate(app, "Points")
+        fine(go(app, "compare"))
+        assert ended(app.session_state[JOB]) == STOPPED
 
 
 def test_a_click_is_put_beside_the_others(monkeypatch):
     made = StudyJob(study(mechanisms={f"m{height}": Quadtree(height=height) for height in (1, 2, 3)} | {"cells": Identity()}), None, [])
     state = {}
     monkeypatch.setattr(type(COMPARE), "config", lambda self: state.get("config", CompareConfig()))
-    monkeypatch.setattr(type(COMPARE), "change", lambda self, **new: state.update(config=compare_state.replace(self.config(), **new)))
+    monkeypatch.setattr(type(COMPARE), "change", lambda self, **new: state.update(config=replace(self.config(), **new)))
     options = list(pickable(made))
     for each in [*options[:5], options[3]]:
         pick(made, each)

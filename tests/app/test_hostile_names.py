@@ -6,30 +6,25 @@ import re
 import pytest
 
 from dpviz.app.compare.page import TABS as COMPARE_TABS
-from dpviz.app.compare.state import JOB, CompareConfig
+from dpviz.app.compare.state import JOB, CompareConfig, replace
 from dpviz.app.points_state import Config
 from dpviz.app.trips_page import NAMES as TABS
 from dpviz.app.trips_state import TripsConfig
 from dpviz.view.escape import markdown
 from tests.app.release_walk import publish, published, write_texts
-from tests.app.test_compare_own import at
+from tests.app.seen import fine, good, labelled
+from tests.app.start import pages_app, points_app
 from tests.app.test_compare_page import finished
-from tests.app.walk import errors, go, good, labelled, name_dataset, pages_app, points_app, press_draw, protect
+from tests.app.walk import go, name_dataset, open_tab, press_draw, protect, public
 from tests.hostile import LEVELS, NAMES, points_file, regions_file, trips_file
 from tests.often import often, rarely
 
 # Fields of Streamlit's messages by what is done with them. Whatever is in none of these is taken for Markdown.
 STANDING = {
-    *("selectbox.options", "selectbox.placeholder", "selectbox.raw_value", "multiselect.options", "multiselect.raw_values"),
-    *(
-        "multiselect.placeholder",
-        "text_input.value",
-        "text_input.default",
-        "text_input.placeholder",
-        "text_area.value",
-        "text_area.default",
-    ),
-    *("text_area.placeholder", "number_input.placeholder", "deck_gl_json_chart.alt", "arrow_data_frame.columns", "json.body"),
+    *("selectbox.options", "selectbox.placeholder", "selectbox.raw_value", "json.body", "number_input.placeholder"),
+    *("multiselect.options", "multiselect.raw_values", "multiselect.placeholder", "deck_gl_json_chart.alt", "arrow_data_frame.columns"),
+    *("text_input.value", "text_input.default", "text_input.placeholder"),
+    *("text_area.value", "text_area.default", "text_area.placeholder"),
 }
 OF_STREAMLIT = re.compile(r"(\.|_)(id|form_id|key|format|url|mark|accept_file|icon|element_id|query_param_key|file_urls_json)$|\.user_key$")
 READ = {"deck_gl_json_chart.json", "html.body", "vega_lite_chart.spec", "bidi_component.json"}
@@ -99,36 +94,31 @@ def _html(text):
 _read = {"deck_gl_json_chart": _map, "vega_lite_chart": _chart, "html": _html, "bidi_component": lambda text: json.loads(text)}
 
 
-def hostile_trips(mode="Teach", **how):
-    app = at("trips", trips_config=TripsConfig(mode=mode, source="upload", **how))
+def hostile_trips(**how):
+    app = pages_app("trips", {}, {"trips config": TripsConfig(source="upload", **how)})
     good(app.file_uploader(key="regions file").set_value((f"{NAMES[0]}.geojson", regions_file(), "application/geo+json")).run())
     levels = next(each for each in app.multiselect if each.label.startswith("Columns of ids"))
     good(levels.set_value(list(LEVELS)).run())
     good(app.file_uploader(key="trips file").set_value((f"{NAMES[1]}.csv", trips_file(), "text/csv")).run())
-    if mode == "Teach":
-        good(labelled(app.checkbox, "These data are already public").check().run())
-    return app
+    return good(public(app).check().run())
 
 
 def test_regions_and_levels_on_every_tab_and_level_of_the_trips_page():
     app = hostile_trips(beside="flat_gaussian")
     seen = checked(app)
-    press_draw(app)
-    assert not app.error, errors(app)
-    for level in LEVELS:
+    fine(press_draw(app))
+    for level, tabs in zip(LEVELS, (TABS[1:3], TABS), strict=True):
         app.segmented_control(key="level").set_value(level)
         seen |= checked(app.run())
-        for name in TABS:
-            app.session_state["trips tab"] = name
-            seen |= checked(app.run())
+        for name in tabs:
+            seen |= checked(open_tab(app, name))
     assert set(LEVELS) <= seen
 
 
-@pytest.mark.parametrize("chosen", [NAMES[:3], pytest.param(NAMES, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.mark.parametrize("chosen", [NAMES[:3], rarely(NAMES)], ids=["some", "all"])
 def test_every_name_of_a_region_as_the_chosen_one(chosen):
     """The heading of the Region tab, for each of them; that all of them pass the door is tested in tests/view/test_escape.py."""
-    app = press_draw(hostile_trips(level=2))
-    app.session_state["trips tab"] = "Region"
+    app = open_tab(press_draw(hostile_trips(level=2)), "Region")
     seen = set()
     for place in range(len(chosen)):
         app.selectbox(key="region at 2").set_value(place)
@@ -137,39 +127,30 @@ def test_every_name_of_a_region_as_the_chosen_one(chosen):
 
 
 def test_compare_with_regions_of_ones_own():
-    app = checked_study(hostile_trips())
+    config = CompareConfig(kind="Trips", source="own", low=1.0, high=1.0, steps=1, repeats=2)
+    app = hostile_trips()
+    app.session_state["at"], app.session_state["compare config"] = "compare", config
+    checked(app.run())
+    app.button(key="draw").click().run()
+    assert finished(app).session_state[JOB].made
+    app.session_state["compare config"] = replace(config, picked=(("TopDown (InfTDA)", 1.0),))
     for name in COMPARE_TABS:
         app.session_state["compare tab"] = name
         checked(app.run())
 
 
-def checked_study(app):
-    app.session_state["at"] = "compare"
-    app.session_state["compare config"] = CompareConfig(kind="Trips", source="own", low=1.0, high=1.0, steps=1, repeats=2)
-    checked(app.run())
-    app.button(key="draw").click().run()
-    app = finished(app)
-    assert app.session_state[JOB].made
-    app.session_state["compare config"] = CompareConfig(
-        kind="Trips", source="own", low=1.0, high=1.0, steps=1, repeats=2, picked=(("TopDown (InfTDA)", 1.0),)
-    )
-    return good(app.run())
-
-
 @pytest.mark.parametrize(("mode", "typed"), [("Teach", ()), ("Curate", NAMES[:3]), rarely(("Curate", NAMES))], ids=["Teach", "some", "all"])
 def test_columns_and_what_is_typed_on_the_points_page(mode, typed):
-    app = at("points", config=Config(mode=mode, source="upload", order=4))
-    good(app.file_uploader[0].set_value((f"{NAMES[0]}.csv", points_file(), "text/csv")).run())
+    app = pages_app("points", {}, {"config": Config(mode=mode, source="upload", order=4), "frame": "Contiguous United States"})
+    good(app.file_uploader(key="file").set_value((f"{NAMES[0]}.csv", points_file(), "text/csv")).run())
     checked(app)
-    app.selectbox(key="frame").set_value("Contiguous United States")
     for name in (*NAMES[:4], "EPSG:4326"):
         app.text_input(key="crs").set_value(name)
         checked(app.run())
     labelled(app.selectbox, "Records per row").set_value(NAMES[0])
     checked(app.run())
     labelled(app.selectbox, "Records per row").set_value("(none)")
-    protect(app, NAMES[8])
-    checked(app)
+    checked(protect(app, NAMES[8]))
     if mode == "Curate":
         for name in typed:
             labelled(app.text_input, "Name of the dataset").set_value(name)
@@ -183,22 +164,20 @@ def test_a_dataset_and_a_curator_s_words_until_they_are_published():
     name_dataset(app)
     labelled(app.text_input, "Name of the dataset").set_value(NAMES[0])
     app = press_draw(good(app.run()))
-    seen = checked(app)
-    app = go(app, "release")
-    seen |= checked(app)
-    words = dict(
-        zip(("name", "curator", "description", "region", "intended_use"), (NAMES[0], NAMES[3], NAMES[4], NAMES[6], NAMES[7]), strict=True)
-    )
-    write_texts(app, **words)
-    seen |= checked(publish(app))
+    seen = checked(app) | checked(go(app, "release"))
+    places = ("name", "curator", "description", "region", "intended_use")
+    words = dict(zip(places, (NAMES[0], NAMES[3], NAMES[4], NAMES[6], NAMES[7]), strict=True))
+    seen |= checked(publish(write_texts(app, **words)))
     assert published(app) is not None
     assert {*words.values()} <= seen
     assert "<img" not in published(app).report.decode()
 
 
-@pytest.mark.parametrize("name", often(NAMES, 6))
-def test_links(name):
+PARAMETERS = ("sample", "mechanism", "settings", "epsilon", "shown", "zoom", "order", "unit", "tab")
+
+
+@pytest.mark.parametrize("first", often(range(0, len(NAMES), len(PARAMETERS)), 1))
+def test_links(first):
     """Every parameter of a link is one of a few, a number or a setting; a text in its place is nowhere to be seen."""
-    link = dict.fromkeys(("sample", "mechanism", "settings", "epsilon", "shown", "zoom", "size", "order", "unit", "tab"), name)
-    app = points_app(link | {"size": "1000"})
-    assert checked(app, [name]) == set()
+    link = {name: NAMES[(first + place) % len(NAMES)] for place, name in enumerate(PARAMETERS)}
+    assert checked(points_app(link | {"size": "1000"}), list(link.values())) == set()

@@ -5,8 +5,10 @@ import pytest
 from dpviz.app.points_page import EXTRA_TABS
 from dpviz.mechanisms import POINT_FAMILY
 from tests.app.release_walk import at_release, publish, published, write_texts
+from tests.app.seen import drawn, fine, trips_drawn
+from tests.app.start import FLIGHTS, points_app, trips_app
 from tests.app.test_compare_page import LINK, compare_app, finished, started
-from tests.app.walk import FLIGHTS, drawn, fine, points_app, press_draw, trips_app, trips_drawn
+from tests.app.walk import press_draw
 from tests.mechanisms.joined import installed
 
 HALVES = {"sample": "gaussian_cluster", "order": "6", "mechanism": "their_halves", "settings": '{"share":0.3}'}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
-from streamlit.testing.v1 import AppTest, element_tree
+from streamlit.testing.v1 import element_tree
 
 from dpviz.app.compare.page import TABS as COMPARE_TABS
 from dpviz.app.compare.state import JOB, CompareConfig
@@ -16,7 +16,9 @@ from dpviz.app.trips_page import NAMES as TRIPS_TABS
 from dpviz.lessons import LESSONS
 from dpviz.privacy.entropy import Entropy
 from tests.app.browse import LARGEST_MESSAGE, canvas, colours, until, visit
-from tests.app.walk import ROOT, entries, good, press_draw
+from tests.app.seen import entries, good
+from tests.app.start import pages_app
+from tests.app.walk import ROOT, press_draw
 
 pytestmark = pytest.mark.benchmark
 as_shown = element_tree._format_value_for_widget
@@ -38,6 +40,7 @@ KINDS = (
     "text_area",
 )
 TABS = {"points": ("tab", POINTS_TABS), "trips": ("trips tab", TRIPS_TABS), "compare": ("compare tab", COMPARE_TABS)}
+FIRST_TABS = {key: names[0] for key, names in TABS.values()}
 STUDY = {"steps": 2, "repeats": 2, "picked": (("Quadtree", 0.1), ("Quadtree", 2.0), ("Uniform grid (UG)", 0.1), ("Uniform grid (UG)", 2.0))}
 
 
@@ -55,19 +58,6 @@ class Costs:
         self.controls += 1
         self.slowest = max(self.slowest, (seconds, what))
         self.largest = max(self.largest, (max(each.proto.ByteSize() for each in app if getattr(each, "proto", None) is not None), what))
-
-
-def pages():
-    import streamlit as st  # noqa: PLC0415 - only this function's text runs
-
-    from dpviz.app.compare.page import compare_page  # noqa: PLC0415
-    from dpviz.app.learn_page import learn_page  # noqa: PLC0415
-    from dpviz.app.points_page import points_page  # noqa: PLC0415
-    from dpviz.app.release_page import release_page  # noqa: PLC0415
-    from dpviz.app.trips_page import trips_page  # noqa: PLC0415
-
-    page = {"points": points_page, "trips": trips_page, "compare": compare_page, "learn": learn_page, "release": release_page}
-    page[st.session_state["at"]]()
 
 
 @pytest.fixture(scope="module")
@@ -162,17 +152,9 @@ def tabs(app, costs):
         costs.take(f"tab {name}", run(app, lambda: None), everything(app))
 
 
-def opened(at, **state):
-    app = AppTest.from_function(pages, default_timeout=PATIENCE)
-    app.session_state["at"] = at
-    for key, value in state.items():
-        app.session_state[key] = value
-    return good(app.run())
-
-
 def data_page(at, words):
     """Points or Trips: before and after a draw, control by control, tab by tab."""
-    costs, app = Costs(at), opened(at)
+    costs, app = Costs(at), pages_app(at, {}, FIRST_TABS)
     nothing = len(words)
     good(app.button(key="draw").click().run())
     before = len(words)
@@ -184,7 +166,7 @@ def data_page(at, words):
 
 
 def compare_page(words):
-    costs, app = Costs("compare"), opened("compare", **{"compare config": CompareConfig(**STUDY)})
+    costs, app = Costs("compare"), pages_app("compare", {}, {"compare config": CompareConfig(**STUDY)})
     good(app.button(key="draw").click().run())
     until(lambda: app.session_state[JOB].state == DONE, "the study", PATIENCE)
     app.session_state["compare tab"] = COMPARE_TABS[0]
@@ -201,7 +183,7 @@ def compare_page(words):
 
 def learn_page(words):
     """Every stop, first all of its controls, then gone to once more."""
-    costs, app = Costs("learn"), opened("learn")
+    costs, app = Costs("learn"), pages_app("learn", {})
     for stop in LESSONS:
         costs.take(f"to {stop.key}", run(app, partial(app.radio[0].set_value, stop.key)), everything(app))
         moved(app, costs)
@@ -214,7 +196,7 @@ def learn_page(words):
 
 def release_page(words):
     """With private data and a draw that is paid for."""
-    costs, app = Costs("release"), opened("points", config=Config(mode=CURATE))
+    costs, app = Costs("release"), pages_app("points", {}, {"config": Config(mode=CURATE)})
     good(press_draw(app))
     app.session_state["at"] = "release"
     costs.take("to the page", run(app, lambda: None), everything(app))

@@ -6,85 +6,55 @@ import numpy as np
 import pytest
 
 from dpviz.app import points_state as state
-from dpviz.app.release_page import check_texts
+from dpviz.app.release_page import checked_words
 from dpviz.app.session import Press
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
-from tests.app.release_walk import PAID, TEXTS, at_release, kept, publish, published, read_back, write_texts
-from tests.app.walk import (
-    CURATE,
-    FLIGHTS,
-    SMALL,
-    captions,
-    entries,
-    errors,
-    fine,
-    go,
-    good,
-    infos,
-    keys,
-    labelled,
-    pages_app,
-    press_draw,
-    texts,
-)
+from dpviz.release.flow_release import FlowRelease
+from tests.app.release_walk import TEXTS, at_release, choose_paid, kept, publish, published, read_back, write_texts
+from tests.app.seen import account, as_read, captions, entries, errors, fine, good, infos, keys, labelled, texts, warnings
+from tests.app.start import CURATE, CURATE_TRIPS, SMALL, points_app
+from tests.app.walk import go, press_draw, to_mode, truth_switch
 
 NEVER = "neither can ever be chosen here"
 MODULE = import_module("dpviz.app.release_page")  # `dpviz.app` has a function of that name
 
 
 class TestWhatCanBeChosen:
-    def test_without_private_data_it_says_what_to_do(self):
-        app = fine(go(pages_app("points", SMALL), "release"))
+    def test_without_private_data_it_says_what_to_do_and_draws_in_teach_cannot_be_published(self):
+        app = fine(go(press_draw(points_app(SMALL)), "release"))
         assert "load private data" in infos(app)
         assert NEVER in captions(app)
         assert keys(app.button) == {"forget release"}
 
-    def test_draws_in_teach_cannot_be_published(self):
-        app = pages_app("points", SMALL)
-        fine(press_draw(app))
-        fine(press_draw(app))
-        assert "load private data" in infos(fine(go(app, "release")))
-
-    def test_a_reference_chosen_in_curate_cannot_be_published(self):
-        app = pages_app("points", CURATE)
-        app.session_state["config"] = state.Config(mode="Curate", mechanism="exact_kdtree")
+    @pytest.mark.parametrize("config", [{"mechanism": "exact_kdtree"}, {"source": "upload"}])
+    def test_a_reference_or_missing_data_in_curate_are_missing_here(self, config):
+        app = points_app(CURATE)
+        app.session_state["config"] = state.Config(mode="Curate", **config)
         good(app.run())
         assert "load private data" in infos(fine(go(app, "release")))
 
-    def test_what_is_missing_on_the_other_page_is_missing_here(self):
-        app = pages_app("points", CURATE)
-        fine(app.segmented_control(key="source").set_value("upload").run())
-        assert "load private data" in infos(fine(go(app, "release")))
-
-    def test_data_and_settings_are_those_of_curate(self):
-        app = at_release(CURATE | {"epsilon": "0.25"})
+    def test_data_and_settings_are_those_of_curate_and_teach_afterwards_changes_nothing(self):
+        app = points_app(CURATE | {"epsilon": "0.25"})
+        fine(to_mode(app, "Teach").selectbox(key="mechanism").set_value("identity").run())
+        fine(go(app, "release"))
         assert "**Quadtree**, ε 0.25 (Height 4)" in texts(app)
         assert NEVER in captions(app)
         assert labelled(app.segmented_control, "What").options == ["A new draw"]
 
-    def test_teach_afterwards_changes_nothing(self):
-        app = pages_app("points", CURATE)
-        app.segmented_control(key="mode").set_value("Teach").run()
-        fine(app.selectbox(key="mechanism").set_value("identity").run())
-        assert "**Quadtree**, ε 0.5" in texts(fine(go(app, "release")))
-
     def test_draws_of_both_pages_are_listed_newest_first(self):
-        app = pages_app("points", CURATE)
-        fine(press_draw(app))
-        app.query_params.update(FLIGHTS | {"mode": "Curate"})
+        app = fine(press_draw(points_app(CURATE)))
+        app.query_params.update(CURATE_TRIPS)
         fine(press_draw(go(app, "trips")))
-        fine(go(app, "release"))
-        fine(labelled(app.segmented_control, "What").set_value(PAID).run())
-        first, second = app.selectbox(key="release draw").options
+        first, second = choose_paid(fine(go(app, "release"))).selectbox(key="release draw").options
         assert "TopDown (InfTDA), ε 1, δ 1e-8, Sample us_flights" in first
         assert "Quadtree, ε 0.5, Sample gaussian_cluster of 1,000" in second
 
 
 class TestDryRun:
-    def test_the_expected_error_is_that_of_the_release(self):
+    def test_the_expected_error_is_that_of_the_release_and_is_computed_once(self, monkeypatch):
         app = at_release(draws=1)
         table = app.dataframe[0].value
         release = kept(app)[0].paid.release
@@ -92,9 +62,6 @@ class TestDryRun:
         wanted = [np.sqrt((release.stddev[release.nodes(level)] ** 2).mean()) for level in range(5)]
         assert table["± typical noise"].tolist() == pytest.approx(wanted)
         assert "computed without a single record" in captions(app)
-
-    def test_it_is_computed_once(self, monkeypatch):
-        app = at_release()
         monkeypatch.setattr(MODULE, "expected", lambda *_: pytest.fail("computed again"))
         fine(write_texts(app))
 
@@ -103,13 +70,14 @@ class TestDryRun:
             raise DpvizError("does not fit")
 
         monkeypatch.setattr(MODULE, "expected", refused)
-        app = good(go(pages_app("points", CURATE), "release"))
-        assert "does not fit" in errors(app)
+        assert "does not fit" in errors(go(points_app(CURATE), "release"))
 
 
 class TestNewDraw:
-    def test_one_press_draws_once_and_publishes(self, tmp_path):
+    def test_one_press_draws_once_and_publishes(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         app = fine(publish(write_texts(at_release())))
+        assert not list(tmp_path.glob("dpviz-*")), "nothing is left on the disk"
         (entry,) = entries()
         manifest = published(app).manifest
         assert (entry.purpose, entry.published) == ("release", manifest["identity"]["release_id"])
@@ -123,29 +91,25 @@ class TestNewDraw:
         assert (back.count == drawn.count).all()
         assert not drawn.simulation
 
-    def test_what_is_shown_afterwards_is_what_was_published(self):
+    def test_what_is_shown_afterwards_is_what_was_published_and_nothing_is_drawn_again(self):
         app = publish(write_texts(at_release(), name="**A** name", region="Here"))
-        assert "Published: **A** name" in app.success[0].value.replace("\\", "")
+        assert "Published: **A** name" in as_read(app.success[0])
         assert "\\*\\*A\\*\\*" in app.success[0].value
         for line in ("City office", "Who sleeps where", "Here", "quadtree", "1, this one included", "Truth looked at while tuning**: no"):
-            assert line in texts(app).replace("\\", "")
+            assert line in texts(app)
         assert {download.label for download in app.download_button} == {"Download the release (zip)", "Download the report"}
-        assert published(app).manifest["verdict"]["headline"] in texts(app).replace("\\", "")
+        assert published(app).manifest["verdict"]["headline"] in texts(app)
         assert published(app).report.startswith(b"<!")
         assert "release_id" in app.json[0].value
         assert app.dataframe[0].value["released counts"].tolist() == [1, 4, 16, 64, 256]
         assert "report.html" in app.dataframe[1].value["file"].tolist()
-
-    def test_reruns_reloads_and_navigation_draw_nothing(self):
-        app = publish(write_texts(at_release()))
         archive = published(app).archive
         for page in ("points", "release", "trips", "release"):
             fine(go(app, page))
-        fine(app.run())
         assert published(app).archive is archive
         fine(labelled(app.button, "Publish something else").click().run())
         assert app.text_input(key="publication curator").value == "City office"
-        fine(go(pages_app("points", CURATE), "release"))
+        fine(go(points_app(CURATE), "release"))
         assert len(entries()) == 1
 
     def test_a_second_click_while_the_first_is_served_spends_nothing(self):
@@ -156,27 +120,32 @@ class TestNewDraw:
         assert published(publish(app)) is not None
         assert len(entries()) == 1
 
-    @pytest.mark.parametrize("missing", ["name", "curator", "description"])
-    def test_a_missing_text_is_named_and_costs_nothing(self, missing):
-        app = publish(write_texts(at_release(), **{missing: "  "}))
-        assert "Still missing" in errors(app)
-        assert missing in errors(app)
-        assert entries() == []
-        kept_texts = {each.key: each.value for each in (*app.text_input, *app.text_area)}
-        assert all(kept_texts[f"publication {name}"] == text for name, text in TEXTS.items() if name != missing)
+    def test_a_missing_text_is_named_and_costs_nothing(self):
+        app = at_release()
+        for missing in ("name", "curator", "description"):
+            publish(write_texts(app, **{missing: "  "}))
+            assert "Still missing" in errors(app)
+            assert missing in errors(app)
+            assert entries() == []
+            texts_kept = {each.key: each.value for each in (*app.text_input, *app.text_area)}
+            assert all(texts_kept[f"publication {name}"] == text for name, text in TEXTS.items() if name != missing)
         assert published(publish(write_texts(app))) is not None
 
     @pytest.mark.parametrize(("name", "text"), [("curator", "x" * 201), ("description", "x" * 4001), ("region", "x" * 201)])
     def test_a_text_that_is_too_long_is_refused(self, name, text):
         said = {**TEXTS, "region": "", "intended_use": "", "formats": []}
-        assert check_texts(said | {name: text[1:]})[name] == text[1:]
+        assert checked_words(said | {name: text[1:]})[name] == text[1:]
         with pytest.raises(SettingError, match=f"at most {len(text) - 1:,} characters"):
-            check_texts(said | {name: text})
+            checked_words(said | {name: text})
 
-    def test_a_text_that_cannot_be_published_costs_nothing(self):
+    def test_a_text_that_cannot_be_published_or_a_broken_ledger_cost_nothing(self, ledger_path):
         app = publish(write_texts(at_release(), name="a\x07b"))
         assert "control character" in errors(app)
-        assert entries() == []
+        assert (entries(), published(app)) == ([], None)
+        write_texts(app)
+        ledger_path.write_bytes(b"broken")
+        publish(app)
+        assert "no new one is made in its place" in errors(app)
         assert published(app) is None
 
     def test_the_lossless_format_is_always_there(self):
@@ -188,17 +157,9 @@ class TestNewDraw:
 
     def test_a_draw_that_would_pass_the_cap_cannot_be_pressed(self):
         app = at_release(CURATE | {"epsilon": "6"}, draws=1)
-        assert "would pass the cap" in " ".join(each.value for each in app.warning)
+        assert "would pass the cap" in warnings(app)
         assert app.button(key="publish").disabled
-        fine(labelled(app.segmented_control, "What").set_value(PAID).run())
-        assert not app.button(key="publish").disabled
-
-    def test_a_failure_before_the_draw_spends_nothing(self, ledger_path):
-        app = write_texts(at_release())
-        ledger_path.write_bytes(b"broken")
-        app = publish(app)
-        assert "no new ledger is made instead" in errors(app)
-        assert published(app) is None
+        assert not choose_paid(app).button(key="publish").disabled
 
     def test_a_draw_is_kept_where_it_cannot_be_written(self, monkeypatch, tmp_path):
         def full(*_, **__):
@@ -212,8 +173,7 @@ class TestNewDraw:
         assert "dpviz release CONFIG --paid 1" in errors(app)
         assert [entry.id for _, entry in kept_draws(Ledger())] == [1]
         assert len(entries()) == 1
-        fine(labelled(app.segmented_control, "What").set_value(PAID).run())
-        fine(publish(app))
+        fine(publish(choose_paid(app)))
         assert (read_back(app, tmp_path).noisy == kept(app)[0].paid.release.noisy).all()
         assert len(entries()) == 1
         assert kept_draws(Ledger()) == []
@@ -232,19 +192,51 @@ class TestNewDraw:
         assert published(app) is None
         assert len(entries()) == 1
 
-    def test_nothing_is_left_on_the_disk(self, monkeypatch, tmp_path):
-        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-        publish(write_texts(at_release()))
-        assert not list(tmp_path.glob("dpviz-*"))
+
+class TestPaidDraw:
+    def test_it_is_published_as_it_was_drawn_and_costs_nothing(self, tmp_path):
+        app = choose_paid(at_release(draws=2))
+        assert "The cap is ε 10" in captions(app)
+        assert "The next draw" not in captions(app)
+        app.selectbox(key="release draw").select_index(1)
+        fine(publish(write_texts(app)))
+        assert [(entry.purpose, entry.published is not None) for entry in entries()] == [("draw", True), ("draw", False)]
+        assert published(app).manifest["dataset"]["draws"] == 2
+        assert (read_back(app, tmp_path).noisy == kept(app)[0].paid.release.noisy).all()
+        fine(labelled(app.button, "Publish something else").click().run())
+        assert [title.endswith("published") for title in app.selectbox(key="release draw").options] == [False, True]
+
+    def test_that_the_truth_was_looked_at_is_published(self):
+        app = fine(press_draw(points_app(CURATE)))
+        fine(truth_switch(app).set_value(True).run())
+        app = choose_paid(fine(go(app, "release")))
+        fine(publish(write_texts(app)))
+        assert published(app).manifest["implementation"]["tuning"]["truth_seen"]
+
+    def test_a_draw_whose_ledger_is_gone_is_not_published(self, ledger_path):
+        app = choose_paid(at_release(draws=1))
+        ledger_path.unlink()
+        assert "has no account of this draw any more" in infos(good(app.run()))
+        assert app.button(key="publish").disabled
+
+    def test_no_truth_is_used_or_shown(self, monkeypatch):
+        def forbidden(*_):
+            raise AssertionError("the truth was looked at")
+
+        monkeypatch.setattr(state, "evaluate", forbidden)
+        app = fine(publish(write_texts(at_release(CURATE | {"shown": "True"}, draws=1))))
+        assert not app.get("deck_gl_json_chart")
+        assert not app.toggle
+        assert not any("true" in str(column).lower() for frame in app.dataframe for column in frame.value.columns)
+        assert not account().truth_seen
 
 
-def test_no_truth_is_used_or_shown(monkeypatch):
-    def forbidden(*_):
-        raise AssertionError("the truth was looked at")
-
-    monkeypatch.setattr(state, "evaluate", forbidden)
-    app = fine(publish(write_texts(at_release(CURATE | {"shown": "True"}, draws=1))))
-    assert not app.get("deck_gl_json_chart")
-    assert not app.toggle
-    assert not any("true" in str(column).lower() for frame in app.dataframe for column in frame.value.columns)
-    assert not Ledger().accounts()[0].truth_seen
+def test_of_two_mechanisms_for_trips_the_first_is_drawn_anew_and_published(tmp_path):
+    app = at_release(CURATE_TRIPS | {"beside": "flat_gaussian"}, page="trips")
+    assert "flights" in captions(app)
+    fine(publish(write_texts(app)))
+    assert [entry.mechanism for entry in entries()] == ["top_down"]
+    assert account().spent["epsilon"] == 1
+    back, drawn = read_back(app, tmp_path), kept(app)[0].paid.release
+    assert isinstance(back, FlowRelease)
+    assert all((one.count == other.count).all() for one, other in zip(back.stages, drawn.stages, strict=True))

@@ -7,41 +7,26 @@ import pytest
 
 import dpviz as dv
 from dpviz.__main__ import main
+from dpviz.app.ledger import Funding
 from dpviz.app.saved_config import configuration
 from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
-from tests.app.walk import (
-    CURATE,
-    FLIGHTS,
-    PLACES,
-    SMALL,
-    entries,
-    fine,
-    good,
-    labelled,
-    name_dataset,
-    points_app,
-    press_draw,
-    protect,
-    trips_app,
-)
-
-TRIPS = FLIGHTS | {"mode": "Curate"}
+from tests.app.seen import drawn, entries, fine, good, trips_drawn
+from tests.app.start import CURATE, CURATE_TRIPS, FLIGHTS, JOURNEYS, PLACES, REGIONS, SMALL, points_app, trips_app, trips_uploaded, uploaded
+from tests.app.walk import press_draw, protect
 
 
 def saved(app, key="config"):
     """What the button would hand out, with a curator's name filled in."""
     data, how = app.session_state[f"loaded {key}"]
-    from dpviz.app.ledger import Funding  # noqa: PLC0415
-    from dpviz.privacy.ledger import Ledger  # noqa: PLC0415
-
-    known = Ledger().find_by_fingerprints(data.fingerprints)
+    known = Ledger().find_by_fingerprints(data.marks)
     purse = Funding(name=known.name, cap=None, account=known, problem=None)
     return configuration(data, how.built(), how.budget(), purse).replace('curator = ""', 'curator = "City office"')
 
 
 def released(text, folder, capsys):
-    """The folder that the command line makes of a configuration."""
+    """The release that the command line makes of a configuration, and what it says."""
     (folder / "release.toml").write_text(text, "utf-8")
     assert main(["release", str(folder / "release.toml"), "--json"]) == 0, capsys.readouterr().err
     return dv.read_release(folder / "release"), json.loads(capsys.readouterr().out)
@@ -50,24 +35,17 @@ def released(text, folder, capsys):
 def test_a_sample_of_points_is_reproduced(tmp_path, capsys):
     app = fine(press_draw(points_app(CURATE | {"epsilon": "0.3", "settings": '{"height":3,"split":"uniform"}'})))
     release, _ = released(saved(app), tmp_path, capsys)
-    drawn = app.session_state["drawn Curate"][-1].release
-    assert release.settings == drawn.settings
-    assert release.domain == drawn.domain
-    assert release.receipt == drawn.receipt
+    made = drawn(app).release
+    assert (release.settings, release.domain) == (made.settings, made.domain)
+    assert release.receipt == made.receipt
     assert [entry.budget for entry in entries()] == [PureBudget("0.3")] * 2
 
 
 def test_an_uploaded_file_pays_from_the_account_that_it_has(tmp_path, capsys):
-    app = points_app(CURATE)
-    good(app.segmented_control(key="source").set_value("upload").run())
-    good(app.file_uploader(key="file").set_value(("homes.csv", PLACES, "text/csv")).run())
-    app.selectbox(key="frame").set_value("Contiguous United States")
-    app.text_input(key="crs").set_value("EPSG:4326").run()
-    protect(app, "note")
-    fine(press_draw(name_dataset(app)))
+    app = fine(press_draw(protect(uploaded(), "note")))
     (tmp_path / "homes.csv").write_bytes(PLACES)
     release, _ = released(saved(app), tmp_path, capsys)
-    assert release.receipt == app.session_state["drawn Curate"][-1].release.receipt
+    assert release.receipt == drawn(app).release.receipt
     assert release.receipt.unit == "person"
     assert len(entries()) == 2
 
@@ -76,39 +54,29 @@ def test_a_path_is_saved_whole(tmp_path, capsys):
     file = tmp_path / "data" / "homes.csv"
     file.parent.mkdir()
     file.write_bytes(PLACES)
-    app = points_app(CURATE)
+    app = uploaded()
     app.segmented_control(key="source").set_value("path").run()
-    app.text_input(key="path").set_value(str(file)).run()
-    app.selectbox(key="frame").set_value("Contiguous United States")
-    app.text_input(key="crs").set_value("EPSG:4326").run()
-    fine(press_draw(name_dataset(app)))
+    fine(press_draw(good(app.text_input(key="path").set_value(str(file)).run())))
     assert tomllib.loads(saved(app))["data"]["points"] == str(file)
     released(saved(app), tmp_path, capsys)
     assert len(entries()) == 2
 
 
 def test_trips_of_files_are_reproduced(tmp_path, capsys):
-    app = trips_app(TRIPS)
-    for role, name, body in (
-        ("regions", "homes.csv", b"id,lat,lon,name\nA1,50,8,Aberg\nA2,51,9,Bdorf\nB1,52,9,Cburg\n"),
-        ("trips", "trips.csv", b"origin,dest,count\nA1,A2,500\nA2,B1,40\nB1,B1,900\n"),
-    ):
-        app.session_state[f"{role} uploaded"] = (name, body)
-        (tmp_path / name).write_bytes(body)
-    app.segmented_control(key="trips source").set_value("upload").run()
-    labelled(app.text_input, "Group by the first characters of the id").set_value("1").run()
-    fine(press_draw(name_dataset(fine(app))))
+    (tmp_path / "homes.csv").write_bytes(REGIONS)
+    (tmp_path / "trips.csv").write_bytes(JOURNEYS)
+    app = fine(press_draw(fine(trips_uploaded())))
     release, _ = released(saved(app, "trips config"), tmp_path, capsys)
-    drawn = app.session_state["trips drawn Curate"][-1].releases[0]
-    assert [step.amount for step in release.receipt.steps] == [step.amount for step in drawn.receipt.steps]
-    assert (release.receipt.unit, release.receipt.neighbours) == (drawn.receipt.unit, drawn.receipt.neighbours)
-    assert [release.tree.size(stage) for stage in range(5)] == [drawn.tree.size(stage) for stage in range(5)]
+    made = trips_drawn(app).releases[0]
+    assert [step.amount for step in release.receipt.steps] == [step.amount for step in made.receipt.steps]
+    assert (release.receipt.unit, release.receipt.neighbours) == (made.receipt.unit, made.receipt.neighbours)
+    assert [release.tree.size(stage) for stage in range(5)] == [made.tree.size(stage) for stage in range(5)]
     assert [entry.budget for entry in entries()] == [ApproxBudget(1, "1e-8")] * 2
 
 
-@pytest.mark.parametrize("start", [lambda: points_app(CURATE), lambda: trips_app(TRIPS), points_app, trips_app])
-def test_both_pages_offer_it_in_both_modes(start):
-    assert "Save this configuration" in [button.label for button in start().download_button]
+@pytest.mark.parametrize(("start", "link"), [(points_app, CURATE), (trips_app, CURATE_TRIPS), (points_app, SMALL), (trips_app, FLIGHTS)])
+def test_both_pages_offer_it_in_both_modes(start, link):
+    assert "Save this configuration" in [button.label for button in start(link).download_button]
 
 
 def test_a_reference_has_none():
@@ -116,8 +84,7 @@ def test_a_reference_has_none():
 
 
 def test_in_teach_the_cap_is_left_to_the_curator():
-    app = points_app(CURATE)
-    data, how = app.session_state["loaded config"]
+    data, how = points_app(CURATE).session_state["loaded config"]
     config = from_tables(tomllib.loads(configuration(data, how.built(), how.budget(), None)))
     assert config.dataset.cap() is None
     assert config.publication.curator == ""

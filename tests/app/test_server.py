@@ -1,6 +1,7 @@
-"""The running server: who may connect, what it answers to others, what it keeps to itself."""
+"""The server's settings, and the running server: who may connect, what it answers to others, what it keeps to itself."""
 
 import struct
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,22 @@ from tests.app.calls import ask, handshake
 from tests.app.walk import ROOT
 
 LISTENING = "0A"
+SETTINGS = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
+SAFE = {
+    "server": {"address": "127.0.0.1", "enableXsrfProtection": True, "enableCORS": True, "enableStaticServing": False},
+    "client": {"showErrorDetails": "none"},
+    "browser": {"gatherUsageStats": False},
+    "runner": {"fastReruns": False},
+}
+
+
+def test_settings_keep_the_app_on_this_computer_and_its_errors_to_itself():
+    for section, values in SAFE.items():
+        assert {name: SETTINGS[section][name] for name in values} == values
+    assert set(SETTINGS["server"]["allowedHosts"]) <= {"localhost", "127.0.0.1", "[::1]", "::1"}
+    assert SETTINGS["server"]["maxUploadSize"] <= 512
+    assert {"light", "dark"} <= set(SETTINGS["theme"])
+    assert "://" not in str(SETTINGS), "no remote font"
 
 
 @pytest.fixture(scope="module")
@@ -23,23 +40,20 @@ def test_the_app_itself_may_connect(address):
     assert handshake(address, Host=f"localhost:{port}") == 101
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "user@127.0.0.1", "0.0.0.0", "[::1]"])  # noqa: S104
-def test_another_name_in_the_host_header_is_refused(address, host):
+def test_another_name_in_the_host_header_or_another_origin_is_refused(address):
     """A page of elsewhere whose name was made to lead here sends its own name."""
-    assert handshake(address, Host=host) == 403
+    for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "user@127.0.0.1", "0.0.0.0", "[::1]"):  # noqa: S104
+        assert handshake(address, Host=host) == 403, host
+    for origin in ("http://evil.example", "https://127.0.0.1.evil.example", "null"):
+        assert handshake(address, Origin=origin) == 403, origin
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "https://127.0.0.1.evil.example", "null"])
-def test_another_origin_is_refused(address, origin):
-    assert handshake(address, Origin=origin) == 403
-
-
-@pytest.mark.parametrize("path", ["/_stcore/health", "/_stcore/host-config", "/_stcore/upload_file/a/b"])
-def test_other_origins_are_told_nothing(address, path):
+def test_other_origins_are_told_nothing(address):
     own = address.replace("127.0.0.1", "localhost")
-    for method in ("GET", "OPTIONS"):
-        _, headers, _ = ask(address, path, method, Origin="http://evil.example")
-        assert headers.get("Access-Control-Allow-Origin") in (None, address, own), path
+    for path in ("/_stcore/health", "/_stcore/host-config", "/_stcore/upload_file/a/b"):
+        for method in ("GET", "OPTIONS"):
+            _, headers, _ = ask(address, path, method, Origin="http://evil.example")
+            assert headers.get("Access-Control-Allow-Origin") in (None, address, own), path
 
 
 def test_uploads_need_the_token_of_the_page(address):
@@ -59,14 +73,8 @@ def test_uploads_need_the_token_of_the_page(address):
 
 def test_no_files_are_served_but_the_frontend_s(address):
     page = ask(address, "/")[2]
-    for path in (
-        "/app/static/config.toml",
-        "/app/static/../app.py",
-        "/.streamlit/config.toml",
-        "/app.py",
-        "/%2e%2e/etc/passwd",
-        "/media/a",
-    ):
+    static = ("/app/static/config.toml", "/app/static/../app.py")
+    for path in (*static, "/.streamlit/config.toml", "/app.py", "/%2e%2e/etc/passwd", "/media/a"):
         status, _, body = ask(address, path)
         assert status >= 400 or body == page, path
         assert b"dpviz.app" not in body

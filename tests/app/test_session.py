@@ -1,21 +1,28 @@
-"""A click while something is drawn stops the run at its next call into Streamlit: what is paid for must be kept by then."""
+"""A click while something is drawn stops the run at its next call into Streamlit: what is paid for must be kept by then. Links, too."""
 
+import json
+from dataclasses import asdict
 from importlib import import_module
 
 import pytest
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
-from dpviz.app.points_state import POINTS
-from dpviz.app.session import Press, result_slot
-from dpviz.app.trips_state import TRIPS
+from dpviz.app.compare.state import CompareConfig
+from dpviz.app.points_state import POINTS, Config
+from dpviz.app.session import Press, read_link, result_slot
+from dpviz.app.trips_state import TRIPS, TripsConfig
 from dpviz.errors import DpvizError
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing import publish
 from tests.app.release_walk import PAID, at_release, kept, published, write_texts
 from tests.app.release_walk import publish as press_publish
-from tests.app.walk import CURATE, FLIGHTS, drawn, entries, errors, fine, labelled, points_app, press_draw, trips_app, trips_drawn
+from tests.app.seen import drawn, entries, errors, fine, infos, labelled, trips_drawn
+from tests.app.start import CURATE, CURATE_TRIPS, points_app, trips_app
+from tests.app.walk import ROOT, press_draw
 
-PAIR = FLIGHTS | {"mode": "Curate", "beside": "flat_gaussian"}
+PAIR = CURATE_TRIPS | {"beside": "flat_gaussian"}
+LINKS = json.loads((ROOT / "tests" / "golden" / "links.json").read_text("utf-8"))  # of an earlier version; never written again
+KINDS = {"points": Config, "trips": TripsConfig, "compare": CompareConfig}
 
 
 def click_in_the_middle(monkeypatch, *, then=None, owner=publish, name="_make_release"):
@@ -74,17 +81,17 @@ class TestClicks:
     def test_a_draw_that_cannot_be_published_is_offered_as_paid_for(self, monkeypatch):
         app = write_texts(at_release())
         click_in_the_middle(monkeypatch, name="write", then=DpvizError("The disk is full."))
-        assert "do not draw again" in errors(press_publish(app)).replace("\\", "")
+        assert "do not draw again" in errors(press_publish(app))
         assert PAID in labelled(app.segmented_control, "What").options
         assert published(app) is None
 
-    @pytest.mark.parametrize(("start", "press"), [(lambda: points_app(CURATE), press_draw), (lambda: trips_app(PAIR), press_draw)])
-    def test_a_draw_that_fails_once_it_is_paid_for_says_so(self, monkeypatch, start, press):
-        app = start()
+    @pytest.mark.parametrize(("start", "link", "found"), [(points_app, CURATE, drawn), (trips_app, PAIR, trips_drawn)])
+    def test_a_draw_that_fails_once_it_is_paid_for_says_so(self, monkeypatch, start, link, found):
+        app = start(link)
         click_in_the_middle(monkeypatch, then=DpvizError("No noise."))
-        assert "The budget is spent: draw 1" in errors(press(app))
+        assert "The budget is spent: draw 1" in errors(press_draw(app))
         assert len(entries()) == 1
-        assert drawn(app) is None if "config" in app.session_state else trips_drawn(app) is None
+        assert found(app) is None
 
 
 class TestPress:
@@ -102,7 +109,7 @@ class TestPress:
         app = points_app(CURATE)
         app.session_state["press config"] = Press(taken=True, busy=True)
         for _ in range(2):
-            assert "still being served" in " ".join(info.value for info in press_draw(app).info)
+            assert "Still at work" in infos(press_draw(app))
         assert entries() == []
         app.session_state["press config"].busy = False
         fine(app.run())
@@ -116,3 +123,9 @@ def test_a_shelf_holds_the_last(monkeypatch):
     place.extend("abc")
     assert result_slot("some", 2) is place
     assert list(state["some"]) == ["b", "c"]
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_link_of_an_earlier_version_opens_as_it_did(name):
+    config, opens = read_link(KINDS[name.split()[0]], LINKS[name]["link"]), LINKS[name]["opens"]
+    assert {part: json.loads(json.dumps(value)) for part, value in asdict(config).items() if part in opens} == opens

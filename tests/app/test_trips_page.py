@@ -5,33 +5,20 @@ from fractions import Fraction
 
 import pytest
 
-from dpviz.app import cached, trips_state
+from dpviz.app import cached
 from dpviz.app.session import read_link
 from dpviz.app.trips_page import NAMES
+from dpviz.app.trips_state import TripsConfig
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.mechanisms import noisy_flows as flow_measure
-from dpviz.privacy.ledger import Ledger
 from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample
 from dpviz.view.trips_map import SHOWN_TRIPS
-from tests.app.walk import (
-    FLIGHTS,
-    captions,
-    entries,
-    errors,
-    fine,
-    good,
-    infos,
-    keys,
-    layers_of,
-    open_trips_tab,
-    press_draw,
-    texts,
-    trips_app,
-    trips_drawn,
-)
+from tests.app.seen import account, captions, entries, errors, figures, fine, good, infos, keys, layers_of, shares_of, texts, trips_drawn
+from tests.app.start import CURATE_TRIPS, FLIGHTS, REGIONS, query_of, trips_app, trips_uploaded
+from tests.app.walk import open_tab, press_draw, public, truth_switch
+from tests.often import often
 
-CURATE = FLIGHTS | {"mode": "Curate"}
 PUBLIC_FIGURES = {
     "Pairs released",
     "Typical noise",
@@ -40,7 +27,7 @@ PUBLIC_FIGURES = {
     "Released answer",
     "95 % interval, noise only",
 }
-NOWHERE = {"sample": "binary_sparse", "level": "3"}
+SOON = [key for key in FLOW_SAMPLES if key not in ("us_commuters", "made_up_country")]
 
 
 @pytest.fixture
@@ -56,52 +43,53 @@ def draws(monkeypatch):
     return calls
 
 
+def changed(app, **settings):
+    """The page with another configuration."""
+    app.session_state["trips config"] = replace(app.session_state["trips config"], **settings)
+    return good(app.run())
+
+
 class TestBeforeTheFirstDraw:
-    def test_it_says_what_to_do_and_draws_nothing(self, draws):
-        app = fine(trips_app())
-        assert "press *Draw a release*" in texts(app)
+    @pytest.mark.parametrize("link", [FLIGHTS, CURATE_TRIPS])
+    def test_it_says_what_to_do_and_what_is_protected_and_draws_nothing(self, draws, link):
+        app = fine(trips_app(link))
+        assert "press *Draw a release*" in f"{texts(app)} {infos(app)}"
+        assert "**Protected:** replacing one trip" in captions(app)
+        assert "**Not protected:** the regions" in captions(app)
         assert not app.get("deck_gl_json_chart")
         assert draws == []
 
-    @pytest.mark.parametrize("link", [FLIGHTS, CURATE])
-    def test_each_mode_says_what_is_protected_and_what_is_not(self, link):
-        app = trips_app(link)
-        assert "**Protected:** replacing one trip" in captions(app)
-        assert "**Not protected:** the regions" in captions(app)
-
-    @pytest.mark.parametrize("key", [key for key in FLOW_SAMPLES if key not in ("us_commuters", "made_up_country")])
+    @pytest.mark.parametrize("key", often(SOON, 2))
     def test_every_sample_loads(self, key):
         assert FLOW_SAMPLES[key].title in texts(fine(trips_app({"sample": key})))
 
 
 class TestDrawing:
-    def test_pressing_draw_draws_every_stage_once(self, draws):
+    def test_the_button_draws_every_stage_once_and_nothing_else_draws(self, draws):
         app = fine(press_draw(trips_app()))
         assert len(draws) == 6
         assert draws[:2] == [10, 100]
-        assert [metric.label for metric in app.metric] == ["Pairs released", "Typical noise", "Largest error", "False discovery rate"]
+        assert list(figures(app)) == ["Pairs released", "Typical noise", "Largest error", "False discovery rate"]
         assert {"regions", "arcs"} <= set(layers_of(app))
-
-    def test_nothing_but_the_button_draws(self, draws):
-        app = press_draw(trips_app())
-        before = list(draws)
         for shown in SHOWN_TRIPS:
-            app.session_state["trips config"] = replace(app.session_state["trips config"], shown=shown)
-            fine(app.run())
+            fine(changed(app, shown=shown))
         app.number_input(key="top").set_value(20).run()
         assert len(layers_of(app)["arcs"]["data"]) == 20
         fine(app.number_input(key="least").set_value(100_000).run())
-        for name in NAMES:
-            fine(open_trips_tab(app, name))
-        assert draws == before
+        assert "have changed since draw" not in captions(app)
+        app.text_input(key="epsilon").set_value("2.0").run()
+        assert "have changed since draw 1" in captions(app)
+        assert len(draws) == 6
+        assert "have changed" not in captions(press_draw(app))
 
     @pytest.mark.parametrize("key", sorted(FLOW_MECHANISMS))
     def test_every_mechanism_draws_and_fills_every_tab(self, key):
         app = fine(press_draw(trips_app(FLIGHTS | {"mechanism": key})))
-        assert trips_drawn(app).releases[0].mechanism == key
-        assert trips_drawn(app).releases[0].receipt.spent == trips_drawn(app).releases[0].receipt.total
+        (release,) = trips_drawn(app).releases
+        assert release.mechanism == key
+        assert release.receipt.spent == release.receipt.total
         for name in NAMES:
-            fine(open_trips_tab(app, name))
+            fine(open_tab(app, name))
 
     def test_two_mechanisms_stand_side_by_side(self):
         app = fine(press_draw(trips_app(FLIGHTS | {"beside": "stability_histogram"})))
@@ -109,26 +97,19 @@ class TestDrawing:
         assert trips_drawn(app).titles == ("TopDown (InfTDA)", "Stability histogram (SH)")
         assert len(app.metric) == 8
         for name in NAMES:
-            fine(open_trips_tab(app, name))
+            fine(open_tab(app, name))
 
     def test_regions_without_places_get_a_matrix(self):
-        app = fine(press_draw(trips_app(NOWHERE)))
+        app = fine(press_draw(trips_app({"sample": "binary_sparse", "level": "3"})))
         assert not app.get("deck_gl_json_chart")
         assert "a matrix stands for the map" in captions(app)
 
-    def test_a_stale_draw_says_so(self):
-        app = press_draw(trips_app())
-        app.text_input(key="epsilon").set_value("2.0").run()
-        assert "have changed since draw 1" in captions(app)
-        press_draw(app)
-        assert "have changed" not in captions(app)
-
-
-class TestRegions:
     def test_a_chosen_region_filters_the_arcs_and_fills_its_tab(self):
         app = press_draw(trips_app())
+        assert "adds up to the one above" in texts(app)
+        assert app.dataframe[0].value["mismatches"].sum() == 0
         app.selectbox(key="region at 1").set_value(8)
-        app = fine(open_trips_tab(app, "Region"))
+        app = fine(open_tab(app, "Region"))
         arcs = layers_of(app)["arcs"]["data"]
         assert arcs
         assert all(8 in (arc["o"], arc["z"]) for arc in arcs)
@@ -138,48 +119,37 @@ class TestRegions:
         assert ((table["true"] - table["released"]).abs() < 200).all()
 
     def test_a_pair_of_regions_is_answered_at_any_two_levels(self):
-        app = open_trips_tab(press_draw(trips_app()), "Pair of regions")
+        app = open_tab(press_draw(trips_app()), "Pair of regions")
         assert any("**Levels 0 " in each.value or "**All levels" in each.value for each in app.markdown)
         app.selectbox(key="pair From level").set_value("state").run()
         fine(app.selectbox(key="pair To level").set_value("all").run())
-        figures = {metric.label: metric.value for metric in app.metric}
-        assert {"Released answer", "95 % interval, noise only", "True answer"} <= set(figures)
-
-    def test_consistency_is_shown(self):
-        app = press_draw(trips_app())
-        assert "adds up to the one above" in texts(app)
-        assert app.dataframe[0].value["mismatches"].sum() == 0
+        assert {"Released answer", "95 % interval, noise only", "True answer"} <= set(figures(app))
 
 
 class TestCurate:
-    def test_it_spends_and_shows_no_truth(self):
-        app = fine(press_draw(trips_app(CURATE)))
-        assert {metric.label for metric in app.metric} <= PUBLIC_FIGURES
+    def test_it_spends_and_shows_no_truth_until_it_is_asked_for(self):
+        app = fine(press_draw(trips_app(CURATE_TRIPS)))
         assert [(entry.budget.epsilon, entry.budget.delta) for entry in entries()] == [(1, Fraction("1e-8"))]
         assert "ε 1, δ 1e-8. The next draw makes it ε 2, δ 2e-8" in captions(app)
         assert not trips_drawn(app).releases[0].simulation
         for name in NAMES:
-            fine(open_trips_tab(app, name))
-            assert {metric.label for metric in app.metric} <= PUBLIC_FIGURES
+            assert {*figures(fine(open_tab(app, name)))} <= PUBLIC_FIGURES
             assert all("true" not in frame.value.columns for frame in app.dataframe)
+        assert not account().truth_seen
+        fine(truth_switch(app).set_value(True).run())
+        assert "Largest error" in figures(app)
+        assert account().truth_seen
+        assert "CURATOR ONLY" in captions(app)
 
     def test_two_mechanisms_spend_twice(self):
-        press_draw(trips_app(CURATE | {"beside": "flat_gaussian"}))
+        press_draw(trips_app(CURATE_TRIPS | {"beside": "flat_gaussian"}))
         assert sum(entry.budget.epsilon for entry in entries()) == 2
-
-    def test_the_truth_stays_behind_its_switch(self):
-        app = press_draw(trips_app(CURATE))
-        (switch,) = [toggle for toggle in app.toggle if toggle.label == "Show curator-only truth"]
-        app = fine(switch.set_value(True).run())
-        assert "Largest error" in [metric.label for metric in app.metric]
-        assert Ledger().accounts()[0].truth_seen
-        assert "CURATOR ONLY" in captions(app)
 
     def test_a_spend_is_written_down_before_the_noise(self, monkeypatch):
         def breaks(*_):
             raise BudgetError("no noise today")
 
-        app = trips_app(CURATE)
+        app = trips_app(CURATE_TRIPS)
         real = flow_measure.discrete_gaussian
         monkeypatch.setattr(flow_measure, "discrete_gaussian", lambda true, *rest: breaks() if true.sum() else real(true, *rest))
         app = press_draw(app)
@@ -189,74 +159,58 @@ class TestCurate:
         assert "The budget is spent" in errors(app)
 
     def test_what_public_facts_rule_out_is_refused_before_it_is_booked(self, monkeypatch):
-        app = trips_app(CURATE | {"beside": "stability_histogram"})
+        app = trips_app(CURATE_TRIPS | {"beside": "stability_histogram"})
         flows = replace(load_flow_sample("us_flights"), contributions=3, unit="person", exactly=True)
         monkeypatch.setattr(cached, "flow_sample", lambda _: flows)
-        app = press_draw(app)
-        assert "one trip per person only" in errors(app)
+        assert "one trip per person only" in errors(press_draw(app))
         assert entries() == []
 
     def test_that_the_truth_was_looked_at_in_teach_is_remembered(self):
         app = press_draw(trips_app())
         assert app.session_state["looked_at"] == {"trips us_flights"}
-        app.session_state["trips config"] = replace(app.session_state["trips config"], mode="Curate")
-        app = open_trips_tab(press_draw(good(app.run())), "Receipt")
+        assert entries() == []
+        app = open_tab(press_draw(changed(app, mode="Curate")), "Receipt")
         assert "yes, recorded" in texts(app)
 
 
 class TestControls:
     def test_a_split_over_stages_can_be_typed_and_follows_the_neighbours(self):
         app = trips_app()
-        assert len([number for number in app.number_input if (number.key or "").startswith("share ")]) == 6
-        app = fine(app.number_input(key="share 0").set_value(40.0).run())
+        assert len(shares_of(app)) == 6
+        fine(app.number_input(key="share 0").set_value(40.0).run())
         settings = app.session_state["trips config"].settings
         assert settings["split"] == "custom"
         assert settings["weights"][0] == pytest.approx(0.4)
         receipt = trips_drawn(press_draw(app)).releases[0].receipt
         assert float(receipt.steps[0].amount / receipt.available) == pytest.approx(0.4)
-        app.session_state["trips config"] = replace(app.session_state["trips config"], settings={"neighbours": "add_remove"})
-        app = fine(app.run())
-        assert len([number for number in app.number_input if (number.key or "").startswith("share ")]) == 7
+        assert len(shares_of(fine(changed(app, settings={"neighbours": "add_remove"})))) == 7
 
     def test_delta_and_the_link_carry_the_configuration(self):
         link = FLIGHTS | {"delta": "1e-06", "epsilon": "0.3", "settings": '{"dial":2.0}', "beside": "flat_gaussian", "shown": "Error"}
         app = fine(trips_app(link))
         config = app.session_state["trips config"]
-        assert (config.delta, config.epsilon, config.settings, config.beside, config.shown) == (
-            1e-6,
-            0.3,
-            {"dial": 2.0},
-            "flat_gaussian",
-            "Error",
-        )
-        assert dict(app.query_params.items()) == {k: v for k, v in link.items() if k != "sample"}
+        assert (config.delta, config.epsilon, config.settings) == (1e-6, 0.3, {"dial": 2.0})
+        assert (config.beside, config.shown) == ("flat_gaussian", "Error")
+        assert query_of(app) == {name: text for name, text in link.items() if name != "sample"}
         assert "delta" in keys(app.select_slider)
 
-    @pytest.mark.parametrize("link", [{"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"}])
-    def test_a_link_that_makes_no_sense_falls_back(self, link):
-        good(trips_app(link))
-        assert trips_state.TripsConfig() == read_link(trips_state.TripsConfig, link | {"sample": "nothing"})
+    def test_a_link_that_makes_no_sense_falls_back(self):
+        nonsense = ({"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"})
+        for link in nonsense:
+            assert read_link(TripsConfig, link | {"sample": "nothing"}) == TripsConfig()
+        good(trips_app({name: text for link in nonsense for name, text in link.items()}))
 
     def test_an_upload_is_asked_for(self):
-        app = trips_app()
-        app.session_state["trips config"] = replace(app.session_state["trips config"], source="upload")
-        assert "public file of regions" in infos(fine(app.run()))
+        assert "public file of regions" in infos(fine(changed(trips_app(), source="upload")))
 
     def test_uploads_may_end_in_a_hierarchy_of_their_own(self):
-        app = trips_app()
-        app.session_state["trips config"] = replace(app.session_state["trips config"], source="upload")
-        for role, name, body in (
-            ("regions", "homes.csv", b"id,lat,lon,name\nA,50,8,Aberg\nB,51,9,Bdorf\n"),
-            ("ends", "works.csv", b"id,lat,lon\n1,50.5,8.2\n2,51.5,9.5\n3,52,9\n"),
-            ("trips", "trips.csv", b"origin,dest,count\nA,1,500\nA,3,40\nB,2,900\n"),
-        ):
-            app.session_state[f"{role} uploaded"] = (name, body)
+        ends = b"id,lat,lon\n1,50.5,8.2\n2,51.5,9.5\n3,52,9\n"
+        app = trips_uploaded("Teach", ends=("works.csv", ends), trips=("trips.csv", b"origin,dest,count\nA1,1,500\nA1,3,40\nB1,2,900\n"))
+        app.session_state[f"regions prefixes {cached.digest_of(REGIONS)}"] = ""
         app.session_state["trips apart"] = True
-        app = good(app.run())
-        (public,) = [box for box in app.checkbox if box.label == "These data are already public"]
-        app = fine(press_draw(fine(public.set_value(True).run())))
+        fine(press_draw(fine(public(good(app.run())).set_value(True).run())))
         release = trips_drawn(app).releases[0]
-        assert release.tree.size(2) == 6
+        assert release.tree.size(2) == 9
         assert {"regions", "ends"} <= set(layers_of(app))
         for name in NAMES:
-            fine(open_trips_tab(app, name))
+            fine(open_tab(app, name))

@@ -1,35 +1,23 @@
 """Files by path on the Points and Trips pages: globs, folders, engines, counts in the background, and what is refused."""
 
-import json
 import time
 import tomllib
 from dataclasses import replace
 
+import geopandas
 import pandas as pd
 import pytest
+import shapely
 
 from dpviz.app import files as path_controls
 from dpviz.data.counting.job import cancellation
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
 from dpviz.publishing.private_data import open_data, open_frame
+from tests.app.seen import captions, drawn, errors, fine, good, infos, labelled, trips_drawn
+from tests.app.start import CURATE, STATES, points_app, trips_uploaded
 from tests.app.test_saved_config import released, saved
-from tests.app.walk import (
-    CURATE,
-    by_record,
-    captions,
-    drawn,
-    errors,
-    fine,
-    good,
-    infos,
-    labelled,
-    points_app,
-    press_draw,
-    protect,
-    trips_app,
-    trips_drawn,
-)
+from tests.app.walk import by_record, choose, press_draw, protect
 
 HOMES = pd.DataFrame({"lon": [-118.2, -80.25, -100.125, -100.125], "lat": [34.1, 25.5, 40.5, 40.5], "who": list("abcc")})
 FAR = pd.DataFrame({"lon": [10.0, -90.0], "lat": [50.0, None], "who": list("de")})
@@ -51,7 +39,7 @@ def by_path(path, link=CURATE, **widgets):
     app.segmented_control(key="source").set_value("path").run()
     good(app.text_input(key="path").set_value(str(path)).run())
     if not app.error:
-        app.selectbox(key="frame").set_value("Contiguous United States")
+        app.selectbox(key="frame").set_value(STATES)
         app.text_input(key="crs").set_value("EPSG:4326")
         app.toggle(key="drop").set_value(True)
         good(app.run())
@@ -109,13 +97,12 @@ def test_a_path_has_the_account_of_the_upload_and_of_each_file(homes):
     assert "ε 0.5. The next draw makes it ε 1," in captions(fine(app))
     alone = app.session_state["loaded config"][0].digest
     app.segmented_control(key="source").set_value("upload").run()
-    app.file_uploader(key="file").set_value(("renamed.parquet", (homes / "1.parquet").read_bytes(), "")).run()
-    by_record(app)
+    by_record(choose(app, (homes / "1.parquet").read_bytes(), "renamed.parquet"))
     assert "ε 0.5. The next draw makes it ε 1," in captions(fine(app))
     assert app.session_state["loaded config"][0].digest == alone
 
 
-def test_dask_waits_until_it_is_asked_and_no_page_names_a_scheduler(homes):
+def test_dask_waits_until_it_is_asked_and_its_scheduler_is_named_where_the_app_is_started(homes, monkeypatch):
     app = by_path(homes, CURATE | {"address": "tls://far.org:1"})
     app.selectbox(key="engine").set_value("dask").run()
     assert "Count the records" in [button.label for button in fine(app).button]
@@ -123,13 +110,8 @@ def test_dask_waits_until_it_is_asked_and_no_page_names_a_scheduler(homes):
     assert "Workers of this computer." in captions(app)
     assert not [each for each in app.text_input if "address" in f"{each.key} {each.label}".lower()]
     assert "far.org" not in captions(app)
-
-
-def test_the_scheduler_that_was_set_at_the_start_is_shown(homes, monkeypatch):
     monkeypatch.setenv("DPVIZ_DASK_ADDRESS", "tls://far.org:1")
-    app = by_path(homes)
-    app.selectbox(key="engine").set_value("dask").run()
-    assert "Scheduler tls://far.org:1, as set when the app was started." in captions(fine(app))
+    assert "Scheduler tls://far.org:1, as set when the app was started." in captions(fine(app.run()))
     monkeypatch.setenv("DPVIZ_DASK_ADDRESS", "tcp://far.org:1")
     assert "the operator of the scheduler can run code on this computer" in errors(good(app.run()))
 
@@ -194,27 +176,11 @@ def test_too_large_for_memory_names_the_engines_that_take_it(homes, monkeypatch)
 
 
 class TestTrips:
-    SQUARES = json.dumps(
-        {
-            "type": "FeatureCollection",
-            "features": [
-                {
-                    "type": "Feature",
-                    "properties": {"id": name},
-                    "geometry": {
-                        "type": "Polygon",
-                        "coordinates": [[[west, 0], [west + 1, 0], [west + 1, 1], [west, 1], [west, 0]]],
-                    },
-                }
-                for name, west in (("A", 0), ("B", 1))
-            ],
-        }
-    ).encode()
-
     def page(self, path):
-        app = trips_app({"sample": "us_flights", "level": "1", "mode": "Curate"})
-        app.session_state["regions uploaded"] = ("squares.geojson", self.SQUARES)
-        fine(app.segmented_control(key="trips source").set_value("path").run())
+        boxes = [shapely.box(west, 0, west + 1, 1) for west in (0, 1)]
+        squares = geopandas.GeoDataFrame({"id": ["A", "B"]}, geometry=boxes).to_json().encode()
+        app = trips_uploaded(regions=("squares.geojson", squares))
+        app.segmented_control(key="trips source").set_value("path").run()
         return by_record(good(app.text_input(key="trips path").set_value(str(path)).run()))
 
     def test_a_glob_of_trips_between_ids(self, tmp_path):
@@ -232,8 +198,7 @@ class TestTrips:
         app.text_input(key="trips crs").set_value("EPSG:4326").run()
         assert "left out 1: 1 in no region." in captions(fine(app))
         protect(app, "who")
-        (once,) = [toggle for toggle in app.toggle if toggle.label == "Each person once per pair"]
-        fine(once.set_value(True).run())
+        fine(labelled(app.toggle, "Each person once per pair").set_value(True).run())
         data = app.session_state["loaded trips config"][0]
         assert data.flows.count.tolist() == [1, 1]
         part = data.source.data

@@ -1,0 +1,91 @@
+"""What a page shows, as a person reads it, and what its session and the ledger hold."""
+
+import json
+
+from dpviz.privacy.ledger import Ledger
+
+
+def good(app):
+    assert not app.exception, [each.value for each in app.exception]
+    return app
+
+
+def fine(app):
+    assert not good(app).error, [each.value for each in app.error]
+    return app
+
+
+def entries():
+    """Every draw that the test's ledger counts, oldest first."""
+    return [entry for account in Ledger().accounts() for entry in Ledger().entries(account.name)]
+
+
+def account():
+    (found,) = Ledger().accounts()
+    return found
+
+
+def as_read(element):
+    """A text as a person reads it: what keeps names apart from Markdown is not seen."""
+    return element.value.replace("\\", "").replace("\u2060", "")
+
+
+def errors(app):
+    """What is refused in place, as a person reads it."""
+    return " ".join(as_read(error) for error in app.error)
+
+
+def warnings(app):
+    return " ".join(as_read(warning) for warning in app.warning)
+
+
+def captions(app):
+    return " ".join(as_read(caption) for caption in app.caption)
+
+
+def texts(app):
+    return " ".join(as_read(each) for each in app.markdown)
+
+
+def infos(app):
+    return " ".join(as_read(info) for info in app.info)
+
+
+def keys(elements):
+    return {element.key for element in elements}
+
+
+def figures(app):
+    """The key figures by their labels."""
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def labelled(widgets, label):
+    """The one widget with this label."""
+    (found,) = [widget for widget in widgets if widget.label == label]
+    return found
+
+
+def shares_of(app):
+    return [number.value for number in app.number_input if (number.key or "").startswith("share ")]
+
+
+def newest(app, shelf):
+    """What a session laid on a shelf last, None before the first."""
+    return [None, *(app.session_state[shelf] if shelf in app.session_state else ())][-1]  # noqa: SIM401 - a session has no get()
+
+
+def drawn(app):
+    return newest(app, f"drawn {app.session_state['config'].mode}")
+
+
+def trips_drawn(app):
+    return newest(app, f"trips drawn {app.session_state['trips config'].mode}")
+
+
+def layers_of(app, place=0):
+    return {layer["id"]: layer for layer in json.loads(app.get("deck_gl_json_chart")[place].proto.json)["layers"]}
+
+
+def drawn_layer(app):
+    return next(layer for name, layer in layers_of(app).items() if name not in ("land", "countries", "states", "domain"))

@@ -1,0 +1,74 @@
+"""Pages without a browser: data and links to start from, and the pages as a link or an upload opens them."""
+
+from dataclasses import replace
+
+from streamlit.testing.v1 import AppTest
+
+from dpviz.app.cached import digest_of
+from dpviz.app.points_state import Config
+from dpviz.app.session import read_link
+from dpviz.app.trips_state import TripsConfig
+from tests.app.seen import good
+
+SMALL = {"sample": "gaussian_cluster", "size": "1000", "order": "6", "settings": '{"height":4}'}
+CURATE = SMALL | {"mode": "Curate"}
+FLIGHTS = {"sample": "us_flights", "level": "1"}
+CURATE_TRIPS = FLIGHTS | {"mode": "Curate"}
+PLACES = b"lon,lat,note\n-118.2,34.1,secret\n-80.25,25.5,hidden\n-100.125,40.5,quiet\n"
+BARE = b"lon,lat\n-118.2,34.1\n-80.25,25.5\n-100.125,40.5\n"  # without a column whose content could look like ids
+SWAPPED = b"lon,lat\n34.1,-118.2\n25.5,-80.25\n"
+REGIONS = b"id,lat,lon,name\nA1,50,8,Aberg\nA2,51,9,Bdorf\nB1,52,9,Cburg\n"
+JOURNEYS = b"origin,dest,count,rider\nA1,A2,500,r1\nA2,B1,40,r1\nB1,B1,900,r2\n"
+STATES = "Contiguous United States"
+TABS = {"tab": "Table", "trips tab": "Consistency"}  # those that are quickest to draw
+
+
+def pages():
+    import streamlit as st  # noqa: PLC0415 - only this function's text runs
+
+    from dpviz.app.compare.page import compare_page  # noqa: PLC0415
+    from dpviz.app.help_page import help_page  # noqa: PLC0415
+    from dpviz.app.learn_page import learn_page  # noqa: PLC0415
+    from dpviz.app.points_page import points_page  # noqa: PLC0415
+    from dpviz.app.release_page import release_page  # noqa: PLC0415
+    from dpviz.app.trips_page import trips_page  # noqa: PLC0415
+
+    kinds = (points_page, trips_page, compare_page, learn_page, release_page, help_page)
+    {kind.__name__.removesuffix("_page"): kind for kind in kinds}[st.session_state.get("at", "points")]()
+
+
+def pages_app(at="points", link=CURATE, state=()):
+    """All pages in one session, with what it knows from before; `go` is the navigation between them."""
+    app = AppTest.from_function(pages, default_timeout=60)
+    app.query_params.update(link)
+    for key, value in {**TABS, "at": at, **dict(state)}.items():
+        app.session_state[key] = value
+    return good(app.run())
+
+
+def points_app(link=SMALL):
+    return pages_app("points", link)
+
+
+def trips_app(link=FLIGHTS):
+    return pages_app("trips", link)
+
+
+def uploaded(content=PLACES, name="homes.csv", *, link=CURATE, frame=STATES, crs="EPSG:4326", unit="each"):
+    """The Points page after an upload, with what is asked of it: where the records lie, and whom to protect (`unit`, None: not said)."""
+    config = replace(read_link(Config, link), source="upload")
+    state = {"config": config, "uploaded": (name, content), "frame": frame, "crs": crs}
+    return pages_app("points", {}, state | ({f"unit {config.mode} {digest_of(content)}": unit} if unit else {}))
+
+
+def trips_uploaded(mode="Curate", *, unit="each", **files):
+    """The Trips page after an upload of regions in two levels, and of trips between them."""
+    state = {"trips config": TripsConfig(mode=mode, source="upload"), f"regions prefixes {digest_of(REGIONS)}": "1"}
+    for role, file in ({"regions": ("homes.csv", REGIONS), "trips": ("trips.csv", JOURNEYS)} | files).items():
+        state |= {f"{role} uploaded": file} | ({f"unit {role} {mode} {digest_of(file[1])}": unit} if unit else {})
+    return pages_app("trips", {}, state)
+
+
+def query_of(app):
+    """The parameters in the address."""
+    return {name: value if isinstance(value, str) else value[0] for name, value in app.query_params.items()}

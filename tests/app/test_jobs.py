@@ -1,0 +1,198 @@
+"""Work in the background of a page: it says how far it is, can be stopped, keeps what is there, and ends with whoever keeps it."""
+
+import math
+import time
+from threading import Event
+
+import pytest
+
+from dpviz.app import jobs
+from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, CountingJob, InverseJob, Keeper, SessionCounts, StudyJob
+from dpviz.data.counting.job import cancellation
+from dpviz.errors import InputError, SettingError
+from dpviz.mechanisms import Identity, Quadtree
+from dpviz.publishing.dry_run import FoundEpsilon, WantedError
+from tests.evaluation.test_compare import study
+
+FOUND = object()
+PATIENCE = 60
+
+
+def until_stopped(watch):
+    assert watch.cancel.wait(30)
+    raise cancellation()
+
+
+def at_once(watch):
+    return FOUND
+
+
+class TestCounts:
+    def test_a_count_says_how_far_it_is_and_keeps_what_it_found(self):
+        here, on = Event(), Event()
+
+        def work(watch):
+            watch.at(0.25)
+            here.set()
+            on.wait(30)
+            return FOUND
+
+        job = CountingJob("a", work)
+        assert (job.state, job.done) == (RUNNING, 0.0)
+        job.start()
+        assert here.wait(30)
+        assert (job.state, job.done, job.found) == (RUNNING, 0.25, None)
+        on.set()
+        job.wait()
+        assert (job.state, job.found) == (DONE, FOUND)
+
+    @pytest.mark.parametrize(
+        ("error", "told"),
+        [
+            (InputError("No file fits."), "No file fits."),
+            (MemoryError(), "choose engine duckdb or dask"),
+            (ValueError("Rosa"), "The counting failed that should not (ValueError)."),
+        ],
+    )
+    def test_what_fails_is_one_line_without_a_library_s_text(self, error, told):
+        def work(watch):
+            raise error
+
+        job = CountingJob("a", work)
+        job.start()
+        job.wait()
+        assert job.state == FAILED
+        assert told in job.error
+        assert "Rosa" not in job.error
+
+    def test_a_stopped_count_has_ended_and_found_nothing(self):
+        job = CountingJob("a", until_stopped)
+        job.start()
+        job.stop()
+        assert not job._thread.is_alive() or job._ended.is_set()
+        assert (job.state, job.found) == (STOPPED, None)
+
+    def test_a_count_of_other_files_ends_the_one_that_runs(self):
+        counts = SessionCounts()
+        first = counts.take("points", CountingJob("a", until_stopped))
+        assert counts.of("points", "a") is first
+        assert counts.of("trips", "b") is None
+        assert first.state == RUNNING
+        assert counts.of("points", "b") is None
+        first.wait()
+        assert first.state == STOPPED
+
+    def test_the_last_two_are_kept_and_those_of_pages_apart(self):
+        counts = SessionCounts()
+        for key in "abc":
+            counts.take("points", CountingJob(key, at_once)).wait()
+        assert [counts.of("points", key) is not None for key in "abc"] == [False, True, True]
+        assert counts.of("trips", "c") is None
+        again = counts.take("points", CountingJob("c", at_once))
+        assert counts.of("points", "c") is again
+
+    def test_letting_go_ends_all(self):
+        counts = SessionCounts()
+        taken = [counts.take(page, CountingJob("a", until_stopped)) for page in ("points", "trips")]
+        counts.let_go()
+        for job in taken:
+            job.wait()
+        assert [job.state for job in taken] == [STOPPED, STOPPED]
+        assert counts.of("points", "a") is None
+
+
+class TestSearches:
+    @pytest.fixture
+    def gate(self, monkeypatch):
+        """A search that ends at once for the tree, and for the cells looks until the gate is opened."""
+        opened = Event()
+
+        def search(mechanism, data, wanted, *, look):
+            look()
+            while isinstance(mechanism, Identity) and not opened.wait(0.01):
+                look()
+            if wanted.error < 1:
+                raise SettingError("no good")
+            return FoundEpsilon(epsilon=0.5, error=1.0, note="found")
+
+        monkeypatch.setattr(jobs, "wanted_epsilon", search)
+        yield opened
+        opened.set()
+
+    def search(self, error=2.0):
+        return InverseJob("asked", None, {"tree": Quadtree(height=2), "cells": Identity()}, WantedError(error=error, level=1))
+
+    def test_answers_come_in_order_and_stopping_keeps_what_is_there(self, gate):
+        job = self.search()
+        job.start(0.2)
+        assert job.running
+        assert [row["Configuration"] for row in job.rows] == ["tree"]
+        assert job.at == "cells"
+        assert 0.5 <= job.share <= 1
+        job.stop(wait=True)
+        assert (job.running, job.at, len(job.rows)) == (False, "cells", 1)
+
+    @pytest.mark.parametrize(("error", "epsilon", "note"), [(2.0, 0.5, "found"), (0.5, None, "no good")])
+    def test_a_finished_search_has_every_answer_and_a_refusal_is_one(self, gate, error, epsilon, note):
+        gate.set()
+        job = self.search(error)
+        job.start(PATIENCE)
+        assert [(row["ε"], row["note"]) for row in job.rows] == [(epsilon, note)] * 2
+        assert math.isnan(job.rows[0]["error"]) == (epsilon is None)
+        assert (job.running, job.share, job.at) == (False, 1.0, "")
+
+    def test_its_keeper_ends_it_and_an_earlier_search(self, gate):
+        keeper, (first, second) = Keeper(), (self.search(), self.search())
+        for each in (first, second):
+            keeper.take(each)
+            each.start()
+        assert (first.running, second.running) == (False, True)
+        keeper.let_go()
+        assert not second.running
+
+
+class TestStudies:
+    def test_a_stopped_study_goes_on_where_it_was(self):
+        which = study(repeats=500)
+        job = StudyJob(which, None, [])
+        job.start()
+        until = time.monotonic() + PATIENCE
+        while len(job.rows) < 10 and time.monotonic() < until:
+            time.sleep(0.01)
+        job.stop()
+        assert job.state == STOPPED
+        made = len(job.rows)
+        assert 10 <= made < len(which)
+        few = study(repeats=3)
+        rest = StudyJob(few, None, job.rows)
+        rest.start()
+        rest._thread.join(PATIENCE)
+        assert rest.state == DONE
+        assert len(rest.table()) == len(few)
+        assert rest.made == rest.total == 12
+
+    def test_a_failed_run_is_told(self, monkeypatch):
+        def failing(*args, **options):
+            raise SettingError("no good")
+            yield
+
+        monkeypatch.setattr(jobs, "compare", failing)
+        job = StudyJob(study(), None, [])
+        job.start()
+        job._thread.join(PATIENCE)
+        assert (job.state, job.error) == (FAILED, "no good")
+
+    def test_starting_waits_for_the_first_rows_and_whoever_keeps_a_study_stops_it(self):
+        keeper = Keeper()
+        keeper.let_go()
+        first, second = (StudyJob(study(repeats=4000), None, []) for _ in range(2))
+        keeper.take(first)
+        first.start(PATIENCE)
+        assert first.rows
+        assert first.state == RUNNING
+        keeper.take(second)
+        second.start()
+        keeper.let_go()
+        for job in (first, second):
+            job._thread.join(PATIENCE)
+            assert job.state == STOPPED
