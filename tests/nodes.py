@@ -136,7 +136,7 @@ def hockey_stick(one: np.ndarray, other: np.ndarray, epsilon: float) -> float:
 def scripted(*words: int) -> Entropy:
     """A stream that gives these 64-bit words, and fails when they are used up."""
     left = list(words)
-    return Entropy._reading(lambda n: np.array([left.pop(0) for _ in range(n)], np.uint64), None)
+    return Entropy._make(lambda n: np.array([left.pop(0) for _ in range(n)], np.uint64), None)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, owner: object, function: str) -> list[int]:

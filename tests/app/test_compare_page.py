@@ -251,8 +251,8 @@ class TestFailures:
 
     def test_without_a_row_nothing_is_said_to_come(self, monkeypatch):
         app = self.failed(0, monkeypatch)
-        assert "being drawn" not in captions(app)
-        assert "Nothing was drawn yet" in captions(app)
+        assert "being made" not in captions(app)
+        assert "No release was made yet" in captions(app)
         assert app.button(key="draw").label == "Start the study"
         assert charts(fine(finished(started(app))))
 
@@ -316,7 +316,7 @@ class TestLooks:
         app = declared(kind)
         assert kind == "Trips" or "The truth is not shown" in errors(app)
         app = press_draw(app)
-        assert "The truth is not shown, since that it is looked at cannot be recorded" in errors(app)
+        assert "The truth is not shown, since the ledger cannot record that it is looked at" in errors(app)
         assert not [each for each in app.metric if "rror" in each.label]
         assert app.session_state["looked_at"] == set()
 

@@ -249,7 +249,7 @@ OURS_BY_REASON = {
         "release_page.py: ready",
         "chosen.title",
         (
-            "release_page.py: st.segmented_control('Data', list(ready), default=next(iter(ready)), key='release data', required=True,"
+            "release_page.py: st.segmented_control('Data', list(loaded), default=next(iter(loaded)), key='release data', required=True,"
             " persist_state='session')"
         ),
     ),

@@ -32,7 +32,7 @@ class TestCounts:
         here, on = Event(), Event()
 
         def work(watch):
-            watch.at(0.25)
+            watch.report(0.25)
             here.set()
             on.wait(30)
             return FOUND
@@ -51,7 +51,7 @@ class TestCounts:
         [
             (InputError("No file fits."), "No file fits."),
             (MemoryError(), "choose engine duckdb or dask"),
-            (ValueError("Rosa"), "The counting failed that should not (ValueError)."),
+            (ValueError("Rosa"), "The counting failed unexpectedly (ValueError)."),
         ],
     )
     def test_what_fails_is_one_line_without_a_library_s_text(self, error, told):
@@ -94,7 +94,7 @@ class TestCounts:
     def test_letting_go_ends_all(self):
         counts = SessionCounts()
         taken = [counts.take(page, CountingJob("a", until_stopped)) for page in ("points", "trips")]
-        counts.let_go()
+        counts.stop_all()
         for job in taken:
             job.wait()
         assert [job.state for job in taken] == [STOPPED, STOPPED]
@@ -107,10 +107,10 @@ class TestSearches:
         """A search that ends at once for the tree, and for the cells looks until the gate is opened."""
         opened = Event()
 
-        def search(mechanism, data, wanted, *, look):
-            look()
+        def search(mechanism, data, wanted, *, before_attempt):
+            before_attempt()
             while isinstance(mechanism, Identity) and not opened.wait(0.01):
-                look()
+                before_attempt()
             if wanted.error < 1:
                 raise SettingError("no good")
             return FoundEpsilon(epsilon=0.5, error=1.0, note="found")
@@ -147,7 +147,7 @@ class TestSearches:
             keeper.take(each)
             each.start()
         assert (first.running, second.running) == (False, True)
-        keeper.let_go()
+        keeper.stop_all()
         assert not second.running
 
 
@@ -184,7 +184,7 @@ class TestStudies:
 
     def test_starting_waits_for_the_first_rows_and_whoever_keeps_a_study_stops_it(self):
         keeper = Keeper()
-        keeper.let_go()
+        keeper.stop_all()
         first, second = (StudyJob(study(repeats=4000), None, []) for _ in range(2))
         keeper.take(first)
         first.start(PATIENCE)
@@ -192,7 +192,7 @@ class TestStudies:
         assert first.state == RUNNING
         keeper.take(second)
         second.start()
-        keeper.let_go()
+        keeper.stop_all()
         for job in (first, second):
             job._thread.join(PATIENCE)
             assert job.state == STOPPED

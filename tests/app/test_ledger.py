@@ -15,7 +15,7 @@ from tests.app.seen import account, captions, drawn, drawn_layer, entries, error
 from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SMALL, STATES, points_app, trips_app, uploaded
 from tests.app.walk import choose, name_dataset, press_draw, protect, truth_switch
 
-BAR = 'class="dpviz-purse"'
+BAR = 'class="dpviz-budget"'
 NOTHING_SPENT, SPENT = "Nothing has been spent on these data yet.", "Spent on these data so far: ε 0.5."
 OTHER = PLACES + b"-90,40,more\n"
 PEOPLE = b"lon,lat,who,visit\n-118.2,34.1,a,1\n-80.25,25.5,a,2\n"
@@ -57,7 +57,7 @@ class TestFirstDraw:
         labelled(app.number_input, "Cap, ε").set_value(2.0)
         assert NOTHING_SPENT in told(fine(app.run()))
         assert Ledger().accounts() == []
-        assert Ledger().seen(app.session_state["loaded config"][0].marks)
+        assert Ledger().seen(app.session_state["loaded config"][0].fingerprints)
         fine(press_draw(app))
         assert (account().name, account().terms.unit, account().terms.neighbours) == ("Homes 2024", "record", "add or remove one")
         assert account().terms.cap == ApproxBudget(2, "1e-5")
@@ -124,7 +124,7 @@ class TestSums:
 
     def test_an_account_without_draws_and_one_of_trips(self):
         app = points_app(CURATE)
-        marks = app.session_state["loaded config"][0].marks
+        marks = app.session_state["loaded config"][0].fingerprints
         Ledger().open("Crowd", marks, Terms(unit="record", neighbours="add or remove one", cap=PureBudget(1)))
         assert NOTHING_SPENT in told(fine(app.run()))
         app = trips_app(CURATE_TRIPS)
@@ -196,7 +196,7 @@ class TestRefusals:
     def test_a_broken_ledger_stops_curate_and_not_teach(self, ledger_path):
         ledger_path.write_bytes(b"not a ledger")
         app = points_app(CURATE)
-        assert "no new one is made in its place" in errors(app)
+        assert "no new ledger is made instead" in errors(app)
         assert "What was spent on these data is not known" in infos(app)
         assert "Nothing has been spent" not in told(app)
         assert app.button(key="draw").disabled
@@ -208,7 +208,7 @@ class TestRefusals:
         app = press_draw(points_app(CURATE))
         release = drawn(app).release
         ledger_path.write_bytes(b"")
-        assert "no new one is made" in errors(good(app.run()))
+        assert "no new ledger is made" in errors(good(app.run()))
         assert drawn(app).release is release
         assert "The truth is not shown" in errors(good(truth_switch(app).set_value(True).run()))
         assert "t" not in drawn_layer(app)["data"][0]

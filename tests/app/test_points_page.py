@@ -426,7 +426,7 @@ class TestTrees:
             assert release.settings["variant"] == variant
             assert release.receipt.spent == release.receipt.total == (ApproxBudget(0.5, 1e-6) if asked else PureBudget(0.5))
             assert ("δ" in app.dataframe[0].value) == asked
-            early = any(step.instead for step in release.receipt.steps)
+            early = any(step.replaces_later for step in release.receipt.steps)
             assert ("in the sum" in app.dataframe[0].value) == ("not added up" in captions(app)) == early
             assert "exactly all of it" in captions(app)
 

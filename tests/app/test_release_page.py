@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.app import points_state as state
-from dpviz.app.release_page import checked_words
+from dpviz.app.release_page import check_texts
 from dpviz.app.session import Press
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import noisy_counts as measure
@@ -134,9 +134,9 @@ class TestNewDraw:
     @pytest.mark.parametrize(("name", "text"), [("curator", "x" * 201), ("description", "x" * 4001), ("region", "x" * 201)])
     def test_a_text_that_is_too_long_is_refused(self, name, text):
         said = {**TEXTS, "region": "", "intended_use": "", "formats": []}
-        assert checked_words(said | {name: text[1:]})[name] == text[1:]
+        assert check_texts(said | {name: text[1:]})[name] == text[1:]
         with pytest.raises(SettingError, match=f"at most {len(text) - 1:,} characters"):
-            checked_words(said | {name: text})
+            check_texts(said | {name: text})
 
     def test_a_text_that_cannot_be_published_or_a_broken_ledger_cost_nothing(self, ledger_path):
         app = publish(write_texts(at_release(), name="a\x07b"))
@@ -145,7 +145,7 @@ class TestNewDraw:
         write_texts(app)
         ledger_path.write_bytes(b"broken")
         publish(app)
-        assert "no new one is made in its place" in errors(app)
+        assert "no new ledger is made instead" in errors(app)
         assert published(app) is None
 
     def test_the_lossless_format_is_always_there(self):

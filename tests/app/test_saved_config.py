@@ -20,7 +20,7 @@ from tests.app.walk import press_draw, protect
 def saved(app, key="config"):
     """What the button would hand out, with a curator's name filled in."""
     data, how = app.session_state[f"loaded {key}"]
-    known = Ledger().find_by_fingerprints(data.marks)
+    known = Ledger().find_by_fingerprints(data.fingerprints)
     purse = Funding(name=known.name, cap=None, account=known, problem=None)
     return configuration(data, how.built(), how.budget(), purse).replace('curator = ""', 'curator = "City office"')
 

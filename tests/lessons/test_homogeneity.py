@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dpviz.evaluation.split_objective import objective_curve
-from dpviz.lessons.homogeneity import REPEATS, chosen_lines, near_best
+from dpviz.lessons.homogeneity import REPEATS, chosen_lines, percent_near_best
 from dpviz.lessons.town import EVEN, TWO, town
 from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS
 from dpviz.privacy.budget import PureBudget
@@ -17,7 +17,7 @@ def test_a_large_budget_finds_the_best_tried_line(across):
     assert chosen["place"].tolist() == curve.tried.tolist()
     best = curve.tried[curve.tried_objective.argmin()]
     assert chosen.set_index("place")["times"][best] == 100
-    assert near_best(curve, chosen) == 100
+    assert percent_near_best(curve, chosen) == 100
 
 
 def test_a_tiny_budget_is_chance_and_only_another_draw_is_another():

@@ -14,7 +14,16 @@ from dpviz.errors import SettingError
 from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms import UniformGrid
 from dpviz.mechanisms import expected_error as bounds
-from dpviz.mechanisms.expected_error import Boxes, BoxQueries, deepest, expected_grid, grid_bias, grid_cover, noise_part, tuning_boxes
+from dpviz.mechanisms.expected_error import (
+    Boxes,
+    BoxQueries,
+    expected_grid,
+    grid_bias,
+    grid_cover,
+    largest_overlap,
+    noise_part,
+    tuning_boxes,
+)
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import clipped_scores
@@ -175,10 +184,10 @@ def test_no_record_moves_the_errors_of_a_grid_by_more_than_the_boxes_that_cut_on
     for (first, second), side in product(neighbours(small_inputs(lattice)), worst):
         before, after = (expected_grid(each, side, BUDGET, bound=bound) for each in (first, second))
         moved = np.abs(after.error - before.error)
-        assert before.moved == after.moved
+        assert before.sensitivity == after.sensitivity
         assert moved.max() <= 1 + 1e-12
-        assert moved.sum() <= before.moved + 1e-9
-        worst[side] = max(worst[side], moved.sum() / max(before.moved, 1))
+        assert moved.sum() <= before.sensitivity + 1e-9
+        worst[side] = max(worst[side], moved.sum() / max(before.sensitivity, 1))
     assert worst[lattice] < 1e-9
     assert worst[1] > 0.3
 
@@ -194,7 +203,7 @@ def largest_change(lattice: int, records: int, sides=(1, 2, 3), inside: int | No
         found = []
         for queries in pair:
             expected = [expected_grid(queries, side, BUDGET) for side in sides if side <= lattice]
-            errors, moved = np.stack([each.error for each in expected]), [each.moved for each in expected]
+            errors, moved = np.stack([each.error for each in expected]), [each.sensitivity for each in expected]
             hold = queries.boxes.most_inside if inside is None else inside
             found.append(clipped_scores(errors, queries.truth, 1.5, 1.0, moved, hold))
         assert found[0].sensitivity == found[1].sensitivity
@@ -285,18 +294,18 @@ def test_it_is_the_largest_entry_of_a_table_of_all_places(number, side):
     for _ in range(10):
         rectangles = rng.integers(0, side + 1, (number, 4))
         ones, weight = np.ones(number, int), rng.integers(-3, 4, number)
-        assert deepest(rectangles) == deepest(rectangles, ones) == by_table(rectangles, ones, side)
-        assert deepest(rectangles, weight) == by_table(rectangles, weight, side)
+        assert largest_overlap(rectangles) == largest_overlap(rectangles, ones) == by_table(rectangles, ones, side)
+        assert largest_overlap(rectangles, weight) == by_table(rectangles, weight, side)
 
 
 def test_rectangles_that_only_touch_are_not_deep_and_those_without_an_inside_count_nowhere():
-    assert deepest(np.array([[0, 0, 2, 2], [2, 0, 4, 2], [0, 2, 2, 4]])) == 1
-    assert deepest(np.array([[3, 3, 3, 5], [5, 1, 2, 9]])) == 0
-    assert deepest(np.array([[0, 0, 9, 9]] * 5), np.array([1, 1, -1, 1, -4])) == 0
+    assert largest_overlap(np.array([[0, 0, 2, 2], [2, 0, 4, 2], [0, 2, 2, 4]])) == 1
+    assert largest_overlap(np.array([[3, 3, 3, 5], [5, 1, 2, 9]])) == 0
+    assert largest_overlap(np.array([[0, 0, 9, 9]] * 5), np.array([1, 1, -1, 1, -4])) == 0
 
 
 def test_coordinates_may_be_as_large_and_as_many_as_they_like():
     corner = np.random.default_rng(1).integers(0, 2**23, (2**14, 2))
     with little_memory():
-        found = deepest(np.concatenate([corner, corner + 2**22], axis=1))
+        found = largest_overlap(np.concatenate([corner, corner + 2**22], axis=1))
     assert 2**14 / 8 < found < 2**14 / 3

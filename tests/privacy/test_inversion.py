@@ -222,7 +222,7 @@ def stream(words: list[int], *later: int) -> Entropy:
     def draw(n: int) -> np.ndarray:
         return np.array([left.pop(0) if len(left) > 1 else left[0] for _ in range(n)], np.uint64)
 
-    return Entropy._reading(draw, None)
+    return Entropy._make(draw, None)
 
 
 def near(centre: int, rng: np.random.Generator) -> list[int]:

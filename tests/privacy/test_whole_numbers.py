@@ -225,7 +225,7 @@ def test_where_the_solver_stops_short_it_is_requested_less(monkeypatch):
 def test_an_answer_of_the_solver_that_breaks_the_rules_is_refused(monkeypatch, z):
     answer = None if z is None else np.array([*z, 0.0])
     monkeypatch.setattr(optimize, "milp", lambda *_, **__: optimize.OptimizeResult(x=answer))
-    with pytest.raises(SettingError, match=r'found no whole numbers; the distance "chebyshev" is the same'):
+    with pytest.raises(SettingError, match=r'found no whole numbers; the distance "chebyshev" minimises the same'):
         alone([0, 4, 4], 5, distance="solver")
 
 
@@ -245,7 +245,7 @@ def test_an_answer_that_misses_the_least_distance_by_one_is_mended(monkeypatch):
     ],
 )
 def test_the_solver_refuses_what_would_take_it_too_long_or_too_far(x, starts, text):
-    with pytest.raises(SettingError, match=text + r'; the distance "chebyshev" is the same and takes any\.'):
+    with pytest.raises(SettingError, match=text + r'; the distance "chebyshev" minimises the same and has no such limit\.'):
         nearest_in_groups(x, starts, np.ones(len(starts), int), distance="solver")
 
 

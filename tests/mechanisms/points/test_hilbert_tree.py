@@ -99,7 +99,7 @@ def test_a_piece_of_one_place_is_a_leaf_that_is_measured_with_all_that_its_path_
     early = np.flatnonzero(single & (tree.depth < tree.height))
     assert (release.noisy[early] == 5000).sum() >= 2
     assert (release.noise_variance[early] <= release.noise_variance[tree.starts[-2]]).all()
-    assert any(step.instead for step in receipt.steps)
+    assert any(step.replaces_later for step in receipt.steps)
     assert receipt.spent == receipt.total
 
 

@@ -87,8 +87,8 @@ def test_a_path_that_ends_early_spends_all_of_epsilon_and_the_steps_say_so(monke
     steps = {step.purpose: step for step in reversed(released.receipt.steps)}
     own, again = steps["counts"], steps["fresh counts of early leaves"]
     assert own.amount + again.amount == EPSILON
-    assert again.instead
-    assert not own.instead
+    assert again.replaces_later
+    assert not own.replaces_later
 
 
 def unchecked(monkeypatch) -> None:
@@ -126,6 +126,6 @@ def test_the_enumeration_catches_a_choice_that_depends_on_more_than_was_released
         monkeypatch.setattr(Htf, "_threshold", lambda mine, rate: honest(mine, rate) + 3.0 * (cells.records().sum() % 2))
         return counted(self, counter, spending, depth, cells, may)
 
-    monkeypatch.setattr(Htf, "_counted", peeking)
+    monkeypatch.setattr(Htf, "_count_level", peeking)
     with pytest.raises((AssertionError, IndexError, ValueError)):
         worst_loss(monkeypatch, VARIANTS["rounds"], range(3))

@@ -184,7 +184,7 @@ def crowd(order: int, bound: int = 1) -> PointCounts:
 
 
 class Shared:
-    """Stands in for `_noisy`: the same noise for whoever asks, by depth, first or second measurement, and place in the depth."""
+    """Stands in for `_add_noise`: the same noise for whoever asks, by depth, first or second measurement, and place in the depth."""
 
     def __init__(self, seed: int, order: int) -> None:
         self.calls = iter([(depth, second) for depth in range(1, order + 1) for second in (0, 1)])
@@ -204,7 +204,7 @@ def test_it_measures_splits_and_finishes_as_the_slow_definition_does_with_the_sa
     points, seen = crowd(order, bound), set()
     for seed in range(2):
         noise = Shared(seed, order)
-        monkeypatch.setattr(path_tree, "_noisy", noise)
+        monkeypatch.setattr(path_tree, "_add_noise", noise)
         released = mechanism.release(points, PureBudget(epsilon), Entropy.seeded(0))
         wanted = reference(mechanism, points, epsilon / bound, noise.at)
         corners = [(node["x"], node["y"], node["x"] + node["size"], node["y"] + node["size"]) for node in wanted]

@@ -55,7 +55,7 @@ def test_the_bound_covers_the_true_spread_of_answers_and_the_bias(name):
     assert wanted.error.sum() < 1.6 * np.sqrt(spread**2 + bias**2).sum()
     found = HeightCandidate(mechanism=TREES[name]).expected(queries, BUDGET)
     np.testing.assert_allclose(found.error, np.sqrt(spread**2 + bias**2), rtol=1e-5)
-    assert found.moved == wanted.moved
+    assert found.sensitivity == wanted.sensitivity
 
 
 def test_a_tree_of_which_only_the_root_was_measured_has_its_noise_by_share_of_area():
@@ -72,7 +72,7 @@ def test_leaves_alone_are_the_same_candidate_as_a_grid():
         one = HeightCandidate(mechanism=Quadtree(height=height, split="leaf")).expected(queries, BUDGET)
         other = GridCandidate(mechanism=UniformGrid(side=2**height)).expected(queries, BUDGET)
         np.testing.assert_allclose(one.error, other.error)
-        assert one.moved == other.moved
+        assert one.sensitivity == other.sensitivity
 
 
 def test_the_noise_of_a_tree_that_nothing_is_pruned_from_is_that_of_the_whole_tree():
@@ -123,12 +123,12 @@ def test_no_record_moves_the_errors_of_a_tree_by_more_than_it_says(prune):
             more = matrix.copy()
             more.ravel()[cell] += 1
             after = candidate.expected(BoxQueries(points=PointCounts.from_matrix(more), boxes=first.boxes), BUDGET)
-            assert before.moved == after.moved
+            assert before.sensitivity == after.sensitivity
             moved = np.abs(after.error - before.error).sum()
-            assert moved <= before.moved + 1e-9
+            assert moved <= before.sensitivity + 1e-9
             worst = max(worst, moved)
     if prune:
-        assert worst > PruningCandidate(mechanism=Quadtree(height=2)).expected(first, BUDGET).moved / 4
+        assert worst > PruningCandidate(mechanism=Quadtree(height=2)).expected(first, BUDGET).sensitivity / 4
 
 
 def test_thresholds_keep_the_nodes_that_are_full_enough():

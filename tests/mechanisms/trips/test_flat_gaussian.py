@@ -45,7 +45,7 @@ def sums_of(release: FlowRelease, table: np.ndarray, stage: int) -> dict[tuple[i
 @pytest.mark.parametrize(("seed", "at_once"), [(0, 2**20), (1, 7), (2, 1), (3, 7), (4, 2**20), (5, 7)])
 def test_every_stage_is_the_sum_of_the_same_noisy_pairs_however_many_are_drawn_at_once(monkeypatch, seed, at_once):
     rng, depth = np.random.default_rng(seed), 1 + seed % 3
-    monkeypatch.setattr(flat_gaussian, "_AT_ONCE", at_once)
+    monkeypatch.setattr(flat_gaussian, "_PAIRS_PER_BLOCK", at_once)
     origins, destinations = random_regions(rng, depth, 3, "from "), random_regions(rng, depth, 4, "to ")
     flows = random_flows(rng, origins, destinations, most=50)
     release, table = noisy_leaves(monkeypatch, flows, seed=seed)
@@ -74,7 +74,7 @@ def test_a_smallest_count_shortens_the_list_of_leaves_and_leaves_every_sum_alone
 
 def test_a_frame_with_very_many_pairs_gets_a_threshold_that_few_empty_pairs_pass(monkeypatch):
     monkeypatch.setattr(flat_gaussian, "MOST_KEPT", 1000)
-    monkeypatch.setattr(flat_gaussian, "_EMPTY_KEPT", 20)
+    monkeypatch.setattr(flat_gaussian, "_MOST_EMPTY_KEPT", 20)
     regions = regular(6, 10)
     law = 1 / RHO.rho
     least = FlatGaussian().smallest_kept(3600, law)
@@ -90,7 +90,7 @@ def test_a_frame_with_very_many_pairs_gets_a_threshold_that_few_empty_pairs_pass
 
 def test_the_threshold_is_a_function_of_public_facts_alone(monkeypatch):
     monkeypatch.setattr(flat_gaussian, "MOST_KEPT", 50)
-    monkeypatch.setattr(flat_gaussian, "_EMPTY_KEPT", 5)
+    monkeypatch.setattr(flat_gaussian, "_MOST_EMPTY_KEPT", 5)
     releases = [FlatGaussian().release(flows_of(regular(3, 3), trips), RHO, Entropy.seeded(1)) for trips in ({}, {(0, 0): 10**6})]
     assert releases[0].steps == releases[1].steps
 
