@@ -189,7 +189,7 @@ def test_a_fixed_seed_is_caught_and_said_to_repeat(kind):
 @pytest.mark.parametrize("mechanism", [TunedGrid(sides=(8,)), Tuned(tune="grid size", values=(8,)), Quadtree(), UniformGrid()])
 def test_more_nodes_than_are_looked_at_are_not_said_to_repeat(monkeypatch, mechanism):
     """Of more than 40 nodes only a path is seen, whose few noises do come again."""
-    monkeypatch.setattr(type(mechanism), "audit_inputs", (Added(order=3, beside=((0, 0, 20),)),))
+    monkeypatch.setattr(type(mechanism), "audit_inputs", (Added(order=3, occupied=((0, 0, 20),)),))
     found = audit_mechanism(mechanism, runs=100)
     assert (found.repeated, found.passed) == (False, True)
 

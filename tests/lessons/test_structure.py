@@ -11,7 +11,7 @@ from dpviz.privacy.entropy import Entropy
 
 def test_the_error_of_a_release_is_taken_apart_as_defined():
     release = structure.release_town(TWO, 0.3, 0.5, Entropy.seeded(1))
-    boxes, truth = structure._questions(TWO)
+    boxes, truth = structure._make_queries(TWO)
     points = town(structure.ORDER, structure.PEOPLE, TWO)
     slow = [points.blocks(structure.ORDER)[int(s) : int(n), int(w) : int(e)].sum() for w, s, e, n in boxes]
     assert (truth == slow).all()

@@ -88,7 +88,7 @@ def test_figure_4_has_a_stop_count_for_htf_only(few):
     table = htf.figure_4(few, epsilons=[0.5], stops=[10, 100], queries=20, repeats=1)
     first = table[table["queries"] == "random"]
     assert len(first) == 2 * 2 + 7
-    assert set(first.loc[first["stop"].isna(), "method"]) == {htf.OWN, *htf.grids(), "Quadtree (geo)"}
+    assert set(first.loc[first["stop"].isna(), "method"]) == {htf.OUR_NAME, *htf.grids(), "Quadtree (geo)"}
     assert first["stop"].dropna().tolist() == [10, 10, 100, 100]
 
 
@@ -121,7 +121,7 @@ def test_our_form_beats_quadtrees_of_every_height_and_the_paper_s_only_high_ones
     table = htf.figure_5(crowd, epsilons=[0.1], heights=[10, 16], queries=500, repeats=2)
     error = shown(table, ["method", "estimated", "height"], "queries")["random"]
     rivals = [error["Quadtree (geo)", False, height] for height in (10, 16)]
-    assert error[htf.OWN, True].min() < min(rivals)
+    assert error[htf.OUR_NAME, True].min() < min(rivals)
     assert all(error[form, True].min() < rivals[1] for form in htf.htf_forms())
 
 
@@ -131,7 +131,7 @@ def test_the_paper_s_form_beats_flat_benchmarks_but_neither_ours_nor_ag_whatever
     error = shown(table.assign(stop=table["stop"].fillna(0)), ["method", "stop"], "queries")["random"]
     paper = error[list(htf.SPLIT_EPSILONS)]
     assert paper.max() < error[["Singular", "Uniform", "Privelet"]].min()
-    assert paper.min() > error[[htf.OWN, "AG"]].max()
+    assert paper.min() > error[[htf.OUR_NAME, "AG"]].max()
 
 
 @pytest.mark.slow
@@ -139,4 +139,4 @@ def test_our_form_beats_the_paper_s_on_most_sets_by_every_measure():
     table = htf.figure_6(htf.paper_sets(200_000, 100_000), queries=400, repeats=2)
     for figure in htf.FIGURES:
         error = shown(table, "method", "data", figure)
-        assert (error.loc[htf.OWN] < error.loc[list(htf.SPLIT_EPSILONS)].min()).sum() >= 5
+        assert (error.loc[htf.OUR_NAME] < error.loc[list(htf.SPLIT_EPSILONS)].min()).sum() >= 5

@@ -361,7 +361,7 @@ def test_an_account_without_a_definition_of_a_person_takes_the_first_that_is_nam
         pay("trip_id", "1/4")
 
 
-NEWER, ALTERED = "a newer version of dpviz wrote it: update dpviz", "altered"
+NEWER, ALTERED = "was written by a newer version of dpviz: update dpviz", "altered"
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ OVERSPENT = {
     "epsilon beside delta": (ApproxBudget(1, "1e-6"), [laplace("1", "1e-6"), laplace(DROP)], {}),
     "delta": (ApproxBudget(2, "1e-6"), [laplace("1", "1e-6"), laplace("1", "1e-30")], {}),
     "delta where there is none": (PureBudget(2), [laplace("1", "1e-30")], {}),
-    "more in place of later steps than there is": (PureBudget(1), [replace(laplace("0.9"), instead=True), laplace(1 + DROP)], {}),
+    "more in place of later steps than there is": (PureBudget(1), [replace(laplace("0.9"), replaces_later=True), laplace(1 + DROP)], {}),
     "a reference": (PureBudget(1), [laplace("1.01")], {"private": False}),
     "rho of a converted budget": (ApproxBudget(1, "1e-5"), [step("0.5")], {"converted": RHO, "conversion": "tight"}),
 }

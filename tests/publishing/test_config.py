@@ -69,7 +69,7 @@ def test_numbers_are_exact_decimals():
         ("dataset.cap_rho", 1, "rho beside epsilon or delta"),
         ("dataset.cap_epsilon", 0, "greater than 0"),
         ("data.engine", "spark", "[data] engine must be one of auto, numpy, duckdb, dask."),
-        ("data", {"points": "a.csv", "engine": "dask", "address": "tls://a:1"}, "whoever runs the scheduler can run code on this computer"),
+        ("data", {"points": "a.csv", "engine": "dask", "address": "tls://a:1"}, "the operator of the scheduler can run code on this computer"),
         ("data.distinct", True, "name the person column, or leave distinct out"),
         ("data.points", [], "[data] points names no file"),
         ("data.points", ["a.csv", 3], "Each of [data] points must be a text"),
@@ -102,7 +102,7 @@ BOTH += ' most {0}s of one person that count. Or, if each {0} is its own person:
         (FLOWS, {"trips": "a.csv", "contributions": 2}, "trip", "[data] protects one person"),
         (FLOWS, {"trips": "a.csv", "origin": ["a", "b"]}, "trip", "each a pair of coordinates"),
         (FLOWS, {"trips": "a.csv", "origin": ["a", "b"], "destination": ["a", "b", "c"]}, "trip", "each a pair of coordinates"),
-        (FLOWS, {"trips": "a.csv", "crs": "EPSG:4326"}, "trip", "trips between ids have none"),
+        (FLOWS, {"trips": "a.csv", "crs": "EPSG:4326"}, "trip", "trips between ids have no coordinates"),
     ],
 )
 def test_own_files_need_a_declared_unit_of_privacy_and_ends_of_one_kind(tables, data, unit, told):

@@ -94,7 +94,7 @@ BAD_NAMES = ["../report.html", "a/b", "", ".hidden", "manifest.json", "manifest.
 
 def test_further_files_have_plain_names_are_bytes_and_do_not_replace_our_own(tmp_path):
     wrong = [({name: b""}, "plain name") for name in BAD_NAMES]
-    for files, rule in (*wrong, ({"report.html": "<p>"}, "bytes"), ({"partitions.csv": b""}, "name of one of its own")):
+    for files, rule in (*wrong, ({"report.html": "<p>"}, "bytes"), ({"partitions.csv": b""}, "the name of one of the release's own files")):
         with pytest.raises(SettingError, match=rule):
             written(point_release(), tmp_path / "out", files=files)
     assert list(tmp_path.iterdir()) == []

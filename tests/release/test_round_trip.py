@@ -194,7 +194,7 @@ FRACTIONS = st.fractions(min_value="1/1000000", max_value=1000)
 @given(st.lists(st.tuples(FRACTIONS, FRACTIONS, st.booleans(), st.integers(0, 9) | st.none()), min_size=1, max_size=5), TEXTS)
 def test_any_receipt_comes_back_exactly(spendings, text):
     steps = tuple(
-        Step(purpose=text, amount=amount, sensitivity=scale, noise=text, scale=scale / 7, level=level, counts=level, instead=instead)
+        Step(purpose=text, amount=amount, sensitivity=scale, noise=text, scale=scale / 7, level=level, counts=level, replaces_later=instead)
         for amount, scale, instead, level in [*spendings, (spendings[0][0], spendings[0][1], False, None)]
     )
     total = sum(step.amount for step in steps if not step.replaces_later)

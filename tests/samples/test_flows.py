@@ -212,7 +212,7 @@ def test_partitions_with_too_many_pairs_unknown_ones_and_samples_and_seeds_of_re
 
 def test_the_gravity_model_gives_every_trip_one_destination_and_rarely_a_far_one():
     place = np.stack([np.arange(30) / 10, np.zeros(30)], axis=1)  # 11 km apart
-    model = made.Gravity(place=place, trips=np.full(30, 10_000), pull=np.ones(30), stay=np.full(30, 0.4), reach=((1.0, 20.0),))
+    model = made.Gravity(centre=place, trips=np.full(30, 10_000), pull=np.ones(30), stay=np.full(30, 0.4), reach=((1.0, 20.0),))
     origin, destination, count = model.draw(np.random.default_rng(1))
     assert np.array_equal(np.bincount(origin, count), np.full(30, 10_000))
     assert (np.diff(origin * np.int64(30) + destination) > 0).all()

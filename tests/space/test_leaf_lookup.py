@@ -161,7 +161,7 @@ def test_leaves_smaller_than_a_cell_are_found(order):
     x = y = [5, 7 + 5e-7, 1]  # inside of the sliver, of the dot, of the rest
     for polygons, places in (([sliver, dot, rest], [0, 1, 2]), ([rest, dot, sliver], [2, 1, 0])):
         lookup = lookup_of(polygons, order)
-        assert lookup.places(x, y).tolist() == places
+        assert lookup.find(x, y).tolist() == places
         agrees(lookup, 2)
 
 
@@ -182,20 +182,20 @@ def test_one_leaf_is_enough_and_numbers_of_every_dtype_are_read(order):
         agrees(lookup_of([shape], order), 5)
     lookup = lookup_of([shapely.box(-1, -1, 3, 3)], order)
     for dtype in (np.float32, np.float16, np.int8, np.uint64, object, np.float64):
-        assert lookup.places(np.array([1, 2, 7], dtype), np.array([1, 3, 0], dtype)).tolist() == [0, 0, OUTSIDE]
+        assert lookup.find(np.array([1, 2, 7], dtype), np.array([1, 3, 0], dtype)).tolist() == [0, 0, OUTSIDE]
 
 
 def test_what_is_nowhere_is_bad_and_what_is_beyond_all_numbers_is_outside():
     nowhere = [np.nan, np.inf, -np.inf, 0.5, 0.5, np.nan, 0.5]
     other = [0.5, 0.5, 0.5, np.nan, np.inf, np.nan, 0.5]
     lookup = lookup_of(SQUARES)
-    assert lookup.places(nowhere, other).tolist() == [BAD] * 6 + [0]
-    assert lookup.places([None, 0.5], [0.5, 0.5]).tolist() == [BAD, 0]
-    assert lookup.places(np.ma.array([0.5, 0.5], mask=[True, False]), [0.5, 0.5]).tolist() == [BAD, 0]
-    assert lookup.places([], []).tolist() == []
-    assert lookup.places([], []).dtype == np.int64
+    assert lookup.find(nowhere, other).tolist() == [BAD] * 6 + [0]
+    assert lookup.find([None, 0.5], [0.5, 0.5]).tolist() == [BAD, 0]
+    assert lookup.find(np.ma.array([0.5, 0.5], mask=[True, False]), [0.5, 0.5]).tolist() == [BAD, 0]
+    assert lookup.find([], []).tolist() == []
+    assert lookup.find([], []).dtype == np.int64
     far = [1.7e308, -1.7e308, 0.5, 0.5]
-    assert lookup_of([shapely.box(-1e300, -1e300, 1e300, 1e300)]).places(far, far[::-1]).tolist() == [OUTSIDE] * 4
+    assert lookup_of([shapely.box(-1e300, -1e300, 1e300, 1e300)]).find(far, far[::-1]).tolist() == [OUTSIDE] * 4
 
 
 NO_NUMBERS = [["zq"], [pd.NA], [1j], [True], [[1], [1, 2]], [pd.Timestamp(0)]]
@@ -228,8 +228,8 @@ def test_a_pickled_lookup_is_small_and_answers_the_same_also_in_threads():
     assert len(packed) < lookup.table.nbytes / 2
     x, y = probes(lookup, 7, 2000)
     with ThreadPoolExecutor(4) as threads:
-        answers = list(threads.map(lambda _: again.places(x, y), range(8)))
-    assert all(np.array_equal(answer, lookup.places(x, y)) for answer in answers)
+        answers = list(threads.map(lambda _: again.find(x, y), range(8)))
+    assert all(np.array_equal(answer, lookup.find(x, y)) for answer in answers)
     assert np.array_equal(again.table, lookup.table)
 
 

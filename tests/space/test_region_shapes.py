@@ -111,7 +111,7 @@ def test_shapes_that_make_no_sense_are_refused(words):
 
 
 def test_geometry_needs_the_crs_of_a_map_the_same_on_all_levels():
-    for crs, words in ((None, "no CRS"), ("EPSG:5703", "no place on a map"), ("EPSG:4978", "no place on a map")):
+    for crs, words in ((None, "no CRS"), ("EPSG:5703", "no positions on a map"), ("EPSG:4978", "no positions on a map")):
         assert words in refusal(lambda crs=crs: regions_with(squares(4), crs))
     one, coarse = regions_with(squares(4)), gpd.GeoSeries(squares(2), crs="EPSG:4269")
     parts = {name: getattr(one, name) for name in ("levels", "ids", "parent", "names")}

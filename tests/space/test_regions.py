@@ -62,7 +62,7 @@ WRONG_TABLES = [
     ({"levels": []}, "no levels were named"),
     ({"levels": ["nation"]}, "no column 'nation'"),
     ({"names": {"county": "label"}}, "no column 'label'"),
-    ({"names": {"nation": "state"}}, "'nation', which is none of the levels"),
+    ({"names": {"nation": "state"}}, "'nation', which is not one of the levels"),
     ({"levels": ["county", "county"]}, "each different"),
     ({"levels": "county"}, "must be a list"),
     ({"table": {"state": ["a"]}}, "must be a DataFrame"),

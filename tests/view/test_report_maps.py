@@ -38,7 +38,7 @@ def test_areas_on_the_sheet_are_proportional_to_true_areas_and_the_domain_lies_o
     assert np.allclose(drawn / drawn.sum(), ground / ground.sum(), rtol=3e-3)
     paper = domain_sheet(domain)
     corners = on_plane(domain, np.array([[0, 0, domain.side, domain.side]])).reshape(2, 2)
-    (left, bottom), (right, top) = paper.place(corners).tolist()
+    (left, bottom), (right, top) = paper.to_sheet(corners).tolist()
     assert 0 < left < right < paper.width <= WIDTH + 1
     assert 0 < top < bottom < paper.height
     assert bool(paper.land((-130.0, 20.0, -60.0, 55.0))["states"]) == (domain is STATES)

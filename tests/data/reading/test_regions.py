@@ -149,10 +149,10 @@ SENSELESS += [("id,name\na,A\n", {"levels": ["state"]}, ["no column named 'state
 SENSELESS += [("id,ID\na,A\n", {"levels": ["Id"]}, ["Several columns have the name"])]
 SENSELESS += [("id,name\na,A\n", {"levels": "id"}, ["must be a list"]), ("id,name\na,A\n", {"levels": []}, ["must be a list"])]
 SENSELESS += [("id,name\na,A\n", {"levels": ["id"], "names": {"id": "title"}}, ["no column named 'title'"])]
-SENSELESS += [("id,name\na,A\n", {"levels": ["id"], "names": {"name": "name"}}, ["none of the levels"])]
+SENSELESS += [("id,name\na,A\n", {"levels": ["id"], "names": {"name": "name"}}, ["not one of the levels"])]
 SENSELESS += [("id,name\na,A\n", {"levels": ["id"], "crs": "EPSG:4326"}, ["leave crs out"])]
 SENSELESS += [("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:999999"}, ["CRS is not known"])]
-SENSELESS += [("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:5703"}, ["no place on a map"])]
+SENSELESS += [("id,lon,lat\na,1,2\n", {"levels": ["id"], "crs": "EPSG:5703"}, ["no positions on a map"])]
 SENSELESS += [("id,lon,x,lat\na,1,1,2\n", {"levels": ["id"]}, ["could be longitudes", "'lon', 'x'"])]
 SENSELESS += [("id,x,y\na,1,2\n", {"levels": ["id"]}, ["pass crs"])]
 SENSELESS += [("id,lon,lat\na,zq,2\nb,1,2\n", {"levels": ["id"]}, ["'lon' has a cell that is no finite number"])]
@@ -243,7 +243,7 @@ def test_a_file_of_shapes_that_does_not_say_its_crs_is_asked_for_it(tmp_path):
     bare = COLUMN_PER_LEVEL.set_crs(None, allow_override=True)
     parts = {name: data for name, data in shapefile(COLUMN_PER_LEVEL, tmp_path, "a").items() if not name.endswith(".prj")}
     for source in (upload(zipped(parts), "a.zip"), stored(bare, "parquet")):
-        assert "does not say its CRS" in refusal(source, **LEVELS)
+        assert "does not state its CRS" in refusal(source, **LEVELS)
         assert read_regions(source, crs="EPSG:4326", **LEVELS).geometry[1].crs == "EPSG:4326"
 
 

@@ -240,15 +240,15 @@ def test_empty_parts_are_no_copies(copies, ending):
 
 
 def test_files_are_compared_up_to_where_they_differ(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "_PIECE", 8)
-    read, reads = sources._read, []
-    monkeypatch.setattr(sources, "_read", lambda source, begin: reads.append((source.name, begin)) or read(source, begin))
+    monkeypatch.setattr(sources, "_BLOCK_BYTES", 8)
+    read, reads = sources._read_block, []
+    monkeypatch.setattr(sources, "_read_block", lambda source, begin: reads.append((source.name, begin)) or read(source, begin))
     for name, row in (("a", "1,2\n5,6\n"), ("b", "3,4\n5,6\n"), ("c", "3,4\n7,8\n"), ("d", "3,4\n5,6\n"), ("e", "1,2\n")):
         (tmp_path / f"{name}.csv").write_text(f"lon,lat\n{row}")
     assert find_copies(find_files(str(tmp_path / "*.csv"))) == [("b.csv", "d.csv")]
     assert ("e.csv", 0) not in reads
     assert ("a.csv", 8) in reads
-    monkeypatch.setattr(sources, "_PIECE", 12)
+    monkeypatch.setattr(sources, "_BLOCK_BYTES", 12)
     reads.clear()
     find_copies(find_files(str(tmp_path / "*.csv")))
     assert ("a.csv", 12) not in reads

@@ -120,7 +120,7 @@ def test_the_enumeration_catches_rounds_that_each_spend_all(monkeypatch):
 
 def test_the_enumeration_catches_a_choice_that_depends_on_more_than_was_released(monkeypatch):
     honest = Htf._threshold
-    counted = htf.Htf._counted
+    counted = htf.Htf._count_level
 
     def peeking(self, counter, spending, depth, cells, may):
         monkeypatch.setattr(Htf, "_threshold", lambda mine, rate: honest(mine, rate) + 3.0 * (cells.records().sum() % 2))

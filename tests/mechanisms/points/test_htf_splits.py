@@ -15,7 +15,7 @@ from dpviz.mechanisms.points.htf import LARGEST, SENSITIVITY, UNITS, SplitCells,
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from tests.often import often
-from tests.privacy.test_selection import by_algorithm
+from tests.privacy.test_selection import by_integral
 
 EPSILON = Fraction(7, 5)
 
@@ -218,5 +218,5 @@ def test_permute_and_flip_follows_the_objectives_of_each_node():
     nodes = Splitting(counter=counter, cells=cells, across=np.array([True]), epsilon=Fraction(1, 10), level=1)
     seen = np.bincount([int(by_permute_and_flip(nodes, 3, 1.0)[0]) for _ in range(runs)], minlength=4)[1:]
     scores = [-whole(matrix, True, line) for line in (1, 2, 3)]
-    law = by_algorithm(scores, 0.1 / (2 * SENSITIVITY))
+    law = by_integral(scores, 0.1 / (2 * SENSITIVITY))
     assert stats.chisquare(seen, runs * law).pvalue > 1e-4

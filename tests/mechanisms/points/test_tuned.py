@@ -77,8 +77,8 @@ def test_leaves_alone_are_the_same_candidate_as_a_grid():
 
 def test_the_noise_of_a_tree_that_nothing_is_pruned_from_is_that_of_the_whole_tree():
     queries, sides, variance = queries_of(np.full((8, 8), 9)), (1, 2, 4, 8), (1.0, 2.0, 3.0, 5.0)
-    levels = tuning._kept([np.full((side, side), 576 // side**2) for side in sides], 1.0)
-    known = [(side, each, tuning._sums(kept), tuning._sums(leaf)) for side, each, (kept, leaf) in zip(sides, variance, levels, strict=True)]
+    levels = tuning._prune([np.full((side, side), 576 // side**2) for side in sides], 1.0)
+    known = [(side, each, tuning._corner_sums(kept), tuning._corner_sums(leaf)) for side, each, (kept, leaf) in zip(sides, variance, levels, strict=True)]
     noise = TreeNoise(sides=sides, variance=variance, consistent=False)
     np.testing.assert_allclose(tuning.canonical_variance(queries.boxes, known), answer_variance(queries.boxes, noise))
 
@@ -135,7 +135,7 @@ def test_thresholds_keep_the_nodes_that_are_full_enough():
     cells = np.zeros((4, 4), int)
     cells[0, :2] = 5
     counts = [cells.reshape(side, 4 // side, side, 4 // side).sum(axis=(1, 3)) for side in (1, 2, 4)]
-    (root, root_leaf), (quarters, quarter_leaf), (fine, fine_leaf) = tuning._kept(counts, 6)
+    (root, root_leaf), (quarters, quarter_leaf), (fine, fine_leaf) = tuning._prune(counts, 6)
     assert root.all()
     assert not root_leaf.any()
     assert quarters.all()

@@ -282,7 +282,7 @@ def test_stages_are_those_of_a_groupby(flows, first):
 @given(trips(), st.sampled_from(FIRST))
 def test_so_they_are_where_the_way_down_does_not_fit_63_bits(flows, first):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(top_down, "_BITS", -1)
+        patch.setattr(top_down, "_KEY_BITS", -1)
         sort = patch_lexsort(patch)
         check(flows, first)
     assert sort.call_count == 1
