@@ -33,8 +33,8 @@ MECHANISM = {"Points": "identity", "Trips": "flat_gaussian"}
 def one_process(tmp_path_factory):
     """Studies without workers, which take longer to start than these studies; the ledger is for what fixtures of the module run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs, "_FEWEST", 1)
-        patch.setattr(jobs, "_MOST", 1)
+        patch.setattr(jobs, "_FEWEST_WORKERS", 1)
+        patch.setattr(jobs, "_MOST_WORKERS", 1)
         patch.setenv("DPVIZ_LEDGER", str(tmp_path_factory.mktemp("compare") / "ledger.sqlite"))
         yield
 
@@ -297,7 +297,7 @@ class TestLooks:
         app.session_state["looked_at"] = set()
         monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "fresh.sqlite"))  # which knows nothing of the true map
         look(app)
-        assert Ledger().seen(app.session_state[KEY[kind]].marks)
+        assert Ledger().seen(app.session_state[KEY[kind]].fingerprints)
 
     def test_a_study_afterwards_is_recorded_at_once(self):
         fine(press_draw(own_data("Trips", "Curate")))

@@ -208,21 +208,21 @@ def _in_turn(loop, name):
 
 # Parts of texts that neither a file, nor a person, nor a link decides, by the reason.
 OURS_BY_REASON = {
-    "a lesson": ("BY_KEY[key].title", "lesson.title", "lesson.key", "lesson.text", "lesson.task", "to.title"),
+    "a lesson": ("BY_KEY[key].title", "lesson.title", "lesson.key", "lesson.text", "lesson.task", "target.title"),
     "a lesson's bar": ("bar.caption", "bar.presets_help"),
     "a figure of the Learn page": ("figure.help", "figure.label", "figure.value", "shown.note", "shown.source"),
     "a picture's format": ("kind.upper()",),
     "a sample's": ("about.description", "about.licence", "about.source", "about.unit"),
-    "a sample's, or fixed words for a file": ("data.title", "found.title", "data.unit", "what.data.unit"),
-    "Points or Trips": ("how.kind",),
-    "a mechanism's": ("kind.title", "mechanism.title", "mechanism.summary", "what.titles", "release.approximate"),
+    "a sample's, or fixed words for a file": ("data.title", "data.unit", "what.data.unit"),
+    "Points or Trips": ("config.kind",),
+    "a mechanism's": ("mechanism.title", "mechanism.summary", "what.titles", "release.approximate"),
     "declared by a mechanism": ("rule.label", "rule.help", "rule.choices", "names[0].label"),
     "a tab that a mechanism declares": ("POINT_FAMILY.choices[what.release.mechanism].extra_tab",),
-    "a preset's": ("published[known].source",),
+    "a preset's": ("published[current].source",),
     "a name of ours": ("receipt.conversion",),
     "a budget": ("receipt.converted", "receipt.total"),
     "a sign of ours": ("receipt.currency",),
-    "a number": ("study.repeats", "what.number", "compare/page.py: place", "compare/page.py: size_words(name)"),
+    "a number": ("study.repeats", "what.number", "compare/page.py: number", "compare/page.py: size_words(name)"),
     "HTML of dpviz.view, whose texts pass the door there: see tests/view/test_escape.py": ("picture.legend",),
     "a colour of ours": (
         "dataset_block.py: colour",
@@ -231,11 +231,11 @@ OURS_BY_REASON = {
     "fixed words of the caller": (
         *("compare/controls.py: names", "compare/controls.py: option", "compare/controls.py: text", "compare/controls.py: title"),
         *("points_data.py: text", "points_data.py: title", "dataset_block.py: title", "first_row.py: protected", "files.py: hint"),
-        *("session.py: waiting", "words.py: extra", "trips_data.py: text", "trips_data.py: title", "trips_page.py: title"),
+        *("session.py: waiting", "words.py: further_lines", "trips_data.py: text", "trips_data.py: title", "trips_page.py: title"),
     ),
     "an engine": ("files.py: counting",),
     "fixed words": (
-        *("release_page.py: title", "unit_controls.py: titles.__getitem__", "unit_controls.py: words[2].removesuffix('s')"),
+        *("release_page.py: title", "unit_controls.py: titles.__getitem__", "unit_controls.py: nouns[2].removesuffix('s')"),
         *(
             "column.consequence",
             "release_page.py: label",
@@ -244,17 +244,23 @@ OURS_BY_REASON = {
             "compare/page.py: tiny_means_note(rows)",
         ),
     ),
-    "record or trip": ("question.each", "unit_controls.py: each"),
+    "record or trip": ("question.noun", "unit_controls.py: noun"),
     "a name of a page": (
-        "release_page.py: ready",
-        "chosen.title",
+        "release_page.py: loaded",
+        "page.title",
         (
             "release_page.py: st.segmented_control('Data', list(loaded), default=next(iter(loaded)), key='release data', required=True,"
             " persist_state='session')"
         ),
     ),
     "a page of help's": (
-        *("help_page.py: each.title", "help_page.py: page.key", "help_page.py: pages()[key].title", "help_page.py: section.body"),
+        *(
+            "help_page.py: section_of_page.title",
+            "help_page.py: target_page.title",
+            "help_page.py: page.key",
+            "help_page.py: pages()[key].title",
+            "help_page.py: section.body",
+        ),
         *("help_page.py: section.key", "help_page.py: section.title"),
     ),
 }

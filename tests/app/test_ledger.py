@@ -202,7 +202,7 @@ class TestRefusals:
         assert app.button(key="draw").disabled
         assert ledger_path.read_bytes() == b"not a ledger"
         fine(press_draw(points_app(SMALL)))
-        assert "no new one is made in its place" in errors(trips_app(CURATE_TRIPS))
+        assert "no new ledger is made instead" in errors(trips_app(CURATE_TRIPS))
 
     def test_a_ledger_that_breaks_between_draws_loses_no_draw_and_shows_no_truth(self, ledger_path):
         app = press_draw(points_app(CURATE))

@@ -109,7 +109,7 @@ class TestPress:
         app = points_app(CURATE)
         app.session_state["press config"] = Press(taken=True, busy=True)
         for _ in range(2):
-            assert "Still at work" in infos(press_draw(app))
+            assert "The last press is still being served" in infos(press_draw(app))
         assert entries() == []
         app.session_state["press config"].busy = False
         fine(app.run())

@@ -69,7 +69,11 @@ def test_numbers_are_exact_decimals():
         ("dataset.cap_rho", 1, "rho beside epsilon or delta"),
         ("dataset.cap_epsilon", 0, "greater than 0"),
         ("data.engine", "spark", "[data] engine must be one of auto, numpy, duckdb, dask."),
-        ("data", {"points": "a.csv", "engine": "dask", "address": "tls://a:1"}, "the operator of the scheduler can run code on this computer"),
+        (
+            "data",
+            {"points": "a.csv", "engine": "dask", "address": "tls://a:1"},
+            "the operator of the scheduler can run code on this computer",
+        ),
         ("data.distinct", True, "name the person column, or leave distinct out"),
         ("data.points", [], "[data] points names no file"),
         ("data.points", ["a.csv", 3], "Each of [data] points must be a text"),

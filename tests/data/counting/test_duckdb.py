@@ -366,7 +366,9 @@ def crowd(tmp_path_factory):
 
 
 def test_no_room_to_spill_in(crowd, tmp_path, monkeypatch):
-    monkeypatch.setattr(count_duckdb_session, "_CLOSED_SETTINGS", count_duckdb_session._CLOSED_SETTINGS | {"max_temp_directory_size": "1MiB"})
+    monkeypatch.setattr(
+        count_duckdb_session, "_CLOSED_SETTINGS", count_duckdb_session._CLOSED_SETTINGS | {"max_temp_directory_size": "1MiB"}
+    )
     assert refusal(crowd, tmp_path, memory=LITTLE, threads=1) == NO_ROOM
 
 

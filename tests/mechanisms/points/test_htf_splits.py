@@ -97,7 +97,7 @@ def test_the_way_through_pythons_integers_agrees_with_that_through_64_bits():
     area, number = rng.integers(2**20, 2**30, 200), rng.integers(0, 2**16, 200)
     rest, excess = rng.integers(0, area), rng.integers(0, 2**40, 200)
     exact = [2 * UNITS * int(e) + (-2 * UNITS * int(n) * int(r)) // int(a) for e, n, r, a in zip(excess, number, rest, area, strict=True)]
-    assert htf._rounded(excess, number, rest, area).tolist() == exact
+    assert htf._round_down(excess, number, rest, area).tolist() == exact
 
 
 def test_no_cells_and_no_nodes_are_fine():

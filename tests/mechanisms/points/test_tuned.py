@@ -78,7 +78,10 @@ def test_leaves_alone_are_the_same_candidate_as_a_grid():
 def test_the_noise_of_a_tree_that_nothing_is_pruned_from_is_that_of_the_whole_tree():
     queries, sides, variance = queries_of(np.full((8, 8), 9)), (1, 2, 4, 8), (1.0, 2.0, 3.0, 5.0)
     levels = tuning._prune([np.full((side, side), 576 // side**2) for side in sides], 1.0)
-    known = [(side, each, tuning._corner_sums(kept), tuning._corner_sums(leaf)) for side, each, (kept, leaf) in zip(sides, variance, levels, strict=True)]
+    known = [
+        (side, each, tuning._corner_sums(kept), tuning._corner_sums(leaf))
+        for side, each, (kept, leaf) in zip(sides, variance, levels, strict=True)
+    ]
     noise = TreeNoise(sides=sides, variance=variance, consistent=False)
     np.testing.assert_allclose(tuning.canonical_variance(queries.boxes, known), answer_variance(queries.boxes, noise))
 
