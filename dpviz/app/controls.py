@@ -55,7 +55,7 @@ _bar = st.components.v2.component(_NAME, html=_HTML, css=_CSS, js=_JS)
 
 def mechanism_controls(page_state: PageState) -> None:
     """Choose the mechanism and its settings."""
-    config, offered = page_state.config(), page_state.offered()
+    config, offered = page_state.config(), page_state.offered_mechanisms()
     st.markdown("##### 2 Mechanism")
     st.session_state["mechanism"] = config.mechanism if config.mechanism in offered else None
     st.selectbox(
@@ -66,7 +66,7 @@ def mechanism_controls(page_state: PageState) -> None:
         placeholder="Choose a private mechanism",
         format_func=lambda key: str(page_state.mechanisms[key].title),
         label_visibility="collapsed",
-        on_change=lambda: page_state.change(mechanism=st.session_state["mechanism"], settings={}, **page_state.config().back_to_overview()),
+        on_change=lambda: page_state.change(mechanism=st.session_state["mechanism"], settings={}, **page_state.config().resets()),
     )
     page_state.refuse_reference()
     mechanism = page_state.mechanisms[config.mechanism]
@@ -141,7 +141,7 @@ def numbers_in(text: str) -> tuple[float, ...] | str:
 
 
 def _change_setting(page_state: PageState, rule: Rule, value: Any) -> None:
-    page_state.change(settings=_settings_with(page_state, rule, value), **page_state.config().back_to_overview())
+    page_state.change(settings=_settings_with(page_state, rule, value), **page_state.config().resets())
 
 
 def _settings_with(page_state: PageState, rule: Rule, value: Any) -> dict[str, Any]:

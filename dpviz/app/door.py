@@ -38,8 +38,8 @@ class Door:
     which is not sent when another site leads here. A browser sends the cookie to every port of this host (see `.github/SECURITY.md`),
     so a request from a page of another port is refused by its Origin.
 
-    The answer to the exchange is a page that opens the app at once, not a redirect: after a link in a file or on another site, a
-    browser would follow a redirect without the cookie.
+    The answer to the exchange is a page that opens the app at once, not a redirect: if the address was a link in a file or on
+    another site, a browser would follow a redirect without the cookie.
 
     Args:
         app: the application that is protected.
@@ -56,7 +56,7 @@ class Door:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
-            if self._has_cookie(scope) and _is_own(scope):
+            if self._has_cookie(scope) and _has_own_origin(scope):
                 await self._app(scope, receive, send)
             else:
                 await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
@@ -69,8 +69,8 @@ class Door:
         if scope["method"] == "GET" and tokens and (is_right or self._has_cookie(scope)):
             cookie = f"{self._name}={self._secret}; Path=/; HttpOnly; SameSite=Strict" if is_right else None
             await _send_page(send, 200, _PAGE.format(head=_REDIRECT.format(address=escape(address)), body="Opening dpviz ..."), cookie)
-        elif self._has_cookie(scope) and _is_own(scope):
-            await self._app(scope, receive, _with_headers(send))
+        elif self._has_cookie(scope) and _has_own_origin(scope):
+            await self._app(scope, receive, _with_common_headers(send))
         else:
             await _send_page(send, 403, _PAGE.format(head="", body=_REFUSAL.format(address=escape(address))))
 
@@ -80,7 +80,7 @@ class Door:
         return any(same(value, self._secret) for name, _, value in sent if name == self._name)
 
 
-def _is_own(scope: Scope) -> bool:
+def _has_own_origin(scope: Scope) -> bool:
     """Return whether a request comes from a page of the same host and port, or from no page.
 
     Browsers name the page that sends a request in its Origin header.
@@ -117,8 +117,8 @@ async def _send_page(send: Send, status: int, page: str, cookie: str | None = No
     await send({"type": "http.response.body", "body": body})
 
 
-def _with_headers(send: Send) -> Send:
-    """Return a `send` that adds the headers of every answer to the app's own."""
+def _with_common_headers(send: Send) -> Send:
+    """Return a `send` that adds `_COMMON_HEADERS` to the app's own headers."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

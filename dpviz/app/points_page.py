@@ -81,7 +81,7 @@ def _left() -> tuple[Data | None, Funding | None]:
         privacy_controls(POINTS, data.points.domain if data else None)
     except (SettingError, BudgetError) as error:
         show_error(str(error))
-        if config().mechanism in POINTS.offered():
+        if config().mechanism in POINTS.offered_mechanisms():
             st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
         return data, None
     if data is not None:
@@ -94,14 +94,14 @@ def _draw_controls(data: Data) -> Funding | None:
     """Show the button that draws and, in Curate, the account that pays; return the account."""
     how = config()
     purse = dataset_block(data, [(how.built(), how.budget())]) if how.mode == CURATE else None
-    wrong = show_lock()
-    if how.mode == CURATE and not wrong:
+    has_problem = show_lock()
+    if how.mode == CURATE and not has_problem:
         POINTS.remember(data)  # before the draw: the user may open the Release page while the release is made
-    locked = wrong or (purse is not None and purse.problem is not None)
+    locked = has_problem or (purse is not None and purse.problem is not None)
     if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(POINTS.key, lambda: draw(data, purse), "Drawing ...")
     show_refusal(POINTS.key)
-    if not wrong:
+    if not has_problem:
         save_button(data, how, purse)
     return purse
 
@@ -203,11 +203,11 @@ def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None
     """Show four numbers that sum the release up at the level shown."""
     release, nodes = what.release, what.release.nodes(level)
     columns = st.columns(4)
-    finest = f"At the zoom level of the map; the release goes down to {len(release.tree.leaves):,}."
-    columns[0].metric("Partitions shown", f"{len(nodes):,}", help=finest)
+    shown_help = f"At the zoom level of the map; at the finest level the release has {len(release.tree.leaves):,}."
+    columns[0].metric("Partitions shown", f"{len(nodes):,}", help=shown_help)
     stddev = float(np.median(release.stddev[nodes]))
-    known = f"Median standard deviation of a shown partition, in {what.data.unit}; known without the truth."
-    columns[1].metric("Typical noise", f"± {stddev:,.1f}", help=known)
+    noise_help = f"Median standard deviation of a shown partition, in {what.data.unit}; known without the truth."
+    columns[1].metric("Typical noise", f"± {stddev:,.1f}", help=noise_help)
     if evaluation is None:
         total, spread = release.count[0], release.stddev[0]
         columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
@@ -215,11 +215,11 @@ def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None
         return
     truth, count = evaluation.truth[nodes], release.count[nodes]
     error = float(np.abs(count - truth).sum() / max(truth.sum(), 1) * 100)
-    summed = f"Sum of the absolute errors of all shown partitions, in percent of the true number of {what.data.unit}."
-    columns[2].metric("Error, all partitions", f"{error:,.1f} %", help=summed)
+    error_help = f"Sum of the absolute errors of all shown partitions, in percent of the true number of {what.data.unit}."
+    columns[2].metric("Error, all partitions", f"{error:,.1f} %", help=error_help)
     wrong = int(((truth == 0) & (count >= PRESENT)).sum())
-    empty = f"Partitions released as occupied although no record is there, out of {int((truth == 0).sum()):,} empty ones."
-    columns[3].metric("False positives", f"{wrong:,}", help=empty)
+    false_help = f"Partitions released as occupied although no record is there, out of {int((truth == 0).sum()):,} empty ones."
+    columns[3].metric("False positives", f"{wrong:,}", help=false_help)
 
 
 def _budget_of(receipt: Receipt) -> str:
@@ -239,7 +239,7 @@ def _clicked(chosen: object) -> int | None:
 
 NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
 MOST_ROWS = 5000
-_FILLED = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
+_CUT_PARTITIONS = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
 SIDES = ("West", "South", "East", "North")
 FARTHEST = 1e12  # larger than any coordinate on Earth; a box within it has a finite area
 
@@ -276,7 +276,7 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
         noise = [expected_error(what.release, zoom) for zoom in zooms]
         expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": noise})
         st.altair_chart(charts.expected_by_zoom(expected, what.data.unit), width="stretch")
-        st.caption(f"Expected from the mechanism alone. The error of assuming how {what.data.unit} lie in a partition is not in it.")
+        st.caption(f"Expected from the noise alone. Assumptions on how {what.data.unit} lie in a partition add errors of their own.")
         return
     finest = what.release.tree.height
     table = evaluation.by_zoom[evaluation.by_zoom["zoom"] <= max(finest, 1)]
@@ -285,7 +285,7 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
     right.altair_chart(charts.false_positives_by_zoom(table, what.data.unit), width="stretch")
     st.caption(
         f"Zoom z cuts the domain into 2^z x 2^z equal blocks. Errors above the band come from assuming how {what.data.unit} lie in a"
-        f" partition: partitions that a block cuts {_FILLED[what.release.inside]}."
+        f" partition: partitions that a block cuts {_CUT_PARTITIONS[what.release.inside]}."
     )
 
 
@@ -301,7 +301,7 @@ def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
 
 def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
     box: list[float] = st.session_state["query box"]
-    fits = [_side(what.release, box, place, column) for place, column in enumerate(st.columns(4))]
+    fits = [_side_field(what.release, box, side, column) for side, column in enumerate(st.columns(4))]
     if not all(fits):
         return
     if not (box[0] < box[2] and box[1] < box[3]):
@@ -314,7 +314,7 @@ def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
     if share < 1 - TOLERANCE:
         outside = f"{percent_outside(share)} of the box lies outside the domain, where nothing was counted"
         st.warning(f"{outside}: the numbers are of the part inside.")
-    _answered(what, evaluation, _part_inside(what.release, box))
+    _show_answer(what, evaluation, _part_inside(what.release, box))
 
 
 def _part_inside(release: Release, box: list[float]) -> list[float]:
@@ -322,51 +322,51 @@ def _part_inside(release: Release, box: list[float]) -> list[float]:
     return [max(box[0], west), max(box[1], south), min(box[2], east), min(box[3], north)]
 
 
-def _answered(what: Drawn, evaluation: Evaluation | None, box: list[float]) -> None:
+def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -> None:
     """Show the answer for a box inside the domain, with its interval and, if `evaluation` is given, the truth."""
     estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
-    middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}", help=_around(what.release))
+    middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}", help=_interval_help(what.release))
     if evaluation is None:
-        st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_FILLED[what.release.inside]}.")
+        st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_CUT_PARTITIONS[what.release.inside]}.")
         return
     truth = float(true_answers(what.data.points, [box])[0])
-    uniform = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
+    from_true_counts = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
     right.metric("True answer", f"{truth:,.0f}", delta=f"{estimate - truth:+,.0f} error", delta_color="off")
-    st.altair_chart(charts.parts_of_error(estimate - uniform, uniform - truth, what.data.unit), width="stretch")
+    st.altair_chart(charts.parts_of_error(estimate - from_true_counts, from_true_counts - truth, what.data.unit), width="stretch")
 
 
-def _around(release: Release) -> str:
+def _interval_help(release: Release) -> str:
     """Return the help text of the interval of an answer: what the interval covers, and what it does not."""
-    what = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
-    return f"{what} It is approximate: {release.approximate}." if release.approximate else what
+    text = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
+    return f"{text} It is approximate: {release.approximate}." if release.approximate else text
 
 
-def _side(release: Release, box: list[float], place: int, column: DeltaGenerator) -> bool:
+def _side_field(release: Release, box: list[float], side: int, column: DeltaGenerator) -> bool:
     """Show the field of one side of the box, which may reach outside the domain; return whether the field holds a number that fits."""
     field = Field(
-        key=f"query {SIDES[place]}",
-        label=SIDES[place],
-        value=box[place],
-        problem=in_range(SIDES[place], -FARTHEST, FARTHEST),
-        use=lambda typed: box.__setitem__(place, typed),
+        key=f"query {SIDES[side]}",
+        label=SIDES[side],
+        value=box[side],
+        problem=in_range(SIDES[side], -FARTHEST, FARTHEST),
+        use=lambda typed: box.__setitem__(side, typed),
     )
-    return field.show(column.number_input, value=None, format="%.12g", step=_step(release, place % 2))
+    return field.show(column.number_input, value=None, format="%.12g", step=_step(release, side % 2))
 
 
 def _keep_box(release: Release, clicked: int | None) -> None:
     """Update the box of the query: it starts as the middle of each new domain, and spans the last two partitions that were clicked."""
     west, south, east, north = release.domain.bounds
     box = st.session_state.setdefault("query box", [0.0] * 4)
-    seen = st.session_state.setdefault("clicked", [])
+    last_clicked = st.session_state.setdefault("clicked", [])
     if st.session_state.get("query domain") != (release.domain.bounds, release.domain.crs):
         st.session_state["query domain"] = (release.domain.bounds, release.domain.crs)
         width, height = (east - west) / 4, (north - south) / 4
         box[:] = [west + width, south + height, east - width, north - height]
-    if clicked is not None and clicked < len(release.tree) and [clicked] != seen[-1:]:
-        seen[:] = [*(node for node in seen[-1:] if node < len(release.tree)), clicked]
-        spans = release.domain.coordinates(release.tree.rectangles(np.array(seen)))
+    if clicked is not None and clicked < len(release.tree) and [clicked] != last_clicked[-1:]:
+        last_clicked[:] = [*(node for node in last_clicked[-1:] if node < len(release.tree)), clicked]
+        spans = release.domain.coordinates(release.tree.rectangles(np.array(last_clicked)))
         box[:] = [*spans[:, :2].min(axis=0).tolist(), *spans[:, 2:].max(axis=0).tolist()]
 
 
@@ -390,13 +390,13 @@ def _receipt(what: Drawn) -> None:
 
 def _table(what: Drawn, level: int) -> None:
     nodes = what.release.nodes(level)
-    order = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
-    low, high = point_intervals(what.release, order)
-    boxes = what.release.domain.coordinates(what.release.tree.rectangles(order))
+    largest = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
+    low, high = point_intervals(what.release, largest)
+    boxes = what.release.domain.coordinates(what.release.tree.rectangles(largest))
     table = pd.DataFrame(boxes, columns=list(SIDES))
-    table.insert(0, "partition", order)
-    table["count"], table["stddev"] = what.release.count[order].round(1), what.release.stddev[order].round(2)
-    table["all at once, 95 % from"], table["to"], table["first measured"] = low, high, what.release.noisy[order]
+    table.insert(0, "partition", largest)
+    table["count"], table["stddev"] = what.release.count[largest].round(1), what.release.stddev[largest].round(2)
+    table["all at once, 95 % from"], table["to"], table["first measured"] = low, high, what.release.noisy[largest]
     table["status"] = what.release.status
     if not what.release.receipt.private:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})
@@ -419,8 +419,8 @@ def split_objective(what: Drawn) -> None:
     st.caption(
         "HTF splits where both parts are most homogeneous: it adds up how far every cell is from the mean of its part, and looks for"
         " the line that makes this sum small, because a part that is evenly filled needs no further cuts. The band is the noise"
-        f" that one look costs at ε {float(spent):.3g}, what one level of splits may spend: where it is wider than the curve is deep,"
-        " the search finds hardly more than chance."
+        f" of one look at ε {float(spent):.3g}, which one level of splits may spend. Where the band is wider than the curve is deep, the"
+        " line that is found is hardly better than chance."
     )
 
 

@@ -80,8 +80,8 @@ class Config:
         """Return whether both configurations draw from the same data in the same way; zoom and map do not matter."""
         return replace(self, zoom=None, shown="") == replace(other, zoom=None, shown="")
 
-    def back_to_overview(self) -> dict[str, Any]:
-        """Return parameters to reset when the mechanism or a setting changes: the zoom level may not exist any more."""
+    def resets(self) -> dict[str, Any]:
+        """Return new values of parameters for when the mechanism or a setting changes: the zoom level may not exist any more."""
         return {"zoom": None}
 
     @classmethod
@@ -130,14 +130,14 @@ class PageState:
         """Change parts of the configuration; `write_address` then puts them into the address."""
         st.session_state[self.key] = replace(self.config(), **updates)
 
-    def offered(self) -> list[str]:
+    def offered_mechanisms(self) -> list[str]:
         """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate."""
         return [key for key, mechanism in self.mechanisms.items() if mechanism.private or self.config().mode == TEACH]
 
     def refuse_reference(self) -> None:
         """Raise `SettingError` if a reference, which is not private, is chosen in Curate."""
         how = self.config()
-        if how.mechanism not in self.offered():
+        if how.mechanism not in self.offered_mechanisms():
             raise SettingError(
                 f"{self.mechanisms[how.mechanism].title} is for Teach only: it would reveal private data, whatever the budget."
                 " Choose another mechanism, or go back to Teach. Nothing was drawn or spent."
@@ -156,7 +156,7 @@ class PageState:
             st.session_state[f"loaded {self.key}"] = (data, self.config())
 
     def offer(self, data: LoadedData | None) -> None:
-        """Offer data of a file loaded in Teach, which are public, to the Compare page; None, a sample or Curate take the offer back."""
+        """Offer data of a file loaded in Teach, which are public, to the Compare page; otherwise withdraw the last offer."""
         if data is None or self.config().mode != TEACH or self.config().source == "sample":
             st.session_state.pop(f"public {self.key}", None)
         else:
@@ -202,7 +202,7 @@ class Data:
 
     @property
     def private(self) -> PointCounts:
-        """The counts, under the name that points and trips share."""
+        """The private counts, by the name that data of points and of trips have in common."""
         return self.points
 
     @property
@@ -251,7 +251,7 @@ def draw(data: Data, purse: Funding | None = None) -> None:
 
     Raises:
         SettingError: a reference, which is not private, is chosen in Curate; nothing is spent.
-        DpvizError: nothing was drawn; the text says so if the budget is spent all the same.
+        DpvizError: the draw failed; the text says whether the budget is spent nevertheless.
     """
     POINTS.refuse_reference()
     POINTS.refuse_unpaid(purse)
@@ -259,15 +259,15 @@ def draw(data: Data, purse: Funding | None = None) -> None:
     mechanism, budget = how.built(), how.budget()
     mechanism.check_data(data.points)
     st.session_state["draws"] = number
-    place, paying = result_slot(f"drawn {how.mode}"), session_draws()  # from here on no call into Streamlit: it could lose the draw
+    slot, draws = result_slot(f"drawn {how.mode}"), session_draws()  # from here on no call into Streamlit: it could lose the draw
     start, account = time.perf_counter(), None
     if purse is None:
         release = mechanism.release(data.points, budget, Entropy.seeded(number))
     else:
-        paid = pay_and_draw(data, make_order(data, mechanism, budget, purse), paying)
+        paid = pay_and_draw(data, make_order(data, mechanism, budget, purse), draws)
         release, account = cast("Release", paid.release), paid.account.name
     seconds = time.perf_counter() - start
-    place.append(Drawn(release=release, data=data, config=how, seconds=seconds, number=number, account=account))
+    slot.append(Drawn(release=release, data=data, config=how, seconds=seconds, number=number, account=account))
 
 
 def truth_of(what: Drawn) -> Evaluation | None:

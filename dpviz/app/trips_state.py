@@ -94,8 +94,8 @@ class TripsConfig:
         looks: dict[str, Any] = {"level": None, "shown": "", "top": 0, "least": 0}
         return replace(self, **looks) == replace(other, **looks)
 
-    def back_to_overview(self) -> dict[str, Any]:
-        """Return parameters to reset when the mechanism or a setting changes: none, because the levels are those of the regions."""
+    def resets(self) -> dict[str, Any]:
+        """Return new values of parameters for when the mechanism or a setting changes: none, since levels are those of the regions."""
         return {}
 
     @classmethod

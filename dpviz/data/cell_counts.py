@@ -22,7 +22,7 @@ class CellCounts:
         cells: (k,) cells with records, ascending, none twice.
         counts: (k,) records in each, at least 1, cut to `most_per_cell`.
         outside: records of good rows outside the domain or the regions.
-        bad: records of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
+        bad: records of rows with a missing or malformed entry. A row whose count is bad, or that cannot be cut into cells, is one record.
         over: records of good rows inside that are not in `counts`, because of the bound or because their cell holds too many.
         beyond: the part of `over` that was left out because a cell holds too many.
     """
@@ -51,7 +51,7 @@ def count_rows(cells: Integers, weight: Integers | None, owners: People | None, 
         bad, inside_count = int(np.count_nonzero(cells == BAD)), int(np.count_nonzero(inside))
         beyond = inside_count - total_of(counts)
         return CellCounts(cells=occupied, counts=counts, bad=bad, outside=len(cells) - inside_count - bad, over=beyond, beyond=beyond)
-    amount = np.ones(len(cells), np.int64) if weight is None else np.abs(weight)
+    amount = np.ones(len(cells), np.int64) if weight is None else np.abs(weight)  # a bad count is -1: one record
     faulty = _find_faulty(cells, weight, owners)
     inside = ~faulty & (cells >= 0)
     if owners is None or bound is None:
@@ -77,7 +77,10 @@ def _find_faulty(cells: Integers, weight: Integers | None, owners: People | None
 
 
 def _sum_records(cells: Integers, weight: Integers | None, size: int) -> tuple[Integers, Integers]:
-    """Return cells with records, ascending, and the records of each, cut to `most_per_cell`. float64 is exact for totals up to 2**53."""
+    """Return cells with records, ascending, and the records of each, cut to `most_per_cell`.
+
+    Weighted sums are floats, exact up to 2**53.
+    """
     most = most_per_cell(size)
     if size <= max(_DENSE_CELLS, 4 * len(cells)):
         total = np.minimum(np.bincount(cells, weights=weight, minlength=size), most).astype(np.int64, copy=False)

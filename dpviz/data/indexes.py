@@ -16,6 +16,7 @@ from dpviz.space.morton import morton
 from dpviz.space.tree import intervals
 
 _CELLS_AT_ONCE = 2**18
+_INDEX_BITS = 39  # of a sort key; the column has the bits above
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -56,8 +57,8 @@ class NodeCells:
         """Return all occupied cells as one node."""
         by_row = Cells(column=points.column, row=points.row, count=points.count)
         size = len(points.column)
-        key = np.sort(points.column.astype(np.int64) << 39 | np.arange(size))
-        return cls(by_column=by_row.select(key & (2**39 - 1)), by_row=by_row, start=np.array([0, size]))
+        key = np.sort(points.column.astype(np.int64) << _INDEX_BITS | np.arange(size))
+        return cls(by_column=by_row.select(key & (2**_INDEX_BITS - 1)), by_row=by_row, start=np.array([0, size]))
 
     def records(self) -> Integers:
         """Return (n,) records in each node."""
@@ -68,22 +69,22 @@ class NodeCells:
         """Return (k,) positions of the cells along the axis of their node's cut, ascending in each node, and (k,) their counts.
 
         Args:
-            by_columns: (n,) whether a node's cells are given by their columns, else by their rows.
+            by_columns: (n,) whether a node is cut between columns; otherwise between rows.
         """
         if by_columns.all():
             return self.by_column.column, self.by_column.count
         if not by_columns.any():
             return self.by_row.row, self.by_row.count
-        cell_by_column = np.repeat(by_columns, np.diff(self.start))
-        return np.where(cell_by_column, self.by_column.column, self.by_row.row), np.where(
-            cell_by_column, self.by_column.count, self.by_row.count
+        is_by_column = np.repeat(by_columns, np.diff(self.start))
+        return np.where(is_by_column, self.by_column.column, self.by_row.row), np.where(
+            is_by_column, self.by_column.count, self.by_row.count
         )
 
     def cut(self, by_columns: Mask, line: Integers, is_cut: Mask) -> Self:
         """Cut nodes in two.
 
         Args:
-            by_columns: (n,) whether the columns of a node's cells are compared with its line, else their rows.
+            by_columns: (n,) whether a node's line lies between columns; otherwise between rows.
             line: (n,) lattice line of each node; the cells below it are the first part.
             is_cut: (n,) whether a node is cut; otherwise it stays whole.
 
@@ -220,10 +221,12 @@ class CornerCounts:
     @cached_property
     def table(self) -> Integers:
         """(r, c) number of records south-west of every crossing."""
-        i, j = (_count_lines_passed(lines, cells) for lines, cells in ((self.columns, self.points.column), (self.rows, self.points.row)))
+        lines_west, lines_south = (
+            _count_lines_passed(lines, cells) for lines, cells in ((self.columns, self.points.column), (self.rows, self.points.row))
+        )
         shape = (len(self.rows) + 1, len(self.columns) + 1)
-        cells = np.bincount(j * shape[1] + i, self.points.count, shape[0] * shape[1]).reshape(shape).astype(np.int64)
-        return cells.cumsum(0).cumsum(1)[:-1, :-1]
+        counts = np.bincount(lines_south * shape[1] + lines_west, self.points.count, shape[0] * shape[1]).reshape(shape).astype(np.int64)
+        return counts.cumsum(0).cumsum(1)[:-1, :-1]
 
     def _count_south_west(self, row: Integers, column: Integers) -> Integers:
         """Count the records south-west of (m,) crossings, by a wavelet matrix.
@@ -234,13 +237,13 @@ class CornerCounts:
         """
         passed, weight = _count_lines_passed(self.columns, self.points.column).astype(np.int32), self.points.count
         low, high = np.zeros(len(row), np.int64), np.searchsorted(self.points.row, self.rows)[row]
-        totals, column = np.zeros(len(row), np.int64), column + 1
+        totals, column = np.zeros(len(row), np.int64), column + 1  # cells west of line i have passed fewer than i + 1 lines
         for bit in reversed(range((len(self.columns) + 1).bit_length())):
             is_one = (passed >> bit & 1).astype(np.bool_)
             zeros, sums = _running_sums(~is_one), _running_sums(np.where(is_one, 0, weight))
-            east = (column >> bit & 1).astype(np.bool_)
-            totals += np.where(east, sums[high] - sums[low], 0)
-            low, high = (np.where(east, zeros[-1] + edge - zeros[edge], zeros[edge]) for edge in (low, high))
+            line_bit = (column >> bit & 1).astype(np.bool_)
+            totals += np.where(line_bit, sums[high] - sums[low], 0)
+            low, high = (np.where(line_bit, zeros[-1] + edge - zeros[edge], zeros[edge]) for edge in (low, high))
             order = np.concatenate([np.flatnonzero(~is_one), np.flatnonzero(is_one)])
             passed, weight = passed[order], weight[order]
         return totals

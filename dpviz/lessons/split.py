@@ -29,7 +29,7 @@ PRESETS = {name: _preset(level_weights(name, HEIGHT)) for name in SIMPLE} | {
 _PLACE_OF_SOURCE = {
     "Google mobility reports": "arXiv:2004.04145",
     "US Census 2020 (persons)": "The document is 2021-06-08-privacy-loss_budgetallocation.pdf on www2.census.gov, to which the Bureau's"
-    " published code (DAS_2020_Redistricting_Production_Code) refers; its block groups are made for the algorithm",
+    " published code (DAS_2020_Redistricting_Production_Code) refers; its block groups are not the usual ones, but made for the algorithm",
 }
 SOURCES = {published.title: f"{published.source}. {_PLACE_OF_SOURCE[published.title]}." for published in PUBLISHED}
 
@@ -53,7 +53,7 @@ class Split(Lesson):
         caption="Share of ε per zoom level, whole town first: drag, or use the arrow keys.",
         parts=[f"zoom {depth}" for depth in range(HEIGHT + 1)],
         presets=PRESETS,
-        presets_help="Published ones are spread over the five steps of this tree.",
+        presets_help="Published shares are spread evenly over the levels of this tree.",
     )
 
     levels: tuple[float, ...] = setting(
@@ -91,9 +91,10 @@ class Split(Lesson):
         return Shown(
             rows=((chart,),),
             figures=_figures(lines),
-            note=f"Lines: theory. Dots: {REPEATS} seeded runs of your split. The finest level keeps at least 1 %: below what is measured,"
-            " a tree knows nothing. Only noise is in these errors. Geometric shares grow by the cube root of 2 from level to level: without"
-            " least squares the best for the published bound on the error of any range query (Cormode et al. 2012, Lemma 3).",
+            note=f"Lines: theory. Dots: {REPEATS} seeded runs of your split. The finest level keeps at least 1 %, because"
+            " a tree has no counts below its last measured level. Only noise is in these errors. Geometric shares grow by the cube root of"
+            " 2 from level to level: without least squares they make the published bound on the error of any range query smallest (Cormode"
+            " et al. 2012, Lemma 3).",
             source=SOURCES.get(self.share_bar.preset_of(self.levels) or "", ""),
         )
 
@@ -107,13 +108,13 @@ def _rename_columns(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figures(lines: dict[str, Any]) -> tuple[Figure, ...]:
-    yours, best = lines[YOURS], lines["geometric"]
+    yours, geometric = lines[YOURS], lines["geometric"]
     sizes = (("One cell", 0), (f"{yours['cells'].iloc[3]:,} cells", 3), ("Whole town", -1))
     return tuple(
         Figure(
             label=name,
             value=f"± {yours['error'].iloc[row]:.3g}",
-            help=f"Typical error of your split, in people; the geometric split has {best['error'].iloc[row]:.3g}.",
+            help=f"Typical error of your split, in people; the geometric split has {geometric['error'].iloc[row]:.3g}.",
         )
         for name, row in sizes
     )

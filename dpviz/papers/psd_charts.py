@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MEDIANS = {"error": "rank error (% of n/2)", "seconds": "time per level (s)"}
 MATCHING = {"reduction": "pairs that need not be compared (%)", "recall": "matches that are found (%)"}
 
-Columns = tuple[str, str, str]
+Columns = tuple[str, str, str]  # of the x axis, of the series, of the values
 
 _ERROR = "median relative error (%)"
 
@@ -108,7 +108,7 @@ def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
     """
     times = zip(table["seconds"], table["lexsorts"], strict=True)
     rows = table.assign(label=[f"{seconds:.2g} s, {sorts:.2g} sorts" for seconds, sorts in times])
-    names = {"method": "method", "seconds": "time to build (s)", "lexsorts": "in sorts of the same points"}
+    names = {"method": "method", "seconds": "time to build (s)", "lexsorts": "time to build (in sorts of the same points)"}
     scale = alt.Scale(domainMin=0, domainMax=1.5 * float(rows["seconds"].max()), nice=False)
     x = alt.X(field="seconds", type="quantitative", title=names["seconds"], axis=AXIS, scale=scale)
     y = alt.Y(field="method", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
@@ -132,8 +132,13 @@ def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, he
     """
     rows = table[table["height"] == steps]
     rows = rows.assign(**{column: 100 * rows[column] for column in ("reduction", "spread", "padded", "recall")})
-    names = {"method": "decomposition", "epsilon": "privacy budget ε", **MATCHING, "padded": "saved where leaves are padded (%)"}
-    names |= {"spread": "spread of what is saved, over runs (%)"}
+    names = {
+        "method": "decomposition",
+        "epsilon": "privacy budget ε",
+        **MATCHING,
+        "padded": "comparisons saved if dummy records fill leaves (%)",
+    }
+    names |= {"spread": "spread of the comparisons saved, over runs (%)"}
     axis = alt.Axis(format=FORMAT, tickCount=5)
     y = alt.Y(field=measure, type="quantitative", title=MATCHING[measure], scale=alt.Scale(zero=False), axis=axis)
     lines = _line_marks(rows, ("epsilon", "method", measure), names).encode(y=y)
@@ -144,7 +149,7 @@ def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, he
 def _by_shape(table: pd.DataFrame, epsilon: float, methods: str, height: int) -> alt.LayerChart:
     """Draw a mark with its spread per method and shape of queries, on a logarithmic axis; marks of one shape are side by side."""
     rows = table[table["epsilon"] == epsilon]
-    shape = [f"{width:g} × {high:g}" for width, high in zip(rows["width"], rows["height"], strict=True)]
+    shape = [f"{query_width:g} × {query_height:g}" for query_width, query_height in zip(rows["width"], rows["height"], strict=True)]
     spread = rows["spread"].fillna(0.0)
     rows = rows.assign(shape=shape, low=np.maximum(rows["error"] - spread, rows["error"] / 10), high=rows["error"] + spread)
     drawn, ticks = prepare_log_axis(rows, ["error", "low", "high"])

@@ -15,8 +15,8 @@ from dpviz.errors import BudgetError
 
 Number = Fraction | float | str
 
-GRAIN = 2**32
-LARGEST = 10**15
+GRAIN = 2**32  # shares are multiples of the budget / GRAIN
+LARGEST = 10**15  # of an epsilon or rho
 _ROUNDING_MARGIN = 1e-9
 _LONGEST_NUMBER = 400
 
@@ -75,10 +75,10 @@ def _split(total: Fraction, weights: Sequence[float | Fraction]) -> list[Fractio
     if not exact_weights or min(exact_weights) < 0 or max(exact_weights) == 0:
         raise BudgetError("Shares must be numbers of at least 0, and one of them greater than 0.")
     weight_sum = sum(exact_weights)
-    shares = [total * (GRAIN * part // weight_sum) / GRAIN for part in exact_weights]
-    if any(part > 0 and share == 0 for part, share in zip(exact_weights, shares, strict=True)):
+    shares = [total * (GRAIN * weight // weight_sum) / GRAIN for weight in exact_weights]
+    if any(weight > 0 and share == 0 for weight, share in zip(exact_weights, shares, strict=True)):
         raise BudgetError("A share is so small that nothing of the budget is left for it; raise it or set it to 0.")
-    last = max(index for index, part in enumerate(exact_weights) if part > 0)
+    last = max(index for index, weight in enumerate(exact_weights) if weight > 0)
     shares[last] += total - sum(shares)
     return shares
 
@@ -160,7 +160,7 @@ class ZcdpBudget:
         return _split(self.rho, weights)
 
     def to_approx(self, delta: Number, conversion: str = "tight") -> ApproxBudget:
-        """The smallest (epsilon, delta) at this delta that rho implies; epsilon is rounded up by about 1e-9 of itself.
+        """The smallest epsilon that rho implies at this delta, with this delta; epsilon is rounded up by about 1e-9 of itself.
 
         Args:
             delta: above 0, below 1.
@@ -260,9 +260,9 @@ def log_delta_of(rho: float, epsilon: float) -> float:
     if rho <= 0:
         return -math.inf
 
-    def log_delta_at(log_order: float) -> float:
-        order = math.exp(log_order)
-        return order * ((order + 1) * rho - epsilon) - log_order - (order + 1) * math.log1p(1 / order)
+    def log_delta_at(log_excess: float) -> float:
+        excess = math.exp(log_excess)  # of the order over 1: alpha - 1
+        return excess * ((excess + 1) * rho - epsilon) - log_excess - (excess + 1) * math.log1p(1 / excess)
 
     centre = math.log(max((epsilon - rho) / (2 * rho), 1e-6))
     minimum = scipy.optimize.minimize_scalar(log_delta_at, bounds=(centre - 6, centre + 6), method="bounded", options={"xatol": 1e-9})

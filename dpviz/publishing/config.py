@@ -140,9 +140,8 @@ class DatasetPart:
     Attributes:
         name: the curator's name of the data. The ledger recognises data by their content, also under another name.
         unit: "record", "person" or "trip"; it must agree with the columns. It is required for the curator's own files without a person
-            column: "record" (or "trip") declares that each record (or trip) belongs to another person.
-        cap_epsilon: the largest epsilon that may ever be spent. A cap is needed for data that are new to the ledger, and fixed by the
-            first release.
+            column: "record" (or "trip") declares that no two of them are of the same person.
+        cap_epsilon: the largest epsilon that may ever be spent. Data that are new to the ledger need a cap; the first release fixes it.
         cap_delta: the largest delta that may ever be spent.
         cap_rho: the largest rho that may ever be spent, instead of epsilon and delta.
     """
@@ -201,14 +200,14 @@ def _budget(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | No
             raise BudgetError(f"{table} has rho beside epsilon or delta: leave epsilon and delta out, or rho.")
         return ZcdpBudget(rho)
     if epsilon is None:
-        raise BudgetError(f"{table} epsilon is missing (with delta where the mechanism needs one), or rho.")
+        raise BudgetError(f"{table} epsilon is missing (and delta, if the mechanism needs one); rho can be given instead.")
     return PureBudget(epsilon) if delta is None else ApproxBudget(epsilon, delta)
 
 
 T = TypeVar("T", bound="DataPart")
 
 _FILE_KEYS = ("engine", "may_be_empty")
-_PERSON_KEYS = ("count", "person", "contributions", "distinct", "quoted_newlines")
+_COUNTING_KEYS = ("count", "person", "contributions", "distinct", "quoted_newlines")
 _NO_QUOTED_NEWLINES = (
     "[data] quoted_newlines = true: in a text table whose cells hold line ends, one malformed row can take thousands of others with it,"
     " more than the privacy guarantee covers. To publish the file, convert it to Parquet."
@@ -279,8 +278,8 @@ class DataPart:
         """Refuse keys that belong to another kind of data."""
         allowed = {"size"} if self.sample in SAMPLES else set()
         if self.sample is None:
-            allowed = {*_KEYS_OF_KIND[kind], *_PERSON_KEYS, *_FILE_KEYS}
-        all_keys = {name for names in _KEYS_OF_KIND.values() for name in names} | {*_PERSON_KEYS, *_FILE_KEYS}
+            allowed = {*_KEYS_OF_KIND[kind], *_COUNTING_KEYS, *_FILE_KEYS}
+        all_keys = {name for names in _KEYS_OF_KIND.values() for name in names} | {*_COUNTING_KEYS, *_FILE_KEYS}
         for item in fields(DataPart):
             if item.name in all_keys - allowed and getattr(self, item.name) != item.default:
                 raise SettingError(f"[data] {item.name} has no meaning beside {kind}.")
@@ -321,31 +320,31 @@ class DataPart:
     @property
     def unit(self) -> str:
         """The unit that the columns imply: "person", "record" or "trip"."""
-        vouched = not self.is_points and (self.contributions or 1) > 1
-        if self.person is not None or vouched:
+        declares_bound = not self.is_points and (self.contributions or 1) > 1
+        if self.person is not None or declares_bound:
             return "person"
         return "record" if self.is_points else "trip"
 
     def refuse_undeclared(self, unit: str | None) -> None:
-        """Refuse one's own files without a declared unit of privacy; bundled samples state their unit themselves.
+        """Refuse the curator's own files if their unit of privacy is not declared; bundled samples state their unit themselves.
 
         Args:
-            unit: under [dataset]; None if it is left out.
+            unit: the one given under [dataset]; None if it is left out.
 
         Raises:
             SettingError: neither a unit nor a person column is given, the bound per person is missing, or the unit contradicts the columns.
         """
-        each = "record" if self.is_points else "trip"
+        noun = "record" if self.is_points else "trip"
         if self.sample is None and self.person is not None and self.contributions is None:
             raise SettingError(
-                f"[data] contributions is missing: say the most {each}s of one person that count, for example contributions = 10. More of"
+                f"[data] contributions is missing: say the most {noun}s of one person that count, for example contributions = 10. More of"
                 " them are left out at random, and the noise grows with the number."
             )
-        if self.sample is None and unit is None and self.unit == each:
+        if self.sample is None and unit is None and self.unit == noun:
             raise SettingError(
-                f"Say whom the release protects. Either each person: under [data] person, the column of whose {each} a row is, and"
-                f" contributions, the most {each}s of one person that count. Or, if each {each} is its own person: under [dataset]"
-                f' unit = "{each}".'
+                f"Say whom the release protects. Either each person: under [data] person, the column that says whose {noun} a row is,"
+                f" and contributions, the most {noun}s of one person that count. Or, if each {noun} is its own person: under [dataset]"
+                f' unit = "{noun}".'
             )
         if unit not in (None, self.unit):
             raise SettingError(f"[dataset] unit says {unit[:40]!r}, but [data] protects one {self.unit}: name a person column, or none.")
@@ -353,7 +352,7 @@ class DataPart:
     def options(self) -> dict[str, Any]:
         """Return the arguments of `count_points` or `count_flows`."""
         names = ("x", "y") if self.is_points else ("origin", "destination", "exactly")
-        return {name: getattr(self, name) for name in (*names, "crs", *_PERSON_KEYS)} | {"contributions": self.contributions or 1}
+        return {name: getattr(self, name) for name in (*names, "crs", *_COUNTING_KEYS)} | {"contributions": self.contributions or 1}
 
     def with_engine(self: T, engine: str | None, scheduler: Scheduler | None) -> T:
         """Replace the engine by the command line's `engine`, if there is one, and check that it fits the scheduler.

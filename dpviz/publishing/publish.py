@@ -70,7 +70,7 @@ def publish(order: Order, words: PublicationTexts, ledger: Ledger, *, say: Say =
 
 
 def draw(order: Order, ledger: Ledger, *, words: PublicationTexts | None = None, say: Say = lambda _: None) -> PaidRelease:
-    """Pay for one release and make it, without publishing it. The app calls this function alone; `publish` also writes the files.
+    """Pay for one release and make it, without publishing it. The app uses it to show a release; `publish` also writes files.
 
     Args:
         order: the private data, mechanism, budget and account.
@@ -84,17 +84,19 @@ def draw(order: Order, ledger: Ledger, *, words: PublicationTexts | None = None,
     """
     terms = check_order(order, ledger)
     account_before, definition = _find_account(order, ledger), unit_definition(order)
-    joins = account_before is not None and ledger.find_by_fingerprints(order.fingerprints) is None
+    joins_account = account_before is not None and ledger.find_by_fingerprints(order.fingerprints) is None
     if words is not None:
         rehearse(order, words, unit_definition=definition)
     account, entry = _pay(order, ledger, terms, "draw" if words is None else "release")
-    lines = [_NEW_VERSION.format(name=account.name)] * joins + _payment_lines(order, account_before, account)
+    lines = _payment_lines(order, account_before, account)
+    if joins_account:
+        lines.insert(0, _NEW_VERSION.format(name=account.name))
 
     def make_paid_release() -> PaidRelease:
         for line in lines:
             say(line)
         release = _make_release(order, account, definition)
-        kept = None if words is None else _keep_on_disk(release, account, entry, (ledger, say))
+        kept = None if words is None else _keep_on_disk(release, account, entry, ledger, say)
         return PaidRelease(release=release, account=account, entry=entry.id, kept=kept)
 
     return call_after_payment(account.name, entry.id, make_paid_release)
@@ -121,14 +123,13 @@ def _make_release(order: Order, account: Account, definition: str) -> Release | 
     return with_unit_definition(release, definition)
 
 
-def _keep_on_disk(release: Release | FlowRelease, account: Account, entry: Entry, how: tuple[Ledger, Say]) -> Path | None:
+def _keep_on_disk(release: Release | FlowRelease, account: Account, entry: Entry, ledger: Ledger, say: Say) -> Path | None:
     """Keep the release on the disk, and return its folder. If that fails, print a message and return None: it is then only in memory."""
-    ledger, say = how
     try:
         return keep(release, account, entry, ledger)
     except Exception as error:  # noqa: BLE001  (any failure: the release is paid for and must go on)
         reason = str(error) if isinstance(error, DpvizError) else f"{getattr(error, 'strerror', None) or type(error).__name__}."
-    say(f"Draw {entry.id} is paid for, and could not be kept beside the ledger until it is published: {reason}")
+    say(f"Draw {entry.id} is paid for, but its release could not be kept beside the ledger: {reason}")
     return None
 
 
@@ -298,7 +299,7 @@ def _check_price(receipt: Receipt, order: Order) -> None:
 
 
 def _check_protection(receipt: Receipt, terms: Terms) -> None:
-    """Refuse a release whose receipt states another unit or other neighbours than the account, whose terms come from the dry run."""
+    """Refuse a release whose receipt states another unit or other neighbours than the dry run, from which the account's terms come."""
     if (receipt.unit, receipt.neighbours) != (terms.unit, terms.neighbours):
         raise RefusedError("The mechanism's receipt protects something else than that of its dry run; nothing is published.")
 

@@ -64,8 +64,8 @@ def pair_sums(origin: Places, destination: Places, count: Integers, width: int) 
     key = key[order]
     first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, np.int64)
     sums = np.add.reduceat(count[order], first) if len(first) else np.zeros(0, np.int64)
-    one, other = np.divmod(key[first], width)
-    return PairSums(origin=one.astype(np.int32), destination=other.astype(np.int32), count=sums, width=width)
+    origins, destinations = np.divmod(key[first], width)
+    return PairSums(origin=origins.astype(np.int32), destination=destinations.astype(np.int32), count=sums, width=width)
 
 
 INTERVAL_WIDTH = 1.959963984540054
@@ -225,9 +225,10 @@ class FlowRelease:
             spread: also give the standard deviations.
 
         Returns:
-            (q,) trips. With `spread` also (q,) standard deviations of the noise, in trips, for the stage whose measured numbers add up
-            to the answer with the least noise. The effect of post-processing is not included (see `approximate`). For TopDown,
-            intervals of 1.96 standard deviations contained the truth in 86 to 98 % of the sums in an experiment, instead of 95 %.
+            (q,) trips. With `spread` also (q,) standard deviations of the noise, in trips. Each is that of adding up the measured numbers
+            of one stage: the stage for which it is smallest. The effect of post-processing is not included (see `approximate`).
+            For TopDown, intervals of 1.96 standard deviations contained the truth in 86 to 98 % of the sums in an experiment, instead of
+            95 %.
 
         Raises:
             DomainError: unknown ids or levels, or lengths that differ.
@@ -235,15 +236,16 @@ class FlowRelease:
         level_pair = (self.depth, self.depth) if levels is None else levels
         if not isinstance(level_pair, tuple | list) or len(level_pair) != 2:
             raise DomainError("levels must be a pair: the level of the origins and the level of the destinations.")
-        a, b = self._level("origin", level_pair[0]), self._level("destination", level_pair[1])
+        level_numbers = self._level("origin", level_pair[0]), self._level("destination", level_pair[1])
         origin, destination = np.atleast_1d(np.asarray(origins, object)), np.atleast_1d(np.asarray(destinations, object))
         if origin.shape != destination.shape or origin.ndim != 1:
             raise DomainError("origins and destinations must be lists of the same length.")
-        u, v = self.tree.origins.find(origin, a), self.tree.destinations.find(destination, b)
-        if min(u.min(initial=0), v.min(initial=0)) < 0:
+        origin_index = self.tree.origins.find(origin, level_numbers[0])
+        destination_index = self.tree.destinations.find(destination, level_numbers[1])
+        if min(origin_index.min(initial=0), destination_index.min(initial=0)) < 0:
             raise DomainError("There is an id that is not a region of the given level.")
-        count = self.sums(a, b).at(u, v)
-        return (count, np.sqrt(self._variance((a, b), u, v))) if spread else count
+        count = self.sums(*level_numbers).at(origin_index, destination_index)
+        return (count, np.sqrt(self._variance(level_numbers, origin_index, destination_index))) if spread else count
 
     def sums(self, origin_level: int, destination_level: int) -> PairSums:
         """Add up the released trips between all regions of two levels, from the coarsest stage that is fine enough.
@@ -255,8 +257,8 @@ class FlowRelease:
         key = (origin_level, destination_level)
         if key not in self._sums:
             stage = next(s for s in range(self.tree.height + 1) if _refines(self.tree.levels(s), key))
-            only_leaves = stage == self.tree.height and key != self.tree.levels(stage)
-            if self.across is not None and only_leaves:
+            needs_leaves = stage == self.tree.height and key != self.tree.levels(stage)
+            if self.across is not None and needs_leaves:
                 self._sums[key] = self._from_across(self.across, destination_level)
             else:
                 self._sums[key] = self._sum_pairs(stage, key, self.stages[stage].count)
@@ -316,37 +318,43 @@ class FlowRelease:
         return pair_sums(origin, destination, weight, self.tree.destinations.size(levels[1]))
 
     def _variance(self, levels: tuple[int, int], u: Places, v: Places) -> Floats:
-        """Compute (q,) variances of answers by the stage with the smallest one: its noise variance times how many of its counts are summed.
+        """Compute (q,) variances of answers, each by the stage for which it is smallest.
 
-        If no stage measured a number inside the pair, since all coarser pairs were dropped, the result is the variance of one number.
+        The variance by a stage is that of the noise on one of its numbers, times how many of them are added up. If no stage measured a
+        number inside the pair, because coarser pairs were dropped, the result is the smallest variance of one number.
         """
-        best, single = np.full(len(u), np.inf), np.inf
+        best, smallest = np.full(len(u), np.inf), np.inf
         for stage, released in enumerate(self.stages):
             if np.isfinite(released.variance) and _refines(self.tree.levels(stage), levels):
                 measured = self._count_measured(stage, levels, u, v)
-                best, single = np.where(measured > 0, np.minimum(best, released.variance * measured), best), min(single, released.variance)
-        return np.where(np.isfinite(best), best, single)
+                best = np.where(measured > 0, np.minimum(best, released.variance * measured), best)
+                smallest = min(smallest, released.variance)
+        return np.where(np.isfinite(best), best, smallest)
 
     def _count_measured(self, stage: int, levels: tuple[int, int], u: Places, v: Places) -> Integers:
         """Count (q,) how many numbers a stage measured between origins u and destinations v, which are regions of two levels."""
-        a, b = self.tree.levels(stage)
+        origin_level, destination_level = self.tree.levels(stage)
         if stage == 0 or self.every_pair:
-            inside = self.tree.origins.ancestors(levels[0], a), self.tree.destinations.ancestors(levels[1], b)
-            counts = np.bincount(inside[0])[u] * np.bincount(inside[1])[v]
+            origins = self.tree.origins.ancestors(levels[0], origin_level)
+            destinations = self.tree.destinations.ancestors(levels[1], destination_level)
+            counts = np.bincount(origins)[u] * np.bincount(destinations)[v]
             return np.asarray(counts, np.int64)
         above, only_released = self.tree.levels(stage - 1), self.stages[stage].measured == len(self.stages[stage].count)
-        common = levels if only_released else (min(levels[0], above[0]), min(levels[1], above[1]))
+        lookup_levels = levels if only_released else (min(levels[0], above[0]), min(levels[1], above[1]))
         if (stage, *levels) not in self._measured_counts:
-            ones = np.ones(len(self.stages[stage].count), np.int64)
-            arguments = (stage, levels, ones) if only_released else (stage - 1, common, self._count_children_in_pair(stage, levels))
-            self._measured_counts[(stage, *levels)] = self._sum_pairs(*arguments)
-        pair = self.tree.origins.ancestors(common[0], levels[0])[u], self.tree.destinations.ancestors(common[1], levels[1])[v]
+            if only_released:
+                measured_counts = self._sum_pairs(stage, levels, np.ones(len(self.stages[stage].count), np.int64))
+            else:
+                measured_counts = self._sum_pairs(stage - 1, lookup_levels, self._count_children_in_pair(stage, levels))
+            self._measured_counts[(stage, *levels)] = measured_counts
+        pair = self.tree.origins.ancestors(lookup_levels[0], levels[0])[u], self.tree.destinations.ancestors(lookup_levels[1], levels[1])[v]
         return self._measured_counts[(stage, *levels)].at(*pair)
 
     def _count_children_in_pair(self, stage: int, levels: tuple[int, int]) -> Integers:
-        """Count (n,) how many children of each of the n nodes of stage - 1 lie in the same pair of regions of two levels.
+        """Count (n,) how many children of each of the n nodes of stage - 1 lie in one pair of regions of two levels.
 
-        If the side that the stage refines is coarser in stage - 1 than in these levels, this is one child; otherwise it is all children.
+        If these levels are finer than stage - 1 on the side that the stage refines, each child of a node lies in a pair of its own: 1.
+        Otherwise all children of a node lie in the same pair.
         """
         above, side = self.tree.levels(stage - 1), 0 if self.tree.refined_side(stage) == "origin" else 1
         released = self.stages[stage - 1]

@@ -92,8 +92,8 @@ class PairTree:
         """
         if stage not in range(self.height + 1):
             raise DomainError(f"The tree has stages 0 to {self.height}.")
-        early, late = (stage + 1) // 2, stage // 2
-        return (late, early) if self.first == "destination" else (early, late)
+        first_level, other_level = (stage + 1) // 2, stage // 2  # of the side that is refined first, and of the other
+        return (other_level, first_level) if self.first == "destination" else (first_level, other_level)
 
     def size(self, stage: int) -> int:
         """Return the number of pairs in a stage, including pairs without trips."""
@@ -120,9 +120,9 @@ class PairTree:
         """
         refines_destinations = self.refined_side(stage) == "destination"
         regions, parents = (self.destinations, destination) if refines_destinations else (self.origins, origin)
-        first = regions.first_child(self.levels(stage - 1)[1 if refines_destinations else 0])
-        child_begin = first[parents]
-        sizes = first[parents + 1] - child_begin
+        first_child = regions.first_child(self.levels(stage - 1)[1 if refines_destinations else 0])
+        child_begin = first_child[parents]
+        sizes = first_child[parents + 1] - child_begin
         ends = np.cumsum(sizes)
         starts = ends - sizes
         total = int(ends[-1]) if len(ends) else 0

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["accuracy_by_zoom", "error_by_size", "expected_by_zoom", "false_positives_by_zoom", "parts_of_error", "receipt_by_level"]
 
 GREY = "#8a8f94"
-ROW, FRAME = 22, 100
+ROW, FRAME = 22, 100  # pixels: the height of a bar, and of everything around the bars
 FORMAT = ",.6~r"
 AXIS = alt.Axis(format=FORMAT, tickCount=5)
 _LEGEND_ENTRY, _LETTER, _SYMBOL = 155, 6, 45  # approximate pixels: the narrowest entry, a letter, symbol and padding
 LEAST_SHARE = 1e-6  # values below this share of the largest one are drawn at the lower end of a log axis
 POINT = alt.OverlayMarkDef(size=55, filled=True)
+# Looks of the first, second, ... series of a chart: a colour, and a dash or mark for those who cannot tell the colours apart.
 COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8800ff", "#994433")
 DASHES = ([1, 0], [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 4], [1, 3], [9, 2, 1, 2])
 MARKS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
-"""Looks of the series of a chart, in their order: colours, and dashes or marks as a second difference."""
 
 
 def finish(chart: Any, title: str, summary: str, height: int) -> alt.LayerChart:
@@ -161,7 +161,7 @@ def to_hex(color: tuple[int, int, int]) -> str:
 
 WIDTH, SCALE = 760, 2
 STAMP = "dpviz, Learn: made-up data and seeded noise. A simulation, not a release."
-_LINE = 110
+_LETTERS_PER_LINE = 110
 _LIGHT, _DARK = ("#ffffff", "#1d282e", "#dde3e6"), ("#101518", "#e4e9eb", "#3d484e")
 """Background, text and grid lines of the two themes."""
 
@@ -181,7 +181,9 @@ def picture(charts: Sequence[Any], title: str, settings: str, kind: str, *, dark
     """
     parts = [_copy_part(chart) for chart in charts]
     background, text_color, grid_color = _DARK if dark else _LIGHT
-    heading = alt.Title(title, subtitle=[*wrap(settings, _LINE), STAMP], subtitleColor=GREY, fontSize=16, anchor="start", offset=14)
+    heading = alt.Title(
+        title, subtitle=[*wrap(settings, _LETTERS_PER_LINE), STAMP], subtitleColor=GREY, fontSize=16, anchor="start", offset=14
+    )
     chart = alt.vconcat(*parts, title=heading, background=background, padding=16).resolve_scale(
         color="independent", shape="independent", strokeDash="independent", size="independent", opacity="independent", xOffset="independent"
     )
@@ -217,7 +219,7 @@ def _copy_part(chart: Any) -> Any:
     return part.properties(width=WIDTH)
 
 
-_DEEPEST_BAND = 10.0
+_DEEPEST_BAND = 10.0  # the band is drawn down to the expected error divided by this
 
 _MEASURED, _NOISE = "measured", "noise alone (95 % band)"
 _ZOOM = "zoom level z: the domain in 4^z equal blocks"
@@ -322,7 +324,8 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
 def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
     """Draw the budget spent per zoom level: on the structure (the choice of partitions) and on counts.
 
-    Steps that leaves above the finest level take instead of later steps have bars of their own, which are not added to the others.
+    A leaf above the finest level takes one step instead of all later ones. Such steps have bars of their own, which are not added to
+    the others.
 
     Args:
         receipt: of the release; at least one step.
@@ -342,7 +345,7 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
     )
     added, early = (describe_values(part, "step", "epsilon") for part in (rows[~rows["replaces_later"]], rows[rows["replaces_later"]]))
     summary = f"Privacy budget: {added}; {format_decimal(receipt.used, 6)} of {format_decimal(receipt.available, 6)} in all."
-    summary += f" At leaves above the finest level, instead of later steps and not added up: {early}." if early else ""
+    summary += f" Not added up, since leaves above the finest level take these instead of later steps: {early}." if early else ""
     title = "Where the privacy budget went" if receipt.private else "NOT PRIVATE: budget of the noise"
     return finish(alt.layer(bars), title, summary, FRAME + ROW * rows["place"].nunique())
 
@@ -355,13 +358,13 @@ def _spending_rows(receipt: Receipt) -> pd.DataFrame:
     table = pd.DataFrame(steps, columns=["replaces_later", "zoom", "purpose", "noise", "amount"])
     by_level = table.groupby(["replaces_later", "zoom", "purpose"], as_index=False)
     rows = by_level.agg(noise=("noise", "first"), amount=("amount", "sum"), steps=("amount", "size"))
-    counts = rows["purpose"].str.startswith("counts")
+    is_count = rows["purpose"].str.startswith("counts")
     zoom_name = "zoom " + rows["zoom"].astype(str)
     title = rows["purpose"].where(rows["zoom"] < 0, rows["purpose"] + ", " + zoom_name)
     return rows.assign(
         place=rows["purpose"].where(rows["zoom"] < 0, zoom_name.where(~rows["replaces_later"], "early leaves, " + zoom_name)),
-        kind=np.select([~counts, rows["replaces_later"]], ["structure", "early leaves"], "counts"),
-        order=counts.astype(int),
+        kind=np.select([~is_count, rows["replaces_later"]], ["structure", "early leaves"], "counts"),
+        order=is_count.astype(int),
         step=title.where(rows["steps"] == 1, title + " (" + rows["steps"].astype(str) + " steps)"),
         epsilon=rows["amount"].astype(float),
         exact=rows["amount"].astype(str),

@@ -88,8 +88,8 @@ def test_errors_name_the_fault_and_its_remedy(path, value, told):
     assert told in str(refused.value)
 
 
-BOTH = "Say whom the release protects. Either each person: under [data] person, the column of whose {0} a row is, and contributions, the"
-BOTH += ' most {0}s of one person that count. Or, if each {0} is its own person: under [dataset] unit = "{0}".'
+BOTH = "Say whom the release protects. Either each person: under [data] person, the column that says whose {0} a row is,"
+BOTH += ' and contributions, the most {0}s of one person that count. Or, if each {0} is its own person: under [dataset] unit = "{0}".'
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_a_failure_to_keep_a_release_is_reported_and_the_release_is_published(le
     monkeypatch.setattr(module, "write_release", full)
     lines = []
     done = publish(order(), words, ledger, say=lines.append)
-    assert "Draw 1 is paid for, and could not be kept beside the ledger until it is published: No space left on device." in lines
+    assert "Draw 1 is paid for, but its release could not be kept beside the ledger: No space left on device." in lines
     assert read_release(done.folder).receipt.total == order().budget
     assert ledger.entries("crowd")[0].published is not None
 

@@ -111,7 +111,7 @@ def test_receipt_does_not_add_steps_that_early_leaves_take_instead_of_later_ones
     structure, counts = dict.fromkeys(("grid of cells", "zoom 0"), "structure"), dict.fromkeys(("zoom 1", "zoom 2"), "counts")
     assert kinds == structure | counts | {"early leaves, zoom 1": "early leaves"}
     assert chart["layer"][0]["encoding"]["y"]["sort"] == list(kinds)
-    assert "; 1 of 1 in all. At leaves above the finest level" in chart["description"]
+    assert "; 1 of 1 in all. Not added up, since leaves above the finest level" in chart["description"]
 
 
 def test_steps_that_find_splits_are_structure_and_a_reference_says_that_it_is_not_private():

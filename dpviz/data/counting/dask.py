@@ -54,10 +54,11 @@ if TYPE_CHECKING:
     from dpviz.arrays import Integers
     from dpviz.data.bounding import Bound
 
-_MOST_ROWS, _LEAST_ROWS = 2**24, 2**17
-_ROWS_PER_PARTITION = 2**21  # of people's records after the shuffle
+_MOST_ROWS_PER_PART, _LEAST_ROWS_PER_PART = 2**24, 2**17  # of Parquet files
+_ROWS_PER_PARTITION = 2**21  # of people's records after the shuffle; also an estimate of the rows of a text part
 _PARTS_PER_THREAD = 2
-_TABLES_AT_ONCE = 16
+_TABLES_PER_TASK = 16  # that one Dask task adds up
+_TABLES_IN_MEMORY = 8  # that a worker holds before it adds them up
 _RETRIES = 3
 _REASONS = {
     Tally.ABSENT: "A Dask worker cannot open the files: every worker must see them at the paths that are given here.",
@@ -117,7 +118,7 @@ def _plan_count(job: Job, parts: list[Part], partitions: int) -> Any:
 def _plan_add_tables(tables: list[Any], size: int) -> Any:
     """Plan the sum of tables, a few at a time."""
     while len(tables) > 1:
-        groups = [tables[first : first + _TABLES_AT_ONCE] for first in range(0, len(tables), _TABLES_AT_ONCE)]
+        groups = [tables[first : first + _TABLES_PER_TASK] for first in range(0, len(tables), _TABLES_PER_TASK)]
         tables = [delayed(add_up)(group, size) for group in groups]
     return tables[0]
 
@@ -125,17 +126,17 @@ def _plan_add_tables(tables: list[Any], size: int) -> Any:
 def _split_files(job: Job, threads: int) -> tuple[list[Part], int]:
     """Split all files into parts. Return the parts, and the approximate number of all rows."""
     if job.is_text:
-        stretches = [part for path in job.files for part in text_parts(path, job)]
-        return stretches, len(stretches) * _ROWS_PER_PARTITION
+        parts = [part for path in job.files for part in text_parts(path, job)]
+        return parts, len(parts) * _ROWS_PER_PARTITION
     groups = [row_groups(path) for path in job.files]
     total = sum(map(sum, groups))
-    most = _MOST_ROWS if job.bound is None else _ROWS_PER_PARTITION
-    rows = min(max(total // (threads * _PARTS_PER_THREAD), _LEAST_ROWS), most)
-    return [part for path, group_rows in zip(job.files, groups, strict=True) for part in parquet_parts(path, group_rows, rows)], total
+    most = _MOST_ROWS_PER_PART if job.bound is None else _ROWS_PER_PARTITION
+    part_rows = min(max(total // (threads * _PARTS_PER_THREAD), _LEAST_ROWS_PER_PART), most)
+    return [part for path, group_rows in zip(job.files, groups, strict=True) for part in parquet_parts(path, group_rows, part_rows)], total
 
 
 def _make_result(sums: pd.DataFrame, job: Job) -> CellCounts:
-    """Turn a table of sums into counts and counters.
+    """Turn a table of sums into counts and counters; counters stand in rows with a negative `cell`, a `Tally`.
 
     Raises:
         InputError: a part could not be counted, or a row is bad and bad rows are refused.
@@ -150,7 +151,7 @@ def _make_result(sums: pd.DataFrame, job: Job) -> CellCounts:
     lines = BadLines(
         long=tally.get(Tally.LONG_LINES, 0),
         not_utf8=tally.get(Tally.NOT_UTF8_LINES, 0),
-        marks=tally.get(Tally.MARKED_LINES, 0),
+        marks=tally.get(Tally.BADLY_QUOTED_LINES, 0),
         cells=tally.get(Tally.RAGGED_LINES, 0),
     )
     Faults(
@@ -175,9 +176,6 @@ def _make_result(sums: pd.DataFrame, job: Job) -> CellCounts:
     )
 
 
-_SUMMED_AT_ONCE = 8
-
-
 def part_frame(part: Part) -> pd.DataFrame:
     """Make a DataFrame of one row that describes a part."""
     return pd.DataFrame([part], columns=Part._fields)
@@ -192,16 +190,16 @@ def count_people_of_part(part_rows: pd.DataFrame, job: Job) -> pd.DataFrame:
     """Count the parts that the rows of a table describe. Return records per person and cell, and counters without a person. PRIVATE."""
     people_tables = []
 
-    def people() -> pd.DataFrame:
-        numbers = [EMPTY]
+    def fill_people_tables() -> pd.DataFrame:
+        counter_tables = [EMPTY]
         for part in _read_parts(part_rows):
             for batch in batches(part, job):
                 people_table, counters = _count_batch(batch, job)
                 people_tables.append(cast("pd.DataFrame", people_table))
-                numbers.append(counters)
-        return sum_tables(join_tables(numbers))
+                counter_tables.append(counters)
+        return sum_tables(join_tables(counter_tables))
 
-    counters = _count_or_tally(people)
+    counters = _count_or_tally(fill_people_tables)
     return pd.concat([*people_tables, without_person(counters)], ignore_index=True)
 
 
@@ -236,11 +234,11 @@ def _read_parts(part_rows: pd.DataFrame) -> Iterator[Part]:
 def _count_batches(part_rows: pd.DataFrame, job: Job) -> Iterator[pd.DataFrame | Integers]:
     for part in _read_parts(part_rows):
         for batch in batches(part, job):
-            yield from reversed(_count_batch(batch, job))  # counters come first, because their numbers are below those of cells
+            yield from reversed(_count_batch(batch, job))  # counters first: their cells are negative
 
 
 def _add_tables(tables: Iterable[pd.DataFrame | Integers], size: int) -> pd.DataFrame:
-    """Add up tables, and arrays of cells with one record each. Few cells are summed in one array of all cells."""
+    """Add up tables, and arrays of cells with one record each. If `size` is small, they are summed in an array of all cells."""
     tables_to_join: list[pd.DataFrame] = []
     dense = np.zeros(size if size <= DENSE_CELLS else 0, np.int64)
     for summand in tables:
@@ -251,7 +249,7 @@ def _add_tables(tables: Iterable[pd.DataFrame | Integers], size: int) -> pd.Data
             tables_to_join.append(count_cells(summand, None, size))
         else:
             tables_to_join.append(_add_to_dense(summand, dense) if len(dense) else summand)
-        if len(tables_to_join) >= _SUMMED_AT_ONCE:
+        if len(tables_to_join) >= _TABLES_IN_MEMORY:
             tables_to_join = [sum_tables(join_tables(tables_to_join))]
     occupied = np.flatnonzero(dense)
     return sum_tables(join_tables([*tables_to_join, table(occupied, dense[occupied])]))
@@ -278,7 +276,8 @@ def _count_batch(batch: Batch, job: Job) -> tuple[pd.DataFrame | Integers, pd.Da
     owners = None if job.person is None else job.persons(batch.columns[job.person])
     no_cell, miscounted = cells == BAD, weight < 0
     no_person = np.zeros(len(cells), bool) if owners is None else owners.is_null().to_numpy()
-    bad, amount = no_cell | miscounted | no_person, np.abs(weight)
+    bad = no_cell | miscounted | no_person
+    amount = np.abs(weight)  # a bad count is -1: one record
     inside, outside = ~bad & (cells >= 0), ~bad & (cells == OUTSIDE)
     counters = tally_table(
         {
@@ -288,7 +287,7 @@ def _count_batch(batch: Batch, job: Job) -> tuple[pd.DataFrame | Integers, pd.Da
             Tally.ROWS: batch.rows,
             Tally.LONG_LINES: batch.bad.long,
             Tally.NOT_UTF8_LINES: batch.bad.not_utf8,
-            Tally.MARKED_LINES: batch.bad.marks,
+            Tally.BADLY_QUOTED_LINES: batch.bad.marks,
             Tally.RAGGED_LINES: batch.bad.cells,
             Tally.CELL_ROWS: int(no_cell.sum()),
             Tally.COUNT_ROWS: int((~no_cell & miscounted).sum()),

@@ -47,7 +47,7 @@ class Tally(IntEnum):
     OUTSIDE_ROWS = -15
     LONG_LINES = -16  # from here on: numbers of bad lines, by the rule that they break
     NOT_UTF8_LINES = -17
-    MARKED_LINES = -18
+    BADLY_QUOTED_LINES = -18
     RAGGED_LINES = -19
     FEWER = -21  # people with fewer records than was declared for every person
     ABSENT = -31  # from here on: numbers of parts that were not counted, by the reason

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NUMPY, DUCKDB, DASK, AUTO = "numpy", "duckdb", "dask", "auto"
 ENGINES = (NUMPY, DUCKDB, DASK)
 _NEEDS = {NUMPY: (), DUCKDB: ("duckdb",), DASK: ("dask", "distributed", "cryptography")}
-_SCALE = "Engine {engine!r} is not installed: pip install 'dpviz[scale]'."
+_NOT_INSTALLED = "Engine {engine!r} is not installed: pip install 'dpviz[scale]'."
 
 
 def choose_engine(files: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits) -> str:
@@ -41,8 +41,8 @@ def choose_engine(files: FoundFiles, engine: str, scheduler: Scheduler | None, l
 
     Args:
         files: the files.
-        engine: one of ENGINES, or "auto". "auto" is "dask" if there is a scheduler; else "duckdb", if it is installed, for tables that are
-            larger than an eighth of the machine's memory or than the limits; else "numpy".
+        engine: one of ENGINES, or "auto". "auto" is "dask" if there is a scheduler; else "duckdb" for tables that are larger than an eighth
+            of the machine's memory or than the limits; else "numpy". Without DuckDB, "numpy" also counts large tables within the limits.
         scheduler: a running Dask scheduler; None without one.
         limits: the most that a file may hold if it is read into memory.
 
@@ -61,12 +61,12 @@ def choose_engine(files: FoundFiles, engine: str, scheduler: Scheduler | None, l
             f"Engine {engine!r} reads Parquet, CSV and TSV files by their paths; choose engine='numpy' for others and for uploads."
         )
     if not is_installed(engine):
-        raise InputError(_SCALE.format(engine=engine))
+        raise InputError(_NOT_INSTALLED.format(engine=engine))
     return engine
 
 
 def _choose_by_size(files: FoundFiles, limits: Limits, are_tables: bool) -> str:
-    if not are_tables or files.fits(limits):
+    if not are_tables or files.fit_in_memory(limits):
         return NUMPY
     return NUMPY if files.within(limits) and not is_installed(DUCKDB) else DUCKDB
 
@@ -129,7 +129,7 @@ _OTHER_CRS = (
 )
 _MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
 _NO_PERSON = "The person column {name!r} must hold texts, numbers or dates: store persons so, or choose engine='numpy'."
-_PERSONS = (
+_PERSON_TYPES = (
     *(is_text, is_number, pa.types.is_null, pa.types.is_boolean, pa.types.is_decimal128, pa.types.is_date),
     *(pa.types.is_binary, pa.types.is_large_binary),
 )
@@ -199,7 +199,7 @@ def _make_job(
     other_columns = [name for name in (*(finder.columns if by_id else ()), person) if name is not None]
     if any(pa.types.is_nested(_type_of(files, name)) for name in other_columns):
         raise InputError(_NESTED)
-    if person is not None and not any(test(_type_of(files, person)) for test in _PERSONS):
+    if person is not None and not any(test(_type_of(files, person)) for test in _PERSON_TYPES):
         raise OnlyNumpyError(_NO_PERSON.format(name=person))
     return Job(
         files=files.paths,

@@ -45,7 +45,7 @@ class Job:
         person: column that says who a row belongs to; None where the unit is one record.
         bound: the bound of each person's records; None without `person`.
         drop: whether bad rows are left out; otherwise they are refused.
-        refuse_outside: whether a row outside is bad, too. It is True for ids: a row with an id of no region is refused or dropped.
+        refuse_outside: whether a row outside the domain or the regions is refused or dropped like a bad one. True for ids of regions.
         size: bytes of all files together.
     """
 
@@ -80,19 +80,19 @@ class Job:
 
     def persons(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Return (n,) canonical texts of the rows' persons, as large strings; null where the entry is missing or blank."""
-        return person_texts(column, words=self.is_text)
+        return person_texts(column, in_text_table=self.is_text)
 
 
-def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
+def person_texts(column: pa.ChunkedArray, *, in_text_table: bool) -> pa.ChunkedArray:
     """Return (n,) canonical texts of persons, as large strings; null where the entry is missing or blank.
 
     Args:
         column: entries of a person column.
-        words: whether the words NA, null, NaN and the like are missing entries, as in text tables.
+        in_text_table: whether it is a column of a text table, in which the words NA, null, NaN and the like are missing entries.
     """
     column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     column = column.cast(plain_type(column.type))
-    missing_words = MISSING_WORDS if words else ()
+    missing_words = MISSING_WORDS if in_text_table else ()
     if is_text(column.type):
         texts = column.cast(pa.large_string())
         blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(texts), ""), pc.is_in(texts, value_set=pa.array(missing_words, pa.large_string())))
@@ -312,7 +312,7 @@ class LeafIds:
         leaves = self._index.get_indexer(pd.Index(texts, dtype=object))
         unknown = np.flatnonzero(leaves < 0)
         leaves[unknown] = self._index.get_indexer(pd.Index([texts[index].strip() for index in unknown.tolist()], dtype=object))
-        return np.append(leaves.astype(np.int64), BAD)[ids.codes]
+        return np.append(leaves.astype(np.int64), BAD)[ids.codes]  # code -1: no id
 
     @cached_property
     def _index(self) -> pd.Index[str]:

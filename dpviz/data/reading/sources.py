@@ -72,7 +72,7 @@ class FoundFiles:
         """Return whether every file is within the limits for files that are read into memory."""
         return max(self.sizes) <= limits.file_bytes and (self.rows or 0) <= limits.rows
 
-    def fits(self, limits: Limits) -> bool:
+    def fit_in_memory(self, limits: Limits) -> bool:
         """Return whether the files fit in memory: each is within the limits, and together they have at most an eighth of the memory."""
         return self.within(limits) and self.size <= LARGE_SHARE * memory_bytes()
 

@@ -75,16 +75,16 @@ class AdaptiveGrid(PointMechanism):
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
-        total, coarse, fine = self._epsilons(budget)
-        epsilon_per_record = float((coarse + fine) / points.contributions)
-        side = self._side(self._total(counter, total), epsilon_per_record, points.domain)
-        subgrids, first, variance = self._cut(counter, side, coarse, epsilon_per_record)
+        total_epsilon, coarse_epsilon, fine_epsilon = self._epsilons(budget)
+        epsilon_per_record = float((coarse_epsilon + fine_epsilon) / points.contributions)
+        side = self._side(self._total(counter, total_epsilon), epsilon_per_record, points.domain)
+        subgrids, first, variance = self._cut(counter, side, coarse_epsilon, epsilon_per_record)
         tree, node_of = subgrids.tree()
         cells = tree.at_depth(subgrids.base.height)
         noisy, variances = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         noisy[cells], variances[cells] = first, variance
-        parts = np.bincount(subgrids.part_of(points.column, points.row), points.count, len(node_of)).astype(np.int64)
-        noisy[node_of], variances[node_of] = counter.count("counts, second grid", parts, fine)
+        true = np.bincount(subgrids.part_of(points.column, points.row), points.count, len(node_of)).astype(np.int64)
+        noisy[node_of], variances[node_of] = counter.count("counts, second grid", true, fine_epsilon)
         return counter.make_release(self._finish(budget), tree, noisy, variances)
 
     def _cut(self, counter: NoisyCounts, side: int, epsilon: Fraction, epsilon_per_record: float) -> tuple[Subgrids, Integers, float]:
@@ -93,11 +93,11 @@ class AdaptiveGrid(PointMechanism):
         whole = Subgrids.of(domain, side, np.ones(side * side, np.int64))
         true = np.bincount(whole.part_of(points.column, points.row), points.count, side * side).astype(np.int64)
         first, variance = counter.count("counts, first grid", true, epsilon)
-        parts = np.ceil(np.sqrt(np.maximum(first, 0) * float(1 - exact(self.alpha, "alpha")) * epsilon_per_record / (self.c / 2)))
+        parts_per_side = np.ceil(np.sqrt(np.maximum(first, 0) * float(1 - exact(self.alpha, "alpha")) * epsilon_per_record / (self.c / 2)))
         most = max(1, MOST_PER_SIDE // side)
-        if parts.max(initial=0) > most:
+        if parts_per_side.max(initial=0) > most:
             counter.notes.append(f"Cells of the first grid have {most:,} x {most:,} parts at most: {MOST_PER_SIDE:,} a side in all.")
-        return Subgrids.of(domain, side, np.clip(parts, 1, most).astype(np.int64)), first, variance
+        return Subgrids.of(domain, side, np.clip(parts_per_side, 1, most).astype(np.int64)), first, variance
 
     def _epsilons(self, budget: PureBudget) -> list[Fraction]:
         """Return the epsilons of the total, of the first grid and of the second grid."""
@@ -111,9 +111,9 @@ class AdaptiveGrid(PointMechanism):
         total, _ = counter.count("total, for the size of the first grid", np.array([counter.points.count.sum()]), epsilon)
         return int(total[0])
 
-    def _side(self, total: int, epsilon: float, domain: Domain) -> int:
+    def _side(self, total: int, epsilon_per_record: float, domain: Domain) -> int:
         """Compute the number of cells per side of the first grid."""
-        side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon / self.c) / 4))
+        side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon_per_record / self.c) / 4))
         return min(side, domain.side, MOST_PER_SIDE)
 
     def _finish(self, budget: PureBudget) -> Finish:

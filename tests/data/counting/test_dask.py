@@ -64,8 +64,8 @@ def rows_of_parts(monkeypatch):
     """Sets how many rows a part has; 1,000 unless called."""
 
     def change(rows):
-        monkeypatch.setattr(count_dask, "_LEAST_ROWS", rows)
-        monkeypatch.setattr(count_dask, "_MOST_ROWS", rows)
+        monkeypatch.setattr(count_dask, "_LEAST_ROWS_PER_PART", rows)
+        monkeypatch.setattr(count_dask, "_MOST_ROWS_PER_PART", rows)
 
     change(GROUP)
     return change

@@ -143,15 +143,15 @@ PEOPLE += [([True, False], ["1", "0"]), ([None, None], [None, None])]
 @pytest.mark.parametrize(("values", "texts"), PEOPLE)
 def test_people_have_canonical_texts(values, texts):
     words = values[0] == "a"
-    assert person_texts(column(values), words=words).to_pylist() == texts
-    assert person_texts(column(values).dictionary_encode(), words=words).to_pylist() == texts
+    assert person_texts(column(values), in_text_table=words).to_pylist() == texts
+    assert person_texts(column(values).dictionary_encode(), in_text_table=words).to_pylist() == texts
 
 
 def test_people_are_those_of_the_readers():
     values = column(["a", "\u3000", "b", None, "NA", "\t"])
     known = people_of(values)
     texts = [known.distinct[code] if code >= 0 else None for code in known.codes]
-    assert person_texts(values, words=False).to_pylist() == texts
+    assert person_texts(values, in_text_table=False).to_pylist() == texts
 
 
 def test_a_pass_names_its_columns_once_and_nothing_private():

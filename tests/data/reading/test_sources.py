@@ -170,11 +170,11 @@ def test_a_file_that_may_not_be_read_is_refused(folder):
 
 def test_what_fits_memory_is_a_share_of_it(folder, monkeypatch):
     found = find_files(folder)
-    assert found.fits(Limits())
-    assert not found.fits(Limits(file_bytes=10))
-    assert not found.fits(Limits(rows=1))
+    assert found.fit_in_memory(Limits())
+    assert not found.fit_in_memory(Limits(file_bytes=10))
+    assert not found.fit_in_memory(Limits(rows=1))
     monkeypatch.setattr("dpviz.data.reading.sources.memory_bytes", lambda: 8 * found.size - 1)
-    assert not found.fits(Limits())
+    assert not found.fit_in_memory(Limits())
     assert found.within(Limits())
 
 
