@@ -83,7 +83,9 @@ def _compare(command: argparse.ArgumentParser) -> None:
     _engine(command)
     command.add_argument("--workers", type=int, metavar="N", help="processes to work in (default: one per processor)")
     command.add_argument(
-        "--resume", action="store_true", help="make only the runs that the --output file lacks; an interruption keeps them"
+        "--resume",
+        action="store_true",
+        help="make only the runs that are not yet in the --output file, as after an interruption",
     )
 
 
@@ -104,16 +106,17 @@ def _version() -> str:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Do what the words say; give the exit code. No exception leaves, but for `--help` and `--version`."""
+    """Do what the words say; give the exit code. Raises nothing, except `SystemExit` for `--help` and `--version`."""
     words = sys.argv[1:] if words is None else list(words)
     escape_unencodable(sys.stdout, sys.stderr)
     with signals_as_interruptions(), warnings.catch_warnings():
         if not sys.warnoptions:
-            warnings.simplefilter("ignore")  # libraries' warnings are not words for a curator, and could quote a value
+            warnings.simplefilter("ignore")  # libraries' warnings do not help a curator, and could quote a value
         try:
+            arguments = parser().parse_args(words)
             from dpviz.cli.commands import run  # noqa: PLC0415  (--help and usage errors come without it)
 
-            return run(parser().parse_args(words))
+            return run(arguments)
         except BrokenPipeError:
             silence(sys.stdout)
             return FAILED

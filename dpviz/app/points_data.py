@@ -100,7 +100,7 @@ def _sample() -> Data:
             use=lambda typed: POINTS.change(size=None if typed == usual else typed),
         )
         size.show(st.number_input, value=None, step=100_000)
-    _order()
+    _order_control()
     made_up = how.size if about.synthetic else None
     points = cached.sample(how.sample, made_up, how.order)
     credit = "" if about.synthetic else f" Data: {about.licence}."
@@ -121,7 +121,7 @@ def _part(domain: Domain) -> DomainPart:
     return DomainPart(bounds=domain.bounds, crs=domain.crs or PLAIN, order=domain.order)
 
 
-def _order() -> None:
+def _order_control() -> None:
     st.session_state["order"] = config().order
     st.slider(
         "Order of the lattice",
@@ -278,12 +278,12 @@ def _declared_domain(crs: str | None) -> Domain | None:
     east = right.number_input("East", value=None, key="east", persist_state="session", format="%.12g")
     south = left.number_input("South", value=None, key="south", persist_state="session", format="%.12g")
     north = right.number_input("North", value=None, key="north", persist_state="session", format="%.12g")
-    other = "Left empty: that of the file. Points are reprojected to it. The word none makes a plain plane without a map."
-    own = st.text_input(
-        "CRS of the domain", placeholder=crs or "as the file", key="domain crs", persist_state="session", help=other
+    crs_help = "Left empty: that of the file. Points are reprojected to it. The word none makes a plain plane without a map."
+    typed_crs = st.text_input(
+        "CRS of the domain", placeholder=crs or "as the file", key="domain crs", persist_state="session", help=crs_help
     ).strip()
-    order, frame_crs = _order_value(), None if own.lower() == "none" else own or crs
-    if west is None or east is None or south is None or north is None or (frame_crs is None and own.lower() != "none"):
+    order, frame_crs = _order_value(), None if typed_crs.lower() == "none" else typed_crs or crs
+    if west is None or east is None or south is None or north is None or (frame_crs is None and typed_crs.lower() != "none"):
         return None
     try:
         domain = Domain(bounds=(west, south, east, north), crs=frame_crs, order=order)
@@ -295,5 +295,5 @@ def _declared_domain(crs: str | None) -> Domain | None:
 
 
 def _order_value() -> int:
-    _order()
+    _order_control()
     return config().order

@@ -36,7 +36,7 @@ def make_rows(study: Study, run: Run) -> list[Row]:
     start = time.perf_counter()
     release = study.release(run)
     seconds = time.perf_counter() - start
-    settings = {
+    description = {
         "study": study.fingerprint,
         "label": run.label,
         "mechanism": run.mechanism.key,
@@ -49,7 +49,7 @@ def make_rows(study: Study, run: Run) -> list[Row]:
         "run": run.id,
     }
     circumstances = {"seconds": seconds, "package": package_of(type(run.mechanism).__module__), **_versions()}
-    return [{**settings, **figures, **circumstances} for figures in study.questions.rows(release, parts=study.parts)]
+    return [{**description, **figures, **circumstances} for figures in study.questions.rows(release, parts=study.parts)]
 
 
 def attempt(study: Study, run: Run) -> list[Row] | Failure:

@@ -127,7 +127,7 @@ class Terms:
         return f"one value of the column {self.person!r}" if self.person else "what the curator vouches for, without a column"
 
     def take_over_person(self, terms: Terms) -> Terms:
-        """These terms; if an older version did not note the definition of a person, with that of `terms`."""
+        """These terms, with the definition of a person of `terms` if an older version did not note it."""
         return replace(self, person=terms.person) if self.person is None and terms.unit == self.unit else self
 
 

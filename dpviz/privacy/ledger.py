@@ -42,7 +42,7 @@ class Ledger:
     its counts in the public domain or regions. If it is renamed, copied or converted, or counted in another domain, it still has its
     account as long as its name or one of the fingerprints is the same. Fingerprints are stored as HMACs with a key of this ledger, so
     that they cannot be compared with those of another ledger. Anyone who can read the file can test a guess, hence its mode 0600.
-    Fingerprints of data whose true figures were looked at are stored even if there is no account, and mark any account that has one.
+    Fingerprints of data whose true figures were looked at are stored even if there is no account; an account with one of them is marked.
 
     Limits: data under another name, in another file and in another domain at once are new to the ledger, so use one name per dataset.
     (With a bound per person, which chooses records at random, another name and another file suffice.) A ledger that is deleted or
@@ -354,7 +354,7 @@ def _find_by_fingerprints(db: sqlite3.Connection, digests: list[str], name: str 
         names = " and ".join(f"'{row['name']}'" for row in rows)
         raise RefusedError(
             f"These data and this name belong to different accounts in the ledger, {names}: it cannot tell which one to charge."
-            " If the name belongs to another dataset, give the name that these data had before; else use the files as they were then."
+            " If the name is wrong, give the name that these data had before; if it is right, use the files that had this name before."
         )
     return rows[0] if rows else None
 
@@ -430,7 +430,7 @@ def _parse_budget(text: str) -> Budget:
 
 @contextmanager
 def _refuse_bad_rows(name: str) -> Iterator[None]:
-    """Turn errors from rows that no version of the ledger writes into a refusal."""
+    """Refuse if reading a row raises an error: no version of the ledger writes such rows."""
     try:
         yield
     except (BudgetError, SettingError, ValueError, TypeError, KeyError, ArithmeticError, AttributeError):

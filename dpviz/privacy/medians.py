@@ -157,8 +157,8 @@ def cell_medians(nodes: tuple[Integers, Integers], start: Integers, line: Intege
 class _Intervals:
     """The split lines of all nodes, grouped into intervals of equal rank.
 
-    Each of the g distinct values of all nodes has an interval: the lines above the node's next smaller value, up to the value itself.
-    Each of the n nodes has one more interval, of the lines above its largest value. These n intervals are stored after the g others.
+    Each distinct value of a node has an interval: the lines above the node's next smaller value, up to the value itself. Over all nodes
+    these are g intervals. Each of the n nodes has one more, of the lines above its largest value, stored after the g others.
 
     Attributes:
         first: (g + n,) first line of each interval.
@@ -197,21 +197,21 @@ def _intervals(nodes: NodeValues) -> _Intervals:
     start = np.searchsorted(first_entries, nodes.start)
     sizes, nonempty = np.diff(start), np.flatnonzero(np.diff(start))
     g, value = len(first_entries), nodes.value[first_entries]
-    edges = np.empty(g + 1, np.int64)
-    edges[1:] = value
-    edges[start[nonempty]] = low[nonempty]
+    next_smaller = np.empty(g, np.int64)
+    next_smaller[1:] = value[:-1]
+    next_smaller[start[nonempty]] = low[nonempty]
     first, length = np.empty((2, g + len(nodes)), np.int64)
-    first[:g] = edges[:-1]
-    last_start = low.astype(np.int64)
-    last_start[nonempty] = value[start[nonempty + 1] - 1]
-    first[g:] = last_start
-    length[:g], length[g:] = value - edges[:-1], high - 1 - last_start
+    first[:g] = next_smaller
+    largest = low.astype(np.int64)
+    largest[nonempty] = value[start[nonempty + 1] - 1]
+    first[g:] = largest
+    length[:g], length[g:] = value - next_smaller, high - 1 - largest
     first += 1
     below = np.concatenate([[0], np.cumsum(nodes.count, dtype=np.int64)])
-    records_passed = below[nodes.start]
+    records_before = below[nodes.start]
     distance = np.empty(g + len(nodes), np.int64)
-    np.subtract(2 * below[first_entries], np.repeat(records_passed[:-1] + records_passed[1:], sizes), out=distance[:g])
-    distance[g:] = np.diff(records_passed)
+    np.subtract(2 * below[first_entries], np.repeat(records_before[:-1] + records_before[1:], sizes), out=distance[:g])
+    distance[g:] = np.diff(records_before)
     return _Intervals(first=first, length=length, distance=np.abs(distance, out=distance), start=start)
 
 
@@ -234,19 +234,19 @@ def _sample_intervals(intervals: _Intervals, rate: Fraction, entropy: Entropy) -
     g = int(intervals.start[-1])
     ticket_sums = np.concatenate([[0], np.cumsum(tickets[:g])])
     tickets_before, last_tickets = ticket_sums[intervals.start[:-1]], tickets[g:]
-    group_tickets = ticket_sums[intervals.start[1:]] - tickets_before
+    value_tickets = ticket_sums[intervals.start[1:]] - tickets_before
     chosen, pending = np.empty(len(least), np.int64), np.arange(len(least))
     while pending.size:
-        ticket = entropy.below_each((group_tickets + last_tickets)[pending])
-        group_interval = np.searchsorted(ticket_sums[1:], tickets_before[pending] + ticket, side="right")
-        drawn = np.where(ticket < group_tickets[pending], group_interval, g + pending)
+        ticket = entropy.below_each((value_tickets + last_tickets)[pending])
+        value_interval = np.searchsorted(ticket_sums[1:], tickets_before[pending] + ticket, side="right")
+        drawn = np.where(ticket < value_tickets[pending], value_interval, g + pending)
         probability = weight[drawn] * scale[pending] / tickets[drawn]
 
         def exactly(index: int, drawn: Integers = drawn, pending: Integers = pending) -> Decimal:
             interval, node = int(drawn[index]), int(pending[index])
-            steps = int(intervals.distance[interval] - least[node])
-            scaled_share = Fraction(float(scale[node])) * int(intervals.length[interval]) / int(tickets[interval])
-            return exp_minus(rate * steps) * scaled_share.numerator / scaled_share.denominator
+            excess = int(intervals.distance[interval] - least[node])
+            factor = Fraction(float(scale[node])) * int(intervals.length[interval]) / int(tickets[interval])
+            return exp_minus(rate * excess) * factor.numerator / factor.denominator
 
         accepted = toss_coins(probability, SLACK, exactly, entropy)
         chosen[pending[accepted]] = drawn[accepted]
@@ -257,11 +257,11 @@ def _sample_intervals(intervals: _Intervals, rate: Fraction, entropy: Entropy) -
 def _tickets(intervals: _Intervals, least: Integers, rate: Fraction) -> tuple[Floats, Floats, Integers]:
     """Floating-point weights (g + n,), scales (n,), and whole numbers of tickets (g + n,), at least the true weight * scale.
 
-    Weights are relative to that of the node's smallest distance. Their relative error is far below `SLACK`: it is about that of the
-    argument of exp, which is at most 745 where the result is not 0. All tickets of a call add up to less than 2**62.
+    Weights are relative to that of the node's smallest distance. Their relative error is far below `SLACK`: it is about the
+    absolute error of exp's argument, and the argument is at most 745 where the result is not 0. All tickets of a call add up to less
+    than 2**62.
     """
-    weight = intervals.distance - intervals.at_intervals(least)
-    weight = np.exp(np.multiply(weight, -float(rate)))
+    weight = np.exp(np.multiply(intervals.distance - intervals.at_intervals(least), -float(rate)))
     weight *= intervals.length
     scale = 2.0 ** (60 - len(least).bit_length()) / intervals.sums(weight)
     tickets = np.ceil(weight * intervals.at_intervals(scale * (1 + SLACK))).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Privacy amplification by sampling: a mechanism that is given a random sample of the records costs less epsilon than its own."""
+"""Privacy amplification by sampling: a mechanism that is given a random sample of the records costs less than its own epsilon."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def epsilon_before_sampling(epsilon: Fraction, rate: Fraction, contributions: in
         raise BudgetError("Sampling with so large an epsilon hides nothing; set the sampling rate to 1.")
     with localcontext() as context:
         context.prec = 60 + int(epsilon)
-        value = (1 + ((_decimal(epsilon).exp() - 1) / _decimal(_exact_probability_of_any(rate, contributions)))).ln() * _GRAIN
-        multiples = int((value - Decimal("0.001")).to_integral_value(ROUND_FLOOR))
+        exact_multiples = (1 + ((_decimal(epsilon).exp() - 1) / _decimal(_exact_probability_of_any(rate, contributions)))).ln() * _GRAIN
+        multiples = int((exact_multiples - Decimal("0.001")).to_integral_value(ROUND_FLOOR))
     if multiples <= 0:
         raise BudgetError("So small an epsilon leaves nothing for medians; spend more, or set the sampling rate to 1.")
     return Fraction(multiples, _GRAIN)

@@ -61,7 +61,7 @@ def table_of(kind: type[T], table: object, where: str) -> T:
         SettingError: an unknown key (the text lists the known ones), a missing key, or a value of the wrong kind.
         RefusedError: a seed, where none is allowed.
     """
-    table = tables(table, where)
+    table = require_table(table, where)
     declared_fields = {item.name: item for item in fields(kind)}  # type: ignore[arg-type]
     check_keys(table, declared_fields, where)
     for name, item in declared_fields.items():
@@ -92,7 +92,7 @@ def check_keys(table: Mapping[str, Any], known: Mapping[str, Any], table_name: s
             raise SettingError(f"{table_name} has no key {name[:40]!r}; it knows {', '.join(known)}.")
 
 
-def tables(table: object, table_name: str) -> dict[str, Any]:
+def require_table(table: object, table_name: str) -> dict[str, Any]:
     """Check that `table` is a table, and return it.
 
     Raises:
@@ -126,7 +126,7 @@ def value_of(kind: str, value: object, name: str) -> Any:
         return tuple(value_of(inner, item, f"Each of {name}") for item in value)
     if kind_name.startswith("dict["):
         inner = kind_name.removesuffix("]").partition(", ")[2]
-        return {key: value_of(inner, item, f"{name}.{key[:40]}") for key, item in tables(value, name).items()}
+        return {key: value_of(inner, item, f"{name}.{key[:40]}") for key, item in require_table(value, name).items()}
     return _READERS[kind_name](value, name)
 
 

@@ -121,8 +121,8 @@ class Domain:
         lines = self._lattice_lines(boxes)
         low, high = lines[:, :2], lines[:, 2:]
         inside = np.maximum(np.minimum(high, self.side) - np.maximum(low, 0.0), 0.0)
-        touched = ((low >= 0) & (low <= self.side)).astype(np.float64)
-        return np.asarray(np.divide(inside, high - low, out=touched, where=high > low).prod(axis=1))
+        point_inside = ((low >= 0) & (low <= self.side)).astype(np.float64)
+        return np.asarray(np.divide(inside, high - low, out=point_inside, where=high > low).prod(axis=1))
 
     def _lattice_lines(self, boxes: ArrayLike) -> NDArray[np.float64]:
         """Convert (q, 4) boxes to lattice units, not clipped to the domain; edges near a lattice line are moved onto it."""
@@ -182,8 +182,8 @@ class Domain:
 def refuse_degrees(domain: Domain) -> None:
     """Refuse bounds that look like degrees if the CRS is in metres or feet: the domain would be only a few metres wide.
 
-    Bounds and CRS are public, so that this is checked before any file is read. A projection without an area of use, such as a custom
-    one, is not checked, because its origin may be anywhere.
+    This needs only bounds and CRS, which are public: it is checked before any file is read. A projection without an area of use,
+    such as a custom one, is not checked, because its origin may be anywhere.
 
     Raises:
         DomainError: bounds and CRS do not fit together.

@@ -36,7 +36,7 @@ _BELOW_ZERO = np.array(
 )  # lighter than the dark blue of cividis, so that they differ without colour vision for red
 _ORANGES = np.array([(253, 208, 162), (230, 130, 50), (140, 50, 4)])
 _BLUES = np.array([(222, 235, 247), (107, 174, 214), (8, 69, 148)])
-_SHARE_OF_VALUES = 0.995
+_TOP_QUANTILE = 0.995
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +106,11 @@ def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
         A number above 0; 1 if no value is above 0.
     """
     sizes = np.abs(np.asarray(values, np.float64))
-    shares = np.ones(sizes.shape) if weights is None else np.asarray(weights, np.float64)
-    usable = np.isfinite(sizes) & (shares > 0)
+    areas = np.ones(sizes.shape) if weights is None else np.asarray(weights, np.float64)
+    usable = np.isfinite(sizes) & (areas > 0)
     if not usable.any():
         return 1.0
-    largest = float(np.quantile(sizes[usable], _SHARE_OF_VALUES, weights=shares[usable], method="inverted_cdf"))
+    largest = float(np.quantile(sizes[usable], _TOP_QUANTILE, weights=areas[usable], method="inverted_cdf"))
     if not largest > 1e-300:
         return 1.0
     power = 10.0 ** np.floor(np.log10(largest))

@@ -21,7 +21,8 @@ _FEW_POINTS = 300
 _HIGHLIGHT = (212, 78, 150)
 _BEND = 0.3
 _DECIMALS = 4
-_MOST_NAMES, _CANDIDATES, _ROOM = 12, 200, (0.14, 0.06)
+_MOST_NAMES, _CANDIDATES = 12, 200
+_NAME_ROOM = (0.14, 0.06)  # width and height of a name, as shares of the window
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +105,8 @@ def arc_layer(arcs: Arcs, *, copy: bool = False) -> pydeck.Layer:
 
     Args:
         arcs: to draw.
-        copy: whether to make a second layer without texts, for below the first one. Without it, arcs would be hardly visible after a
-            click, since Streamlit then reduces the opacity of everything that was not clicked to 0.4.
+        copy: whether to make a second layer without texts, to be drawn below the first one. After a click Streamlit reduces the opacity
+            of everything that was not clicked to 0.4: one layer of arcs alone would be hardly visible then.
     """
     columns: dict[str, NDArray[Any]] = {
         "s": np.round(arcs.start, _DECIMALS),
@@ -196,12 +197,12 @@ def _point_layer(areas: Areas, line: list[int], name: str) -> pydeck.Layer:
 
 def _radius(areas: Areas) -> Floats:
     """Choose the (n,) radii of points in pixels; smaller where there are many points."""
-    share = math.pow(_FEW_POINTS / max(len(areas.size), _FEW_POINTS), 0.6)
-    return share * (SMALLEST_POINT + (LARGEST_POINT - SMALLEST_POINT) * areas.size)
+    factor = math.pow(_FEW_POINTS / max(len(areas.size), _FEW_POINTS), 0.6)
+    return factor * (SMALLEST_POINT + (LARGEST_POINT - SMALLEST_POINT) * areas.size)
 
 
 def chosen_layer(areas: Areas, region: int, color: list[int]) -> pydeck.Layer:
-    """Make a layer with the outline of the chosen region; `region` is its index.
+    """Make a layer with the outline of the chosen region.
 
     Args:
         areas: the regions and their look.
@@ -240,10 +241,9 @@ def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool)
     order = np.argsort(-areas.size, kind="stable")[:_CANDIDATES]
     labelled = _without_overlap(areas.ground.centres, order if chosen is None else np.append(chosen, order), window)
     rows = {"p": np.round(areas.ground.centres[labelled], _DECIMALS).tolist(), "n": [areas.texts.title[region] for region in labelled]}
-    plain = {
-        "get_background_color": [190, 200, 206, 200] if dark else [255, 255, 255, 170]
-    }  # the text is black by default; a click does not fade that
-    colors = {"get_background_color": [16, 21, 24, 170], "get_color": [235, 240, 244, 255]} if dark and chosen is None else plain
+    # gives the text no colour: a click does not fade its default, black
+    black = {"get_background_color": [190, 200, 206, 200] if dark else [255, 255, 255, 170]}
+    colors = {"get_background_color": [16, 21, 24, 170], "get_color": [235, 240, 244, 255]} if dark and chosen is None else black
     return pydeck.Layer(
         "TextLayer",
         _rows(rows),
@@ -264,7 +264,7 @@ def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool)
 def _without_overlap(centres: Floats, candidates: Integers, window: Bounds) -> list[int]:
     """Choose the regions among `candidates` whose names do not overlap in the window; earlier candidates have priority."""
     west, south, east, north = window
-    scaled = (centres - [west, south]) / [(east - west) * _ROOM[0], (north - south) * _ROOM[1]]
+    scaled = (centres - [west, south]) / [(east - west) * _NAME_ROOM[0], (north - south) * _NAME_ROOM[1]]
     kept: list[int] = []
     for region in candidates.tolist():
         near = (np.abs(scaled[kept] - scaled[region]) < 1).all(axis=1)

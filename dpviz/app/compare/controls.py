@@ -102,7 +102,7 @@ def study_controls() -> None:
         on_change=lambda: COMPARE.change(mechanisms=tuple(st.session_state[key])),
     )
     with st.expander("Vary a setting", expanded=bool(config.settings)):
-        st.caption("Every value becomes a configuration of its own. More than one setting per mechanism: see dpviz compare.")
+        st.caption("Every value becomes a configuration of its own. For several settings of one mechanism use the command dpviz compare.")
         for name in config.chosen:
             _variation_controls(config, name)
     _budget_controls()
@@ -143,7 +143,7 @@ def _value_controls(name: str, rule: Rule, values: list[Any]) -> None:
         problem=lambda typed: problem_with(lambda: _read_numbers(name, rule, typed)),
         use=lambda typed: _store_variation(name, rule.name, _read_numbers(name, rule, typed)),
     )
-    field.show(st.text_input, help=f"With commas. {rule.help} {bounds}")
+    field.show(st.text_input, help=f"Several with commas between them. {rule.help} {bounds}")
 
 
 def _read_numbers(name: str, rule: Rule, typed: str) -> list[Any]:

@@ -105,9 +105,9 @@ def _client(address: str, security: Security | None) -> Iterator[Client]:
 
 @contextmanager
 def _start_workers(workers: int) -> Iterator[tuple[str, Security]]:
-    """Start a process that starts workers, and yield their address and credentials. The workers end when this process ends or dies.
+    """Start a process that starts workers, and yield their address and credentials. The workers end when the caller's process ends or dies.
 
-    The process in between shields the workers from the caller's main module, log and signals.
+    The started process shields the workers from the caller's main module, log and signals.
     """
     with private_folder() as folder:
         process = _start_process(folder, workers)
@@ -163,14 +163,14 @@ def _end_process(process: subprocess.Popen[str]) -> None:
 
 def _serve(folder: str, workers: int) -> None:
     """Start workers, print their address and credentials, and end them when standard input ends."""
-    quiet: dict[str, Any] = {
+    config: dict[str, Any] = {
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
         "distributed.worker.profile.enabled": False,
         "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
         "distributed.comm.timeouts.connect": START_SECONDS,  # on a busy machine a killed worker may take long to restart
     }
-    with dask.config.set(quiet):
+    with dask.config.set(config):
         security = _make_credentials()
         cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=workers,
@@ -227,8 +227,8 @@ def check_workers(client: Client, progress: Progress) -> int:
     installed = _await_answer(client, _run_on_workers(client, find_spec, "dpviz"))
     if not all(installed.values()):
         raise InputError(_NO_DPVIZ)
-    code, own_digest = _await_answer(client, _run_on_workers(client, code_digest)), _own_digest()
-    if any(digest != own_digest for digest in code.values()):
+    digests, own_digest = _await_answer(client, _run_on_workers(client, code_digest)), _own_digest()
+    if any(digest != own_digest for digest in digests.values()):
         raise InputError(_OTHER_DPVIZ)
     return sum(threads.values())
 
@@ -240,7 +240,7 @@ def code_digest() -> str:
     return hashlib.blake2b(b"\0".join(texts), digest_size=16).hexdigest()
 
 
-_own_digest = code_digest  # workers look up `code_digest` by its name; a test can change this one alone
+_own_digest = code_digest  # for a test that changes the digest of this process only: workers look up `code_digest` by its name
 
 
 def _await_answer(client: Client, coroutine: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
@@ -356,7 +356,7 @@ class _Pulse:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._request: ThreadFuture[Any] | None = None
-        self._answered_at = self._staffed_at = self._asked_at = time.monotonic()
+        self._answered_at = self._had_workers_at = self._asked_at = time.monotonic()
 
     def check(self) -> None:
         """Read the last answer, and ask again if `_PULSE_SECONDS` have passed.
@@ -370,14 +370,14 @@ class _Pulse:
         if self._request is not None and self._request.done():
             with suppress(Exception):
                 self._answered_at, workers = now, self._request.result()
-                self._staffed_at = now if workers else self._staffed_at
+                self._had_workers_at = now if workers else self._had_workers_at
             self._request = None
         if self._request is None and now - self._asked_at > _PULSE_SECONDS:
             self._asked_at = now
             self._request = _start_coroutine(self._client, _count_threads(self._client))
         if now - self._answered_at > SILENT_SECONDS:
             raise InputError(LOST)
-        if now - self._staffed_at > SILENT_SECONDS:
+        if now - self._had_workers_at > SILENT_SECONDS:
             raise InputError(NO_WORKERS)
 
     def stop(self) -> None:

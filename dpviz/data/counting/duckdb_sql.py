@@ -15,6 +15,7 @@ from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, cells_of
 from dpviz.data.columns import is_text, readable_numbers, readable_texts
 from dpviz.data.counting.duckdb_session import quote, quote_list
 from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, LeafIds, XyCells, XyPairs
+from dpviz.data.flows import BLOCK_CODE
 from dpviz.data.reading.safety import guard
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import (
@@ -163,12 +164,12 @@ class Expressions:
         return f"CASE WHEN {table}.leaf IS NULL THEN {call} ELSE {table}.leaf END"
 
     def _id_sql(self, table: str) -> str:
-        """Return SQL for the text on which an id is joined."""
+        """Return SQL for the text on which an id is joined; codes of Census blocks are cut first if the finder says so."""
         finder = self.job.finder
         assert isinstance(finder, IdPairs)  # noqa: S101  (for the type checker: only this one has tables)
         name, ids = (finder.origin, finder.starts) if table == "starts" else (finder.destination, finder.ends)
         text = f"CAST({self._column(name)} AS VARCHAR)"
-        return text if ids.cut is None else f"CASE WHEN length({text}) = 15 THEN left({text}, {ids.cut}) ELSE {text} END"
+        return text if ids.cut is None else f"CASE WHEN length({text}) = {BLOCK_CODE} THEN left({text}, {ids.cut}) ELSE {text} END"
 
     def _weight_sql(self) -> str | None:
         name = self.job.count
@@ -198,9 +199,8 @@ class Expressions:
         if not is_text(kind):
             return call
         not_missing = f" AND {column} NOT IN ({quote_list(list(MISSING_WORDS))[1:-1]})" if self.job.is_text else ""
-        return (
-            f"CASE WHEN {column} IS NULL THEN NULL WHEN {column} >= '!' AND {column} < chr(127){not_missing} THEN {column} ELSE {call} END"
-        )
+        visible_start = f"{column} >= '!' AND {column} < chr(127)"  # it starts with a visible ASCII character, so it is not blank
+        return f"CASE WHEN {column} IS NULL THEN NULL WHEN {visible_start}{not_missing} THEN {column} ELSE {call} END"
 
     def _call_sql(self, function: str, compute: Compute, names: tuple[str, ...], output: str) -> str:
         self.functions[function] = Function(compute=compute, inputs=names, output=output)
@@ -233,8 +233,8 @@ def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
 def cell_sql(domain: Domain, size: int) -> str:
     """Return SQL for the lattice cell of doubles x and y, with the arithmetic of `cells.cells_of`.
 
-    NaN is checked first: DuckDB leaves out comparisons that the smallest and largest value of a Parquet column decide, and these two
-    values ignore NaN.
+    NaN is checked first: DuckDB skips a comparison whose result follows from the smallest and largest value that a Parquet file states
+    for a column, and NaN is not among the values that these two bound.
     """
     west, south, east, north = domain.bounds
     kind = "INTEGER" if size < _INT32 else "BIGINT"
@@ -277,7 +277,7 @@ def _double(value: float) -> str:
 
 
 def _count_sql(number: str) -> str:
-    """Return SQL for a count, cut to 2**53; -1 where the number is not whole and >= 0. NaN is checked first, as in `cell_sql`."""
+    """Return SQL for a count, cut to 2**53; -1 unless the number is whole and >= 0. NaN is checked first, as in `cell_sql`."""
     count = f"CASE WHEN {number} >= 0 AND {number} = floor({number}) THEN CAST(least({number}, {MOST_RECORDS}) AS BIGINT) ELSE -1 END"
     return f"CASE WHEN isfinite(CAST({number} AS DOUBLE)) THEN {count} ELSE -1 END"
 

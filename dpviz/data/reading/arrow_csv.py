@@ -17,11 +17,11 @@ _RELEASE_SECONDS = 10.0  # threads need milliseconds, unless the machine is over
 class _Skip:
     """A handler that leaves out rows with more or fewer cells than the header, and counts them."""
 
-    def __init__(self, rows: list[int]) -> None:
-        self._rows = rows
+    def __init__(self, widths: list[int]) -> None:
+        self._widths = widths
 
     def __call__(self, row: pyarrow.csv.InvalidRow) -> str:
-        self._rows.append(row.actual_columns)
+        self._widths.append(row.actual_columns)
         return "skip"
 
 
@@ -38,7 +38,7 @@ def read_csv(content: bytes, read: pyarrow.csv.ReadOptions, convert: pyarrow.csv
         parse: keyword arguments of `pyarrow.csv.ParseOptions`.
 
     Raises:
-        pyarrow.ArrowInvalid: the content cannot be cut, or a cell is not of its column's type.
+        pyarrow.ArrowInvalid: the content cannot be cut into rows and cells, or a cell is not of its column's type.
     """
     ragged_widths: list[int] = []
     released = threading.Event()

@@ -47,10 +47,10 @@ class PointsFile:
         format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
         columns: the columns' names as the file spells them, geometry left out.
         has_geometry: whether the points are geometries; x and y are None then.
-        x: the only column with a name of an easting or longitude; None if there is none, or several.
-        y: the only column with a name of a northing or latitude, likewise.
-        count: the only column with a name of a number of records, likewise; a proposal, which `read_points` does not use by itself.
-        person: the only column with a name of a person, likewise; a proposal, which `read_points` does not use by itself.
+        x: the only column whose name says that it holds eastings or longitudes; None if there is none, or several.
+        y: likewise for northings or latitudes.
+        count: likewise for numbers of records; a proposal, which `read_points` does not use by itself.
+        person: likewise for persons; a proposal, which `read_points` does not use by itself.
         crs: the CRS that the file declares; None if it declares none.
         rows: number of rows, where the file states it; private.
     """
@@ -93,7 +93,7 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
         crs = None if opened.crs is None else check_on_map(opened.crs)
         raw = _read_rows(opened, columns, "refuse", limits)
         _refuse_faults(raw, columns, crs)
-        _refuse_no_degrees(raw, columns, crs)
+        _refuse_metres_as_degrees(raw, columns, crs)
     return PointsFile(
         format=opened.format,
         columns=names,
@@ -205,13 +205,13 @@ def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
         raise InputError(f"Column {name!r} has a negative count. {REMEDY}")
 
 
-def _refuse_no_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
+def _refuse_metres_as_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
     """Refuse coordinates that should be degrees, by their CRS or their columns' names, if not a single pair can be degrees."""
     in_degrees = crs.is_geographic if crs is not None else fold_name(columns.x or "") in _LONGITUDES
     if in_degrees and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
         raise InputError(
-            "Not one coordinate is a longitude and a latitude in degrees, as the CRS or the columns' names say: are they metres of a"
-            " projected CRS?"
+            "The CRS or the columns' names say longitude and latitude in degrees, but no row has such a pair: are the coordinates metres"
+            " of a projected CRS?"
         )
 
 

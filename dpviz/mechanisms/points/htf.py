@@ -435,7 +435,7 @@ class Htf(PointMechanism):
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     combine: bool = setting(True, "Use all counts", help="Combine a path's counts with the fresh one; else only leaves are kept.")
     zero: bool = setting(
-        True, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+        True, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
     inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 

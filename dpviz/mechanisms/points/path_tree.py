@@ -120,7 +120,7 @@ class PathTree(PointMechanism):
     doubt: float = setting(2.0, "Threshold if uniform", low=1, high=100, help="Factor on the threshold of siblings that look uniform.")
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     zero: bool = setting(
-        True, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+        True, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
     inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 

@@ -31,21 +31,22 @@ class PrivTree(PointMechanism):
     """A quadtree that is split where records are, however deep: one budget pays for the splits of a whole path.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
-    may lie on m paths: lambda is m times that of one record, which then costs epsilon / m on its own path.
+    may lie on m paths: lambda is m times as large as for one record, so that each record costs epsilon / m on its own path.
 
     Privacy:
         A node of depth d is split if b + X > theta, with b = max(count - d delta, theta - delta) and X discrete Laplace noise of scale
         lambda. Let q = exp(-1 / lambda), and let beta be the fan-out. One more record raises b by 1 along one path, and only where
         b > theta - delta with this record. If b <= theta with this record, the probability of a split grows by a factor of 1 / q. If
         b = theta + s with s >= 1, it grows by a factor of 1 + q**(s-1) (1 - q) / (1 + q - q**(s-1)). The probability of no split, which
-        occurs once, at the end of a path, shrinks by a factor of at most 1 / q. This makes up for splits in one direction, and costs
-        1 / lambda in the other. On a path b falls by at least delta per step, since counts do not grow. So at most one node of the path has
-        theta - delta < b <= theta, and the others have s >= 1, 1 + delta, 1 + 2 delta, ..., since delta is whole. With q**delta <=
-        1 / beta the j-th of these costs at most beta**-j / lambda, because (1 - q) / (1 + q - beta**-j) <= 1 / lambda for all j >= 1
-        and beta >= 4. The total is (1 + beta / (beta - 1)) / lambda = (2 beta - 1) / ((beta - 1) lambda), which is the epsilon of the
-        splits. m records are m such changes, one after the other. The proof needs whole theta and delta, as they are here: with the
-        paper's real-valued delta and whole noise, b could come within less than 1 of theta again and again. Splits for which memory has
-        no room are drawn, too, before they are dropped.
+        occurs once, at the end of a path, shrinks by a factor of at most 1 / q. So one more record multiplies the probability of a tree
+        by at least q, and by at most the product of the factors of its splits. On a path b falls by at least delta per step, since
+        counts do not grow. So at most one node of the path has theta - delta < b <= theta, and the others have s >= 1, 1 + delta,
+        1 + 2 delta, ..., since delta is whole. With q**delta <= 1 / beta the j-th of these costs at most beta**-j / lambda, because
+        (1 - q) / (1 + q - beta**-j) <= 1 / lambda for all j >= 1 and beta >= 4. The total is
+        (1 + beta / (beta - 1)) / lambda = (2 beta - 1) / ((beta - 1) lambda), which is the epsilon of the splits. m records are m such
+        changes, one after the other. The proof needs whole theta and delta, as they are here: with the paper's real-valued delta and
+        whole noise, b could come within less than 1 of theta again and again. Splits for which memory has no room are drawn, too,
+        before they are dropped.
 
     Source:
         Zhang, Xiao, Xie, "PrivTree: a differentially private algorithm for hierarchical decompositions", SIGMOD 2016,
@@ -75,7 +76,7 @@ class PrivTree(PointMechanism):
     fan_out: int = setting(4, "Parts per split", choices=(4, 16), help="4 halves each side, 16 halves it twice.")
     threshold: int = setting(0, "Threshold", low=0, high=1_000_000, help="Nodes are split above it; the paper has 0.")
 
-    zero: bool = setting(False, "Draw small leaves to 0", help="Leaves that are hardly more than noise become smaller; biased.")
+    zero: bool = setting(False, "Shrink small leaves", help="Leaves that are hardly more than noise become smaller; biased.")
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
@@ -93,17 +94,17 @@ class PrivTree(PointMechanism):
         """Grow the tree by noisy splits; return it with (n,) true counts of its nodes, which are PRIVATE."""
         order, cells = counter.points.domain.order, CurveCells.of(counter.points)
         scale = self._scale(counter, epsilon)
-        decay = math.ceil(scale * Fraction(math.log(self.fan_out) * (1 + 1e-12)))
-        nodes, halved, size = [np.zeros(1, np.int64)], [0], 1
+        delta = math.ceil(scale * Fraction(math.log(self.fan_out) * (1 + 1e-12)))
+        nodes, halved, number_of_nodes = [np.zeros(1, np.int64)], [0], 1
         children: list[Integers] = []
         true: list[Integers] = []
         while halved[-1] < order and len(nodes[-1]):
             true.append(cells.records(nodes[-1], halved[-1]))
-            bias = np.maximum(true[-1] - len(children) * decay, self.threshold - decay)
+            bias = np.maximum(true[-1] - len(children) * delta, self.threshold - delta)
             split = discrete_laplace(bias, PureBudget(1 / scale), counter.entropy) > self.threshold
             step = min(1 if self.fan_out == 4 else 2, order - halved[-1])
-            size += int(split.sum()) << 2 * step
-            split &= counter.has_room(size)
+            number_of_nodes += int(split.sum()) << 2 * step
+            split &= counter.has_room(number_of_nodes)
             children.append(np.where(split, 4**step, 0))
             nodes.append(split_nodes(nodes[-1][split], step))
             halved.append(halved[-1] + step)
@@ -117,11 +118,17 @@ class PrivTree(PointMechanism):
 
     def _scale(self, counter: NoisyCounts, epsilon: Fraction) -> Fraction:
         """Compute lambda, the scale of the noise on splits, and write the step to the receipt."""
-        steps = Fraction(2 * self.fan_out - 1, self.fan_out - 1) * counter.points.contributions
+        sensitivity = Fraction(2 * self.fan_out - 1, self.fan_out - 1) * counter.points.contributions
         counter.steps.append(
-            Step(purpose="splits", amount=epsilon, sensitivity=steps, noise="discrete Laplace, along a path", scale=steps / epsilon)
+            Step(
+                purpose="splits",
+                amount=epsilon,
+                sensitivity=sensitivity,
+                noise="discrete Laplace, along a path",
+                scale=sensitivity / epsilon,
+            )
         )
-        return steps / epsilon
+        return sensitivity / epsilon
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """List the shares of the splits and of the counts."""

@@ -67,7 +67,7 @@ class Quadtree(PointMechanism):
     )
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     zero: bool = setting(
-        False, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+        False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
     prune: float = setting(

@@ -89,8 +89,8 @@ class TunedGrid(GridTuning):
     Privacy:
         The epsilons of the two phases add up. By default rho is a public number that follows from a noisy or a declared total, and
         relative errors are clipped at B. Per record, the sum over boxes of rho x clipped relative error changes by at most (the largest
-        number of boxes that cut the same cell) + B x (the largest number of boxes that share a point). This is at most (1 + B) / rho
-        per box; `clipped_scores` and `expected_grid` prove it.
+        number of boxes that cut the same cell) + B x (the largest number of boxes that share a point). So the mean over
+        boxes of the clipped relative error changes by at most (1 + B) / rho; `clipped_scores` and `expected_grid` prove it.
         total="declared" is the paper's method: rho = delta |D| for a declared |D|, where delta is the sanity bound, errors are not
         clipped, and each candidate has the sensitivity of Corollary 7.9. `response_sensitivity` proves it for any true number of
         records, because the part of the error that depends on data is cut at the declared |D|. In the paper |D| is the number of
@@ -191,8 +191,8 @@ class Tuned(Tuning):
     Deviations:
         Those of `TunedGrid` with its default settings. One record may turn a pruned node into a split one, which changes errors by more
         than the threshold. On made-up data of 0.2 to 200 million residents, a private choice of the threshold is no better than a random
-        choice. A private choice of the height has an error within 15 % of the best height's error in 98 of 100 choices; a random choice
-        has one in 11 to 22 of 100. A candidate has at most 2**23 nodes.
+        choice. A private choice of the height has an error within 15 % of the best height's error in 98 of 100 cases, a random choice in
+        11 to 22 of 100. A candidate has at most 2**23 nodes.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
