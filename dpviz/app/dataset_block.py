@@ -21,7 +21,7 @@ from dpviz.view.escape import html, markdown
 CURRENCIES = ("ε, δ", "ρ")
 LARGEST_CAP, LARGEST_CAP_DELTA = 1000.0, 0.01
 SAMPLE_CAP, FILE_CAP = (10.0, 1e-4), (None, 1e-5)  # proposed caps: epsilon or rho, and delta
-SPENT, NOW, PASSED = "#7f878c", "#1b81a4", "#d55e00"
+SPENT, NOW, PASSED = "#7f878c", "#1b81a4", "#d55e00"  # colours of a bar: what was spent, this draw, and this draw if it passes the cap
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
@@ -37,7 +37,7 @@ def dataset_block(data: LoadedData, draws: Draws, *, title: str = "##### 4 Datas
     try:
         account = Ledger().find_by_fingerprints(data.fingerprints)
         funding = _fund_new_data(data, draws) if account is None else _fund_from_account(account, data, draws)
-    except DpvizError as error:  # from the ledger, or for a person column whose name no ledger takes
+    except DpvizError as error:  # the ledger cannot be read, or does not accept the name of the person column
         show_error(str(error))
         return Funding(name="", cap=None, account=None, problem=str(error), known=False)
     if funding.account is not None:
@@ -53,7 +53,7 @@ def _fund_from_account(account: Account, data: LoadedData, draws: Draws) -> Fund
 
 
 def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
-    """Ask for name and cap. Return a new account, which the first release opens, or the account of that name, to which data are added."""
+    """Ask for name and cap. The first release opens an account, or adds the data to the account that has this name already."""
     if not draws:
         return Funding(name="", cap=None, account=None, problem="The ledger has no account of this draw any more: it cannot be published.")
     name, cap = _name_field(data), _cap_fields(data)
@@ -75,7 +75,7 @@ def _name_field(data: LoadedData) -> str:
     part = data.source.data
     size_text = "" if part.size is None else f" of {part.size:,}"
     preset = "" if part.sample is None else f"Sample {part.sample}{size_text}"
-    help_text = "The ledger and a configuration that you save hold it, a release does not. The ledger recognises the data by their content."
+    help_text = "Written to the ledger and to saved configurations, not to releases. The ledger recognises the data by their content."
     key = f"dataset name {data.digest}"
     name = st.text_input(
         "Name of the dataset",
@@ -146,7 +146,7 @@ def _find_refusal(account: Account, data: LoadedData, draws: Draws) -> str | Non
             " the two do not add up. Choose the columns as before."
         )
     if terms.person not in (None, person := data.source.data.person or ""):
-        now = f"the column {person!r} says it" if person else "no column says it"
+        now = f"the column {person!r} identifies persons" if person else "no column identifies persons"
         return (
             f"The ledger counts '{account.name}' per person, and a person is {terms.person_text}; as the columns are chosen now, {now}:"
             " the two do not add up. Choose the columns as before."
@@ -154,8 +154,8 @@ def _find_refusal(account: Account, data: LoadedData, draws: Draws) -> str | Non
     for mechanism, _ in draws:
         if (relation := _neighbours(mechanism)) != terms.neighbours:
             return (
-                f"The ledger counts '{account.name}' for neighbours that {terms.neighbours}; {mechanism.title} as it is set protects"
-                f" neighbours that {relation}, which does not add up with it. Choose settings or a mechanism that protect the same."
+                f"The ledger counts '{account.name}' for neighbours that {terms.neighbours}; {mechanism.title}, as it is set, protects"
+                f" neighbours that {relation}: the two do not add up. Choose settings or a mechanism that protect the same."
             )
     try:
         cost = _total_cost(account, draws)

@@ -1,7 +1,7 @@
 """Fields that the server checks. A value that does not fit stays in its field with a message, and locks the page's button.
 
-If a field has limits in the browser, the browser sends no value beyond them: the field then shows one value while the app uses the value
-before. So fields have no limits in the browser, and the server checks every value.
+A browser that knows a field's limits sends no value beyond them: it would show the new value while the app uses the old one. So fields
+have no limits in the browser, and the server checks every value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import streamlit as st
 from dpviz.app.session import show_error
 from dpviz.errors import DpvizError
 
-REFUSED, PROBLEMS = "refused fields", "field problems"
+REFUSED, PROBLEMS = "refused fields", "field problems"  # keys of the session's state
 Problem = Callable[[Any], str | None]
 
 
@@ -45,8 +45,8 @@ class Field:
             options: further arguments of the widget.
         """
         refused_values = _refused_values()
-        before, typed = refused_values.get(self.key, (self.value, self.value))
-        if before != self.value:  # the configuration has changed elsewhere since the refusal
+        value_when_refused, typed = refused_values.get(self.key, (self.value, self.value))
+        if value_when_refused != self.value:  # the configuration has changed elsewhere since then
             refused_values.pop(self.key)
             typed = self.value
         st.session_state[self.key] = typed
@@ -69,7 +69,7 @@ def start_checks() -> None:
 
 
 def show_problem(key: str, problem: str | None) -> bool:
-    """Show the problem of a field and lock the page's button, if there is a problem; return whether there is none."""
+    """If a field has a problem, show it and lock the page's button; return whether the field is free of problems."""
     problems: dict[str, str] = st.session_state.setdefault(PROBLEMS, {})
     problems.pop(key, None)
     if problem is not None:

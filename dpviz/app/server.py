@@ -1,4 +1,4 @@
-"""The process that serves the app: Streamlit's own ASGI application behind a door, started by `dpviz app`."""
+"""The process that serves the app: Streamlit's own ASGI application, behind a `Door` that asks for the token. `dpviz app` starts it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHARED_NOTE = (
     "There is no token: every user of this computer who opens this address acts with your rights, reads your files by their path and"
     " spends your budgets. Ctrl-C ends the app."
 )
-_ONWARD = '<!DOCTYPE html><meta charset="utf-8"><title>dpviz</title><meta http-equiv="refresh" content="0; url={}"><p>Opening dpviz ...'
+_REDIRECT = '<!DOCTYPE html><meta charset="utf-8"><title>dpviz</title><meta http-equiv="refresh" content="0; url={}"><p>Opening dpviz ...'
 
 
 def main() -> None:
@@ -41,22 +41,22 @@ def main() -> None:
     script = app_script()
     sys.argv = [str(script)]  # settings beside the script are read, as they are by `streamlit run`
     door = [] if token is None else [Middleware(Door, token=token, name=f"dpviz_{options.port}")]
-    app = st.App(script, lifespan=_announce(options.port, token, opens=not options.headless and _has_screen()), middleware=door)
+    app = st.App(script, lifespan=_announce(options.port, token, open_browser=not options.headless and _has_screen()), middleware=door)
     try:
         app.run(config={**settings_of(script), "server.port": options.port, "server.headless": True, "logger.hideWelcomeMessage": True})
     except KeyboardInterrupt:
         return
 
 
-def _announce(port: int, token: str | None, *, opens: bool) -> Callable[[Any], AbstractAsyncContextManager[None]]:
-    """Return the server's lifespan, which prints the app's address once the app is served, and opens it in a browser if `opens`."""
+def _announce(port: int, token: str | None, *, open_browser: bool) -> Callable[[Any], AbstractAsyncContextManager[None]]:
+    """Return the server's lifespan, which prints the app's address once the app is served, and opens it in a browser if `open_browser`."""
     address = f"http://{HOST}:{port}/" if token is None else f"http://{HOST}:{port}/?{TOKEN}={token}"
 
     @asynccontextmanager
     async def announce(_: Any) -> AsyncIterator[None]:
         say(f"dpviz: {address}")
         say(_SHARED_NOTE if token is None else _PRIVATE_NOTE)
-        with _in_browser(address) if opens else nullcontext():
+        with _in_browser(address) if open_browser else nullcontext():
             yield
 
     return announce
@@ -70,7 +70,7 @@ def _in_browser(address: str) -> Iterator[None]:
     """
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:  # only its owner can enter it
         file = Path(folder) / "open.html"
-        file.write_text(_ONWARD.format(escape(address)), "utf-8")
+        file.write_text(_REDIRECT.format(escape(address)), "utf-8")
         webbrowser.open(file.as_uri())
         yield
 

@@ -23,8 +23,8 @@ Texts: TypeAlias = Sequence[bytes] | Sequence[str] | NDArray[np.object_] | pa.Ar
 
 KEEP, DROP, REFUSE = "keep", "drop", "refuse"
 FEWER = f"A person has fewer trips than were declared for every person. {REMEDY}"
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_SILVER = np.uint64(0xD1B54A32D192ED03)
+_FIRST_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, with bits that look random: multiplication spreads a number over the word
+_SECOND_MULTIPLIER = np.uint64(0xD1B54A32D192ED03)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,9 +80,7 @@ def bound_of(most: int, key: bytes | None, *, distinct: bool = False, fewer: str
 def refuse_unenforced(person: object, most: object, *, distinct: bool) -> None:
     """Refuse a bound of each person's records if no column says who the persons are."""
     if person is None and (distinct or most != 1):
-        raise InputError(
-            "contributions above 1 and distinct need a person column to enforce them with; without one the unit is a record or trip."
-        )
+        raise InputError("contributions above 1, or distinct=True, need a person column; without one, the unit is a single record or trip.")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,10 +155,10 @@ def person_hashes(texts: Texts, key: bytes) -> Words:
 
 def priorities_of_hashes(hashes: Words, cells: Integers, numbers: Integers, key: bytes) -> Words:
     """Return (n,) priorities of records: rounds of splitmix64 mix the person's hash, the cell and the record's number in the cell."""
-    before, between, after = np.frombuffer(_derive_secret(key)[8:], np.uint64)
-    words = _mix(hashes + (cells.astype(np.uint64) ^ before) * _GOLDEN)
-    words = _mix(words + (numbers.astype(np.uint64) ^ between) * _SILVER)
-    return _mix(words ^ after)
+    cell_secret, number_secret, last_secret = np.frombuffer(_derive_secret(key)[8:], np.uint64)
+    words = _mix(hashes + (cells.astype(np.uint64) ^ cell_secret) * _FIRST_MULTIPLIER)
+    words = _mix(words + (numbers.astype(np.uint64) ^ number_secret) * _SECOND_MULTIPLIER)
+    return _mix(words ^ last_secret)
 
 
 def priorities(texts: Texts, cells: Integers, numbers: Integers, key: bytes) -> Words:
@@ -203,20 +201,21 @@ def count_holdings(owners: People, cells: Integers, records: Integers, bound: Bo
     """Count the records of each person in each cell before the bound; arguments as for `bound_records`."""
     codes, texts = _merge_by_text(owners)
     rows = np.flatnonzero((codes >= 0) & (cells >= 0) & (records > 0))
-    distinct, cell = _shrink_cells(cells[rows], len(texts))
-    width = np.int64(len(distinct) if distinct is not None else cell.max(initial=0) + 1)
+    distinct_cells, cell = _shrink_cells(cells[rows], len(texts))
+    width = np.int64(len(distinct_cells) if distinct_cells is not None else cell.max(initial=0) + 1)
     pair, capped = codes[rows] * width + cell, np.minimum(records[rows], bound.cap)
     if bound.distinct or capped.max(initial=1) == 1:
         pair.sort()
         first = _run_starts(pair)
-        number = np.ones(len(first), np.int64) if bound.distinct else np.diff(first, append=len(pair))
+        pair_records = np.ones(len(first), np.int64) if bound.distinct else np.diff(first, append=len(pair))
     else:
         order = np.argsort(pair)
         pair = pair[order]
         first = _run_starts(pair)
-        number = np.add.reduceat(capped[order], first)
+        pair_records = np.add.reduceat(capped[order], first)
     person, cell_index = np.divmod(pair[first], width)
-    return Holdings(codes=person, texts=texts, cells=cell_index if distinct is None else distinct[cell_index], records=number)
+    cells_of_pairs = cell_index if distinct_cells is None else distinct_cells[cell_index]
+    return Holdings(codes=person, texts=texts, cells=cells_of_pairs, records=pair_records)
 
 
 def _shrink_cells(cells: Integers, people: int) -> tuple[Integers | None, Integers]:

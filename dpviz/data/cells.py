@@ -25,7 +25,7 @@ REMEDY = "Correct the data, or pass bad_rows='drop' to leave such rows out."  # 
 MOST_RECORDS = 2**53
 MOST_PER_CELL = 10**9
 _MOST_OCCUPIED = 2**33
-_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")  # what pandas calls columns of objects that are numbers
 
 
 def array_of(values: ArrayLike) -> NDArray[Any] | None:
@@ -47,7 +47,7 @@ def coordinates(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return (n,) coordinates; NaN where they are missing or masked.
 
     Raises:
-        InputError: the values are not numbers (but texts, booleans, times or complex numbers), or the array is not one-dimensional.
+        InputError: the values are not numbers (texts, booleans, times and complex numbers are none), or the array is not one-dimensional.
     """
     array, numbers = array_of(values), None
     with suppress(TypeError, ValueError, OverflowError):

@@ -99,8 +99,8 @@ class ExactTunedGrid(GridTuning):
         true error is kept) and BestNonPriv ("exact": no noise, so all error comes from assuming uniformity).
 
     Deviations:
-        The size is chosen by the mean relative error with the sanity bound, as in tuning; rho is delta times the true number of
-        records unless a number is declared. Shares of the budget and clipping have no effect.
+        The size is chosen by the mean relative error with the sanity bound, as in `TunedGrid`. If no number of records is declared, the
+        sanity bound follows from the true number. Shares of the budget and clipping have no effect.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -121,9 +121,9 @@ class ExactTunedGrid(GridTuning):
         counter = NoisyCounts(points=points, entropy=entropy)
         self.check(points.domain)
         queries = BoxQueries(points=points, boxes=self.boxes(points.domain))
-        floor = np.maximum(queries.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
-        sizes = (self._try_size(counter, queries, budget, size.side) for size in self.candidates(points.domain))
-        best, _ = min(sizes, key=lambda result: float((result[1] / floor).mean()))
+        denominator = np.maximum(queries.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
+        results = (self._try_size(counter, queries, budget, size.side) for size in self.candidates(points.domain))
+        best, _ = min(results, key=lambda release_and_errors: float((release_and_errors[1] / denominator).mean()))
         return best
 
     def _try_size(self, counter: NoisyCounts, queries: BoxQueries, budget: PureBudget, side: int) -> tuple[Release, Floats]:

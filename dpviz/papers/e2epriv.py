@@ -183,7 +183,7 @@ EPSILONS = (0.2, 0.4, 0.6, 0.8, 1.0)
 SHARES = (0.2, 0.25, 0.5, 0.75)
 SANITIES = (0.002, 0.01, 0.1)
 REPEATS = 20
-PER_SIZE = 100
+PER_SIZE = 100  # boxes of each size
 SEED = 2017
 _TUNING_SEED = 7
 
@@ -340,8 +340,8 @@ def figure_11c(
         epsilon: for the counts.
 
     Returns:
-        One row per delta, bound and side: sanity, rho, bound ("response", "overlap", "largest grid": Corollary 7.9, Equations 7
-        and 8; and "clipped", ours, for the mean of clipped errors), side (0 if it is the same for all sides), sensitivity.
+        One row per delta, bound and side: sanity, rho, bound, side (0 if it is the same for all sides), sensitivity. Bounds:
+        "response" is Corollary 7.9, "overlap" Equation 7, "largest grid" Equation 8, and "clipped" ours, for the mean of clipped errors.
 
     Source:
         Fanaeepour, Rubinstein, 2017, Figure 11c. Table 2 gives the middle delta as 0.001, but its rho = 89.38 belongs to 0.01.

@@ -17,7 +17,8 @@ from dpviz.privacy.noise import rounded_laplace
 
 ROUNDING = 2.0**-36
 """Upper bound on the relative error of computed sensitivities. They are increased by it, so that they are never too small."""
-_NEAR = 1 - 2.0**-40
+_NEARLY_BEST = 1 - 2.0**-40
+"""A value counts as equal to the best one, up to rounding, from this share of it on."""
 
 
 def smooth_medians(
@@ -41,11 +42,11 @@ def smooth_medians(
         m e = epsilon, and d (1 + exp(e) + ... + exp((m - 1) e)) <= delta. The rest of the proof is for one record, which lies in one
         node; epsilon and delta stand for e and d.
 
-        What must be shown. The noise has the exact Laplace distribution of scale b, rounded and cut to the node, which is
-        post-processing. So it is enough to compare median + continuous noise on two neighbouring inputs. Between them the median
-        moves by at most S, for either one's S: with b = 2 S / epsilon, moving it costs a factor of exp(epsilon / 2). And b
-        changes by a factor of exp(L), |L| <= xi, since S is smooth (see `smooth_sensitivity`). Change the scale first, at the median
-        of the input with the larger scale, and then move the median, at the smaller scale.
+        What must be shown. The noise has the exact Laplace distribution of scale b, rounded and cut to the node, which is post-processing.
+        So it is enough to compare median + continuous noise on two neighbouring inputs. Between them the median moves by at most S, and S
+        may be taken from either input: with b = 2 S / epsilon, moving it costs a factor of exp(epsilon / 2). And b changes by a factor of
+        exp(L), |L| <= xi, since S is smooth (see `smooth_sensitivity`). Change the scale first, at the median of the input with the larger
+        scale, and then move the median, at the smaller scale.
 
         Changing the scale. Let b be the larger scale and b exp(-L) the smaller one, L >= 0, at the same median. At the distance
         z from the median, the ratio of the density of scale b to that of the smaller scale is exp(-L + (exp(L) - 1) z / b). It exceeds
@@ -78,11 +79,11 @@ def _xi(budget: ApproxBudget, contributions: int) -> float:
     """The rate xi of Definition 4, at most 1, for the e and d of one record (see `smooth_medians`)."""
     if budget.delta == 0:
         raise BudgetError("Smooth sensitivity cannot meet delta = 0: give a delta greater than 0.")
-    log = math.log(2) - math.log(budget.delta.numerator) + math.log(budget.delta.denominator)
+    log_2_over_d = math.log(2) - math.log(budget.delta.numerator) + math.log(budget.delta.denominator)
     if contributions > 1:
-        log += math.log(contributions) + float(budget.epsilon)
-    xi = min(float(budget.epsilon / contributions) / (4 * (1 + log)), 1.0)
-    if xi < 2 * ROUNDING * log:
+        log_2_over_d += math.log(contributions) + float(budget.epsilon)
+    xi = min(float(budget.epsilon / contributions) / (4 * (1 + log_2_over_d)), 1.0)
+    if xi < 2 * ROUNDING * log_2_over_d:
         size = "too small" if budget.epsilon < 1 else "too large for several records per person"
         raise BudgetError(
             f"epsilon is {size} with smooth sensitivity: the proof would not cover rounding. Change epsilon, or choose another median."
@@ -179,35 +180,41 @@ def _make_sides(nodes: NodeValues, rate: float) -> tuple[_Side, _Side]:
     passed_records = np.concatenate([[0], np.cumsum(nodes.count, dtype=np.int64)])
     number = np.repeat(passed_records[nodes.start[:-1]] + middle.number, sizes)
     gap = nodes.value[first_entries] - np.repeat(middle.value, sizes)
-    left, right = passed_records[first_entries] + 1 <= number, passed_records[np.append(first_entries[1:], len(nodes.value))] >= number
-    number_before, number_behind = (
-        np.minimum(passed_records[np.append(first_entries[1:], len(nodes.value))], number),
-        np.maximum(passed_records[first_entries] + 1, number),
-    )
-    below = (left, -gap, number - number_before, middle.value - nodes.low, middle.number)
-    above = (right, gap, number_behind - number, nodes.high - 1 - middle.value, nodes.records + 1 - middle.number)
+    first_number = passed_records[first_entries] + 1  # numbers of the first and last record with each value
+    last_number = passed_records[np.append(first_entries[1:], len(nodes.value))]
+    steps_left, steps_right = number - np.minimum(last_number, number), np.maximum(first_number, number) - number
+    below = (first_number <= number, -gap, steps_left, middle.value - nodes.low, middle.number)
+    above = (last_number >= number, gap, steps_right, nodes.high - 1 - middle.value, nodes.records + 1 - middle.number)
     return _make_side(start, *below, rate=rate, last=False), _make_side(start, *above, rate=rate, last=True)
 
 
 def _make_side(
-    start: Integers, keep: NDArray[np.bool_], gap: Integers, steps: Integers, *node_end: Integers, rate: float, last: bool
+    start: Integers,
+    keep: NDArray[np.bool_],
+    gap: Integers,
+    steps: Integers,
+    gap_to_end: Integers,
+    steps_to_end: Integers,
+    *,
+    rate: float,
+    last: bool,
 ) -> _Side:
     """The window ends for which `keep` is True, with the low or high end of each node added as the first or the last of them."""
     kept_start = np.concatenate([[0], np.cumsum(keep)])[start]
     index = kept_start[1:] if last else kept_start[:-1]
-    gap, steps = np.insert(gap[keep], index, node_end[0]), np.insert(steps[keep], index, node_end[1])
+    gap, steps = np.insert(gap[keep], index, gap_to_end), np.insert(steps[keep], index, steps_to_end)
     return _Side(gap=gap.astype(np.float64), decay=np.exp(-rate * steps), start=kept_start + np.arange(len(kept_start)))
 
 
 def _prune(left: _Side, right: _Side) -> tuple[_Side, _Side]:
     """Remove, on both sides, the ends whose best window is certainly smaller than another window of the node."""
     for _ in range(2):
-        drop = right.gap * right.decay
-        largest = right.largest_of_node(drop)
-        slowest = right.largest_of_node(np.where(drop == right.at_ends(largest), right.decay, 0.0))
-        largest_window = left.largest_of_node(left.decay * (left.at_ends(largest) + left.gap * left.at_ends(slowest)))
+        product = right.gap * right.decay
+        largest = right.largest_of_node(product)
+        decay_of_largest = right.largest_of_node(np.where(product == right.at_ends(largest), right.decay, 0.0))
+        largest_window = left.largest_of_node(left.decay * (left.at_ends(largest) + left.gap * left.at_ends(decay_of_largest)))
         upper_bound = left.decay * (left.at_ends(largest) + left.gap * left.at_ends(right.largest_of_node(right.decay)))
-        left = left.filter(upper_bound >= left.at_ends(largest_window) * _NEAR)
+        left = left.filter(upper_bound >= left.at_ends(largest_window) * _NEARLY_BEST)
         left, right = right, left
     return left, right
 
@@ -242,7 +249,7 @@ def _best_right_ends(left: _Side, right: _Side, current: Integers, low: Integers
     end = np.arange(sizes.sum()) + np.repeat(low - start, sizes)
     value = right.decay[end] * (np.repeat(left.gap[current], sizes) + right.gap[end])
     best = np.maximum.reduceat(value, start)
-    near = value >= np.repeat(best * _NEAR, sizes)
+    near = value >= np.repeat(best * _NEARLY_BEST, sizes)
     first = np.minimum.reduceat(np.where(near, end, len(right.gap)), start)
     last = np.maximum.reduceat(np.where(near, end, -1), start)
     return left.decay[current] * best, first, last

@@ -1,4 +1,4 @@
-"""Conversion of releases that earlier versions of dpviz wrote to today's form, when they are read."""
+"""Releases of earlier versions of dpviz: converted to today's form when they are read."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def upgrade_manifest(manifest: Facts) -> Facts:
 
 
 def restrict_to_stated(current: Any, stated: Any) -> Any:
-    """Keep the part of `current` that an earlier version could state: dictionary entries that are missing in `stated` are left out."""
+    """Return `current` without the dictionary entries that `stated`, written by an earlier version, does not have."""
     if isinstance(current, dict) and isinstance(stated, dict):
         return {name: restrict_to_stated(value, stated[name]) for name, value in current.items() if name in stated}
     if isinstance(current, list) and isinstance(stated, list) and len(current) == len(stated):

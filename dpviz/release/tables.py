@@ -42,8 +42,7 @@ NO_CRS = "There is no CRS: GeoJSON and longitudes need a place on the globe, and
 OFF_THE_GLOBE = "The CRS gives some corners no longitude and latitude."
 
 _DANGEROUS = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
-_DIGITS = 10
-_FINEST = 15
+_COORDINATE_DIGITS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +120,7 @@ def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            frame.to_file(path, driver="GeoJSON", engine="pyogrio", RFC7946="YES", SIGNIFICANT_FIGURES=_DIGITS)
+            frame.to_file(path, driver="GeoJSON", engine="pyogrio", RFC7946="YES", SIGNIFICANT_FIGURES=_COORDINATE_DIGITS)
         complete = path.read_bytes()[-16:].rstrip().endswith(b"}")
     except Exception:  # noqa: BLE001  (GDAL's errors have no common root with OSError)
         complete = False
@@ -157,15 +156,18 @@ def make_table(columns: dict[str, Any]) -> pa.Table:
 
 
 Facts = dict[str, Any]
+"""A part of the manifest."""
+Columns = dict[str, Any]
+"""Columns of a table by name."""
 
 TABLE, LEVELS = "partitions.parquet", "levels.parquet"
 _MAIN_ABOUT = "The finest partitions, each record in one of them, so counts may be added up"
 _LEVELS_ABOUT = (
-    "The partitions of all levels, 0 the whole domain. Every level has all records, so add up one alone: level k is the rows with"
-    " level = k, and those with leaf = true above it"
+    "The partitions of all levels; level 0 is the whole domain. Each level counts all records, so add up a single level: for level k the"
+    " rows with level = k, and those with leaf = true and a smaller level"
 )
 _EDGES_PER_SIDE = 64
-_FIELDS = {
+_ATTRIBUTE_OF_COLUMN = {
     "count_noisy": "noisy",
     "noise_variance": "noise_variance",
     "count": "count",
@@ -192,7 +194,7 @@ def point_files(release: Release, formats: tuple[str, ...]) -> Plan:
         for name, values in columns.items()
     }
     if "geoparquet" in formats:
-        about = f"{_LEVELS_ABOUT}. With their places in the tree: the whole release, which is read back from here."
+        about = f"{_LEVELS_ABOUT}. With their places in the tree, so that dpviz can read the whole release back from this file."
         plan.append(
             Member(name=TABLE, format=GEOPARQUET, about=f"{_MAIN_ABOUT}. In the domain's CRS.", write=_geoparquet_writer(release, finest))
         )
@@ -210,7 +212,7 @@ def point_files(release: Release, formats: tuple[str, ...]) -> Plan:
     return plan
 
 
-def _count_table(release: Release) -> Facts:
+def _count_table(release: Release) -> Columns:
     """Make the columns of counts and their errors, with one row per node."""
     tree = release.tree
     low, high = release.interval(np.arange(len(tree)))
@@ -227,21 +229,21 @@ def _count_table(release: Release) -> Facts:
     }
 
 
-def _bounds(release: Release, columns: Facts) -> Facts:
+def _bounds(release: Release, columns: Columns) -> Columns:
     """Make columns of the bounds of the partitions in a table."""
     bounds = release.domain.coordinates(release.tree.rectangles(columns["partition_id"]))
     return dict(zip(_LINES, np.ascontiguousarray(bounds.T), strict=True))
 
 
-def _with_leaves(release: Release, columns: Facts) -> Facts:
+def _with_leaves(release: Release, columns: Columns) -> Columns:
     """Add to the columns whether each partition is a leaf, and its bounds."""
     return columns | {"leaf": release.tree.children == 0} | _bounds(release, columns)
 
 
-def _write_levels(release: Release, columns: Facts, path: Path) -> None:
+def _write_levels(release: Release, columns: Columns, path: Path) -> None:
     tree, spread = release.tree, release.spread
     everything = _with_leaves(release, columns)
-    everything |= {name: values for name, field in _FIELDS.items() if (values := getattr(release, field)) is not None}
+    everything |= {name: values for name, attribute in _ATTRIBUTE_OF_COLUMN.items() if (values := getattr(release, attribute)) is not None}
     if isinstance(spread, Spread):
         everything |= {"share": spread.share, "slack": spread.slack}
     everything |= {"parent": tree.parent, "first_child": tree.first_child, "children": tree.children}
@@ -251,21 +253,21 @@ def _write_levels(release: Release, columns: Facts, path: Path) -> None:
     pq.write_table(decode_dictionaries(make_table(everything)), path)
 
 
-def _csv_writer(columns: Facts) -> Callable[[Path], None]:
+def _csv_writer(columns: Columns) -> Callable[[Path], None]:
     return lambda path: write_csv(make_table(columns), path)
 
 
-def _geoparquet_writer(release: Release, finest: Facts) -> Callable[[Path], None]:
+def _geoparquet_writer(release: Release, finest: Columns) -> Callable[[Path], None]:
     return lambda path: _leaf_frame(release, finest).to_parquet(path, index=False)
 
 
-def _leaf_frame(release: Release, finest: Facts) -> geopandas.GeoDataFrame:
+def _leaf_frame(release: Release, finest: Columns) -> geopandas.GeoDataFrame:
     """Make a GeoDataFrame of the finest partitions, with their rectangles in the domain's CRS."""
     shapes = release.domain.boxes(release.tree.rectangles(release.tree.leaves))
     return geopandas.GeoDataFrame(decode_dictionaries(make_table(finest)).to_pandas(), geometry=shapes, crs=release.domain.crs)
 
 
-def _partitions_geojson(release: Release, finest: Facts) -> Member | LeftOut:
+def _partitions_geojson(release: Release, finest: Columns) -> Member | LeftOut:
     name, domain, leaves = "partitions.geojson", release.domain, release.tree.leaves
     west, south, east, north = domain.coordinates(release.tree.rectangles(leaves)).T
     crs = None if domain.crs is None else CRS(domain.crs)
@@ -284,7 +286,7 @@ def _partitions_geojson(release: Release, finest: Facts) -> Member | LeftOut:
 
 
 def finest_counts(release: Release) -> pa.Table:
-    """Make the columns of the main table of points that the release itself stores; a table that was read is compared with them."""
+    """Make the columns of the main table of points that are not computed from others, for comparison with a table that was read."""
     leaves = release.tree.leaves
     level = release.tree.depth[leaves].astype(np.int32)
     return make_table({"partition_id": leaves, "level": level, "count_noisy": release.noisy[leaves], "count": release.count[leaves]})
@@ -304,7 +306,7 @@ def point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tup
     """
     columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
     domain = Domain(**contents["domain"] | {"bounds": tuple(contents["domain"]["bounds"])})
-    fields = {fields: np.array(columns[name], np.float64) for name, fields in _FIELDS.items() if name in columns}
+    counts = {attribute: np.array(columns[name], np.float64) for name, attribute in _ATTRIBUTE_OF_COLUMN.items() if name in columns}
     return Release(
         mechanism=contents["mechanism"],
         settings=settings_of(contents),
@@ -317,11 +319,11 @@ def point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tup
         height=contents["height"],
         approximate=contents["approximate"],
         inside=contents["inside"],
-        **fields,
+        **counts,
     )
 
 
-def _read_spread(facts: Facts, columns: Facts) -> Spread | WaveletSpread | None:
+def _read_spread(facts: Facts, columns: Columns) -> Spread | WaveletSpread | None:
     if facts["errors"] == INDEPENDENT:
         return None
     if facts["errors"] == WAVELET:
@@ -330,10 +332,10 @@ def _read_spread(facts: Facts, columns: Facts) -> Spread | WaveletSpread | None:
     return Spread(share=share, slack=slack, root=facts["root_variance"])
 
 
-def _read_tree(facts: Facts, columns: Facts, side: int) -> Tree:
-    level, sides = columns["level"], {name: np.array(columns[f"{name}_line"], np.int32) for name in _LINES}
+def _read_tree(facts: Facts, columns: Columns, lattice_side: int) -> Tree:
+    level, edges = columns["level"], {name: np.array(columns[f"{name}_line"], np.int32) for name in _LINES}
     arrays = {name: np.array(columns[name], np.int32) for name in ("parent", "first_child", "children")}
-    _check_tree(level, arrays, sides, side)
+    _check_tree(level, arrays, edges, lattice_side)
     starts = (0, *np.cumsum(np.bincount(level)).tolist())
     curve = None
     if facts["shape"] == CURVE:
@@ -342,21 +344,22 @@ def _read_tree(facts: Facts, columns: Facts, side: int) -> Tree:
     lines = None
     if facts["shape"] == GRID:
         bottom = slice(starts[-2], starts[-1])
-        lines = tuple(np.unique(np.concatenate([sides[a][bottom], sides[b][bottom]])) for a, b in (("west", "east"), ("south", "north")))
-    return Tree(**arrays, **sides, starts=starts, lines=lines, curve=curve)  # type: ignore[arg-type]
+        lines = tuple(np.unique(np.concatenate([edges[a][bottom], edges[b][bottom]])) for a, b in (("west", "east"), ("south", "north")))
+    return Tree(**arrays, **edges, starts=starts, lines=lines, curve=curve)  # type: ignore[arg-type]
 
 
-def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], sides: dict[str, NDArray[np.int32]], lattice: int) -> None:
+def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], edges: dict[str, NDArray[np.int32]], lattice_side: int) -> None:
     """Raise an error unless the nodes are a tree in breadth-first order, each inside its parent."""
     parent, first, children = arrays["parent"], arrays["first_child"], arrays["children"]
     nodes, above = len(parent), parent[1:]
-    whole = nodes > 0 and parent[0] == -1 and level[0] == 0 and [int(sides[name][0]) for name in _LINES] == [0, 0, lattice, lattice]
-    sound = whole and (np.diff(above) >= 0).all() and (above >= 0).all() and (above < np.arange(1, nodes)).all()
+    root_edges = [int(edges[name][0]) for name in _LINES] if nodes else []
+    root_is_domain = root_edges == [0, 0, lattice_side, lattice_side] and parent[0] == -1 and level[0] == 0
+    sound = root_is_domain and (np.diff(above) >= 0).all() and (above >= 0).all() and (above < np.arange(1, nodes)).all()
     sound = sound and (level[1:] == level[above] + 1).all() and (children == np.bincount(above, minlength=nodes)).all()
     sound = sound and (first[children > 0] == np.flatnonzero(np.diff(above, prepend=-1)) + 1).all()
-    sound = sound and (sides["west"] < sides["east"]).all() and (sides["south"] < sides["north"]).all()
-    sound = sound and all((sides[name][1:] >= sides[name][above]).all() for name in ("west", "south"))
-    sound = sound and all((sides[name][1:] <= sides[name][above]).all() for name in ("east", "north"))
+    sound = sound and (edges["west"] < edges["east"]).all() and (edges["south"] < edges["north"]).all()
+    sound = sound and all((edges[name][1:] >= edges[name][above]).all() for name in ("west", "south"))
+    sound = sound and all((edges[name][1:] <= edges[name][above]).all() for name in ("east", "north"))
     if not sound:
         raise InputError("The partitions of the release are no tree of nested rectangles: its table was not written by dpviz.")
 
@@ -367,18 +370,18 @@ REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
 
 def trip_tables(release: FlowRelease) -> list[Member]:
     """List the Parquet files of a release of trips: the finest trips, and the tables from which the release is read back."""
-    finest, last = f"Trips of the finest level, {release.tree.title(release.tree.height)}, nonzero pairs only.", release.depth
-    about = "Every stage of the tree of pairs, 0 the pair of everything, nonzero pairs only: every stage has all trips, so add up the rows"
-    about += " of one alone. With the regions, the whole release, which is read back from here."
+    about_flows = f"Trips of the finest level, {release.tree.title(release.tree.height)}, nonzero pairs only."
+    about_stages = "All stages of the tree of pairs, nonzero pairs only; stage 0 is the pair of everything. Each stage counts all trips, so"
+    about_stages += " add up a single stage. With the regions beside it, dpviz can read the whole release back from this file."
     members = [
         Member(
             name=FLOWS,
             format=PARQUET,
-            about=finest,
-            write=lambda path: pq.write_table(decode_dictionaries(flow_table(release, last)), path),
+            about=about_flows,
+            write=lambda path: pq.write_table(decode_dictionaries(flow_table(release, release.depth)), path),
         )
     ]
-    members.append(Member(name=STAGES, format=PARQUET, about=about, write=lambda path: pq.write_table(_stage_table(release), path)))
+    members.append(Member(name=STAGES, format=PARQUET, about=about_stages, write=lambda path: pq.write_table(_stage_table(release), path)))
     members += [_regions_member(stem, regions) for stem, regions in geographies(release.tree)]
     return members if release.across is None else [*members, _across_member(release, release.across)]
 
@@ -428,11 +431,11 @@ def flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], Any] = l
     return make_table(regions | columns | _status_column(release, len(order)))
 
 
-def _status_column(release: FlowRelease, rows: int) -> Facts:
+def _status_column(release: FlowRelease, rows: int) -> Columns:
     return {"status": constant_column(release.status, rows)}
 
 
-def count_columns(count: NDArray[np.int64], noisy: NDArray[np.int64], stddev: NDArray[np.float64]) -> Facts:
+def count_columns(count: NDArray[np.int64], noisy: NDArray[np.int64], stddev: NDArray[np.float64]) -> Columns:
     """Make columns of counts, their intervals and their reliability, from (n,) counts, noisy counts and standard deviations."""
     low, high = interval(noisy, stddev)
     columns = {"count": count, "count_noisy": noisy, "stddev": stddev, "ci_low": low, "ci_high": high}
@@ -462,7 +465,7 @@ def _write_regions(regions: Regions, path: Path) -> None:
 
 def _across_member(release: FlowRelease, across: PairSums) -> Member:
     depth = release.depth
-    about = "Sums between origins of the last level and destinations one level up, where small pairs were left out of the list."
+    about = "Sums from origins of the last level to destinations one level up, with the small pairs that the last level leaves out."
 
     def write(path: Path) -> None:
         origin = pa.array(release.tree.origins.ids_of(depth), pa.string()).take(pa.array(across.origin))
@@ -474,7 +477,7 @@ def _across_member(release: FlowRelease, across: PairSums) -> Member:
 
 
 def finest_trips(release: FlowRelease) -> pa.Table:
-    """Make the columns of the main table of trips that the release itself stores; a table that was read is compared with them."""
+    """Make the columns of the main table of trips that are not computed from others, for comparison with a table that was read."""
     return flow_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
 
 
@@ -596,7 +599,7 @@ def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
 def _pairs_geojson(release: FlowRelease, stem: str, level: int) -> Member | LeftOut:
     """Plan a file of the regions of a level, with the released trips that leave and arrive."""
     regions = release.tree.destinations if stem == DESTINATIONS else release.tree.origins
-    name, sides = f"{stem}_{level_file_part(regions, level)}.geojson", _DIRECTIONS[stem]
+    name, directions = f"{stem}_{level_file_part(regions, level)}.geojson", _DIRECTIONS[stem]
     shapes = _shapes(regions, level)
     if shapes is None:
         return LeftOut(name=name, reason=NO_GEOMETRY)
@@ -606,7 +609,7 @@ def _pairs_geojson(release: FlowRelease, stem: str, level: int) -> Member | Left
     about = f"Regions of level {level}, in EPSG:4326, with the released trips that leave and arrive."
 
     def write(path: Path) -> None:
-        columns = _region_columns(release, regions, level, sides)
+        columns = _region_columns(release, regions, level, directions)
         write_geojson(geopandas.GeoDataFrame(columns, geometry=shapes.to_numpy(), crs=shapes.crs), path)
 
     return Member(name=name, format=GEOJSON, about=about, write=write)
@@ -617,13 +620,13 @@ def _shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
     return regions.geometry[level - 1] if regions.outlines(level) is None else regions.outlines(level)
 
 
-def _region_columns(release: FlowRelease, regions: Regions, level: int, sides: tuple[str, ...]) -> Facts:
+def _region_columns(release: FlowRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> Columns:
     ids = regions.ids_of(level)
     columns = {"region_id": ids, "level": level, "level_name": regions.levels[level - 1], "name": regions.names_of(level)}
     everywhere = np.full(len(ids), ROOT, object)
-    for side in sides:
-        ends, levels = ((ids, everywhere), (level, 0)) if side == "leaving" else ((everywhere, ids), (0, level))
-        columns[side], columns[f"{side}_stddev"] = release.answer(*ends, levels=levels, spread=True)
+    for direction in directions:
+        ends, levels = ((ids, everywhere), (level, 0)) if direction == "leaving" else ((everywhere, ids), (0, level))
+        columns[direction], columns[f"{direction}_stddev"] = release.answer(*ends, levels=levels, spread=True)
     return columns | {"status": release.status}
 
 
@@ -645,9 +648,9 @@ def _flows_csv(release: FlowRelease, level: int) -> Member:
 def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
     name = f"locations_{level_file_part(release.tree.origins, level)}.csv"
     locations = [_locations(regions, level) for _, regions in geographies(release.tree)]
-    missing = next((locations_of_side for locations_of_side in locations if isinstance(locations_of_side, str)), None)
-    if missing is not None:
-        return LeftOut(name=name, reason=missing)
+    reason = next((locations_of_side for locations_of_side in locations if isinstance(locations_of_side, str)), None)
+    if reason is not None:
+        return LeftOut(name=name, reason=reason)
     table = pd.concat(
         [locations_of_side for locations_of_side in locations if not isinstance(locations_of_side, str)], ignore_index=True
     ).drop_duplicates(ignore_index=True)

@@ -31,7 +31,8 @@ class Tree:
         east: (n,) lattice line.
         north: (n,) lattice line.
         starts: (height + 2,) the nodes of depth d are starts[d]..starts[d + 1] - 1.
-        lines: lattice lines of the columns and of the rows, if the leaves are one grid in Z-order (Morton order); else None.
+        lines: lattice lines between the grid's columns and between its rows, outer edges included, if the leaves are one grid in Z-order
+            (Morton order); else None.
         curve: the stretch of the Hilbert curve that each node covers; None if nodes are rectangles that do not overlap.
 
     >>> from dpviz.space.domain import Domain

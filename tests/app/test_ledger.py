@@ -174,7 +174,7 @@ class TestRefusals:
         app = fine(press_draw(protect(uploaded(PEOPLE), "who")))
         assert account().terms.person == "who"
         labelled(app.selectbox, "Person").set_value("visit").run()
-        assert "a person is one value of the column 'who'; as the columns are chosen now, the column 'visit' says it" in warnings(app)
+        assert "one value of the column 'who'; as the columns are chosen now, the column 'visit' identifies persons" in warnings(app)
         assert app.button(key="draw").disabled
         assert "per person, and as the columns are chosen now one record" in warnings(protect(app))
         assert app.button(key="draw").disabled

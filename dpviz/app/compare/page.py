@@ -86,8 +86,8 @@ COLUMNS = {
     "p10": "10 % under",
     "p90": "90 % under",
 }
-COARSEST, FINEST = 0, 8
-FOUND = "compare found epsilons"
+COARSEST, FINEST = 0, 8  # zoom levels that *Which ε?* offers
+FOUND = "compare found epsilons"  # key of the search for *Which ε?* in the session's state
 SEARCH_WAIT, SEARCH_TICK = 0.6, 0.7  # seconds until a search is shown as running, and between two refreshes
 
 
@@ -174,7 +174,7 @@ def _show_introduction(data: CompareData | None) -> None:
     st.markdown("##### Which mechanism loses least?")
     st.info("Choose data, mechanisms and budgets on the left, then press *Start the study*. Each is drawn many times, with new noise.")
     st.caption(
-        "What comes: error against ε with its spread over the repeats, the frontier of the best, releases of up to four configurations"
+        "You will see error against ε with its spread over the repeats, the frontier of the best, releases of up to four configurations"
         " on the map, errors by zoom level and by size, what they are made of, the time that releases take, and the table."
     )
     if data is not None:
@@ -233,8 +233,8 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
     chart = error_by_epsilon(rows, frontier(rows), measure, workload_text)
     chart_state = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
     st.html(
-        '<div class="dpviz-note">Bands: the middle 80 % of the repeats. Grey behind: the frontier, which no private configuration beats'
-        f" with as small an ε. Click a point to see that release.{html(tiny_means_note(rows))}</div>"
+        '<div class="dpviz-note">Bands: the middle 80 % of the repeats. In grey the frontier: no private configuration has a'
+        f" smaller error at the same or a smaller ε. Click a point to see that release.{html(tiny_means_note(rows))}</div>"
     )
     pick(study_job, _clicked_point(chart_state))
     if COMPARE.config() != st.session_state.get(CONFIG_SHOWN):
@@ -267,7 +267,7 @@ def _measure_controls(study_job: StudyJob) -> tuple[str, str]:
         list(FIGURES),
         key="compare figure",
         format_func=lambda name: FIGURES[name].format(unit=data.unit),
-        help="On sparse data a smoothing of 20 is nearly degenerate: releasing zero everywhere does well. Judge by the others.",
+        help="On sparse data judge by an error without smoothing 20: with it, releasing zero everywhere does well.",
         on_change=lambda: COMPARE.change(figure=st.session_state["compare figure"]),
     )
     right.selectbox(
@@ -412,9 +412,9 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     table = table.assign(settings=table["settings"].replace("{}", "defaults"))[list(COLUMNS)].rename(columns=COLUMNS)
     st.dataframe(table, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
     st.caption(
-        f"{FIGURES[config.figure].format(unit=data.unit)}; {markdown(workload_words(workload, data))}. 95 %: interval of the mean over"
-        " all noise, Student's t over the repeats. 10 % and 90 % of the repeats lie under the last two. The files hold all workloads and"
-        " figures; rows with the same study mark can be joined, and a study can be resumed from them."
+        f"{FIGURES[config.figure].format(unit=data.unit)}; {markdown(workload_words(workload, data))}. 95 %: confidence interval of"
+        " the mean, by Student's t over the repeats. 10 % and 90 % of the repeats lie under the last two columns. The files hold all"
+        " workloads and errors; rows with the same study mark can be joined, and a study can be resumed from them."
     )
     left, right, _ = st.columns([2, 2, 3])
     left.download_button(
@@ -465,7 +465,7 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
     if search is not None and search.question == question:
         st.fragment(_show_answers, run_every=SEARCH_TICK if search.running else None)(search, data, search.running)
     looked = "of the data only the number of records is used, rounded to one digit" if of_points(data) else "no trip is looked at"
-    st.caption(f"Noise alone, from the mechanisms on the public frame: {looked}. Nothing is spent, and no study is needed.")
+    st.caption(f"Errors of noise alone, from the mechanisms and the public frame: {looked}. Nothing is spent, and no study is needed.")
 
 
 def _level_control(data: CompareData) -> int:

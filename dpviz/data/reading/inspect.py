@@ -91,7 +91,7 @@ def describe_flows(files: FoundFiles) -> FlowsFile:
 
 
 def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
-    """Find the columns of x and y of origins and of destinations by their names; None unless there are two of each.
+    """Find the x and y columns of origins and destinations by their names; None unless two names say x and two say y.
 
     The first column with a name of x and the first with a name of y belong to the origin, the second ones to the destination.
 
@@ -138,7 +138,7 @@ class RepeatedColumn:
 
     @property
     def consequence(self) -> str:
-        """A sentence that says whom a release that protects single records would not hide, if this column names the person of each row.
+        """A sentence on whom a release per record would not hide, if the values are persons.
 
         >>> RepeatedColumn(name="Fahrzeug-ID", values=3, rows=50_000).consequence
         '3 values, 50,000 rows: publishing by record would not hide any of them'
@@ -166,8 +166,8 @@ def find_repeated_columns(
         limits: the most that a file may hold if it is read as a whole.
 
     Returns:
-        None if no entry was read, because no column has texts or numbers, or no file can be opened. Names and declared types alone
-        decide that, never an entry, because a manifest says whether private values were looked at.
+        The columns; None if no entry was read: no column has texts or numbers, or no file can be opened. A manifest says whether
+        private values were looked at, so names and declared types alone decide between the two.
     """
     skipped = {*map(fold_name, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
     counts: dict[str, list[pa.Table]] = {}

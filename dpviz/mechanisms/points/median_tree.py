@@ -1,4 +1,7 @@
-"""Trees that split at private medians: settings, the split of the budget, growing the tree level by level, and the release."""
+"""Trees that split at private medians: settings, the split of the budget, growing the tree level by level, and the release.
+
+A step down such a tree halves its nodes once or twice. Each halving is a binary level.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,11 @@ class MedianTree(PointMechanism):
     )
     exponent: str = setting("sharp", "Exponent", choices=EXPONENTS, help="Sharp uses all of ε for a median, the paper's form half of it.")
     sample: float = setting(
-        1.0, "Sample for medians", low=0.0001, high=1, help="Find medians on this random part of the records, with the ε that it saves."
+        1.0,
+        "Sample for medians",
+        low=0.0001,
+        high=1,
+        help="Find medians on a random part of the records, which lets them use more ε.",
     )
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     zero: bool = setting(
@@ -163,26 +170,26 @@ class MedianTree(PointMechanism):
     def median(self, counter: NoisyCounts, nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
         """Choose (n,) lines by the exponential mechanism, on a sample if the settings say so, and write the step to the receipt."""
         bound, rate = counter.points.contributions, exact(self.sample, "The sampling rate")
-        inner = epsilon_before_sampling(epsilon, rate, bound)
+        epsilon_on_sample = epsilon_before_sampling(epsilon, rate, bound)
         counter.steps.append(
             Step(
                 purpose="medians",
                 amount=epsilon,
                 sensitivity=Fraction(bound, 2),
-                noise="exponential mechanism" + self.describe_sample(epsilon, inner),
-                scale=bound / inner * (1 if self.exponent == "sharp" else 2),
+                noise="exponential mechanism" + self.describe_sample(epsilon, epsilon_on_sample),
+                scale=bound / epsilon_on_sample * (1 if self.exponent == "sharp" else 2),
                 level=level,
                 counts=len(nodes),
             )
         )
-        return exponential_medians(sample_records(nodes, rate, counter.entropy), inner, counter.entropy, bound, self.exponent)
+        return exponential_medians(sample_records(nodes, rate, counter.entropy), epsilon_on_sample, counter.entropy, bound, self.exponent)
 
-    def describe_sample(self, epsilon: Fraction, inner: Fraction) -> str:
+    def describe_sample(self, epsilon: Fraction, epsilon_on_sample: Fraction) -> str:
         """Describe the sample for the receipt: epsilon of the medians on it, and epsilon by the paper's bound; "" without a sample."""
         if self.sample == 1:
             return ""
         looser = epsilon_before_sampling_in_paper(float(epsilon), self.sample)
-        return f" with ε {float(inner):.4g} on a sample of {self.sample:.2%} (by the paper's bound {looser:.4g})"
+        return f" with ε {float(epsilon_on_sample):.4g} on a sample of {self.sample:.2%} (by the paper's bound {looser:.4g})"
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""
@@ -265,13 +272,13 @@ def grow(points: PointCounts, height: int, cuts: int, choose_lines: Splitter) ->
     rectangles, cells = np.array([[0, 0, side, side]]), NodeCells.of(points)
     levels, children, true = [rectangles], [], [cells.records()]
     for step in range(height):
-        inner = _sides(rectangles).prod(axis=1) > 1
-        rectangles, cells = rectangles[inner], cells.filter_nodes(inner)
-        parent = np.flatnonzero(inner)
+        divisible = _sides(rectangles).prod(axis=1) > 1
+        rectangles, cells = rectangles[divisible], cells.filter_nodes(divisible)
+        parent = np.flatnonzero(divisible)
         for cut in range(cuts):
             level = step * cuts + cut
             rectangles, cells, parent = _halve(rectangles, cells, parent, level, choose_lines)
-        children.append(np.bincount(parent, minlength=len(inner)))
+        children.append(np.bincount(parent, minlength=len(divisible)))
         levels.append(rectangles)
         true.append(cells.records())
     children.append(np.zeros(len(rectangles), np.int64))
@@ -293,8 +300,8 @@ def _halve(
     line = np.zeros(len(rectangles), np.int64)
     line[halved] = choose_lines(level, Halving(rectangles=rectangles[halved], across=across[halved], cells=cells, halved=halved))
     parts = np.repeat(rectangles, 1 + halved, axis=0)
-    second = np.cumsum(1 + halved)[halved] - 1
+    second_half = np.cumsum(1 + halved)[halved] - 1  # where the second half of each halved node is in `parts`
     axis = np.where(across[halved], 0, 1)
-    parts[second - 1, axis + 2] = line[halved]
-    parts[second, axis] = line[halved]
+    parts[second_half - 1, axis + 2] = line[halved]
+    parts[second_half, axis] = line[halved]
     return parts, cells.cut(across, line, halved), np.repeat(parent, 1 + halved)

@@ -36,8 +36,8 @@ class StabilityHistogram(FlowMechanism):
     databases, this is the Laplace mechanism: a replacement costs epsilon / 2 on each of the two pairs. A pair that is occupied in only one
     of the databases has a true count of 1 there, and is released with probability P(1 + noise >= t) = exp(-(t - 1) / scale) / (1 + exp(-1
     / scale)) <= delta. When a replacement empties one pair and fills another, each of the two databases has one pair that the other
-    lacks. In either direction of the comparison, only the pair of the database on the left-hand side can be released, so delta is spent
-    once.
+    lacks. Each direction of the comparison adds delta for what only the first database can release, which is its own pair, so delta is
+    spent once.
 
     Source:
         Korolova et al., WWW 2009; Bun, Nissim, Stemmer, JMLR 2019, as Theorem 8 of Boninsegna, Silvestri, 2025.
