@@ -1,0 +1,79 @@
+"""The exact cost of discrete Gaussian noise: never below the sums that define it, and close to them."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpviz.errors import BudgetError
+from dpviz.privacy.budget import ApproxBudget
+from dpviz.privacy.exact_accounting import certified_delta, exact_rho
+
+ONE_STAGE = [([Fraction(1, 4)], 12), ([Fraction(3, 10)], 10), ([Fraction(2)], 4), ([Fraction(200)], "1/2"), ([Fraction(10**4)], "1/20")]
+TWO_STAGES = [([Fraction(2), Fraction(8)], 3), ([Fraction(1, 2), Fraction(7, 10)], 8), ([Fraction(50), Fraction(80)], "4/5")]
+
+
+def summed_delta(variances, epsilon, changes):
+    """The sum that defines delta, over all noise values within 12 standard deviations."""
+    mass, loss = np.ones(1), np.zeros(1)
+    for variance in map(float, variances):
+        reach = int(12 * math.sqrt(variance)) + 12
+        values = np.arange(-reach, reach + 1.0)
+        density = np.exp(-(values**2) / (2 * variance))
+        single = total = density / density.sum()
+        for _ in range(changes - 1):
+            total = np.convolve(total, single)
+        sums = np.arange(-changes * reach, changes * reach + 1.0)
+        mass = np.multiply.outer(mass, total).ravel()
+        loss = np.add.outer(loss, (2 * sums + changes) / (2 * variance)).ravel()
+    above = loss > epsilon
+    return float((mass[above] * -np.expm1(epsilon - loss[above])).sum())
+
+
+@pytest.mark.parametrize("changes", [1, 2])
+@pytest.mark.parametrize(("variances", "epsilon"), ONE_STAGE + TWO_STAGES)
+def test_the_bound_is_above_the_sum_and_within_three_thousandths(variances, epsilon, changes):
+    found, expected = certified_delta(variances, Fraction(epsilon), changes), summed_delta(variances, float(Fraction(epsilon)), changes)
+    assert expected * (1 - 1e-12) <= found <= expected * 1.003 + 1e-25
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [("0.1", 0.942), ("1", 0.949), ("10", 0.961)])
+def test_the_noise_is_smaller_than_that_of_the_tight_conversion(epsilon, most):
+    budget = ApproxBudget(epsilon, "1e-8")
+    for shares in ([Fraction(1, 5), Fraction(4, 5)], [Fraction(1, 6)] * 6):
+        rho = exact_rho(budget, shares, 2).rho
+        assert math.sqrt(budget.to_zcdp().rho / rho) <= most
+        assert budget.delta * Fraction(98, 100) <= certified_delta([2 / (2 * rho * share) for share in shares], budget.epsilon, 2)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [("0.01", "1e-3"), ("3", "1e-12"), ("50", "1e-8"), ("1000", "1e-8"), ("1e6", "1e-6"), ("1/2", "0.9")]
+)
+@pytest.mark.parametrize("changes", [1, 2])
+def test_what_is_granted_keeps_delta_and_a_hundredth_more_would_not(epsilon, delta, changes):
+    budget, shares = ApproxBudget(epsilon, delta), [Fraction(1, 3), Fraction(0), Fraction(2, 3)]
+    rho = exact_rho(budget, shares, changes).rho
+
+    def delta_at(factor):
+        return certified_delta([changes / (2 * factor * rho * share) for share in shares if share], budget.epsilon, changes)
+
+    assert delta_at(1) <= float(budget.delta) < delta_at(Fraction(101, 100))
+
+
+def test_more_epsilon_costs_less_and_another_stage_costs_more():
+    one, two = [Fraction(9)], [Fraction(9), Fraction(90)]
+    bounds = [certified_delta(one, Fraction(epsilon, 2), 2) for epsilon in range(1, 9)]
+    assert bounds == sorted(bounds, reverse=True)
+    assert all(certified_delta(two, Fraction(epsilon, 2), 2) > bound for epsilon, bound in enumerate(bounds, start=1))
+
+
+def test_noise_that_is_too_large_for_it_and_a_delta_too_small_are_left_to_the_tight_conversion():
+    assert exact_rho(ApproxBudget("1e-5", "1e-8"), [Fraction(1)], 2) is None
+    assert exact_rho(ApproxBudget(1, "1e-300"), [Fraction(1)], 2) is None
+
+
+@pytest.mark.parametrize("variances", [[], [Fraction(0)], [Fraction(1), Fraction(-1)]])
+def test_stages_without_noise_are_refused(variances):
+    with pytest.raises(BudgetError, match="variance above 0"):
+        certified_delta(variances, Fraction(1), 2)
