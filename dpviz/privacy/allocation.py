@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
+from dpviz.arrays import Floats
 from dpviz.errors import BudgetError
 
 ROUNDING = 1e-4
 STRATEGIES = ("geometric", "uniform", "leaf", "custom")
 STAGE_STRATEGIES = ("uniform", "levels", "custom")
+LEAF_WEIGHT = 1.07  # the errors of the leaves count for this many times those of other levels
+_SHARPNESS = 60.0  # of the smooth maximum over levels
+_LEAST_SHARE = 1e-3
+_NO_VARIANCE = 1e-9  # where one child is all of its parent, an exact parent leaves no variance
 
 
 def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Sequence[float] = ()) -> list[float]:
@@ -44,7 +51,7 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Seque
         return [0.0] * height + [1.0]
     if strategy != "custom":
         raise BudgetError(f"The split must be one of {', '.join(STRATEGIES)}.")
-    return _custom_weights([float(weight) for weight in custom], height + 1, "root")
+    return custom_weights(custom, height + 1, "root")
 
 
 def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float] = ()) -> list[float]:
@@ -78,13 +85,24 @@ def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float
         return [float((levels * np.sqrt(np.log(2 * size))) ** (2 / 3)) for levels, size in zip(affected, sizes, strict=True)]
     if strategy != "custom":
         raise BudgetError(f"The split must be one of {', '.join(STAGE_STRATEGIES)}.")
-    weights = _custom_weights([float(weight) for weight in custom], len(sizes), "first stage")
+    weights = custom_weights(custom, len(sizes), "first stage")
     if min(weights) == 0:
         raise BudgetError("Custom weights of stages must be greater than 0: every stage is measured.")
     return weights
 
 
-def _custom_weights(weights: list[float], number: int, first: str) -> list[float]:
+def custom_weights(weights: Sequence[float], number: int, first: str) -> list[float]:
+    """Check weights that a user chose.
+
+    Args:
+        weights: of at least 0: fractions that add up to 1, or whole numbers.
+        number: how many there must be.
+        first: what the first one is for, as the error names it.
+
+    Raises:
+        BudgetError: too few or too many weights, negative, not finite or all 0, or fractions that do not add up to 1.
+    """
+    weights = [float(weight) for weight in weights]
     if len(weights) != number:
         raise BudgetError(f"A custom split needs {number} weights for this tree, {first} first; {len(weights)} were given.")
     if not np.isfinite(weights).all() or min(weights) < 0 or max(weights) == 0:
@@ -184,3 +202,99 @@ def worst_case_variance(height: int, epsilon: float, strategy: str) -> float:
     if strategy == "geometric":
         return float(16 * (2 ** ((height + 1) / 3) - 1) ** 3 / (epsilon**2 * (2 ** (1 / 3) - 1) ** 3))
     raise BudgetError("The bound is known for the uniform and the geometric split.")
+
+
+def minimax_shares(fan_outs: Sequence[float], *, root: bool, between: bool, pruned: bool) -> list[float]:
+    """Choose the share of rho of every stage.
+
+    The rule for the geographic levels, which are the even stages: the largest ratio over the levels of two standard deviations is as
+    small as possible. One is that of a level's counts after least squares on a regular tree with these fan-outs. The other is the
+    smaller one of two simple methods with the same budget: sums of pairs of leaves with flat noise, and uniform shares over all
+    stages with the counts of each family corrected by their parent (TopDown). The ratio of the leaves counts `LEAF_WEIGHT` times.
+
+    The rule for the stages between levels: none of the budget. With `between`, each gets a tenth of the share of the level below it.
+    With `pruned`, the stage above the leaves gets as much as the level above it, since it decides which leaves are measured at all.
+
+    Args:
+        fan_outs: (T,) mean number of children of the nodes of stages 0 to T - 1.
+        root: whether the root is measured, too.
+        between: whether the stages between levels are measured.
+        pruned: whether leaves are measured only below nodes that were kept.
+
+    Returns:
+        T + 1 shares, the root's first, which add up to 1; 0 for a stage that is not measured.
+
+    >>> [round(share, 2) for share in minimax_shares([4, 4, 8, 8], root=False, between=False, pruned=False)]
+    [0.0, 0.0, 0.2, 0.0, 0.8]
+    """
+    return list(_shares(tuple(float(fan) for fan in fan_outs), root, between, pruned))
+
+
+@lru_cache(maxsize=64)
+def _shares(fan_outs: tuple[float, ...], root: bool, between: bool, pruned: bool) -> tuple[float, ...]:
+    fan = np.array(fan_outs)
+    shares = _minimax(fan, root=root)
+    height = len(fan)
+    if between:
+        shares[1::2] = shares[2::2] / 10
+    if pruned and height > 2:
+        shares[height - 1] = max(shares[height - 1], shares[height - 2])
+    return tuple((shares / shares.sum()).tolist())
+
+
+def _minimax(fan: Floats, *, root: bool) -> Floats:
+    """Find the (T + 1,) shares of the even stages."""
+    levels = np.arange(0 if root else 2, len(fan) + 1, 2)
+    reference = np.maximum(_reference(fan, root=root)[levels], _NO_VARIANCE)
+    weight = np.where(levels == len(fan), LEAF_WEIGHT, 1.0)
+
+    def shares(logs: Floats) -> Floats:
+        found = np.zeros(len(fan) + 1)
+        free = np.exp(logs - logs.max())
+        found[levels] = _LEAST_SHARE + (1 - _LEAST_SHARE * len(levels)) * free / free.sum()
+        return found
+
+    def worst(logs: Floats) -> float:
+        variance = np.maximum(fitted_variance(fan, shares(logs), root=root)[levels], _NO_VARIANCE)
+        ratio = np.log(variance / reference) / 2 + np.log(weight)
+        largest = ratio.max()
+        return float(largest + np.log(np.exp(_SHARPNESS * (ratio - largest)).sum()) / _SHARPNESS)
+
+    start = np.where(levels == len(fan), 2.0, 0.0)
+    return shares(minimize(worst, start, method="L-BFGS-B", options={"maxiter": 800}).x)
+
+
+def fitted_variance(fan: Floats, weight: Floats, *, root: bool) -> Floats:
+    """Compute the variance of every stage's counts after least squares on a regular tree.
+
+    Args:
+        fan: (T,) children of each node of stages 0 to T - 1.
+        weight: (T + 1,) inverse variance of the noise of each stage; 0 for a stage that is not measured.
+        root: whether the root is measured; otherwise it is exact.
+
+    Returns:
+        (T + 1,) variances.
+    """
+    height = len(fan)
+    below, variance = np.full(height + 2, np.inf), np.zeros(height + 1)
+    for stage in range(height, -1, -1):
+        of_children = 1 / (fan[stage] * below[stage + 1]) if stage < height else 0.0
+        precision = weight[stage] + of_children
+        below[stage] = 1 / precision if precision > 0 else np.inf
+    variance[0] = below[0] if root else 0.0
+    for stage in range(1, height + 1):
+        fan_out = fan[stage - 1]
+        variance[stage] = below[stage] * (1 - 1 / fan_out) + variance[stage - 1] / fan_out**2
+    return variance
+
+
+def _reference(fan: Floats, *, root: bool) -> Floats:
+    """Compute the (T + 1,) smaller variances of two simple methods: sums of leaves with flat noise, and top-down corrections."""
+    size = np.concatenate([[1.0], np.cumprod(fan)])
+    measured = len(fan) + root
+    down = np.zeros(len(fan) + 1)
+    down[0] = measured if root else 0.0
+    for stage in range(1, len(fan) + 1):
+        fan_out = fan[stage - 1]
+        down[stage] = (1 - 1 / fan_out) * measured + down[stage - 1] / fan_out**2
+    return np.asarray(np.minimum(size[-1] / size, down))

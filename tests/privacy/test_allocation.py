@@ -10,12 +10,15 @@ from dpviz.privacy.allocation import (
     PUBLISHED,
     STAGE_STRATEGIES,
     STRATEGIES,
+    fitted_variance,
     level_weights,
+    minimax_shares,
     most_nodes_touched,
     stage_weights,
     worst_case_variance,
 )
 from dpviz.privacy.budget import GRAIN, PureBudget
+from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_unbiased
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
 from dpviz.space.tree import Tree
@@ -150,3 +153,45 @@ def test_a_published_split_keeps_its_total_and_its_order_on_any_tree(published, 
     assert sum(weights) == pytest.approx(sum(published.parts))
     if height + 1 >= len(published.parts):
         assert [weight for weight in weights if weight] == list(published.parts)
+
+
+FANS = ([4, 4, 8, 8], [2] * 14, [12, 12, 9, 9, 8.3, 8.3], [50, 50], [1, 1, 5, 5], [3, 3, 1, 1])
+
+
+@pytest.mark.parametrize("fan", FANS)
+@pytest.mark.parametrize("root", [False, True])
+@pytest.mark.parametrize("between", [False, True])
+@pytest.mark.parametrize("pruned", [False, True])
+def test_shares_add_up_and_every_level_has_one(fan, root, between, pruned):
+    shares = np.array(minimax_shares(fan, root=root, between=between, pruned=pruned))
+    assert shares.sum() == pytest.approx(1)
+    assert (shares[2::2] > 0).all()
+    assert (shares[0] > 0) == root
+    assert (shares[1:-2:2] > 0).all() == (between or len(fan) == 2)
+    assert (shares[-2] > 0) == (between or (pruned and len(fan) > 2))
+
+
+def test_no_other_split_of_two_levels_has_a_smaller_largest_ratio():
+    fan = np.array([4.0, 4, 8, 8])
+    top_down = 3 / 4 * 4 + (3 / 4 * 4) / 16  # of the pairs of the first level, four stages with a quarter each
+    reference, weight = np.array([top_down, 1.0]), np.array([1, 1.07])
+
+    def largest(leaf):
+        variance = fitted_variance(fan, np.array([0, 0, 1 - leaf, 0, leaf]), root=False)[[2, 4]]
+        return (np.sqrt(variance / reference) * weight).max()
+
+    chosen = minimax_shares(fan, root=False, between=False, pruned=False)[-1]
+    assert largest(chosen) <= min(largest(leaf) for leaf in np.linspace(0.02, 0.98, 49)) * 1.01
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_the_variance_of_a_regular_tree_is_that_of_the_fit(root):
+    fan, weight, size, stages = [3, 2, 4], np.array([0.5, 0.7, 0.0, 1.5]), 1, []
+    for stage, children in enumerate(fan, start=1):
+        starts = np.arange(size) * children
+        size *= children
+        noisy = np.zeros(size) if weight[stage] else None
+        stages.append(NoisyStage(starts=starts, noisy=noisy, variance=1 / weight[stage] if weight[stage] else 0.0, size=size))
+    _, variances = fit_unbiased(Root(count=0.0, variance=1 / weight[0] if root else 0.0), stages)
+    found = fitted_variance(np.array(fan, float), weight if root else weight * [0, 1, 1, 1], root=root)
+    assert [float(at[0]) for at in variances] == pytest.approx(found.tolist())

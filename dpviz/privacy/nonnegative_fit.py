@@ -1,0 +1,205 @@
+"""Non-negative least squares on a tree of noisy counts, and whole numbers next to it: what the fitted tree of trips does with its noise.
+
+A tree is a list of stages, the finest last. The nodes of a stage stand family by family, in the order of their parents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpviz.arrays import Floats, Integers, Mask
+
+_NEGATIVE = 1e-7
+_WHOLE = 1e-9
+_SMALL_BIN = 8  # fewer nodes than this say little about the size of their errors
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisyStage:
+    """The nodes of one stage below the root.
+
+    Attributes:
+        starts: (parents,) index of each parent's first child in this stage; every parent has a child.
+        noisy: (n,) noisy counts; None if the stage was not measured.
+        variance: variance of the noise of each count; unused if the stage was not measured.
+    """
+
+    starts: Integers
+    noisy: Floats | None
+    variance: float
+    size: int
+
+    @property
+    def parent(self) -> Integers:
+        """(n,) index of each node's parent in the stage above."""
+        return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=self.size))
+
+    def sums(self, values: Floats) -> Floats:
+        """Add up (n,) values per parent."""
+        return np.add.reduceat(values, self.starts)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Root:
+    """The count of the root: `variance` is 0 if it is exact."""
+
+    count: float
+    variance: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _FromBelow:
+    """What a stage's subtrees say of its nodes: an estimate and its variance, and the same of the sum of the children alone."""
+
+    estimate: Floats
+    variance: Floats
+    sum: Floats
+    sum_variance: Floats
+
+
+def fit_nonnegative(root: Root, stages: Sequence[NoisyStage], *, selected: bool = False) -> list[Floats]:
+    """Fit counts that add up, with leaves of at least 0, to noisy counts by least squares, weighted by the variances.
+
+    Leaves whose best estimate is negative are set to 0, and the rest is fitted again until no estimate is negative. A leaf at 0 never
+    has to leave it: the inverse of the Hessian of the leaves is strictly ultrametric, so that the Hessian is an M-matrix (Martinez,
+    Michon, San Martin, SIAM J. Matrix Anal. Appl. 15, 1994). Raising one leaf only lowers the best values of the others. So this is the
+    exact minimum, after 5 to 11 rounds of O(n) in our measurements.
+
+    Args:
+        root: the root's count, exact or noisy.
+        stages: stages 1 to T; the last one was measured.
+        selected: whether nodes were dropped because of their noisy counts. Sums of the nodes that stay err more than their
+            variances say, and are trusted less: see `_inflation`.
+
+    Returns:
+        T + 1 arrays of counts of at least 0, the root's first.
+
+    >>> family = NoisyStage(starts=np.array([0]), noisy=np.array([9.0, 4.0, -4.0]), variance=1.0, size=3)
+    >>> [counts.round(6).tolist() for counts in fit_nonnegative(Root(count=10), [family])]
+    [[10.0], [7.5, 2.5, 0.0]]
+    """
+    zero = np.zeros(stages[-1].size, np.bool_)
+    while True:
+        fitted = _fit(root, stages, zero, selected=selected)
+        negative = (fitted[-1] < -_NEGATIVE) & ~zero
+        if not negative.any():
+            return [np.maximum(counts, 0) for counts in fitted]
+        zero |= negative
+
+
+def fit_unbiased(root: Root, stages: Sequence[NoisyStage]) -> tuple[list[Floats], list[Floats]]:
+    """Fit counts that add up by weighted least squares without a bound: unbiased estimates, each with its exact variance.
+
+    Returns:
+        T + 1 arrays of counts, and T + 1 arrays of their variances.
+
+    >>> family = NoisyStage(starts=np.array([0]), noisy=np.array([9.0, 4.0]), variance=1.0, size=2)
+    >>> counts, variances = fit_unbiased(Root(count=10), [family])
+    >>> counts[1].tolist(), variances[1].tolist()
+    ([7.5, 2.5], [0.5, 0.5])
+    """
+    nothing = np.zeros(stages[-1].size, np.bool_)
+    below = _from_below(root, stages, nothing, selected=False)
+    counts, variances = [below[0].estimate], [below[0].variance]
+    for stage, above, here in zip(stages, below[:-1], below[1:], strict=True):
+        parent, share = stage.parent, _ratio(here.variance, above.sum_variance[stage.parent])
+        counts.append(here.estimate + share * (counts[-1] - above.sum)[parent])
+        variances.append(here.variance - share * here.variance + share**2 * variances[-1][parent])
+    return counts, variances
+
+
+def _fit(root: Root, stages: Sequence[NoisyStage], zero: Mask, *, selected: bool) -> list[Floats]:
+    """Fit counts that add up, with some leaves at 0."""
+    below = _from_below(root, stages, zero, selected=selected)
+    fitted = [below[0].estimate]
+    for stage, above, here in zip(stages, below[:-1], below[1:], strict=True):
+        gap = _ratio(fitted[-1] - above.sum, above.sum_variance)
+        fitted.append(here.estimate + here.variance * gap[stage.parent])
+    return fitted
+
+
+def _from_below(root: Root, stages: Sequence[NoisyStage], zero: Mask, *, selected: bool) -> list[_FromBelow]:
+    """Estimate every node from its own subtree, from the leaves up; the root from all."""
+    leaves = stages[-1]
+    noisy = np.zeros(leaves.size) if leaves.noisy is None else leaves.noisy
+    estimate, variance = np.where(zero, 0.0, noisy), np.where(zero, 0.0, leaves.variance)
+    found = [_FromBelow(estimate=estimate, variance=variance, sum=estimate, sum_variance=variance)]
+    for below, here in zip(stages[:0:-1], stages[-2::-1], strict=True):
+        found.append(_combined(below, found[-1], here.noisy, here.variance, selected=selected))
+    found.append(_combined(stages[0], found[-1], np.array([root.count]), root.variance, selected=False))
+    return found[::-1]
+
+
+def _combined(below: NoisyStage, children: _FromBelow, noisy: Floats | None, variance: float, *, selected: bool) -> _FromBelow:
+    """Combine the sums of children with the noisy counts of their parents, each weighted by the other's variance."""
+    total, spread = below.sums(children.estimate), below.sums(children.variance)
+    if noisy is None:
+        return _FromBelow(estimate=total, variance=spread, sum=total, sum_variance=spread)
+    doubted = spread * _inflation(noisy - total, spread, variance) if selected else spread
+    weight = _ratio(doubted, doubted + variance)
+    estimate = np.where((spread > 0) | (variance == 0), total + weight * (noisy - total), 0.0)
+    return _FromBelow(estimate=estimate, variance=weight * variance, sum=total, sum_variance=spread)
+
+
+def _inflation(gap: Floats, spread: Floats, variance: float) -> Floats:
+    """Estimate how many times too small the variances of sums of selected nodes are, from their gaps to the parents' own noisy counts.
+
+    A gap's expected square is f * spread + variance. f is at least 1, and one number for all nodes whose `spread` lies between two
+    powers of 4; where these are few, at least that of all nodes.
+    """
+    factor, some = np.ones(len(gap)), spread > 0
+    if not some.any():
+        return factor
+    bins = np.floor(np.log2(spread[some]) / 2).astype(np.int64)
+    bins -= bins.min()
+    excess, size = gap[some] ** 2 - variance, spread[some]
+    overall = max(1.0, float(excess.sum() / size.sum()))
+    number, total = np.bincount(bins), np.bincount(bins, size).astype(np.float64)
+    own = np.maximum(1.0, _ratio(np.bincount(bins, excess).astype(np.float64), total))
+    factor[some] = np.where(number < _SMALL_BIN, np.maximum(own, overall), own)[bins]
+    return factor
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide; 0 where the denominator is 0."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
+
+
+def whole_counts(stages: Sequence[NoisyStage], fitted: Sequence[Floats]) -> list[Integers]:
+    """Round fitted counts to whole numbers that add up, from the root down.
+
+    The root is rounded to the nearest number. Every other count is rounded down, and then the counts of a family with the largest
+    fractions are raised by one until the family adds up to its parent. Counts whose floor is at least 1 come first, so that few counts
+    become 1 that would have been 0.
+
+    Args:
+        stages: stages 1 to T.
+        fitted: T + 1 arrays of counts of at least 0 that add up.
+
+    Returns:
+        T + 1 arrays of whole numbers of at least 0 that add up.
+
+    >>> family = NoisyStage(starts=np.array([0]), noisy=None, variance=0.0, size=3)
+    >>> whole_counts([family], [np.array([10.0]), np.array([7.4, 2.0, 0.6])])[1].tolist()
+    [8, 2, 0]
+    """
+    whole = [np.rint(fitted[0]).astype(np.int64)]
+    for stage, counts in zip(stages, fitted[1:], strict=True):
+        floor = np.floor(counts + _WHOLE).astype(np.int64)
+        missing = whole[-1] - np.add.reduceat(floor, stage.starts)
+        floor[_raised(counts - floor, floor, stage, missing)] += 1
+        whole.append(floor)
+    return whole
+
+
+def _raised(fraction: Floats, floor: Integers, stage: NoisyStage, missing: Integers) -> Integers:
+    """List the nodes to be raised by one: in each family as many as are missing."""
+    parent = stage.parent
+    candidates = np.flatnonzero((missing[parent] > 0) & ((fraction > _WHOLE) | (floor > 0)))
+    order = candidates[np.lexsort((-fraction[candidates], floor[candidates] < 1, parent[candidates]))]
+    family = parent[order]
+    first = np.searchsorted(family, family)
+    return order[np.arange(len(order)) - first < missing[family]]
