@@ -1,0 +1,351 @@
+"""FittedTree: noise on the levels of the tree of pairs, and the non-negative counts that fit all of it best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from dpviz.arrays import Floats, Integers, Mask, Places
+from dpviz.data.flows import Flows
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, Share, setting
+from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows
+from dpviz.mechanisms.trips.top_down import TrueStage, true_stages
+from dpviz.privacy.allocation import custom_weights, minimax_shares
+from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget, require_gaussian
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.exact_accounting import exact_rho
+from dpviz.privacy.false_positives import list_nonzero
+from dpviz.privacy.noise import gaussian_variance
+from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, whole_counts
+from dpviz.release.flow_release import FlowRelease, PairSums, StageCounts, pair_sums
+from dpviz.space.pair_tree import SIDES, Children, PairTree
+from dpviz.space.regions import Regions
+
+MOST_AT_ONCE = 2**21
+_ABOVE_ZERO = 1e-7
+_PRUNED = (
+    "the spread is that of the noise on the best single stage; which nodes were measured depends on earlier noise, and pairs that are left"
+    " out have an unknown error"
+)
+_ALL_MEASURED = (
+    "the spread is that of the best unbiased estimate, before counts were made whole and non-negative, which moves small counts further"
+)
+
+
+@dataclass(kw_only=True, eq=False)
+class _Nodes:
+    """The nodes of the stages so far, from the root down, and what was measured there.
+
+    Attributes:
+        origin: per stage, (n,) index of each node's origin region.
+        destination: per stage, (n,) index of each node's destination region.
+        stages: stages 1 onwards with their noisy counts.
+        numbers: per stage, how many nodes were measured, those that were dropped included.
+    """
+
+    origin: list[Places]
+    destination: list[Places]
+    stages: list[NoisyStage] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=lambda: [1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedTree(FlowMechanism):
+    """Noisy counts of every level of pairs, and the non-negative counts that add up and fit all of them best by least squares.
+
+    Protects: replacing one trip between the regions by another one (with a person column or a declared bound: one person's
+    m trips), or adding or removing them.
+
+    Not in `FLOW_MECHANISMS` yet: the manifest has no words for the exact accounting and for the list, so that a release cannot be written.
+
+    Proof: a stage adds independent discrete Gaussian noise to the counts of disjoint sets of trips. Which nodes are measured is a function
+    of the noisy counts of coarser stages, and each stage's share of the budget follows from the public numbers of regions. So the stages
+    compose adaptively, and everything after the noise is post-processing. A person's m trips change the counts of a stage by vectors with
+    a sum of squares of at most 2 m**2 (bounded) or m**2 (add/remove): the worst case is m trips in one node. With m = 1, at most two
+    counts (or one) change by one each, which is what the exact accounting takes for granted; for m > 1 rho is converted by the tight
+    formula.
+
+    Source:
+        Our own. Least squares on a tree of noisy counts: Hay, Rastogi, Miklau, Suciu, VLDB 2010, Section 4; non-negative:
+        `dpviz.privacy.nonnegative_fit`. Composition: Canonne, Kamath, Steinke, NeurIPS 2020; exact accounting:
+        `dpviz.privacy.exact_accounting`. The list: `dpviz.privacy.false_positives.list_nonzero`. The problem and the tree of pairs are
+        those of Boninsegna, Silvestri, 2025, whose algorithm is `TopDown`.
+
+    >>> import dpviz as dv
+    >>> flows = dv.load_flow_sample("us_flights")
+    >>> FittedTree().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    FlowRelease(fitted_tree, 12,947 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
+    """
+
+    key: ClassVar[str] = "fitted_tree"
+    title: ClassVar[str] = "Fitted tree"
+    summary: ClassVar[str] = (
+        "Adds noise to the pairs of every level, and releases the non-negative counts that add up and fit all the noisy counts best."
+    )
+
+    neighbours: str = setting(
+        BOUNDED,
+        "Neighbours",
+        choices=NEIGHBOURS,
+        help="bounded: one trip (or person) is replaced, and the total is published exactly. add_remove: the total is protected, too.",
+    )
+    tree: str = setting("destination", "Refine first", choices=SIDES, help="Which side of a pair every odd stage refines.")
+    split: str = setting(
+        "minimax",
+        "Budget over stages",
+        choices=("minimax", "custom"),
+        help="minimax: the level that loses most against simpler methods loses as little as possible. custom: your weights.",
+    )
+    weights: tuple[float, ...] = setting(
+        (),
+        "Custom weights",
+        low=0,
+        when=("split", "custom"),
+        help="One per stage, the first stage first (the total first under add_remove); 0 for a stage that is not measured."
+        " Shares that add up to 1, or whole numbers.",
+    )
+    between: bool = setting(
+        False,
+        "Measure stages between levels",
+        when=("split", "minimax"),
+        help="Also measure pairs of regions of two different levels, which are otherwise less exact.",
+    )
+    false_discovery: float | None = setting(
+        None,
+        "Share of empty pairs listed",
+        optional=True,
+        low=0.0001,
+        high=0.9999,
+        help="List only pairs of the finest level that noise hardly explains: in expectation, at most this share (0 to 1) of the listed"
+        " pairs has no trip. All other trips are published as a rest of the pair above. Left empty, every pair above 0 is listed.",
+    )
+    accounting: str = setting(
+        "exact",
+        "Accounting",
+        choices=("exact", "tight", "paper"),
+        help="How much noise (ε, δ) asks for. exact: what this noise really costs. tight: through ρ. paper: through ρ, with some waste.",
+    )
+
+    def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
+        """Spend (epsilon, delta) or rho on `flows`.
+
+        Raises:
+            BudgetError: a pure budget, delta = 0, or custom weights that do not fit.
+            InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
+        """
+        self.check_data(flows)
+        tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
+        shares = self._stage_shares(tree)
+        counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
+        rho, conversion = self._convert(budget, flows, shares)
+        parts = rho.split(shares)
+        root = self._measure_root(counter, parts[0])
+        nodes = self._measure(counter, tree, root, parts)
+        listed = self._list(nodes, root, counter.variance(parts[-1]))
+        counts = whole_counts(nodes.stages, _fit(nodes, root, listed, pruned=self._pruned(tree)))
+        stages = self._release_stages(tree, nodes, root, counts)
+        across = None
+        if listed is not None:
+            across = _across(tree, nodes, counts[-1])
+            stages[-1] = _only_listed(stages[-1], counts[-1], listed)
+        return counter.make_release(
+            tree,
+            stages,
+            counter.receipt(budget, converted=rho, conversion=conversion, exact_total=self.neighbours == BOUNDED),
+            mechanism=self.key,
+            settings=self.chosen(),
+            steps=self._steps(),
+            every_pair=not self._pruned(tree),
+            approximate=_PRUNED if self._pruned(tree) else _ALL_MEASURED,
+            across=across,
+        )
+
+    def _convert(self, budget: Budget, flows: Flows, shares: Sequence[float]) -> tuple[ZcdpBudget, str]:
+        """Convert a budget to rho; the text says how."""
+        if isinstance(budget, ApproxBudget) and budget.delta and self.accounting == "exact" and flows.contributions == 1:
+            rho = exact_rho(budget, ZcdpBudget(1).split(shares), 2 if self.neighbours == BOUNDED else 1)
+            if rho is not None:
+                return rho, "exact"
+        conversion = "simple" if self.accounting == "paper" else "tight"
+        return require_gaussian(budget, self.title, conversion), conversion
+
+    def _measure_root(self, counter: NoisyFlows, rho: Fraction) -> Root:
+        """Return the total: exact, or measured with noise under add/remove."""
+        if self.neighbours == BOUNDED:
+            return Root(count=float(counter.flows.total))
+        noisy = counter.measure("total", np.array([counter.flows.total], np.int64), rho, 0)
+        return Root(count=float(noisy[0]), variance=gaussian_variance(counter.variance(rho)))
+
+    def _measure(self, counter: NoisyFlows, tree: PairTree, root: Root, parts: Sequence[Fraction]) -> _Nodes:
+        """Measure the stages from the top down: all nodes, or beyond `MOST_AT_ONCE` leaves only the children of nodes that were kept."""
+        nodes = _Nodes(origin=[np.zeros(1, np.int32)], destination=[np.zeros(1, np.int32)])
+        truth, pruned = true_stages(counter.flows, tree), self._pruned(tree)
+        index = np.zeros(len(truth[0].count), np.int64)
+        for stage in range(1, tree.height + 1):
+            children = tree.children(stage, nodes.origin[-1], nodes.destination[-1])
+            index = _indexes(children, truth[stage], index)
+            nodes.stages.append(_measure_stage(counter, tree.title(stage), stage, parts[stage], children, index, truth[stage]))
+            nodes.numbers.append(len(children.origin))
+            kept = np.ones(len(children.origin), np.bool_)
+            if pruned and parts[stage] and stage < tree.height:
+                kept = _believed(fit_nonnegative(root, nodes.stages, selected=True)[-1], nodes.stages[-1])
+                nodes.stages[-1] = _kept_only(nodes.stages[-1], kept)
+            nodes.origin.append(children.origin[kept])
+            nodes.destination.append(children.destination[kept])
+            index = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[index]
+        return nodes
+
+    def _list(self, nodes: _Nodes, root: Root, variance: Fraction) -> Integers | None:
+        """Choose the pairs of leaves that are listed, from their noise and from a fit of the coarser stages; None if all are."""
+        if self.false_discovery is None:
+            return None
+        leaves = nodes.stages[-1]
+        assert leaves.noisy is not None  # noqa: S101  (for the type checker: the leaves are always measured)
+        expected = _expect(nodes.stages[:-1], root)[leaves.parent]
+        most = max(round(root.count), 0)
+        return list_nonzero(leaves.noisy.astype(np.int64), expected, float(variance), self.false_discovery, most)
+
+    def _release_stages(self, tree: PairTree, nodes: _Nodes, root: Root, counts: list[Integers]) -> list[StageCounts]:
+        """Make the released stages: whole counts, beside what was measured or estimated without bias."""
+        noisy: Sequence[Floats | None]
+        if self._pruned(tree):
+            noisy = [np.array([root.count]), *(stage.noisy for stage in nodes.stages)]
+            variance = [root.variance, *(stage.variance if stage.noisy is not None else np.inf for stage in nodes.stages)]
+            measured = list(nodes.numbers)
+        else:
+            noisy, variances = fit_unbiased(root, nodes.stages)
+            variance = [float(at.max()) for at in variances]
+            measured = [len(count) for count in counts]
+        made = []
+        for stage, count in enumerate(counts):
+            some = count > 0
+            found = noisy[stage]
+            made.append(
+                StageCounts(
+                    origin=nodes.origin[stage][some],
+                    destination=nodes.destination[stage][some],
+                    count=count[some],
+                    noisy=count[some] if found is None else np.rint(found[some]).astype(np.int64),
+                    variance=variance[stage],
+                    measured=measured[stage],
+                )
+            )
+        return made
+
+    def _pruned(self, tree: PairTree) -> bool:
+        return tree.size(tree.height) > MOST_AT_ONCE
+
+    def _stage_shares(self, tree: PairTree) -> list[float]:
+        """Return (T + 1,) shares of rho, the root's first."""
+        root = self.neighbours == ADD_REMOVE
+        if self.split == "custom":
+            weights = custom_weights(self.weights, tree.height + root, "total" if root else "first stage")
+            return ([] if root else [0.0]) + weights
+        sizes = [tree.size(stage) for stage in range(tree.height + 1)]
+        fan_outs = [below / above for above, below in pairwise(sizes)]
+        return minimax_shares(fan_outs, root=root, between=self.between, pruned=self._pruned(tree))
+
+    def _steps(self) -> tuple[str, ...]:
+        """Describe the steps of post-processing, in order."""
+        fitted, whole = "non-negative least squares on the whole tree", "whole numbers that add up"
+        if self.false_discovery is None:
+            return fitted, whole, "zeros dropped"
+        chosen = f"pairs of the finest level listed for a false discovery rate of at most {self.false_discovery:g}"
+        return chosen, fitted, whole, "zeros and pairs that are not listed dropped from the finest level"
+
+    def check(self, frame: Regions) -> None:
+        """Raise an error if custom weights do not fit the levels."""
+        self._stage_shares(PairTree(origins=frame, destinations=frame, first=self.tree))
+
+    def shares(self, frame: Regions) -> list[Share]:
+        """List one part per stage that can be measured."""
+        tree = PairTree(origins=frame, destinations=frame, first=self.tree)
+        first = 0 if self.neighbours == ADD_REMOVE else 1
+        shares = self._stage_shares(tree)
+        titles = ["total" if stage == 0 else tree.title(stage) for stage in range(first, tree.height + 1)]
+        return [Share(label=title, share=share) for title, share in zip(titles, shares[first:], strict=True)]
+
+    def with_shares(self, shares: Sequence[float]) -> FittedTree:
+        """Return a copy with custom weights, one per stage; 0 leaves a stage out."""
+        return replace(self, split="custom", weights=tuple(shares))
+
+
+def _indexes(children: Children, truth: TrueStage, above: Integers) -> Integers:
+    """Return (k,) the index among `children` of each true node of a stage, -1 for a node below a dropped one. PRIVATE."""
+    parent = above[truth.parent]
+    return np.where(parent >= 0, np.append(children.starts, 0)[parent] + truth.child, -1)
+
+
+def _measure_stage(
+    counter: NoisyFlows, title: str, stage: int, rho: Fraction, children: Children, index: Integers, truth: TrueStage
+) -> NoisyStage:
+    """Measure all children with noise; a stage without a share of the budget is not measured."""
+    size = len(children.origin)
+    if not rho:
+        return NoisyStage(starts=children.starts, noisy=None, variance=0.0, size=size)
+    true = np.zeros(size, np.int64)
+    true[index[index >= 0]] = truth.count[index >= 0]
+    noisy = counter.measure(title, true, rho, stage).astype(np.float64)
+    return NoisyStage(starts=children.starts, noisy=noisy, variance=gaussian_variance(counter.variance(rho)), size=size)
+
+
+def _believed(fitted: Floats, stage: NoisyStage) -> Mask:
+    """Tell which nodes are measured further: those with a fitted count above 0, or the largest noisy ones of a family without any."""
+    assert stage.noisy is not None  # noqa: S101  (for the type checker)
+    above = fitted > _ABOVE_ZERO
+    largest = np.maximum.reduceat(stage.noisy, stage.starts)
+    without = np.add.reduceat(above, stage.starts, dtype=np.int64) == 0
+    return np.asarray(above | (without[stage.parent] & (stage.noisy == largest[stage.parent])))
+
+
+def _kept_only(stage: NoisyStage, kept: Mask) -> NoisyStage:
+    assert stage.noisy is not None  # noqa: S101  (for the type checker)
+    number = np.add.reduceat(kept, stage.starts, dtype=np.int64)
+    return NoisyStage(starts=np.cumsum(number) - number, noisy=stage.noisy[kept], variance=stage.variance, size=int(kept.sum()))
+
+
+def _expect(stages: Sequence[NoisyStage], root: Root) -> Floats:
+    """Fit the stages above the leaves; a family that was not measured has equal parts of its parent."""
+    last = max((number for number, stage in enumerate(stages) if stage.noisy is not None), default=-1)
+    expected = fit_nonnegative(root, stages[: last + 1])[-1] if last >= 0 else np.array([max(root.count, 0.0)])
+    for stage in stages[last + 1 :]:
+        sizes = np.diff(stage.starts, append=stage.size)
+        expected = (expected / sizes)[stage.parent]
+    return expected
+
+
+def _fit(nodes: _Nodes, root: Root, listed: Integers | None, *, pruned: bool) -> list[Floats]:
+    """Fit non-negative counts; those of listed pairs are at least 1."""
+    if listed is None:
+        return fit_nonnegative(root, nodes.stages, selected=pruned)
+    least = np.zeros(nodes.stages[-1].size)
+    least[listed] = 1
+    least_by_stage = [least]
+    for stage in reversed(nodes.stages):
+        least_by_stage.insert(0, stage.sums(least_by_stage[0]))
+    lowered = [
+        replace(stage, noisy=None if stage.noisy is None else stage.noisy - below)
+        for stage, below in zip(nodes.stages, least_by_stage[1:], strict=True)
+    ]
+    fitted = fit_nonnegative(replace(root, count=root.count - float(least_by_stage[0][0])), lowered, selected=pruned)
+    return [counts + below for counts, below in zip(fitted, least_by_stage, strict=True)]
+
+
+def _across(tree: PairTree, nodes: _Nodes, count: Integers) -> PairSums:
+    """Add up all pairs of leaves between origins of the last level and destinations one level up."""
+    depth = tree.destinations.depth
+    destination = tree.destinations.parent[-1][nodes.destination[-1]]
+    return pair_sums(nodes.origin[-1], destination, count, tree.destinations.size(depth - 1))
+
+
+def _only_listed(stage: StageCounts, count: Integers, listed: Integers) -> StageCounts:
+    """Leave only the listed pairs in the finest stage."""
+    chosen = np.zeros(len(count), np.bool_)
+    chosen[listed] = True
+    kept = chosen[count > 0]
+    return replace(stage, origin=stage.origin[kept], destination=stage.destination[kept], count=stage.count[kept], noisy=stage.noisy[kept])

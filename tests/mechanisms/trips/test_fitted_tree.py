@@ -1,0 +1,128 @@
+"""The fitted tree: consistent whole counts, its budget to the last digit, its list, and its noise."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpviz.errors import BudgetError, InputError
+from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.mechanisms import TopDown
+from dpviz.mechanisms.trips import fitted_tree
+from dpviz.mechanisms.trips.fitted_tree import FittedTree
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from tests.flow_cases import flows_of, random_flows, regular
+
+BUDGET = ApproxBudget(1, "1e-8")
+SETTINGS = (
+    {},
+    {"neighbours": "add_remove"},
+    {"tree": "origin", "between": True},
+    {"false_discovery": 0.1},
+    {"false_discovery": 0.5, "neighbours": "add_remove"},
+    {"split": "custom", "weights": (1, 0, 2, 3)},
+)
+
+
+@pytest.fixture(scope="module")
+def flows():
+    return random_flows(np.random.default_rng(2), regular(3, 4), pairs=60)
+
+
+@pytest.fixture(params=[2**21, 30], ids=["all measured", "pruned"])
+def most_at_once(request, monkeypatch):
+    monkeypatch.setattr(fitted_tree, "MOST_AT_ONCE", request.param)
+    return request.param
+
+
+def released(flows, budget=BUDGET, seed=1, **settings):
+    return FittedTree(**settings).release(flows, budget, Entropy.seeded(seed))
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_counts_are_whole_not_negative_and_add_up_but_for_the_rest(flows, settings, most_at_once):
+    release = released(flows, **settings)
+    gaps = release.inconsistencies()["largest_gap"].tolist()
+    assert gaps[:-1] == [0] * (len(gaps) - 1)
+    assert all((stage.count > 0).all() for stage in release.stages)
+    listed, above = release.stages[-1], release.stages[-2]
+    assert listed.count.sum() <= above.count.sum() == release.stages[0].count.sum()
+    if "false_discovery" not in settings:
+        assert gaps[-1] == 0
+    if settings.get("neighbours") != "add_remove":
+        assert release.stages[0].count.tolist() == [flows.total]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_exactly_the_budget_is_spent_on_the_measured_stages(flows, settings, most_at_once):
+    receipt = released(flows, **settings).receipt
+    assert receipt.used == receipt.available
+    assert receipt.spent == BUDGET
+    squared = 1 if settings.get("neighbours") == "add_remove" else 2
+    assert all(step.scale == squared / (2 * step.amount) for step in receipt.steps)
+    assert receipt.steps[-1].level == 4
+    assert (receipt.steps[0].level == 0) == (squared == 1)
+
+
+def test_exact_accounting_has_less_noise_than_rho_and_is_for_one_trip_per_unit(flows):
+    exact, tight, paper = (released(flows, accounting=way).receipt for way in ("exact", "tight", "paper"))
+    assert exact.converted.rho > tight.converted.rho > paper.converted.rho
+    assert [receipt.conversion for receipt in (exact, tight, paper)] == ["exact", "tight", "simple"]
+    two = flows_of(regular(2, 2), {(0, 1): 8, (2, 3): 2}, contributions=2, unit="person")
+    assert released(two, neighbours="add_remove").receipt.conversion == "tight"
+    assert released(flows, ZcdpBudget(1)).receipt.conversion is None
+
+
+def test_a_budget_so_large_that_there_is_no_noise_gives_the_truth(flows, most_at_once):
+    release = released(flows, ZcdpBudget(10**6), false_discovery=0.05)
+    leaves = release.stages[-1]
+    found = dict(zip(zip(leaves.origin.tolist(), leaves.destination.tolist(), strict=True), leaves.count.tolist(), strict=True))
+    assert found == dict(zip(zip(flows.origin.tolist(), flows.destination.tolist(), strict=True), flows.count.tolist(), strict=True))
+
+
+def test_leaf_errors_are_smaller_than_those_of_top_down(flows):
+    def error(mechanism):
+        runs = Entropy.seeded(5).spawn(30)
+        return np.mean([evaluate_flows(mechanism.release(flows, BUDGET, run), flows).by_stage["max_error"].iloc[-1] for run in runs])
+
+    assert error(FittedTree()) < 0.85 * error(TopDown())
+
+
+@pytest.mark.parametrize("settings", [{}, {"neighbours": "add_remove"}])
+def test_stated_standard_deviations_are_those_of_the_unbiased_estimates(settings):
+    """On counts so large that none is near 0, whole counts are the estimates, rounded."""
+    flows = flows_of(regular(2, 3), {(a, b): 10_000 + 100 * a + b for a in range(6) for b in range(6)})
+    true = [stage.count for stage in FittedTree().release(flows, ZcdpBudget(10**9), Entropy.seeded(0)).stages]
+    errors = []
+    for run in Entropy.seeded(6).spawn(150):
+        release = FittedTree(**settings).release(flows, BUDGET, run)
+        errors.append([stage.count - truth for stage, truth in zip(release.stages, true, strict=True)])
+    for stage, at in enumerate(zip(*errors, strict=True)):
+        spread, stated = np.std(np.concatenate(at)), math.sqrt(release.stages[stage].variance)
+        assert spread == pytest.approx(stated, rel=0.12, abs=0.4), stage
+
+
+def test_empty_trips_are_listed_rarely():
+    empty = flows_of(regular(2, 2), {})
+    lists = [len(released(empty, seed=seed, false_discovery=0.05, neighbours="add_remove").stages[-1].count) for seed in range(400)]
+    assert np.mean(np.array(lists) > 0) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+
+
+def test_what_cannot_be_spent_is_refused_before_any_noise(flows):
+    for budget in (PureBudget(1), ApproxBudget(1, 0)):
+        with pytest.raises(BudgetError):
+            released(flows, budget)
+    with pytest.raises(BudgetError, match="4 weights"):
+        released(flows, split="custom", weights=(1, 2))
+    with pytest.raises(InputError, match="exactly"):
+        released(flows_of(regular(2, 2), {(0, 1): 4}, contributions=2, unit="person"))
+
+
+def test_shares_can_be_dragged(flows):
+    mechanism = FittedTree().with_shares([0.25, 0, 0.25, 0.5])
+    assert [share.share for share in mechanism.shares(flows.regions)] == [0.25, 0, 0.25, 0.5]
+    receipt = mechanism.release(flows, BUDGET, Entropy.seeded(1)).receipt
+    assert [step.amount / receipt.used for step in receipt.steps] == [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)]
+    assert [len(FittedTree(**settings).shares(flows.regions)) for settings in SETTINGS] == [4, 5, 4, 4, 5, 4]
