@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from dpviz.arrays import Floats
 from dpviz.errors import BudgetError
@@ -261,7 +261,7 @@ def _minimax(fan: Floats, *, root: bool) -> Floats:
         return float(largest + np.log(np.exp(_SHARPNESS * (ratio - largest)).sum()) / _SHARPNESS)
 
     start = np.where(levels == len(fan), 2.0, 0.0)
-    return shares(minimize(worst, start, method="L-BFGS-B", options={"maxiter": 800}).x)
+    return shares(scipy.optimize.minimize(worst, start, method="L-BFGS-B", options={"maxiter": 800}).x)
 
 
 def fitted_variance(fan: Floats, weight: Floats, *, root: bool) -> Floats:

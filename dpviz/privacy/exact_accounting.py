@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from dpviz.arrays import Floats
 from dpviz.errors import BudgetError
@@ -128,7 +128,7 @@ def _exact_rho(budget: ApproxBudget, parts: tuple[Fraction, ...], changes: int) 
         return None
     while excess(high) <= 0:
         low, high = high, high + 0.5
-    found = float(brentq(excess, low, high, xtol=1e-7))
+    found = float(scipy.optimize.brentq(excess, low, high, xtol=1e-7))
     while excess(found) > 0:
         found -= 1e-7
     return ZcdpBudget(_rounded(found))
