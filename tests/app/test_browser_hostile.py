@@ -25,6 +25,7 @@ def planted(page):
     return page.evaluate("document.querySelectorAll('img[src*=evil], [onerror], a[href*=evil], a[href^=javascript]').length")
 
 
+@pytest.mark.slow
 def test_every_name_is_read_as_it_stands_everywhere(chromium, serve, tmp_path):
     address = serve(ROOT / "tests" / "app" / "hostile_app.py", cwd=ROOT)
     with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):

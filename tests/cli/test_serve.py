@@ -52,6 +52,7 @@ def flat(settings, before=""):
             yield f"{before}{name}", value
 
 
+@pytest.mark.slow
 def test_hostile_settings_at_home_in_the_folder_and_in_the_environment_change_nothing(tmp_path):
     (tmp_path / ".streamlit").mkdir()
     (tmp_path / ".streamlit" / "config.toml").write_text(HOSTILE, "utf-8")

@@ -86,6 +86,7 @@ def test_the_command_line_rehearses_and_releases_it(joined, tmp_path, capsys, ta
     assert json.loads((tmp_path / "out" / "manifest.json").read_bytes())["contents"]["mechanism"] == key
 
 
+@pytest.mark.slow
 def test_it_may_be_imported_before_this_package(tmp_path):
     install(tmp_path)
     code = "import their_mechanisms, dpviz; print([*dpviz.POINT_MECHANISMS][-1], [*dpviz.FLOW_MECHANISMS][-1])"

@@ -302,6 +302,7 @@ LOST = "connection to the Dask scheduler was lost"
 
 
 @linux
+@pytest.mark.slow
 def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_nothing(file):
     job = job_of(file)
     with connect(DaskCluster(workers=1)) as client:
