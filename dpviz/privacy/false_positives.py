@@ -74,15 +74,15 @@ def list_nonzero(noisy: Integers, expected: Floats, variance: float, rate: float
     The list has the k counts with the smallest p_i / w_i, for the largest k <= `most` whose k-th smallest p_i / w_i is at most rate k /
     (m pi0); counts with p_i > 1/2 do not take part.
 
-    Proof: the weights and `most` depend on other noise than that of the counts. Given these, the p_i are independent, and for a true
-    zero P(p_i <= t) <= t and P(p_i > 1/2) >= 1/2, since the noise is whole and symmetric. Let V be the number of true zeros on the
-    list. For one true zero i with p_i <= 1/2, replace its p_i by 0: neither pi0 nor any other rank changes, and if i is on the list, the
-    list stays the same, since k is the largest of all that fit, and lowering a p_i that is on the list changes no condition for ranks from
-    k on. Call the length of this list k_i and its estimate pi0_i, which are independent of p_i, given p_i <= 1/2. Then i is on the list
-    only if p_i <= w_i rate k_i / (m pi0_i), so E[1(i listed) / k] <= w_i rate / m E[1 / pi0_i'], where pi0_i' leaves out i. It
-    remains that sum of w_i E[1 / pi0_i'] <= m over the true zeros. pi0_i' m / 2 is at least w_i plus the sum of w_j B_j over the other
-    true zeros with independent B_j that are 1 with probability at least 1/2, and for such sums E[w_i / (w_i + S)] <= 2 w_i / (sum of w).
-    The estimate must not be capped at 1: on a tree of a few empty counts the cap breaks this inequality.
+    Proof: the weights and `most` depend on other noise than that of the counts. Given these, the p_i are independent, and for a true zero
+    P(p_i <= t) <= t and P(p_i > 1/2) >= 1/2, since the noise is whole and symmetric. Take one true zero i, and let k_i and z_i be the
+    length of the list and pi0 if p_i were 0; both are functions of the other p_j alone. If i is on the list, the list has length k_i and
+    pi0 = z_i: lowering p_i to 0 changes neither pi0 nor any condition for ranks from k on. So i is on the list only if p_i <= w_i rate k_i
+    / (m z_i), and E[1(i is listed) / k] <= w_i rate / m E[1 / z_i]. The expected share of true zeros is the sum of this over the true
+    zeros, and it remains to show that the sum of w_i E[1 / z_i] is at most m. Let B_j say whether p_j > 1/2, and S be the sum of w_j B_j
+    over the true zeros. Then z_i m / 2 >= w_i + S - w_i B_i, and since B_i is independent of the others, E[w_i / (w_i + S - w_i B_i)] =
+    E[w_i B_i / S] / P(B_i = 1) <= 2 E[w_i B_i / S], with 0 / 0 = 0. The sum over i is at most 2 P(S > 0) <= 2. The estimate must not be
+    capped at 1: on a tree of a few empty counts the cap breaks this inequality.
 
     Args:
         noisy: (m,) counts with independent discrete Gaussian noise.
