@@ -16,6 +16,7 @@ from dpviz.errors import BudgetError
 ROUNDING = 1e-4
 STRATEGIES = ("geometric", "uniform", "leaf", "custom")
 STAGE_STRATEGIES = ("uniform", "levels", "custom")
+PRUNED_LEAVES = 0.6
 LEAF_WEIGHT = 1.07  # the errors of the leaves count for this many times those of other levels
 _SHARPNESS = 60.0  # of the smooth maximum over levels
 _LEAST_SHARE = 1e-3
@@ -213,7 +214,9 @@ def minimax_shares(fan_outs: Sequence[float], *, root: bool, between: bool, prun
     stages with the counts of each family corrected by their parent (TopDown). The ratio of the leaves counts `LEAF_WEIGHT` times.
 
     The rule for the stages between levels: none of the budget. With `between`, each gets a tenth of the share of the level below it.
-    With `pruned`, the stage above the leaves gets as much as the level above it, since it decides which leaves are measured at all.
+    With `pruned`, the leaves get `PRUNED_LEAVES` times their share, since the leaves that are measured say less of the sums above them;
+    the stage above the leaves gets as much as the level above it, since it decides which leaves are measured at all. Both are our own
+    choices, made on one made-up country.
 
     Args:
         fan_outs: (T,) mean number of children of the nodes of stages 0 to T - 1.
@@ -238,6 +241,7 @@ def _shares(fan_outs: tuple[float, ...], root: bool, between: bool, pruned: bool
     if between:
         shares[1::2] = shares[2::2] / 10
     if pruned and height > 2:
+        shares[height] *= PRUNED_LEAVES
         shares[height - 1] = max(shares[height - 1], shares[height - 2])
     return tuple((shares / shares.sum()).tolist())
 
