@@ -19,6 +19,7 @@ from dpviz.errors import InputError
 from dpviz.mechanisms import FLOW_MECHANISMS, FlatGaussian, StabilityHistogram, TopDown
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.mechanisms.trips import flat_gaussian
+from dpviz.mechanisms.trips.fitted_tree import FittedTree
 from dpviz.mechanisms.trips.top_down import true_stages
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -127,6 +128,13 @@ def loss(monkeypatch, mechanism, one: Flows, other: Flows, seed: int = 0) -> Fra
     return total
 
 
+class PrunedTree(FittedTree):
+    """The fitted tree as it is beyond `MOST_AT_ONCE` leaves: only the children of kept nodes are measured."""
+
+    def _pruned(self, tree: PairTree) -> bool:
+        return True
+
+
 VARIANTS = {
     "top down": TopDown(),
     "top down, origins first": TopDown(tree="origin"),
@@ -137,9 +145,14 @@ VARIANTS = {
     "top down, false discovery": TopDown(false_discovery=0.2),
     "flat": FlatGaussian(),
     "flat from 2": FlatGaussian(least=2),
+    "fitted": FittedTree(),
+    "fitted, all stages, origins first": FittedTree(between=True, tree="origin"),
+    "fitted, list": FittedTree(false_discovery=0.2),
+    "fitted, pruned": PrunedTree(between=True),
+    "fitted, pruned, list": PrunedTree(false_discovery=0.2),
 }
 SCRIPTED = list(product(VARIANTS, ["add_remove", "bounded"]))
-OFTEN = [(variant, "add_remove") for variant in ("top down", "top down, dial", "flat")]
+OFTEN = [(variant, "add_remove") for variant in ("top down", "top down, dial", "flat", "fitted, pruned, list")]
 """Variants of the ordinary run: without a threshold, with one, and of a single step."""
 
 BASES = sorted({*product((0, 1), repeat=4), *product((0, 4), repeat=4)})
