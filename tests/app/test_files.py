@@ -50,9 +50,9 @@ def by_path(path, link=CURATE, **widgets):
 def until(app, there):
     """Look at the page as it looks at a running count, until something is there."""
     end = time.monotonic() + 60
-    while not there(good(app.run())):
-        assert time.monotonic() < end
+    while not there(good(app.run())) and time.monotonic() < end:
         time.sleep(0.1)
+    assert there(app)
     return app
 
 

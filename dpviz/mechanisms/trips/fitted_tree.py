@@ -12,6 +12,7 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.data.flows import Flows
+from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, Share, setting
 from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows
 from dpviz.mechanisms.trips.top_down import TrueStage, true_stages
@@ -245,6 +246,8 @@ class FittedTree(FlowMechanism):
         root = self.neighbours == ADD_REMOVE
         if self.split == "custom":
             weights = custom_weights(self.weights, tree.height + root, "total" if root else "first stage")
+            if weights[-1] == 0 or (root and weights[0] == 0):
+                raise BudgetError("Custom weights of the finest stage, and of the total under add_remove, must be greater than 0.")
             return ([] if root else [0.0]) + weights
         sizes = [tree.size(stage) for stage in range(tree.height + 1)]
         fan_outs = [below / above for above, below in pairwise(sizes)]

@@ -116,6 +116,9 @@ def test_what_cannot_be_spent_is_refused_before_any_noise(flows):
             released(flows, budget)
     with pytest.raises(BudgetError, match="4 weights"):
         released(flows, split="custom", weights=(1, 2))
+    for neighbours, weights in (("bounded", (1, 1, 1, 0)), ("add_remove", (0, 1, 1, 1, 1)), ("add_remove", (1, 1, 1, 1, 0))):
+        with pytest.raises(BudgetError, match="greater than 0"):
+            released(flows, split="custom", weights=weights, neighbours=neighbours)
     with pytest.raises(InputError, match="exactly"):
         released(flows_of(regular(2, 2), {(0, 1): 4}, contributions=2, unit="person"))
 
