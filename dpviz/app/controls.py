@@ -66,7 +66,7 @@ def mechanism_controls(page_state: PageState) -> None:
         placeholder="Choose a private mechanism",
         format_func=lambda key: str(page_state.mechanisms[key].title),
         label_visibility="collapsed",
-        on_change=lambda: page_state.change(mechanism=st.session_state["mechanism"], settings={}, **page_state.config().resets()),
+        on_change=lambda: _choose_mechanism(page_state, st.session_state["mechanism"]),
     )
     page_state.refuse_reference()
     mechanism = page_state.mechanisms[config.mechanism]
@@ -79,6 +79,12 @@ def mechanism_controls(page_state: PageState) -> None:
         with st.expander("More settings"):
             for rule in effective[1:]:
                 _setting_widget(page_state, rule, values[rule.name])
+
+
+def _choose_mechanism(page_state: PageState, key: str) -> None:
+    """Choose a mechanism, with the settings that a page starts with."""
+    settings = dict(page_state.mechanisms[key].page_settings)
+    page_state.change(mechanism=key, settings=settings, **page_state.config().resets())
 
 
 def _setting_widget(page_state: PageState, rule: Rule, value: Any) -> None:

@@ -115,10 +115,11 @@ def show_error(text: str) -> None:
 
 
 def to_query(config: Any) -> dict[str, str]:
-    """Return the parameters of a link to a configuration; defaults and the source of the data are left out."""
+    """Return the parameters of a link to a configuration; the source of the data is left out, and defaults not in `always_in_link`."""
     defaults = type(config)()
     changed = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != getattr(defaults, f.name)}
     changed.pop("source", None)
+    changed |= {name: getattr(config, name) for name in getattr(config, "always_in_link", ())}
     return {
         name: json.dumps(value, separators=(",", ":")) if isinstance(value, dict | tuple) else str(value) for name, value in changed.items()
     }
@@ -131,7 +132,7 @@ def read_link(kind: type[Any], query: Mapping[str, str]) -> Any:
         kind: the configuration's class: its `readers()` read single parameters, its `built()` refuses settings that do not fit.
         query: the parameters.
     """
-    config = kind()
+    config, query = kind(), kind.update_link(query) if hasattr(kind, "update_link") else query
     for name, read in kind.readers().items():
         if name in query and len(query[name]) <= LONGEST_TEXT:
             try:

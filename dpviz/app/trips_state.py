@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import streamlit as st
 
@@ -54,11 +55,13 @@ class TripsConfig:
         least: the smallest released number of trips that is drawn.
     """
 
+    always_in_link: ClassVar[tuple[str, ...]] = ("mechanism",)
+
     mode: str = TEACH
     source: str = "sample"
     sample: str = "us_flights"
     mechanism: str = TRIP_FAMILY.usual[0]
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=lambda: dict(FLOW_MECHANISMS[TRIP_FAMILY.usual[0]].page_settings))
     epsilon: float | Fraction = 1.0
     delta: float = 1e-8
     beside: str = ALONE
@@ -72,13 +75,15 @@ class TripsConfig:
         return FLOW_MECHANISMS[self.mechanism].from_settings(self.settings)
 
     def all_built(self) -> list[FlowMechanism]:
-        """Build the mechanism, and the one beside it with its defaults but the same neighbours and conversion."""
+        """Build the mechanism, and the one beside it with its page settings but the same neighbours and accounting."""
         mechanisms = [self.built()]
         if self.beside != ALONE:
             other = FLOW_MECHANISMS[self.beside]
             known = {rule.name for rule in other.rules()}
-            shared = {name: value for name, value in self.settings.items() if name in ("neighbours", "conversion") and name in known}
-            mechanisms.append(other.from_settings(shared))
+            shared = {
+                name: value for name, value in mechanisms[0].chosen().items() if name in ("neighbours", "accounting") and name in known
+            }
+            mechanisms.append(other.from_settings({**other.page_settings, **shared}))
         return mechanisms
 
     def budget(self) -> PureBudget | ApproxBudget:
@@ -97,6 +102,11 @@ class TripsConfig:
     def resets(self) -> dict[str, Any]:
         """Return new values of parameters for when the mechanism or a setting changes: none, since levels are those of the regions."""
         return {}
+
+    @classmethod
+    def update_link(cls, query: Mapping[str, str]) -> dict[str, str]:
+        """Return the parameters of a link as today's version writes them: earlier ones left out TopDown, which was the default."""
+        return {"mechanism": "top_down", "settings": "{}", **query} if query and "mechanism" not in query else dict(query)
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:

@@ -20,6 +20,7 @@ from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.tuned import Tuned, TunedGrid
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.mechanisms.references import ExactKdtree, ExactTunedGrid
+from dpviz.mechanisms.trips.fitted_tree import FittedTree
 from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
 from dpviz.mechanisms.trips.top_down import TopDown
@@ -41,9 +42,9 @@ TRIP_FAMILY: Family[FlowMechanism] = Family(
     data=Flows,
     frame=Regions,
     base=FlowMechanism,  # type: ignore[type-abstract]
-    own=(TopDown, FlatGaussian, StabilityHistogram),
+    own=(FittedTree, TopDown, FlatGaussian, StabilityHistogram),
     group="dpviz.flow_mechanisms",
-    usual=("top_down", "flat_gaussian", "stability_histogram"),
+    usual=("fitted_tree", "top_down", "flat_gaussian", "stability_histogram"),
 )
 
 POINT_MECHANISMS = POINT_FAMILY.mechanisms
@@ -81,6 +82,7 @@ __all__ = [
     "ExactKdtree",
     "ExactTunedGrid",
     "Family",
+    "FittedTree",
     "FlatGaussian",
     "FlowMechanism",
     "HilbertTree",

@@ -133,10 +133,15 @@ class Settings:
         Raises:
             SettingError: an unknown name, or a value of the wrong type or out of its range.
         """
-        known = {rule.name for rule in cls.rules()}
+        values, known = cls.rename_older(values), {rule.name for rule in cls.rules()}
         if unknown := sorted(set(values) - known):
             raise SettingError(f"There is no setting {unknown[0][:40]!r}; there are {', '.join(sorted(known)) or 'none'}.")
         return cls(**values)
+
+    @classmethod
+    def rename_older(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values of settings under today's names, where links, configurations or releases of earlier versions have others."""
+        return dict(values)
 
     def chosen(self) -> dict[str, Any]:
         """Return every setting's value by name."""
@@ -181,6 +186,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         summary: one sentence on what it does.
         private: False for references that must never be published.
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
+        page_settings: settings with which a page starts, where they differ from the defaults.
     """
 
     family: ClassVar[str]
@@ -189,6 +195,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     summary: ClassVar[str]
     private: ClassVar[bool] = True
     extra_tab: ClassVar[str] = ""
+    page_settings: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod
     def release(self, data: Data, budget: Budget, entropy: Entropy) -> Output:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -13,15 +13,42 @@ from dpviz.arrays import Floats, Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, read_flow_release
-from dpviz.mechanisms.base import BOUNDED, LevelError, Mechanism
+from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.exact_accounting import ACCOUNTING, gaussian_rho
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.flow_release import INTERVAL_WIDTH, FlowRelease, StageCounts, pair_sums
-from dpviz.space.pair_tree import PairTree
+from dpviz.space.pair_tree import SIDES, PairTree
 from dpviz.space.regions import ROOT, Regions
+
+
+def neighbours_setting() -> Any:
+    """Declare the setting `neighbours` of a mechanism whose bounded form publishes the exact total."""
+    return setting(
+        BOUNDED,
+        "Neighbours",
+        choices=NEIGHBOURS,
+        help="bounded: one trip (or person) is replaced, and the total is published exactly. add_remove: the total is protected, too.",
+    )
+
+
+def first_side_setting() -> Any:
+    """Declare the setting `tree`: the side of a pair that is refined first."""
+    return setting("destination", "Refine first", choices=SIDES, help="Which side of a pair every odd stage refines.")
+
+
+def accounting_setting(default: str) -> Any:
+    """Declare the setting `accounting`."""
+    return setting(
+        default,
+        "Accounting",
+        choices=ACCOUNTING,
+        help="How much noise (ε, δ) asks for. exact: what this noise really costs, for one trip per person. tight: through ρ, about 5 %"
+        " more noise. paper: through ρ by the paper's formula, which wastes some.",
+    )
 
 
 def with_sums_above(tree: PairTree, finest: StageCounts, stage: int) -> list[StageCounts]:
@@ -70,6 +97,20 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     """Base of every mechanism of trips: it counts trips between regions and releases noisy trips per pair, stage by stage."""
 
     family: ClassVar[str] = "trips"
+
+    @classmethod
+    def rename_older(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values, with `accounting` in place of `conversion`, which was "tight" or "simple"."""
+        renamed = dict(values)
+        if "conversion" in renamed and "accounting" in {rule.name for rule in cls.rules()}:
+            conversion = renamed.pop("conversion")
+            renamed.setdefault("accounting", "paper" if conversion == "simple" else conversion)
+        return renamed
+
+    @property
+    def conversion(self) -> str:
+        """Conversion from (epsilon, delta) to rho, for accounts that are kept in rho. The exact one holds for one release alone."""
+        return "simple" if getattr(self, "accounting", None) == "paper" else "tight"
 
     @property
     def needs_delta(self) -> bool:
@@ -180,6 +221,11 @@ class NoisyFlows:
     def __post_init__(self) -> None:
         if not isinstance(self.entropy, Entropy):
             raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
+
+    def convert(self, budget: Budget, mechanism: str, accounting: str, shares: Sequence[float]) -> tuple[ZcdpBudget, str | None]:
+        """Find the rho that stages with these weights may spend, and the conversion by which it was found: see `gaussian_rho`."""
+        changes = self.squared_sensitivity if self.flows.contributions == 1 else None
+        return gaussian_rho(budget, mechanism, accounting, shares, changes)
 
     @property
     def squared_sensitivity(self) -> int:

@@ -17,8 +17,10 @@ import scipy
 
 from dpviz.arrays import Floats
 from dpviz.errors import BudgetError
-from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
+from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget, require_gaussian
 
+ACCOUNTING = ("exact", "tight", "paper")
+"""The ways to find the noise that (epsilon, delta) asks for; see `gaussian_rho`."""
 LARGEST_STDDEV = 10_000.0  # of the noise of a stage; above it the loss has millions of values, and the tight conversion is as good
 _POINTS = 500  # grid steps in one standard deviation of the loss
 _POINTS_IN_SEARCH = 150
@@ -108,6 +110,37 @@ def exact_rho(budget: ApproxBudget, shares: Sequence[Fraction], changes: int) ->
     """
     parts = tuple(share for share in shares if share > 0)
     return _exact_rho(budget, parts, changes)
+
+
+def gaussian_rho(
+    budget: Budget, mechanism: str, accounting: str, shares: Sequence[float], changes: int | None
+) -> tuple[ZcdpBudget, str | None]:
+    """Find the rho that stages of discrete Gaussian noise may spend.
+
+    Args:
+        budget: (epsilon, delta), or rho, which is returned unchanged.
+        mechanism: the name of the mechanism in errors.
+        accounting: "exact" (`exact_rho`), "tight" or "paper" (the conversions "tight" and "simple" of `ApproxBudget.to_zcdp`).
+        shares: the weights of the stages, at least 0.
+        changes: how many counts of a stage one unit changes by one; None if it changes a count by more, for which only the tight
+            conversion is proved.
+
+    Returns:
+        The budget, and the conversion by which it was found: "exact", "tight" or "simple"; None if `budget` was given in rho. "exact"
+        becomes "tight" where `exact_rho` knows no bound, or `changes` is None.
+
+    Raises:
+        BudgetError: a pure budget, delta = 0, or shares out of range.
+    """
+    if isinstance(budget, ZcdpBudget):
+        return budget, None
+    conversion = "simple" if accounting == "paper" else "tight"
+    rho = require_gaussian(budget, mechanism, conversion)
+    if accounting == "exact" and changes is not None and isinstance(budget, ApproxBudget):
+        exact = exact_rho(budget, ZcdpBudget(1).split(shares), changes)
+        if exact is not None:
+            return exact, "exact"
+    return rho, conversion
 
 
 @lru_cache(maxsize=64)

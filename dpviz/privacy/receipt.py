@@ -59,7 +59,8 @@ class Receipt:
         notes: settings that had to be reduced, and why less than the total was spent.
         converted: the rho to which a total of (epsilon, delta) was converted; the steps' amounts are then in rho. None without a
             conversion.
-        conversion: the conversion, "tight" or "simple"; None without one.
+        conversion: the conversion: "tight" or "simple", which hold for rho as such, or "exact", which holds for the noise of exactly
+            these steps, and for this release alone; None without one.
         unit_definition: a definition of the unit, if its name is not enough: "a person is one value of the column ..."; else "".
         private: False for references that show the cost of privacy: no budget bounds what they reveal.
 
@@ -124,8 +125,11 @@ class Receipt:
         return PureBudget(self.used)
 
     def _convert_back(self, converted: ZcdpBudget) -> Budget:
-        """The (epsilon, delta) that the spent rho implies; exactly `total` if all of rho was spent."""
-        if self.used == converted.rho or not isinstance(self.total, ApproxBudget):
+        """The (epsilon, delta) that the spent rho implies; exactly `total` if all of rho was spent.
+
+        After the exact conversion it is always `total`: no formula leads back from rho, and fewer steps lose no more than all of them.
+        """
+        if self.used == converted.rho or self.conversion == "exact" or not isinstance(self.total, ApproxBudget):
             return self.total
         implied = ZcdpBudget(self.used).to_approx(self.total.delta, self.conversion or "tight")
         return implied if implied.epsilon < self.total.epsilon else self.total

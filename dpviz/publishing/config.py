@@ -98,7 +98,7 @@ class MechanismPart:
         if self.key not in mechanisms:
             raise SettingError(f"[mechanism] key must be one of {', '.join(mechanisms)} for {family.name}.")
         mechanism = mechanisms[self.key]
-        check_keys(self.settings, {rule.name: rule for rule in mechanism.rules()}, "[mechanism.settings]")
+        check_keys(mechanism.rename_older(self.settings), {rule.name: rule for rule in mechanism.rules()}, "[mechanism.settings]")
         return mechanism.from_settings(self.settings)
 
 

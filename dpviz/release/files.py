@@ -469,7 +469,7 @@ def _known_version(manifest: Any) -> str:
     if not isinstance(version, str):
         return SCHEMA_VERSION
     if version not in SCHEMA_FILES:
-        known = " and ".join(SCHEMA_FILES)
+        known = ", ".join(SCHEMA_FILES)
         raise InputError(
             f"The release was written by another version of dpviz: the installed one reads manifests of versions {known}. Update dpviz."
         )

@@ -107,8 +107,8 @@ class FlowRelease:
         simulation: True if the noise came from a seed: not private, and never written as a publication.
         every_pair: True if a measured stage measured all pairs, including empty ones; False if only the children of released nodes.
         approximate: why the stated standard deviations are only approximate; None if they are exact.
-        across: counts between origins of the last level and destinations one level up. They are needed only if the finest stage dropped
-            pairs that are still part of coarser sums; otherwise they follow from the stages, and `across` is None.
+        across: counts at `across_levels`. They are needed only if the finest stage lists some pairs, and trips of the others are still
+            part of coarser sums (see `rest`); otherwise they follow from the stages, and `across` is None.
 
     >>> import dpviz as dv
     >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
@@ -154,6 +154,12 @@ class FlowRelease:
     def depth(self) -> int:
         """The number of geographic levels below the root, g."""
         return self.tree.origins.depth
+
+    @property
+    def across_levels(self) -> tuple[int, int]:
+        """Levels of origins and destinations of `across`: like stage T - 1, one side has leaves, but it is the other side."""
+        origin_level, destination_level = self.tree.levels(self.tree.height - 1)
+        return destination_level, origin_level
 
     def level(self, level: Level, *, spread: bool = False) -> pd.DataFrame:
         """Return the trips between the regions of one geographic level, nonzero pairs only.
@@ -259,35 +265,70 @@ class FlowRelease:
             stage = next(s for s in range(self.tree.height + 1) if _refines(self.tree.levels(s), key))
             needs_leaves = stage == self.tree.height and key != self.tree.levels(stage)
             if self.across is not None and needs_leaves:
-                self._sums[key] = self._from_across(self.across, destination_level)
+                self._sums[key] = self._from_across(self.across, key)
             else:
                 self._sums[key] = self._sum_pairs(stage, key, self.stages[stage].count)
         return self._sums[key]
 
-    def inconsistencies(self) -> pd.DataFrame:
-        """Compare each stage with the sums of the next one.
+    def rest(self, origin_level: int, destination_level: int) -> PairSums:
+        """Subtract the listed pairs of the finest level from the trips between regions of two levels.
+
+        A release with a list says nothing about a pair of leaves that is not listed; its trips are part of the rest of every coarser
+        pair that it lies in.
+
+        Args:
+            origin_level: 0 to g.
+            destination_level: 0 to g; not both g.
 
         Returns:
-            DataFrame with one row per stage but the last: stage, between (the kind of pairs), pairs (how many), mismatches (how many
-            differ), largest_gap (in trips) and status.
+            The pairs with a rest other than 0. There is none if the release has no list. It is never below 0 where all counts are at
+            least 0.
+
+        Raises:
+            DomainError: both levels are those of the leaves.
         """
-        rows = []
-        for stage, released in enumerate(self.stages[:-1]):
-            below = self._sum_pairs(stage + 1, self.tree.levels(stage), self.stages[stage + 1].count)
-            gap = np.abs(released.count - below.at(released.origin, released.destination))
-            sums_here = self._sum_pairs(stage, self.tree.levels(stage), released.count)
-            missing_above = np.abs(below.count[sums_here.at(below.origin, below.destination) == 0])
-            rows.append(
-                {
-                    "stage": stage,
-                    "between": self.tree.title(stage),
-                    "pairs": len(released.count),
-                    "mismatches": int((gap > 0).sum() + (missing_above > 0).sum()),
-                    "largest_gap": int(max(gap.max(initial=0), missing_above.max(initial=0))),
-                    "status": self.status,
-                }
-            )
-        return pd.DataFrame(rows)
+        levels = (origin_level, destination_level)
+        if levels == self.tree.levels(self.tree.height):
+            raise DomainError("A rest is part of pairs of larger regions; choose a coarser level for one side at least.")
+        if self.across is None:
+            nothing = np.zeros(0, np.int32)
+            return pair_sums(nothing, nothing, np.zeros(0, np.int64), self.tree.destinations.size(destination_level))
+        both = [self.sums(*levels), self._sum_pairs(self.tree.height, levels, -self.stages[-1].count)]
+        origin, destination, count = (np.concatenate([getattr(part, name) for part in both]) for name in ("origin", "destination", "count"))
+        rest = pair_sums(origin, destination, count, both[0].width)
+        some = rest.count != 0
+        return PairSums(origin=rest.origin[some], destination=rest.destination[some], count=rest.count[some], width=rest.width)
+
+    def inconsistencies(self) -> pd.DataFrame:
+        """Compare each stage with the sums of the next one and its rest.
+
+        Returns:
+            DataFrame with one row per stage but the last: stage, between (the kind of pairs), pairs (how many), rest (trips that are in
+            no pair of the next stage, because that stage is a list), mismatches (how many pairs differ), largest_gap (in trips) and
+            status.
+        """
+        return pd.DataFrame([self._compare_with_next(stage) for stage in range(self.tree.height)])
+
+    def _compare_with_next(self, stage: int) -> dict[str, Any]:
+        """Compare a stage with the sums of the next one; if that one is a list, with the sums of `across`, at the next coarser level."""
+        listed = self.across is not None and stage == self.tree.height - 1
+        levels = self.tree.levels(stage - 1 if listed else stage)
+        if listed and self.across is not None:
+            below = self._from_across(self.across, levels)
+        else:
+            below = self._sum_pairs(stage + 1, levels, self.stages[stage + 1].count)
+        here = self._sum_pairs(stage, levels, self.stages[stage].count)
+        gap = np.abs(here.count - below.at(here.origin, here.destination))
+        missing = np.abs(below.count[here.at(below.origin, below.destination) == 0])
+        return {
+            "stage": stage,
+            "between": self.tree.title(stage),
+            "pairs": len(self.stages[stage].count),
+            "rest": int(self.rest(*levels).count.sum()) if listed else 0,
+            "mismatches": int((gap > 0).sum() + (missing > 0).sum()),
+            "largest_gap": int(max(gap.max(initial=0), missing.max(initial=0))),
+            "status": self.status,
+        }
 
     @cached_property
     def _sums(self) -> dict[tuple[int, int], PairSums]:
@@ -305,10 +346,12 @@ class FlowRelease:
             raise DomainError(f"Levels are 0 to {regions.depth}, or {', '.join(regions.levels)}.")
         return int(level)
 
-    def _from_across(self, across: PairSums, level: int) -> PairSums:
-        """Add up `across` to counts between origins of the last level and destinations of a coarser level."""
-        destination = self.tree.destinations.ancestors(level, self.depth - 1)[across.destination]
-        return pair_sums(across.origin, destination, across.count, self.tree.destinations.size(level))
+    def _from_across(self, across: PairSums, levels: tuple[int, int]) -> PairSums:
+        """Add up `across` to counts between regions of two levels that are not finer."""
+        finer = self.across_levels
+        origin = self.tree.origins.ancestors(levels[0], finer[0])[across.origin]
+        destination = self.tree.destinations.ancestors(levels[1], finer[1])[across.destination]
+        return pair_sums(origin, destination, across.count, self.tree.destinations.size(levels[1]))
 
     def _sum_pairs(self, stage: int, levels: tuple[int, int], weight: Integers) -> PairSums:
         """Add up the weights of a stage's nodes per pair of regions of two levels that are not finer than the stage."""

@@ -484,9 +484,9 @@ def _quantile(values: Floats, share: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-SCHEMA_VERSION = "2.0"
+SCHEMA_VERSION = "2.1"
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
-SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json"), SCHEMA_VERSION: SCHEMA_FILE}
+SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json"), "2.0": SCHEMA_FILE, SCHEMA_VERSION: SCHEMA_FILE}
 """The schema of each version, oldest first. A manifest is checked by the schema of the version that wrote it."""
 _LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
 _RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -605,13 +605,13 @@ def manifest_schema(version: str = SCHEMA_VERSION) -> Facts:
     """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     Args:
-        version: "2.0" for today's manifests, "1.0" for manifests of earlier versions of dpviz.
+        version: "2.1" for today's manifests, "1.0" or "2.0" for manifests of earlier versions of dpviz.
 
     Raises:
         SettingError: an unknown version.
 
     >>> manifest_schema()["$id"]
-    'urn:dpviz:manifest:2.0'
+    'urn:dpviz:manifest:2.1'
     """
     if version not in SCHEMA_FILES:
         raise SettingError(f"There are schemas of versions {', '.join(SCHEMA_FILES)}.")

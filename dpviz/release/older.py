@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpviz.release.manifest import POINTS, SCHEMA_VERSION
+from dpviz.release.manifest import POINTS
 from dpviz.release.tables import FLOWS, LEVELS, STAGES, TABLE
 
 Facts = dict[str, Any]
@@ -17,8 +17,8 @@ _OLDER_NAMES = {LEVELS: TABLE, STAGES: FLOWS}
 
 
 def is_older(manifest: Facts) -> bool:
-    """Return whether a manifest has an earlier version of the schema."""
-    return bool(manifest["identity"]["schema_version"] != SCHEMA_VERSION)
+    """Return whether a manifest has version 1.0 of the schema. Version 2.0 differs from today's in nothing that is read."""
+    return bool(manifest["identity"]["schema_version"] == "1.0")
 
 
 def stored_name(manifest: Facts, name: str) -> str:

@@ -464,12 +464,13 @@ def _write_regions(regions: Regions, path: Path) -> None:
 
 
 def _across_member(release: FlowRelease, across: PairSums) -> Member:
-    depth = release.depth
-    about = "Sums from origins of the last level to destinations one level up, with the small pairs that the last level leaves out."
+    side = "origins" if release.across_levels[0] == release.depth else "destinations"
+    about = f"Sums between {side} of the last level and regions one level up, with the pairs that the last level leaves out."
 
     def write(path: Path) -> None:
-        origin = pa.array(release.tree.origins.ids_of(depth), pa.string()).take(pa.array(across.origin))
-        destination = pa.array(release.tree.destinations.ids_of(depth - 1), pa.string()).take(pa.array(across.destination))
+        origin_level, destination_level = release.across_levels
+        origin = pa.array(release.tree.origins.ids_of(origin_level), pa.string()).take(pa.array(across.origin))
+        destination = pa.array(release.tree.destinations.ids_of(destination_level), pa.string()).take(pa.array(across.destination))
         columns = {"origin": origin, "destination": destination, "count": across.count} | _status_column(release, len(across.count))
         pq.write_table(decode_dictionaries(make_table(columns)), path)
 
@@ -562,12 +563,12 @@ def _read_stage(facts: Facts, tree: PairTree, table: pa.Table) -> StageCounts:
 
 
 def _read_across(tree: PairTree, table: pa.Table) -> PairSums:
-    depth = tree.origins.depth
+    destination_level, origin_level = tree.levels(tree.height - 1)
     return PairSums(
-        origin=_find_column(tree.origins.ids_of(depth), table.column("origin")),
-        destination=_find_column(tree.destinations.ids_of(depth - 1), table.column("destination")),
+        origin=_find_column(tree.origins.ids_of(origin_level), table.column("origin")),
+        destination=_find_column(tree.destinations.ids_of(destination_level), table.column("destination")),
         count=np.array(table.column("count"), np.int64),
-        width=tree.destinations.size(depth - 1),
+        width=tree.destinations.size(destination_level),
     )
 
 

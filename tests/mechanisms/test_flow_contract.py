@@ -17,7 +17,7 @@ from tests.flow_cases import flows_of, from_parents, random_flows, random_region
 EVERY = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in FLOW_MECHANISMS.items()])
 BOTH = pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
 BUDGET, HUGE = ApproxBudget(2, "1e-5"), ApproxBudget(10**5, "1e-8")
-ZCDP = {"top_down": True, "flat_gaussian": True, "stability_histogram": False}
+ZCDP = {"fitted_tree": True, "top_down": True, "flat_gaussian": True, "stability_histogram": False}
 
 
 def made(mechanism, flows: Flows, budget=BUDGET, seed: int = 1, **settings) -> FlowRelease:
@@ -44,15 +44,19 @@ def checked_steps(receipt) -> Fraction:
 @BOTH
 @pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-8"), ("1/3", "1e-5"), ("7.000000000000000000001", "1/1000")])
 def test_it_spends_all_of_epsilon_and_delta_and_never_more(mechanism, neighbours, epsilon, delta):
-    budget, conversions = ApproxBudget(epsilon, delta), [rule.choices for rule in mechanism.rules() if rule.name == "conversion"]
-    for conversion in conversions[0] if conversions else [None]:
-        settings = {} if conversion is None else {"conversion": conversion}
+    budget, conversions = ApproxBudget(epsilon, delta), {"exact": "exact", "tight": "tight", "paper": "simple"}
+    has_accounting = "accounting" in {rule.name for rule in mechanism.rules()}
+    for accounting, conversion in conversions.items() if has_accounting else [(None, None)]:
+        settings = {"accounting": accounting} if has_accounting else {}
         receipt = made(mechanism, trips_of(200), budget, neighbours=neighbours, **settings).receipt
         assert receipt.total == budget
         assert receipt.spent == receipt.total
         assert checked_steps(receipt) == receipt.available == receipt.used
-        if conversion is not None:
-            assert (receipt.converted, receipt.conversion, receipt.currency) == (budget.to_zcdp(conversion), conversion, "ρ")
+        if has_accounting:
+            assert (receipt.conversion, receipt.currency) == (conversion, "ρ")
+            assert (
+                receipt.converted.rho > budget.to_zcdp().rho if conversion == "exact" else receipt.converted == budget.to_zcdp(conversion)
+            )
         else:
             assert (receipt.converted, receipt.currency, receipt.available) == (None, "ε", Fraction(epsilon))
             assert sum(step.delta for step in receipt.steps) == Fraction(delta)
@@ -176,7 +180,7 @@ def test_under_add_remove_no_word_of_the_release_depends_on_the_number_of_trips(
 
 
 @EVERY
-@pytest.mark.parametrize("rule", ["neighbours", "tree", "optimiser", "lowered", "conversion", "threshold"])
+@pytest.mark.parametrize("rule", ["neighbours", "tree", "optimiser", "lowered", "accounting", "threshold"])
 def test_every_choice_of_a_setting_makes_a_release_that_spends_its_budget(mechanism, rule):
     for choice in next((each.choices for each in mechanism.rules() if each.name == rule), ()):
         release = made(mechanism, trips_of(500, 1), **{rule: choice})

@@ -20,7 +20,7 @@ from dpviz.mechanisms import FLOW_MECHANISMS, FlatGaussian, StabilityHistogram, 
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.mechanisms.trips import flat_gaussian
 from dpviz.mechanisms.trips.fitted_tree import FittedTree
-from dpviz.mechanisms.trips.top_down import true_stages
+from dpviz.mechanisms.trips.true_stages import true_stages
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease

@@ -59,7 +59,7 @@ def test_a_seeded_release_is_what_it_was(name):
 FLOW_MECHANISMS = {
     "top_down": dv.TopDown(),
     "top_down_add_remove_dial": dv.TopDown(neighbours="add_remove", tree="origin", split="levels", dial=1.5),
-    "top_down_euclidean": dv.TopDown(optimiser="euclidean", lowered="largest", false_discovery=0.2, conversion="simple"),
+    "top_down_euclidean": dv.TopDown(optimiser="euclidean", lowered="largest", false_discovery=0.2, accounting="paper"),
     "flat_gaussian": dv.FlatGaussian(least=4),
     "stability_histogram": dv.StabilityHistogram(),
 }

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 from dpviz.errors import DomainError, RefusedError
-from dpviz.mechanisms import FlatGaussian, StabilityHistogram, TopDown
+from dpviz.mechanisms import FittedTree, FlatGaussian, StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import PRIVATE, SIMULATION
 from dpviz.release.flow_release import FlowRelease, interval, pair_sums
-from tests.flow_cases import children_of, flows_of, random_flows, random_regions, regular, sums_between, trips_of
+from tests.flow_cases import children_of, flows_of, random_flows, random_regions, regular, released_at, sums_between, trips_of
 
 BUDGET, RHO = ApproxBudget(2, "1e-3"), ZcdpBudget("0.05")
 MECHANISMS = {
@@ -241,11 +241,38 @@ def test_nothing_is_inconsistent_until_a_number_or_a_missing_parent_is_planted(m
     assert gaps["largest_gap"].tolist() == [0, 0, 0, lost, lost, 0]
 
 
-def test_a_shortened_list_of_leaves_does_not_add_up_and_says_so():
-    flows = random_flows(np.random.default_rng(1), regular(3, 4))
-    release = FlatGaussian(least=5).release(flows, RHO, Entropy.seeded(1))
-    assert (release.inconsistencies()["mismatches"] > 0).tolist() == [False, False, False, True]
-    assert release.approximate
+LISTS = {
+    "flat": FlatGaussian(least=5),
+    "fitted": FittedTree(false_discovery=0.05, accounting="tight"),
+    "fitted, origins first": FittedTree(false_discovery=0.05, accounting="tight", tree="origin"),
+}
+
+
+@pytest.mark.parametrize("mechanism", LISTS.values(), ids=LISTS)
+def test_the_pairs_of_a_list_and_the_rest_add_up_at_every_pair_of_levels(mechanism):
+    release = mechanism.release(random_flows(np.random.default_rng(1), regular(3, 4)), RHO, Entropy.seeded(1))
+    leaves = released_at(release, release.tree.height)
+    for origin, destination in product(range(3), repeat=2):
+        if (origin, destination) == (2, 2):
+            continue
+        found, rest = release.sums(origin, destination), release.rest(origin, destination)
+        above = dict.fromkeys(product(range(release.tree.origins.size(origin)), range(release.tree.destinations.size(destination))), 0)
+        for (a, b), count in leaves.items():
+            above[release.tree.origins.ancestors(origin)[a], release.tree.destinations.ancestors(destination)[b]] += count
+        pairs = np.array(list(above), np.int32).T
+        assert (found.at(*pairs) - rest.at(*pairs)).tolist() == list(above.values())
+        assert rest.count.sum() == release.rest(0, 0).count.sum() != 0
+    gaps = release.inconsistencies()
+    assert gaps["rest"].tolist() == [0, 0, 0, release.rest(0, 0).count[0]]
+    assert gaps["mismatches"].tolist() == [0] * 4
+    changed = replace(release, across=replace(release.across, count=release.across.count + 1))
+    assert (changed.inconsistencies()["mismatches"] > 0).tolist() == [False, False, False, True]
+    with pytest.raises(DomainError, match="coarser level"):
+        release.rest(2, 2)
+
+
+def test_a_release_without_a_list_has_no_rest():
+    assert len(released(TopDown, 1).rest(0, 1).count) == 0
 
 
 @pytest.mark.parametrize(("entropy", "status"), [(Entropy.seeded(1), SIMULATION), (Entropy.system(), PRIVATE)], ids=["seeded", "system"])

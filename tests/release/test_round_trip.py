@@ -66,7 +66,7 @@ TRIPS = {
     **{key: row() for key, row in FLOW_MECHANISMS.items()},
     **{f"{key}, add_remove": row(neighbours="add_remove") for key, row in FLOW_MECHANISMS.items()},
     "top_down, from the origin": TopDown(tree="origin", split="levels", optimiser="euclidean"),
-    "top_down, dial": TopDown(dial=1.5, conversion="simple"),
+    "top_down, dial": TopDown(dial=1.5, accounting="paper"),
     "top_down, false discovery": TopDown(false_discovery=0.1),
     "flat_gaussian, pairs left out": FlatGaussian(least=10),
 }

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError
-from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, Share, setting
-from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows
-from dpviz.mechanisms.trips.top_down import TrueStage, true_stages
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting
+from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, accounting_setting, first_side_setting, neighbours_setting
+from dpviz.mechanisms.trips.true_stages import TrueStage, true_stages
 from dpviz.privacy.allocation import custom_weights, minimax_shares
-from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget, require_gaussian
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.exact_accounting import exact_rho
 from dpviz.privacy.false_positives import list_nonzero
 from dpviz.privacy.noise import gaussian_variance
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, whole_counts
 from dpviz.release.flow_release import FlowRelease, PairSums, StageCounts, pair_sums
-from dpviz.space.pair_tree import SIDES, Children, PairTree
+from dpviz.space.pair_tree import Children, PairTree
 from dpviz.space.regions import Regions
 
 MOST_AT_ONCE = 2**21
@@ -62,8 +61,6 @@ class FittedTree(FlowMechanism):
     Protects: replacing one trip between the regions by another one (with a person column or a declared bound: one person's
     m trips), or adding or removing them.
 
-    Not in `FLOW_MECHANISMS` yet: the manifest has no words for the exact accounting and for the list, so that a release cannot be written.
-
     Proof: a stage adds independent discrete Gaussian noise to the counts of disjoint sets of trips. Which nodes are measured is a function
     of the noisy counts of coarser stages, and each stage's share of the budget follows from the public numbers of regions. So the stages
     compose adaptively, and everything after the noise is post-processing. A person's m trips change the counts of a stage by vectors with
@@ -88,14 +85,10 @@ class FittedTree(FlowMechanism):
     summary: ClassVar[str] = (
         "Adds noise to the pairs of every level, and releases the non-negative counts that add up and fit all the noisy counts best."
     )
+    page_settings: ClassVar[Mapping[str, Any]] = {"false_discovery": 0.05}
 
-    neighbours: str = setting(
-        BOUNDED,
-        "Neighbours",
-        choices=NEIGHBOURS,
-        help="bounded: one trip (or person) is replaced, and the total is published exactly. add_remove: the total is protected, too.",
-    )
-    tree: str = setting("destination", "Refine first", choices=SIDES, help="Which side of a pair every odd stage refines.")
+    neighbours: str = neighbours_setting()
+    tree: str = first_side_setting()
     split: str = setting(
         "minimax",
         "Budget over stages",
@@ -125,12 +118,7 @@ class FittedTree(FlowMechanism):
         help="List only pairs of the finest level that noise hardly explains: in expectation, at most this share (0 to 1) of the listed"
         " pairs has no trip. All other trips are published as a rest of the pair above. Left empty, every pair above 0 is listed.",
     )
-    accounting: str = setting(
-        "exact",
-        "Accounting",
-        choices=("exact", "tight", "paper"),
-        help="How much noise (ε, δ) asks for. exact: what this noise really costs. tight: through ρ. paper: through ρ, with some waste.",
-    )
+    accounting: str = accounting_setting("exact")
 
     def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
         """Spend (epsilon, delta) or rho on `flows`.
@@ -143,7 +131,7 @@ class FittedTree(FlowMechanism):
         tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
         shares = self._stage_shares(tree)
         counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
-        rho, conversion = self._convert(budget, flows, shares)
+        rho, conversion = counter.convert(budget, self.title, self.accounting, shares)
         parts = rho.split(shares)
         root = self._measure_root(counter, parts[0])
         nodes = self._measure(counter, tree, root, parts)
@@ -165,15 +153,6 @@ class FittedTree(FlowMechanism):
             approximate=_PRUNED if self._pruned(tree) else _ALL_MEASURED,
             across=across,
         )
-
-    def _convert(self, budget: Budget, flows: Flows, shares: Sequence[float]) -> tuple[ZcdpBudget, str]:
-        """Convert a budget to rho; the text says how."""
-        if isinstance(budget, ApproxBudget) and budget.delta and self.accounting == "exact" and flows.contributions == 1:
-            rho = exact_rho(budget, ZcdpBudget(1).split(shares), 2 if self.neighbours == BOUNDED else 1)
-            if rho is not None:
-                return rho, "exact"
-        conversion = "simple" if self.accounting == "paper" else "tight"
-        return require_gaussian(budget, self.title, conversion), conversion
 
     def _measure_root(self, counter: NoisyFlows, rho: Fraction) -> Root:
         """Return the total: exact, or measured with noise under add/remove."""
@@ -340,10 +319,11 @@ def _fit(nodes: _Nodes, root: Root, listed: Integers | None, *, pruned: bool) ->
 
 
 def _across(tree: PairTree, nodes: _Nodes, count: Integers) -> PairSums:
-    """Add up all pairs of leaves between origins of the last level and destinations one level up."""
-    depth = tree.destinations.depth
-    destination = tree.destinations.parent[-1][nodes.destination[-1]]
-    return pair_sums(nodes.origin[-1], destination, count, tree.destinations.size(depth - 1))
+    """Add up all pairs of leaves at the levels of `FlowRelease.across_levels`."""
+    depth, (destination_level, origin_level) = tree.origins.depth, tree.levels(tree.height - 1)
+    origin = tree.origins.ancestors(origin_level, depth)[nodes.origin[-1]]
+    destination = tree.destinations.ancestors(destination_level, depth)[nodes.destination[-1]]
+    return pair_sums(origin, destination, count, tree.destinations.size(destination_level))
 
 
 def _only_listed(stage: StageCounts, count: Integers, listed: Integers) -> StageCounts:

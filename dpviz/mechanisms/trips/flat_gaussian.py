@@ -16,13 +16,14 @@ from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
 from dpviz.mechanisms.noisy_flows import (
     FlowMechanism,
     NoisyFlows,
+    accounting_setting,
     largest_gaussian_noise,
     measured_stage,
     most_leaf_pairs,
     summed_stage,
     with_sums_above,
 )
-from dpviz.privacy.budget import Budget, ZcdpBudget, require_gaussian
+from dpviz.privacy.budget import Budget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import gaussian_tail
 from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
@@ -75,9 +76,7 @@ class FlatGaussian(FlowMechanism):
         high=2**53,
         help="Pairs of leaves under it are left out of the list, not of the sums. Left empty: none, or as many as memory asks for.",
     )
-    conversion: str = setting(
-        "tight", "Conversion to zCDP", choices=("tight", "simple"), help="How (ε, δ) becomes ρ; simple is the paper's and wastes some."
-    )
+    accounting: str = accounting_setting("tight")
 
     def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
         """Spend (epsilon, delta) or rho on `flows`.
@@ -87,9 +86,9 @@ class FlatGaussian(FlowMechanism):
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
             DomainError: more than 2**28 pairs of leaves.
         """
-        rho = require_gaussian(budget, self.title, self.conversion)
         self.check_data(flows)
         counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
+        rho, conversion = counter.convert(budget, self.title, self.accounting, [1.0])
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
         counter.record("every pair of leaves", rho.rho, tree.height, tree.size(tree.height))
         parameter = counter.variance(rho.rho)
@@ -102,7 +101,7 @@ class FlatGaussian(FlowMechanism):
         return counter.make_release(
             tree,
             stages,
-            counter.receipt(budget, converted=rho, conversion=self.conversion),
+            counter.receipt(budget, converted=rho, conversion=conversion),
             mechanism=self.key,
             settings=self.chosen(),
             steps=("larger regions are sums of all noisy pairs", *left_out),

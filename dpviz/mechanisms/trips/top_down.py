@@ -10,105 +10,28 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.arrays import Floats, Integers, Places
+from dpviz.arrays import Floats, Integers
 from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
-from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, Share, setting
-from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, largest_gaussian_noise
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting
+from dpviz.mechanisms.noisy_flows import (
+    FlowMechanism,
+    NoisyFlows,
+    accounting_setting,
+    first_side_setting,
+    largest_gaussian_noise,
+    neighbours_setting,
+)
+from dpviz.mechanisms.trips.true_stages import TrueStage, true_stages
 from dpviz.privacy.allocation import STAGE_STRATEGIES, stage_weights
-from dpviz.privacy.budget import Budget, require_gaussian
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import discovery_threshold, stddev_threshold
 from dpviz.privacy.noise import gaussian_variance
 from dpviz.privacy.whole_numbers import SOLVER_CHILDREN, nearest_in_groups
 from dpviz.release.flow_release import FlowRelease, StageCounts
-from dpviz.space.pair_tree import SIDES, Children, PairTree
+from dpviz.space.pair_tree import Children, PairTree
 from dpviz.space.regions import Regions
-
-_KEY_BITS = 63
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TrueStage:
-    """Occupied nodes of one stage, in tree order. PRIVATE.
-
-    Attributes:
-        parent: (k,) index of each node's parent among the occupied nodes of the stage above.
-        child: (k,) position of each node among all children of its parent, 0 for the first.
-        origin: (k,) index of each node's origin region.
-        destination: (k,) index of each node's destination region.
-        count: (k,) number of trips of each node.
-    """
-
-    parent: Integers
-    child: Places
-    origin: Places
-    destination: Places
-    count: Integers
-
-
-def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
-    """List the occupied nodes of stages 0 to T; the pairs are sorted only once.
-
-    In tree order, the pairs of each node follow each other, at every stage. So the nodes of a stage are runs in the sorted list, and
-    each finer stage cuts these runs into shorter ones.
-    """
-    steps = [_refined_regions(flows, tree, stage) for stage in range(1, tree.height + 1)]
-    order = _tree_order([child for _, child in steps], len(flows.count))
-    count = flows.count[order]
-    begins = np.zeros(len(count), np.bool_)
-    begins[:1] = True
-    first = np.flatnonzero(begins)
-    zeros = np.zeros(len(first), np.int32)
-    stages = [TrueStage(parent=first * 0, child=zeros, origin=zeros, destination=zeros, count=_sum_runs(count, first))]
-    sides = {"origin": np.zeros(len(count), np.int32), "destination": np.zeros(len(count), np.int32)}
-    for stage, (unsorted, child) in enumerate(steps, start=1):
-        parent = np.cumsum(begins) - 1
-        sides[tree.refined_side(stage)] = index = unsorted[order]
-        begins[1:] |= index[1:] != index[:-1]
-        first = np.flatnonzero(begins)
-        stages.append(
-            TrueStage(
-                parent=parent[first],
-                child=child[order[first]],
-                origin=sides["origin"][first],
-                destination=sides["destination"][first],
-                count=_sum_runs(count, first),
-            )
-        )
-    return stages
-
-
-def _refined_regions(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, Places]:
-    """Return, for each leaf pair, (k,) its region on the side that a stage refines, and (k,) this region's position among siblings."""
-    side = tree.refined_side(stage)
-    regions, leaf = (tree.origins, flows.origin) if side == "origin" else (tree.destinations, flows.destination)
-    level = tree.levels(stage)[0 if side == "origin" else 1]
-    number = np.arange(regions.size(level)) - regions.first_child(level - 1)[regions.parent[level - 1]]
-    index = regions.ancestors(level)[leaf]
-    return index, number.astype(np.int32)[index]
-
-
-def _tree_order(children: list[Places], size: int) -> Integers:
-    """Return (size,) the order of the leaf pairs by their paths from the root: by one packed key, or a lexsort if 63 bits are too few."""
-    width = [int(child.max(initial=0)).bit_length() for child in children]
-    spare = size.bit_length()
-    if sum(width) + spare > _KEY_BITS:
-        return np.lexsort(children[::-1])
-    key = np.zeros(size, np.int64)
-    for child, bits in zip(children, width, strict=True):
-        key <<= bits
-        key |= child
-    key <<= spare
-    key |= np.arange(size)
-    key.sort()
-    key &= (1 << spare) - 1
-    return key
-
-
-def _sum_runs(count: Integers, first: Integers) -> Integers:
-    return np.add.reduceat(count, first) if len(first) else np.zeros(0, np.int64)
-
 
 _SMALLEST_SHARE = 0.001
 _APPROXIMATE = (
@@ -151,13 +74,8 @@ class TopDown(FlowMechanism):
         " adds up to the one above."
     )
 
-    neighbours: str = setting(
-        BOUNDED,
-        "Neighbours",
-        choices=NEIGHBOURS,
-        help="bounded: one trip (or person) is replaced, and the total is published exactly. add_remove: the total is protected, too.",
-    )
-    tree: str = setting("destination", "Refine first", choices=SIDES, help="Which side of a pair every odd stage refines.")
+    neighbours: str = neighbours_setting()
+    tree: str = first_side_setting()
     split: str = setting(
         "uniform",
         "Budget over stages",
@@ -197,9 +115,7 @@ class TopDown(FlowMechanism):
         help="Let each stage choose its dial for this rate (0 to 1), from its noisy counts alone; trips of parents without a believed"
         " child still go somewhere, so the rate is an aim. Left empty, it is off.",
     )
-    conversion: str = setting(
-        "tight", "Conversion to zCDP", choices=("tight", "simple"), help="How (ε, δ) becomes ρ; simple is the paper's and wastes some."
-    )
+    accounting: str = accounting_setting("tight")
 
     def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
         """Spend (epsilon, delta) or rho on `flows`.
@@ -209,11 +125,12 @@ class TopDown(FlowMechanism):
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
             SettingError: groups that are too large for optimiser="solver".
         """
-        rho = require_gaussian(budget, self.title, self.conversion)
         self.check_data(flows)
         counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
         tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
-        parts = rho.split(self._weights(tree))
+        weights = self._weights(tree)
+        rho, conversion = counter.convert(budget, self.title, self.accounting, weights)
+        parts = rho.split(weights)
         truth = true_stages(flows, tree)
         stages = [self._release_root(counter, parts)]
         released_at = np.full(len(truth[0].count), len(stages[0].count) - 1, np.int64)
@@ -223,7 +140,7 @@ class TopDown(FlowMechanism):
         return counter.make_release(
             tree,
             stages,
-            counter.receipt(budget, converted=rho, conversion=self.conversion, exact_total=self.neighbours == BOUNDED),
+            counter.receipt(budget, converted=rho, conversion=conversion, exact_total=self.neighbours == BOUNDED),
             mechanism=self.key,
             settings=self.chosen(),
             steps=self._describe_steps(),

@@ -12,8 +12,8 @@ from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError, SettingError
 from dpviz.mechanisms import TopDown
 from dpviz.mechanisms import noisy_flows as flow_measure
-from dpviz.mechanisms.trips import top_down
-from dpviz.mechanisms.trips.top_down import true_stages
+from dpviz.mechanisms.trips import true_stages as stages_module
+from dpviz.mechanisms.trips.true_stages import true_stages
 from dpviz.privacy.allocation import stage_weights
 from dpviz.privacy.budget import GRAIN, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -282,7 +282,7 @@ def test_stages_are_those_of_a_groupby(flows, first):
 @given(trips(), st.sampled_from(FIRST))
 def test_so_they_are_where_the_way_down_does_not_fit_63_bits(flows, first):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(top_down, "_KEY_BITS", -1)
+        patch.setattr(stages_module, "_KEY_BITS", -1)
         sort = patch_lexsort(patch)
         check(flows, first)
     assert sort.call_count == 1
@@ -291,7 +291,7 @@ def test_so_they_are_where_the_way_down_does_not_fit_63_bits(flows, first):
 def patch_lexsort(patch) -> Mock:
     """Count how often keys are sorted that do not fit 63 bits."""
     counted = Mock(side_effect=np.lexsort)
-    patch.setattr(top_down.np, "lexsort", counted)
+    patch.setattr(stages_module.np, "lexsort", counted)
     return counted
 
 
