@@ -272,7 +272,7 @@ def test_the_pairs_of_a_list_and_the_rest_add_up_at_every_pair_of_levels(mechani
 
 
 def test_a_release_without_a_list_has_no_rest():
-    assert len(released(TopDown, 1).rest(0, 1).count) == 0
+    assert len(released("top_down", 1).rest(0, 1).count) == 0
 
 
 @pytest.mark.parametrize(("entropy", "status"), [(Entropy.seeded(1), SIMULATION), (Entropy.system(), PRIVATE)], ids=["seeded", "system"])

@@ -28,6 +28,7 @@ from dpviz.space.regions import Regions
 
 MOST_AT_ONCE = 2**21
 _ABOVE_ZERO = 1e-7
+_SMALLEST_VARIANCE = 1e-9  # of a stage in the fit, whose weights are inverse variances; the noise of huge budgets has a variance of 0
 _PRUNED = (
     "the spread is that of the noise on the best single stage; which nodes were measured depends on earlier noise, and pairs that are left"
     " out have an unknown error"
@@ -159,7 +160,7 @@ class FittedTree(FlowMechanism):
         if self.neighbours == BOUNDED:
             return Root(count=float(counter.flows.total))
         noisy = counter.measure("total", np.array([counter.flows.total], np.int64), rho, 0)
-        return Root(count=float(noisy[0]), variance=gaussian_variance(counter.variance(rho)))
+        return Root(count=float(noisy[0]), variance=max(gaussian_variance(counter.variance(rho)), _SMALLEST_VARIANCE))
 
     def _measure(self, counter: NoisyFlows, tree: PairTree, root: Root, parts: Sequence[Fraction]) -> _Nodes:
         """Measure the stages from the top down: all nodes, or beyond `MOST_AT_ONCE` leaves only the children of nodes that were kept."""
@@ -273,7 +274,8 @@ def _measure_stage(
     true = np.zeros(size, np.int64)
     true[index[index >= 0]] = truth.count[index >= 0]
     noisy = counter.measure(title, true, rho, stage).astype(np.float64)
-    return NoisyStage(starts=children.starts, noisy=noisy, variance=gaussian_variance(counter.variance(rho)), size=size)
+    variance = max(gaussian_variance(counter.variance(rho)), _SMALLEST_VARIANCE)
+    return NoisyStage(starts=children.starts, noisy=noisy, variance=variance, size=size)
 
 
 def _believed(fitted: Floats, stage: NoisyStage) -> Mask:
