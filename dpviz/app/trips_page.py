@@ -27,7 +27,7 @@ from dpviz.space.regions import Regions
 from dpviz.view import trips_charts as charts
 from dpviz.view.escape import html, markdown
 from dpviz.view.trips_charts import matrix_chart
-from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, has_geometry, trips_map
+from dpviz.view.trips_map import PAIR_FILTERS, SHOWN_TRIPS, TripsMapSettings, has_geometry, trips_map
 
 MAP_HEIGHT, MAP_WIDTH = 620, 780
 EASY_TO_SEE = 400
@@ -171,16 +171,17 @@ def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
         label_visibility="collapsed",
         on_change=lambda: TRIPS.change(level=regions.levels.index(st.session_state["level"]) + 1),
     )
-    chosen, top, least = _filters(regions, level)
+    chosen, top, least, pairs = _filters(regions, level)
     width = MAP_WIDTH // len(what.releases)
-    return TripsMapSettings(level=level, shown=shown, top=top, least=least, chosen=chosen, unit=what.data.unit, dark=_dark(), width=width)
+    unit, dark = what.data.unit, _dark()
+    return TripsMapSettings(level=level, shown=shown, top=top, least=least, pairs=pairs, chosen=chosen, unit=unit, dark=dark, width=width)
 
 
-def _filters(regions: Regions, level: int) -> tuple[int | None, int, int]:
-    """Ask for a region, the most arcs, and the fewest trips of an arc; the region is an index at its level, None for all regions."""
+def _filters(regions: Regions, level: int) -> tuple[int | None, int, int, str]:
+    """Ask for a region (an index at its level, None for all), the most arcs, the fewest trips of an arc, and the kind of pairs."""
     how, key = TRIPS.config(), f"region at {level}"
     names = regions.names_of(level)
-    left, middle, right = st.columns([3, 1, 1])
+    left, kind, middle, right = st.columns([3, 1.2, 1, 1])
     st.session_state.setdefault(key, None)
     if st.session_state[key] is not None and st.session_state[key] >= regions.size(level):
         st.session_state[key] = None
@@ -192,13 +193,22 @@ def _filters(regions: Regions, level: int) -> tuple[int | None, int, int]:
         placeholder=f"every {regions.levels[level - 1]}; click one on the map, or choose it here",
         persist_state="session",
     )
+    st.session_state["pairs"] = how.pairs
+    kind.selectbox(
+        "Pairs",
+        PAIR_FILTERS,
+        key="pairs",
+        help="Which released pairs are drawn. Noise makes some counts negative. A pair is certain if its interval, which holds for all"
+        " pairs at once with probability 95 %, is above 0; the others are pale.",
+        on_change=lambda: TRIPS.change(pairs=st.session_state["pairs"]),
+    )
     most, least = "Arcs at most", "From ... trips on"
     top = Field(key="top", label=most, value=how.top, problem=in_range(most, 1, MOST_ARCS), use=lambda typed: TRIPS.change(top=typed))
     top.show(middle.number_input, value=None, step=100)
-    smallest = "Pairs with fewer released trips are not drawn."
+    smallest = "Pairs with fewer released trips (whatever their sign) are not drawn."
     fewest = Field(key="least", label=least, value=how.least, problem=in_range(least, 1), use=lambda typed: TRIPS.change(least=typed))
     fewest.show(right.number_input, value=None, step=1, help=smallest)
-    return st.session_state[key], how.top, how.least
+    return st.session_state[key], how.top, how.least, how.pairs
 
 
 def _overview(regions: Regions) -> int:
@@ -241,23 +251,37 @@ def _take_click(key: str, regions: Regions, level: int) -> None:
 
 
 def _key_figures(what: TripsDrawn, release: FlowRelease, evaluation: FlowEvaluation | None, level: int) -> None:
-    """Show four numbers that sum one release up at the level shown."""
+    """Show the numbers that sum one release up at the level shown."""
     at, title = release.stages[2 * level], what.titles[what.releases.index(release)]
-    columns = st.columns(4)
-    pairs = int((at.count > 0).sum())
+    negative, rest = int((at.count < 0).sum()), release.across is not None and level == release.depth
+    columns = iter(st.columns(4 + bool(negative) + rest))
     possible = release.tree.size(2 * level)
-    columns[0].metric("Pairs released", f"{pairs:,}", help=f"{title}: pairs of this level with trips, out of {possible:,} possible ones.")
+    listed = "listed pairs" if rest else "pairs with a count other than 0"
+    pairs = f"{title}: {listed} of this level, out of {possible:,} possible ones."
+    next(columns).metric("Pairs released", f"{int(np.count_nonzero(at.count)):,}", help=pairs)
+    if negative:
+        why = "Pairs with a count below zero: noise on pairs with few trips or none. They keep sums unbiased."
+        next(columns).metric("Below zero", f"{negative:,}", help=why)
+    if rest:
+        _rest_figure(next(columns), release, what.data.unit)
     table = release.stage(2 * level, spread=True)
     noise = float(table["stddev"].median()) if len(table) else 0.0
-    columns[1].metric("Typical noise", f"± {noise:,.1f}", help="Median standard deviation of a released pair; known without the truth.")
+    next(columns).metric("Typical noise", f"± {noise:,.1f}", help="Median standard deviation of a released pair; known without the truth.")
     if evaluation is None:
-        columns[2].metric("Released total", f"{int(release.stages[0].count.sum()):,}", help=f"All {what.data.unit}.")
-        columns[3].metric("Budget of this draw", f"ε {float(what.config.epsilon):g}", help="See the Receipt tab.")
+        next(columns).metric("Released total", f"{int(release.stages[0].count.sum()):,}", help=f"All {what.data.unit}.")
+        next(columns).metric("Budget of this draw", f"ε {float(what.config.epsilon):g}", help="See the Receipt tab.")
         return
     row = evaluation.by_stage.to_dict("records")[2 * level]
-    columns[2].metric("Largest error", f"{row['max_error']:,}", help=f"Of any pair of this level, in {what.data.unit}.")
+    next(columns).metric("Largest error", f"{row['max_error']:,}", help=f"Of any pair of this level, in {what.data.unit}.")
     wrong = f"{row['false_positives']:,} released pairs have no trips in truth; {row['false_negatives']:,} true ones are missing."
-    columns[3].metric("False discovery rate", f"{row['false_discovery']:.1f} %", help=wrong)
+    next(columns).metric("False discovery rate", f"{row['false_discovery']:.1f} %", help=wrong)
+
+
+def _rest_figure(column: Any, release: FlowRelease, unit: str) -> None:
+    """Show how many trips are in no listed pair."""
+    rest, total = int(release.rest(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
+    why = f"{unit.capitalize()} in pairs that are not listed: {100 * rest / total:.1f} % of all. Coarser levels count them."
+    column.metric("Not listed", f"{rest:,}", help=why)
 
 
 def _dark() -> bool:
@@ -442,7 +466,8 @@ def _receipt(what: TripsDrawn, place: int, view: TripsMapSettings) -> None:  # n
     st.altair_chart(charts.receipt_by_stage(receipt), width="stretch")
     receipt_table(receipt, "stage", lambda stage: stage)
     if receipt.converted is not None:
-        st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.")
+        alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
+        st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
     extra = [f"**Time**: {what.seconds[place]:.2f} s on the server."] if what.config.mode != CURATE else []
     if what.account is not None:
         extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")

@@ -29,7 +29,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease
 from dpviz.samples.flows import FLOW_SAMPLES
-from dpviz.view.trips_map import SHOWN_TRIPS
+from dpviz.view.trips_map import PAIR_FILTERS, SHOWN_TRIPS
 
 SOURCES = ("sample", "upload", "path")
 MOST_ARCS = 5000
@@ -52,7 +52,8 @@ class TripsConfig:
         level: the geographic level shown, 1 to g; None for the finest level that is easy to read.
         shown: name of the map that is shown.
         top: the most arcs on a map.
-        least: the smallest released number of trips that is drawn.
+        least: the smallest released number of trips, without its sign, that is drawn.
+        pairs: which released pairs are drawn, one of `PAIR_FILTERS`.
     """
 
     always_in_link: ClassVar[tuple[str, ...]] = ("mechanism",)
@@ -69,6 +70,7 @@ class TripsConfig:
     shown: str = SHOWN_TRIPS[0]
     top: int = 500
     least: int = 1
+    pairs: str = PAIR_FILTERS[0]
 
     def built(self) -> FlowMechanism:
         """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
@@ -96,7 +98,7 @@ class TripsConfig:
 
     def same_draw(self, other: TripsConfig) -> bool:
         """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""
-        looks: dict[str, Any] = {"level": None, "shown": "", "top": 0, "least": 0}
+        looks: dict[str, Any] = {"level": None, "shown": "", "top": 0, "least": 0, "pairs": ""}
         return replace(self, **looks) == replace(other, **looks)
 
     def resets(self) -> dict[str, Any]:
@@ -123,6 +125,7 @@ class TripsConfig:
             "shown": choice_reader(*SHOWN_TRIPS),
             "top": number_reader(1, MOST_ARCS, int),
             "least": number_reader(1, 2**53 - 1, int),
+            "pairs": choice_reader(*PAIR_FILTERS),
         }
 
 

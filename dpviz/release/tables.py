@@ -364,13 +364,13 @@ def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], edges
         raise InputError("The partitions of the release are no tree of nested rectangles: its table was not written by dpviz.")
 
 
-FLOWS, STAGES, ACROSS = "flows.parquet", "stages.parquet", "across.parquet"
+FLOWS, STAGES, ACROSS, REST = "flows.parquet", "stages.parquet", "across.parquet", "rest.parquet"
 REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
 
 
 def trip_tables(release: FlowRelease) -> list[Member]:
     """List the Parquet files of a release of trips: the finest trips, and the tables from which the release is read back."""
-    about_flows = f"Trips of the finest level, {release.tree.title(release.tree.height)}, nonzero pairs only."
+    about_flows = f"Trips of the finest level, {release.tree.title(release.tree.height)}, {_which_pairs(release, release.depth)}."
     about_stages = "All stages of the tree of pairs, nonzero pairs only; stage 0 is the pair of everything. Each stage counts all trips, so"
     about_stages += " add up a single stage. With the regions beside it, dpviz can read the whole release back from this file."
     members = [
@@ -383,7 +383,7 @@ def trip_tables(release: FlowRelease) -> list[Member]:
     ]
     members.append(Member(name=STAGES, format=PARQUET, about=about_stages, write=lambda path: pq.write_table(_stage_table(release), path)))
     members += [_regions_member(stem, regions) for stem, regions in geographies(release.tree)]
-    return members if release.across is None else [*members, _across_member(release, release.across)]
+    return members if release.across is None else [*members, _across_member(release, release.across), _rest_member(release)]
 
 
 def geographies(tree: PairTree) -> list[tuple[str, Regions]]:
@@ -475,6 +475,33 @@ def _across_member(release: FlowRelease, across: PairSums) -> Member:
         pq.write_table(decode_dictionaries(make_table(columns)), path)
 
     return Member(name=ACROSS, format=PARQUET, about=about, write=write)
+
+
+def _which_pairs(release: FlowRelease, level: int) -> str:
+    """Describe which pairs a table of a level has."""
+    if release.across is None or level < release.depth:
+        return "nonzero pairs only"
+    return "listed pairs only; a pair that is missing is part of the rest, and need not be empty"
+
+
+def rest_table(release: FlowRelease, levels: tuple[int, int], ids: Callable[[Texts], Any] = list) -> pa.Table:
+    """Make a table of the trips between regions of two levels that are in no listed pair: origin, destination, count and status."""
+    rest, tree = release.rest(*levels), release.tree
+    columns = {
+        "origin": pa.array(ids(tree.origins.ids_of(levels[0])), pa.string()).take(pa.array(rest.origin)),
+        "destination": pa.array(ids(tree.destinations.ids_of(levels[1])), pa.string()).take(pa.array(rest.destination)),
+        "count": rest.count,
+    }
+    return make_table(columns | _status_column(release, len(rest.count)))
+
+
+def _rest_member(release: FlowRelease) -> Member:
+    between = release.tree.title(release.tree.height - 1)
+    about = f"The rest, {between}: trips of these pairs that are in no pair of {FLOWS}. Both together add up to every coarser stage."
+    levels = release.tree.levels(release.tree.height - 1)
+    return Member(
+        name=REST, format=PARQUET, about=about, write=lambda path: pq.write_table(decode_dictionaries(rest_table(release, levels)), path)
+    )
 
 
 def finest_trips(release: FlowRelease) -> pa.Table:
@@ -594,6 +621,8 @@ def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
     if "csv" in formats:
         for level in range(1, release.depth + 1):
             plan += [_flows_csv(release, level), _locations_csv(release, level)]
+        if release.across is not None:
+            plan.append(_rest_csv(release))
     return plan
 
 
@@ -638,11 +667,22 @@ def level_file_part(regions: Regions, level: int) -> str:
 
 
 def _flows_csv(release: FlowRelease, level: int) -> Member:
-    about = f"Trips, {release.tree.title(2 * level)}, nonzero pairs only; opens in flowmap.blue with the locations of the same level."
+    about = (
+        f"Trips, {release.tree.title(2 * level)}, {_which_pairs(release, level)}; opens in flowmap.blue with the locations of this level."
+    )
     about += _ESCAPED_NOTE
     name = f"flows_{level_file_part(release.tree.origins, level)}.csv"
     return Member(
         name=name, format=CSV, about=about, write=lambda path: write_csv(flow_table(release, level, escape_formulas, "dest"), path)
+    )
+
+
+def _rest_csv(release: FlowRelease) -> Member:
+    between = release.tree.title(release.tree.height - 1)
+    about = f"The rest, {between}: trips of these pairs that are in no listed pair of the finest level.{_ESCAPED_NOTE}"
+    levels = release.tree.levels(release.tree.height - 1)
+    return Member(
+        name="rest.csv", format=CSV, about=about, write=lambda path: write_csv(rest_table(release, levels, escape_formulas), path)
     )
 
 

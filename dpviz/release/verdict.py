@@ -21,6 +21,9 @@ RULE = (
     " how many {parts} {counted_parts}. Up to 100 % it is rough; beyond that the noise is larger than what is"
     " counted. This follows from released numbers alone."
 )
+_REST_NOTE = (
+    " The finest level lists {listed:,} pairs; {rest} of all {counted} are in pairs that are not listed, and coarser levels have them, too."
+)
 _DROPPED_NOTE = (
     " {parts} of fewer than about {least:,} {counted} were dropped after the noise, and every sum lacks them: coarser levels are too low"
     " by an unknown number."
@@ -57,6 +60,8 @@ class Verdict:
         counted: "records" or "trips".
         parts: "partitions" or "pairs".
         dropped: the smallest released number, if smaller ones were dropped and are missing from all sums, too; else None.
+        listed: the number of pairs in the list of the finest level; None if that level is no list.
+        rest: the share of all trips, in percent, that are in no listed pair; None if there is no list, or no trips.
 
     >>> level = LevelVerdict(level=0, name="level 0", parts=1, mean=1000.0, stddev=12.0, grade=USABLE)
     >>> Verdict(levels=(level,), counted="records", parts="partitions").headline
@@ -67,6 +72,8 @@ class Verdict:
     counted: str
     parts: str
     dropped: int | None = None
+    listed: int | None = None
+    rest: float | None = None
 
     @property
     def runs(self) -> list[tuple[str, list[LevelVerdict]]]:
@@ -88,14 +95,17 @@ class Verdict:
 
     @property
     def detail(self) -> str:
-        """A few sentences: mean number and noise of the finest usable level and of the finest level, and which numbers were dropped."""
+        """A few sentences: mean number and noise of the finest usable level and of the finest level, and what is not listed."""
         usable = [level for level in self.levels if level.grade == USABLE]
         finest = self.levels[-1]
         described = [finest] if finest in usable or not usable else [usable[-1], finest]
         words = {"parts": self.parts.capitalize(), "least": self.dropped, "counted": self.counted}
-        return " ".join(self._describe_level(level) for level in described) + (
-            "" if self.dropped is None else _DROPPED_NOTE.format(**words)
-        )
+        text = " ".join(self._describe_level(level) for level in described)
+        if self.dropped is not None:
+            text += _DROPPED_NOTE.format(**words)
+        if self.rest is not None:
+            text += _REST_NOTE.format(listed=self.listed, rest=f"{self.rest:.3g} %", counted=self.counted)
+        return text
 
     @property
     def rule(self) -> str:
@@ -141,7 +151,10 @@ def verdict(release: Release | FlowRelease) -> Verdict:
     if isinstance(release, FlowRelease):
         dropped = _smallest_released(release)
         levels = tuple(_trip_level(release, level, lacking=dropped is not None) for level in range(release.depth + 1))
-        return Verdict(levels=levels, counted=counted_noun(release), parts="pairs", dropped=dropped)
+        listed = None if release.across is None else len(release.stages[-1].count)
+        return Verdict(
+            levels=levels, counted=counted_noun(release), parts="pairs", dropped=dropped, listed=listed, rest=_share_of_rest(release)
+        )
     levels = tuple(_point_level(release, level) for level in range(release.height + 1))
     return Verdict(levels=levels, counted=counted_noun(release), parts="partitions")
 
@@ -182,8 +195,14 @@ def _trip_level(release: FlowRelease, level: int, *, lacking: bool) -> LevelVerd
 
 def _smallest_released(release: FlowRelease) -> int | None:
     """Find the smallest released number of the last stage; None unless coarser stages are sums that lack dropped small numbers."""
-    lacking = not release.every_pair and any(not math.isfinite(stage.variance) for stage in release.stages[:-1])
+    lacking = not release.every_pair and not any(math.isfinite(stage.variance) for stage in release.stages[:-1])
     return int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None
+
+
+def _share_of_rest(release: FlowRelease) -> float | None:
+    """Compute the percentage of all trips that are in no listed pair; None without a list or without trips."""
+    total = int(release.stages[0].count.sum())
+    return None if release.across is None or total <= 0 else 100.0 * int(release.rest(0, 0).count.sum()) / total
 
 
 def _grade(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:

@@ -129,6 +129,8 @@ def _trip_values(release: FlowRelease) -> Facts:
         "pair_kind": release.tree.title(release.tree.height),
         "map_kind": None if picture is None else release.tree.title(2 * picture.level),
         "every_pair": release.every_pair,
+        "listed": release.across is not None,
+        "rest_kind": release.tree.title(release.tree.height - 1),
     }
 
 

@@ -104,6 +104,7 @@ _COLORS = [ACCENT, _AMBER, "#009e73", "#cc79a7"]
 _DASHES = [[1, 0], [7, 3], [2, 2], [7, 2, 2, 2]]
 _CELL = 13
 _CELLS = ["rgba(23,126,163,0.07)", "rgba(23,126,163,1)"]
+_BELOW_ZERO = (200, 0, 180)
 
 
 def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height: int = 300) -> alt.LayerChart:
@@ -257,11 +258,48 @@ def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
 def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.LayerChart:
     """Draw a matrix of the released trips between the 40 regions of a level that have the most trips.
 
+    A pair is a filled cell if its interval, which holds for all pairs at once, is above 0; else a hollow one. Pairs below zero have a
+    colour of their own.
+
     Args:
         release: public.
         level: 1 for the coarsest.
         unit: what is counted, in the plural.
     """
+    tree = release.tree
+    table, origins, destinations = _matrix_table(release, level)
+    names = {
+        "origin": "from",
+        "destination": "to",
+        "count": f"released ({unit})",
+        "low": "all at once, 95 % from",
+        "high": "all at once, 95 % to",
+    }
+    x, y = _matrix_axis("destination", "to", destinations), _matrix_axis("origin", "from", origins)
+    scale = alt.Scale(type="sqrt", range=_CELLS, domainMin=0)
+    legend = alt.Legend(title=unit, orient="top", gradientLength=160, format=FORMAT, tickCount=4)
+    color = alt.Color(field="count", type="quantitative", scale=scale, legend=legend)
+    hollow: dict[str, Any] = {"filled": False, "strokeWidth": 1.5}
+    looks: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "certain": ({}, {"color": color}),
+        "could be 0": (hollow, {"color": color}),
+        "below zero": (hollow | {"stroke": to_hex(_BELOW_ZERO)}, {}),
+    }
+    layers = []
+    for kind, (mark, colors) in looks.items():
+        cells = table[table["kind"] == kind]
+        if kind == "certain" or len(cells):
+            chart = alt.Chart(with_texts(cells, list(names))).mark_rect(**mark)
+            layers.append(chart.encode(x=x, y=y, tooltip=tooltip(names), **colors))
+    most, numbers = table.nlargest(1, "count"), table["kind"].value_counts()
+    text = f"{len(origins)} by {len(destinations)} regions with the most {unit}; {len(table):,} of their pairs were released"
+    text += "".join(f", {numbers[kind]:,} {kind}" for kind in ("could be 0", "below zero") if kind in numbers) + ". The largest: "
+    text += f"{' to '.join(most.iloc[0][['origin', 'destination']])}, {readable(most.iloc[0]['count'])}." if len(most) else "none."
+    return finish(alt.layer(*layers), f"From {tree.title(2 * level)}", text, FRAME + 80 + _CELL * max(len(origins), 4))
+
+
+def _matrix_table(release: FlowRelease, level: int) -> tuple[pd.DataFrame, dict[int, str], dict[int, str]]:
+    """List the released pairs of the largest regions, one row each, with the names of these origins and destinations by their indices."""
     counts, tree = release.stages[2 * level], release.tree
     if tree.origins == tree.destinations:
         rows = columns = _largest(
@@ -270,31 +308,14 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
     else:
         rows = _largest(counts.origin, counts.count, tree.origins.size(level))
         columns = _largest(counts.destination, counts.count, tree.destinations.size(level))
-    kept = (counts.count > 0) & np.isin(counts.origin, rows) & np.isin(counts.destination, columns)
+    kept = (counts.count != 0) & np.isin(counts.origin, rows) & np.isin(counts.destination, columns)
     low, high = (end[kept] for end in pair_intervals(release, 2 * level))
     origins, destinations = _distinct_names(tree.origins.names_of(level), rows), _distinct_names(tree.destinations.names_of(level), columns)
     table = pd.DataFrame({"origin": [origins[index] for index in counts.origin[kept].tolist()]})
     table["destination"] = [destinations[index] for index in counts.destination[kept].tolist()]
     table["count"], table["low"], table["high"] = counts.count[kept], low, high
-    names = {
-        "origin": "from",
-        "destination": "to",
-        "count": f"released ({unit})",
-        "low": "all at once, 95 % from",
-        "high": "all at once, 95 % to",
-    }
-    cells = (
-        alt.Chart(with_texts(table, list(names)))
-        .mark_rect()
-        .encode(x=_matrix_axis("destination", "to", destinations), y=_matrix_axis("origin", "from", origins), tooltip=tooltip(names))
-    )
-    color = alt.Scale(type="sqrt", range=_CELLS, domainMin=0)
-    legend = alt.Legend(title=unit, orient="top", gradientLength=160, format=FORMAT, tickCount=4)
-    cells = cells.encode(color=alt.Color(field="count", type="quantitative", scale=color, legend=legend))
-    most = table.nlargest(1, "count")
-    text = f"{len(origins)} by {len(destinations)} regions with the most {unit}; {len(table):,} of their pairs were released. The largest: "
-    text += f"{' to '.join(most.iloc[0][['origin', 'destination']])}, {readable(most.iloc[0]['count'])}." if len(most) else "none."
-    return finish(alt.layer(cells), f"From {tree.title(2 * level)}", text, FRAME + 80 + _CELL * max(len(origins), 4))
+    table["kind"] = np.where(counts.count[kept] < 0, "below zero", np.where(low > 0, "certain", "could be 0"))
+    return table, origins, destinations
 
 
 def _largest(region: NDArray[np.int32], count: NDArray[np.int64], size: int) -> NDArray[np.int64]:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SHOWN_TRIPS = ("Released", "True", "Error", "False positives")
+ALL_PAIRS, ABOVE_ZERO, BELOW_ZERO, CERTAIN = "all", "above zero", "below zero", "certain"
+PAIR_FILTERS = (ALL_PAIRS, ABOVE_ZERO, BELOW_ZERO, CERTAIN)
+"""Which released pairs a map draws. A pair is certain if its interval, which holds for all pairs at once, is above 0."""
 MOST_ARCS = 5_000
 _PAIRS_TEXT = {
     "Released": "pairs with released {unit}",
@@ -44,7 +47,8 @@ class TripsMapSettings:
         level: of the regions, 1 for the coarsest.
         shown: one of `SHOWN_TRIPS`; all but "Released" need the truth.
         top: largest number of arcs, at most 5,000; the arcs of the largest trips (or errors) are drawn.
-        least: smallest number of trips that gets an arc.
+        least: smallest number of trips, without its sign, that gets an arc.
+        pairs: one of `PAIR_FILTERS`; only the view "Released" has this filter.
         chosen: index of an origin region of the level: only trips from or to it are drawn; None for all.
         unit: what is counted, in the plural, for example "commuters".
         dark: whether the page is dark.
@@ -57,6 +61,7 @@ class TripsMapSettings:
     shown: str = SHOWN_TRIPS[0]
     top: int = 500
     least: int = 1
+    pairs: str = ALL_PAIRS
     chosen: int | None = None
     unit: str = "trips"
     dark: bool = False
@@ -116,7 +121,8 @@ def trips_map(release: FlowRelease, view: TripsMapSettings, truth: PairSums | No
     arcs = _make_arcs(release, view, pairs[drawn], (grounds[0], grounds[-1], look))
     released = released_totals(release, view.level)
     true = (None, None) if truth is None else true_totals(truth, origins, destinations, view.level)
-    areas = [areas_of(regions, grounds[k], view, (released[k], true[k]), tops) for k, regions in enumerate(hierarchies)]
+    rest = rest_texts(release, view)
+    areas = [areas_of(regions, grounds[k], view, (released[k], true[k]), tops, rest[k]) for k, regions in enumerate(hierarchies)]
     window = Window(bounds=fitted_bounds(hierarchies, view.width, view.height), width=view.width, height=view.height)
     under, over = _make_layers(areas, arcs, view)
     over.append(label_layer(areas[0], window.bounds, view.chosen, dark=view.dark))
@@ -132,6 +138,8 @@ def trips_map(release: FlowRelease, view: TripsMapSettings, truth: PairSums | No
 
 def _limit_settings(view: TripsMapSettings, origins: Regions, truth: PairSums | None) -> TripsMapSettings:
     """Apply the limits to the settings. Without the truth, the map shows released trips."""
+    if view.pairs not in PAIR_FILTERS:
+        raise DomainError(f"The pairs on a map of trips are one of {', '.join(PAIR_FILTERS)}.")
     if view.shown not in SHOWN_TRIPS:
         raise DomainError(f"A map of trips shows one of {', '.join(SHOWN_TRIPS)}.")
     if not 1 <= view.level <= origins.depth:
@@ -185,7 +193,10 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, numb
     drawn, total = numbers
     largest = "" if drawn == total else ", the largest first" if view.shown != "False positives" else ", the wrong ones first"
     least = f", from {view.least:,} {view.unit} on" if view.least > 1 else ""
-    sentences = [f"Showing {drawn:,} of {total:,} {_PAIRS_TEXT[view.shown].format(unit=view.unit)}{largest}{least}."]
+    chosen = f", only those {view.pairs}" if view.shown == SHOWN_TRIPS[0] and view.pairs != ALL_PAIRS else ""
+    sentences = [f"Showing {drawn:,} of {total:,} {_PAIRS_TEXT[view.shown].format(unit=view.unit)}{largest}{least}{chosen}."]
+    if view.shown == SHOWN_TRIPS[0] and view.chosen is None:
+        sentences += _released_notes(release, view, total)
     if view.shown == "False positives":
         wrong = [int((pairs.marks == mark).sum()) for mark in (1, 2)]
         sentences.append(f"Of all, {wrong[0]:,} are false positives and {wrong[1]:,} false negatives.")
@@ -195,6 +206,17 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, numb
     if size > MOST_FEATURES:
         sentences.append(f"Of {size:,} regions, the {MOST_FEATURES:,} with the most trips can be clicked.")
     return " ".join(sentences)
+
+
+def _released_notes(release: FlowRelease, view: TripsMapSettings, total: int) -> list[str]:
+    """Write sentences on the released pairs that have no arc, and on the trips that are in no listed pair."""
+    sentences, within = [], int(np.count_nonzero(release.stages[2 * view.level].count)) - total
+    if within > 0:
+        sentences.append(f"{within:,} more are within one region and have no arc.")
+    if view.level == release.depth and release.across is not None:
+        rest = int(release.rest(0, 0).count.sum())
+        sentences.append(f"{rest:,} {view.unit} are in pairs that are not listed; the tooltips of regions say how many.")
+    return sentences
 
 
 def _description(release: FlowRelease, view: TripsMapSettings, drawn: int) -> str:
@@ -260,8 +282,28 @@ def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> To
     return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
 
 
+def rest_texts(release: FlowRelease, view: TripsMapSettings) -> tuple[list[str], list[str]]:
+    """Write how many trips from, and to, each region are in no listed pair; empty texts unless the level's pairs are a list."""
+    origins, destinations = release.tree.origins.size(view.level), release.tree.destinations.size(view.level)
+    if release.across is None or view.level < release.depth:
+        return [""] * origins, [""] * destinations
+    leaving = release.rest(view.level, 0).at(*_with_root(origins)).tolist()
+    arriving = release.rest(0, view.level).at(*_with_root(destinations)[::-1]).tolist()
+    to_others = [f"; {format_count(count)} of them to regions that are not listed with it" if count else "" for count in leaving]
+    if release.tree.origins == release.tree.destinations:
+        from_others = [f"; {format_count(count)} from regions that are not listed with it" if count else "" for count in arriving]
+        both = [one + other for one, other in zip(to_others, from_others, strict=True)]
+        return both, both
+    return to_others, [f"; {format_count(count)} of them from regions that are not listed with it" if count else "" for count in arriving]
+
+
 def areas_of(
-    regions: Regions, ground: RegionShapes, view: TripsMapSettings, totals: tuple[Totals, Totals | None], tops: ScaleTops
+    regions: Regions,
+    ground: RegionShapes,
+    view: TripsMapSettings,
+    totals: tuple[Totals, Totals | None],
+    tops: ScaleTops,
+    rest: Sequence[str],
 ) -> Areas:
     """Choose the look of the origins or of the destinations, shaded by the first of their totals.
 
@@ -271,12 +313,13 @@ def areas_of(
         view: the settings of the map.
         totals: released totals, and true ones where the truth may be shown.
         tops: of the scales.
+        rest: for each region, a text on the trips that are in no listed pair.
     """
     released, true = totals
     shown = true if true is not None and view.shown == "True" else released
     texts = TooltipTexts(
         title=[deck(name) for name in regions.names_of(view.level)],
-        text=[f"{deck(view.unit)}: {text}" for text in _totals_texts(released)],
+        text=[f"{deck(view.unit)}: {text}{more}" for text, more in zip(_totals_texts(released), rest, strict=True)],
         truth=None if true is None else [f"true: {text}" for text in _totals_texts(true)],
     )
     size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
@@ -341,18 +384,33 @@ class Pairs:
         origin: (k,) indices of origin regions.
         destination: (k,) indices of destination regions.
         released: (k,) trips; 0 where a pair was not released.
+        low: (k,) lower ends of intervals that hold for all pairs at once; 0 where a pair was not released.
+        high: (k,) upper ends; infinite where a pair was not released.
         true: (k,) trips; None where the truth must not be shown.
     """
 
     origin: Integers
     destination: Integers
     released: Integers
+    low: Floats
+    high: Floats
     true: Integers | None
 
     def __getitem__(self, chosen: NDArray[np.bool_] | Integers) -> Pairs:
         """Select some of the pairs, by a mask or by indices."""
-        true = None if self.true is None else self.true[chosen]
-        return Pairs(origin=self.origin[chosen], destination=self.destination[chosen], released=self.released[chosen], true=true)
+        return Pairs(
+            origin=self.origin[chosen],
+            destination=self.destination[chosen],
+            released=self.released[chosen],
+            low=self.low[chosen],
+            high=self.high[chosen],
+            true=None if self.true is None else self.true[chosen],
+        )
+
+    @property
+    def certain(self) -> NDArray[np.bool_]:
+        """(k,) whether the interval is above 0."""
+        return self.low > 0
 
     @property
     def error(self) -> Integers:
@@ -389,7 +447,8 @@ def pairs_of(release: FlowRelease, view: TripsMapSettings, truth: PairSums | Non
     origin, destination = origin[kept], destination[kept]
     true = None if truth is None else truth.at(origin.astype(np.int32), destination.astype(np.int32))
     released = sums.at(origin.astype(np.int32), destination.astype(np.int32))
-    return Pairs(origin=origin, destination=destination, released=released, true=true)
+    low, high = _intervals(release, view.level, origin, destination)
+    return Pairs(origin=origin, destination=destination, released=released, low=low, high=high, true=true)
 
 
 def ranked(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
@@ -404,16 +463,29 @@ def ranked(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
     elif view.shown == "False positives":
         size = np.maximum(pairs.released, true)
         rank = size + (pairs.marks > 0) * (size.max(initial=0) + 1)
+    elif view.shown == "True":
+        size = rank = true
     else:
-        size = rank = true if view.shown == "True" else pairs.released
+        size = rank = np.abs(pairs.released)
     present = rank > 0
-    fits = np.flatnonzero(present & (size >= view.least))
+    fits = np.flatnonzero(present & (size >= view.least) & _passes(pairs, view))
     return fits[np.argsort(-rank[fits], kind="stable")[: view.top]][::-1], int(present.sum())
+
+
+def _passes(pairs: Pairs, view: TripsMapSettings) -> NDArray[np.bool_]:
+    """Tell (k,) which pairs pass the filter of the view "Released"."""
+    kind = view.pairs if view.shown == SHOWN_TRIPS[0] else ALL_PAIRS
+    if kind == CERTAIN:
+        return pairs.certain
+    if kind == ABOVE_ZERO:
+        return pairs.released > 0
+    return pairs.released < 0 if kind == BELOW_ZERO else np.ones(len(pairs.released), np.bool_)
 
 
 def released_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]:
     """Choose the number of trips with the widest arc, and the number of arcs; from released trips alone, in every view."""
-    fits = np.sort(pairs.released[pairs.released >= view.least])[-view.top :]
+    sizes = np.abs(pairs.released)
+    fits = np.sort(sizes[sizes >= view.least])[-view.top :]
     return scale_top_of(fits), len(fits)
 
 
@@ -430,11 +502,11 @@ def arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> Too
     """
     origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
     names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
-    low, high = _intervals(release, view.level, pairs)
+    rest = _rest_of_pairs(release, view.level, pairs)
     unit = deck(view.unit)
     shown = [
-        f"{format_count(count)} {unit}" + (_interval_text(a, b) if b < np.inf else "")
-        for count, a, b in zip(pairs.released.tolist(), low.tolist(), high.tolist(), strict=True)
+        f"{format_count(count)} {unit}" + (_interval_text(a, b) if b < np.inf else "") + more
+        for count, a, b, more in zip(pairs.released.tolist(), pairs.low.tolist(), pairs.high.tolist(), rest, strict=True)
     ]
     true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
     return TooltipTexts(
@@ -448,14 +520,22 @@ def _interval_text(low: float, high: float) -> str:
     return f", 95 % between {format_count(low)} and {format_count(high)} for all pairs at once"
 
 
-def _intervals(release: FlowRelease, level: int, pairs: Pairs) -> tuple[Floats, Floats]:
+def _rest_of_pairs(release: FlowRelease, level: int, pairs: Pairs) -> list[str]:
+    """Write how many trips of each pair are in no listed pair of the finest level; empty texts without a list, and at that level."""
+    if release.across is None or level == release.depth:
+        return [""] * len(pairs.origin)
+    rest = release.rest(level, level).at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32))
+    return [f"; {format_count(count)} in pairs that are not listed" if count else "" for count in rest.tolist()]
+
+
+def _intervals(release: FlowRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:
     """Compute lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released."""
     counts, width = release.stages[2 * level], release.tree.destinations.size(level)
-    low, high = np.zeros(len(pairs.origin)), np.full(len(pairs.origin), np.inf)
+    low, high = np.zeros(len(origin)), np.full(len(origin), np.inf)
     if len(counts.count):
         key = counts.origin * np.int64(width) + counts.destination
         order = np.argsort(key, kind="stable")
-        wanted = pairs.origin * width + pairs.destination
+        wanted = origin * np.int64(width) + destination
         index = order[np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)]
         released = key[index] == wanted
         low[released], high[released] = (end[index][released] for end in pair_intervals(release, 2 * level))
@@ -469,6 +549,7 @@ _FEW_ARCS, _LEAST_WIDE = 100, 3.5
 _SAMPLES = (0.01, 0.25, 1.0)
 _FAINTEST_ARC, _STRONGEST_ARC = 45, 245
 _RIGHT, _GREY = (128, 128, 128, 90), (128, 128, 128)
+_PALE = 45  # percent of the opacity of other arcs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -527,17 +608,33 @@ def arriving_color(dark: bool) -> Color:
     return (240, 180, 60) if dark else (201, 124, 0)
 
 
+def below_zero_color(dark: bool) -> Color:
+    """Choose the colour of released pairs with a negative count."""
+    return (240, 105, 225) if dark else (200, 0, 180)
+
+
 def plain_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
-    """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region."""
-    shown = pairs.true if pairs.true is not None and view.shown == "True" else pairs.released
+    """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region.
+
+    Released pairs below zero have a colour of their own, and released pairs that are not certain are pale.
+    """
+    true = pairs.true if view.shown == "True" else None
+    shown = np.abs(pairs.released) if true is None else true
     out, into = leaving_color(view.dark), arriving_color(view.dark)
     base = np.where((pairs.destination == (-1 if view.chosen is None else view.chosen))[:, None], into, out)
+    pale = np.zeros(len(shown), np.bool_) if true is not None else ~pairs.certain
+    negative = pale & (pairs.released < 0)
+    base = np.where(negative[:, None], below_zero_color(view.dark), np.where(pale[:, None], (base + np.array(_GREY)) // 2, base))
+    color = _with_alpha(base, widths.strength(shown))
+    color[pale, 3] = color[pale, 3] * _PALE // 100
     title = f"<b>{'true ' if view.shown == 'True' else ''}{html(view.unit)} per pair</b>"
     directions = "" if view.chosen is None else f"{_colour_mark(out)}leaving {_colour_mark(into)}arriving"
+    below = f"{_colour_mark(below_zero_color(view.dark))}below zero, by noise" if negative.any() else ""
+    uncertain = f'<span style="opacity:0.5">{_colour_mark(_GREY)}</span>pale: could be 0' if (pale & ~negative).any() else ""
     return Look(
-        color=_with_alpha(base, widths.strength(shown)),
+        color=color,
         width=widths.pixels(shown),
-        legend=[f"{title} {widths.legend(out)}", directions, _direction_legend(out)],
+        legend=[f"{title} {widths.legend(out)}", directions, below, uncertain, _direction_legend(out)],
     )
 
 
