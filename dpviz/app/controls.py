@@ -71,6 +71,7 @@ def mechanism_controls(page_state: PageState) -> None:
     page_state.refuse_reference()
     mechanism = page_state.mechanisms[config.mechanism]
     (st.caption if mechanism.private else st.warning)(mechanism.summary)
+    _advice([page_state.mechanisms[key] for key in offered])
     rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
     values = config.built().chosen()
     effective = [rule for rule in rules if rule.matters(values)]
@@ -79,6 +80,14 @@ def mechanism_controls(page_state: PageState) -> None:
         with st.expander("More settings"):
             for rule in effective[1:]:
                 _setting_widget(page_state, rule, values[rule.name])
+
+
+def _advice(mechanisms: Sequence[type[AnyMechanism]]) -> None:
+    """List when to take which mechanism, of those that say so."""
+    advised = [mechanism for mechanism in mechanisms if mechanism.advice]
+    if advised:
+        with st.expander("When to take which"):
+            st.markdown("\n".join(f"* **{markdown(mechanism.title)}**: {markdown(mechanism.advice)}" for mechanism in advised))
 
 
 def _choose_mechanism(page_state: PageState, key: str) -> None:
@@ -109,7 +118,7 @@ def _setting_widget(page_state: PageState, rule: Rule, value: Any) -> None:
         return
     whole = isinstance(rule.low if rule.optional else rule.default, int)
     step = 1 if whole else 0.01 if (rule.high or 0) <= 1 else 1.0
-    empty = "automatic" if rule.optional else None
+    empty = "not set" if rule.optional else None
     field.show(st.number_input, value=None, step=step, format="%d" if whole else "%.12g", placeholder=empty, help=rule.help)
 
 

@@ -263,7 +263,7 @@ def _key_figures(what: TripsDrawn, release: FlowRelease, evaluation: FlowEvaluat
         why = "Pairs with a count below zero: noise on pairs with few trips or none. They keep sums unbiased."
         next(columns).metric("Below zero", f"{negative:,}", help=why)
     if rest:
-        _rest_figure(next(columns), release, what.data.unit)
+        _rest_figure(next(columns), what, release)
     table = release.stage(2 * level, spread=True)
     noise = float(table["stddev"].median()) if len(table) else 0.0
     next(columns).metric("Typical noise", f"± {noise:,.1f}", help="Median standard deviation of a released pair; known without the truth.")
@@ -277,11 +277,11 @@ def _key_figures(what: TripsDrawn, release: FlowRelease, evaluation: FlowEvaluat
     next(columns).metric("False discovery rate", f"{row['false_discovery']:.1f} %", help=wrong)
 
 
-def _rest_figure(column: Any, release: FlowRelease, unit: str) -> None:
+def _rest_figure(column: Any, what: TripsDrawn, release: FlowRelease) -> None:
     """Show how many trips are in no listed pair."""
     rest, total = int(release.rest(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
-    why = f"{unit.capitalize()} in pairs that are not listed: {100 * rest / total:.1f} % of all. Coarser levels count them."
-    column.metric("Not listed", f"{rest:,}", help=why)
+    share = f"{100 * rest / total:.1f} % of all {what.data.unit} are in pairs that are not listed; coarser levels count them."
+    column.metric("Not listed", f"{rest:,}", help=share)
 
 
 def _dark() -> bool:

@@ -184,6 +184,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         key: its name in tables, links, configurations and files.
         title: its name on screen.
         summary: one sentence on what it does.
+        advice: a sentence or two on when to take it, with measured numbers; pages list it for every mechanism. "" without any.
         private: False for references that must never be published.
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
         page_settings: settings with which a page starts, where they differ from the defaults.
@@ -193,6 +194,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     key: ClassVar[str]
     title: ClassVar[str]
     summary: ClassVar[str]
+    advice: ClassVar[str] = ""
     private: ClassVar[bool] = True
     extra_tab: ClassVar[str] = ""
     page_settings: ClassVar[Mapping[str, Any]] = {}

@@ -196,7 +196,7 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, numb
     chosen = f", only those {view.pairs}" if view.shown == SHOWN_TRIPS[0] and view.pairs != ALL_PAIRS else ""
     sentences = [f"Showing {drawn:,} of {total:,} {_PAIRS_TEXT[view.shown].format(unit=view.unit)}{largest}{least}{chosen}."]
     if view.shown == SHOWN_TRIPS[0] and view.chosen is None:
-        sentences += _released_notes(release, view, total)
+        sentences += _released_notes(release, view, pairs)
     if view.shown == "False positives":
         wrong = [int((pairs.marks == mark).sum()) for mark in (1, 2)]
         sentences.append(f"Of all, {wrong[0]:,} are false positives and {wrong[1]:,} false negatives.")
@@ -208,9 +208,15 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, numb
     return " ".join(sentences)
 
 
-def _released_notes(release: FlowRelease, view: TripsMapSettings, total: int) -> list[str]:
-    """Write sentences on the released pairs that have no arc, and on the trips that are in no listed pair."""
-    sentences, within = [], int(np.count_nonzero(release.stages[2 * view.level].count)) - total
+def _released_notes(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> list[str]:
+    """Write sentences on negative and uncertain pairs, on pairs without an arc, and on the trips that are in no listed pair."""
+    released = pairs.released != 0
+    within = int(np.count_nonzero(release.stages[2 * view.level].count)) - int(released.sum())
+    negative, uncertain = int((pairs.released < 0).sum()), int((released & ~pairs.certain).sum())
+    sentences = []
+    if uncertain:
+        below = f"{negative:,} are below zero, by noise, and " if negative else ""
+        sentences.append(f"Of all, {below}{uncertain - negative:,}{' others' if negative else ''} could be 0.")
     if within > 0:
         sentences.append(f"{within:,} more are within one region and have no arc.")
     if view.level == release.depth and release.across is not None:

@@ -1,4 +1,4 @@
-"""TopDown at the size of a country, against its own noise and OpenDP's; memory in a process of its own: pytest -m benchmark."""
+"""Trips at the size of a country, against their own noise and OpenDP's; memory in a process of its own; errors: pytest -m benchmark."""
 
 import time
 
@@ -7,12 +7,13 @@ import opendp.prelude as dp
 import pytest
 
 from dpviz.data.flows import Flows
-from dpviz.mechanisms import TopDown
+from dpviz.mechanisms import FittedTree, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.samples.flows import made_up_country
 from tests.benchmarks.measures import best, peak
+from tests.mechanisms.trips.fitted_bars import MOST_LEAF, MOST_MEAN, cases
 
 pytestmark = pytest.mark.benchmark
 
@@ -21,7 +22,7 @@ REFEREES = 50_000
 MOST_BYTES = 2 * 10**9
 PEAK = """
 from dpviz.samples.flows import made_up_country
-mechanisms.TopDown().release(made_up_country(), dv.ApproxBudget(1, "1e-8"), dv.Entropy.system())
+mechanisms.{mechanism}().release(made_up_country(), dv.ApproxBudget(1, "1e-8"), dv.Entropy.system())
 """
 
 
@@ -30,13 +31,15 @@ def country() -> Flows:
     return made_up_country()
 
 
-def test_top_down_takes_at_most_three_times_its_own_noise(line, country):
+@pytest.mark.parametrize(("mechanism", "most"), [(TopDown(), 3), (FittedTree(), 4)], ids=lambda each: getattr(each, "key", None))
+def test_a_release_takes_a_few_times_its_own_noise(line, country, mechanism, most):
     """Both in turn, the ratio of the medians: noise and structure see the same computer."""
     ours, noises = [], []
     dp.enable_features("contrib")
-    for _ in range(9):
+    mechanism.release(country, BUDGET, Entropy.system())
+    for _ in range(7):
         start = time.perf_counter()
-        release = TopDown().release(country, BUDGET, Entropy.system())
+        release = mechanism.release(country, BUDGET, Entropy.system())
         ours.append(time.perf_counter() - start)
         zeros = [np.zeros(step.counts, np.int64) for step in release.receipt.steps]
         start = time.perf_counter()
@@ -48,12 +51,24 @@ def test_top_down_takes_at_most_three_times_its_own_noise(line, country):
     draws = sum(step.counts for step in release.receipt.steps)
     opendps = best(lambda: referee([0] * REFEREES), 1) * draws / REFEREES
     whole, noise = float(np.median(ours)), float(np.median(noises))
-    line(f"TopDown on 28.8 M trips, {draws:,} draws, system entropy", whole, noise, "its own noise", 3)
+    line(f"{mechanism.title} on 28.8 M trips, {draws:,} draws, system entropy", whole, noise, "its own noise", most)
     line("the same", whole, opendps, "OpenDP's noise alone")
 
 
-def test_top_down_of_a_country_stays_under_two_gigabytes():
+@pytest.mark.parametrize("mechanism", ["TopDown", "FittedTree"])
+def test_a_release_of_a_country_stays_under_two_gigabytes(mechanism):
     """In a process of its own: the most memory that it ever held, the making of the data included."""
-    most = peak(PEAK)
+    most = peak(PEAK.format(mechanism=mechanism))
     print(f"\npeak memory {most / 2**20:,.0f} MiB")
     assert most < MOST_BYTES
+
+
+def test_the_fitted_trees_errors_on_the_six_sets():
+    """Ten runs; maximum errors of the leaves, over the published ones, and of the levels, over those of other mechanisms."""
+    found = list(cases(runs=10))
+    for case in found:
+        errors = ", ".join(f"{key} {error[-1]:.1f}" for key, error in case.errors.items())
+        print(f"\n{case.name}: {errors}; over published {case.leaf:.3f}, levels {case.even[0]:.2f} and {case.even[1]:.2f}", end="")
+    print(f"\ngeometric mean over published: {np.exp(np.mean([np.log(case.leaf) for case in found])):.3f}")
+    assert max(case.leaf for case in found) <= MOST_LEAF
+    assert np.exp(np.mean([np.log(case.leaf) for case in found])) <= MOST_MEAN

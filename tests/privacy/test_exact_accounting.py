@@ -1,14 +1,22 @@
 """The exact cost of discrete Gaussian noise: never below the sums that define it, and close to them."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 import pytest
+from dp_accounting.pld.privacy_loss_distribution import from_discrete_gaussian_mechanism
 
 from dpviz.errors import BudgetError
+from dpviz.mechanisms import FittedTree, FlatGaussian, TopDown, noisy_flows
+from dpviz.mechanisms.trips import flat_gaussian
 from dpviz.privacy.budget import ApproxBudget
+from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.exact_accounting import certified_delta, exact_rho
+from dpviz.privacy.noise import discrete_gaussian
+from tests.flow_cases import trips_of
 
 ONE_STAGE = [([Fraction(1, 4)], 12), ([Fraction(3, 10)], 10), ([Fraction(2)], 4), ([Fraction(200)], "1/2"), ([Fraction(10**4)], "1/20")]
 TWO_STAGES = [([Fraction(2), Fraction(8)], 3), ([Fraction(1, 2), Fraction(7, 10)], 8), ([Fraction(50), Fraction(80)], "4/5")]
@@ -77,3 +85,33 @@ def test_noise_that_is_too_large_for_it_and_a_delta_too_small_are_left_to_the_ti
 def test_stages_without_noise_are_refused(variances):
     with pytest.raises(BudgetError, match="variance above 0"):
         certified_delta(variances, Fraction(1), 2)
+
+
+@pytest.mark.parametrize(("variances", "epsilon"), [([2, 8], 3), ([50, 80], 0.8), ([400, 900, 100], 0.5)])
+def test_dp_accounting_finds_the_same_delta(variances, epsilon):
+    """Google's library composes the same distributions on a coarser grid; its bound is from above, too."""
+    losses = [from_discrete_gaussian_mechanism(math.sqrt(v), value_discretization_interval=1e-5) for v in variances for _ in range(2)]
+    theirs = reduce(lambda one, other: one.compose(other), losses).get_delta_for_epsilon(epsilon)
+    ours = certified_delta([Fraction(variance) for variance in variances], Fraction(epsilon), 2)
+    assert ours == pytest.approx(theirs, rel=4e-3)
+
+
+@pytest.mark.parametrize("mechanism", [FittedTree(), TopDown(accounting="exact"), FlatGaussian(accounting="exact")], ids=lambda m: m.key)
+@pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
+def test_from_epsilon_and_delta_to_the_noise_of_a_release(mechanism, neighbours, monkeypatch):
+    """The scales of the noise that is drawn, not only those of the receipt, cost at most delta, and nearly all of it."""
+    drawn = []
+
+    def record(true, budget, entropy, squared_sensitivity):
+        drawn.append(squared_sensitivity / (2 * budget.rho))
+        return discrete_gaussian(true, budget, entropy, squared_sensitivity)
+
+    for module in (noisy_flows, flat_gaussian):
+        monkeypatch.setattr(module, "discrete_gaussian", record)
+    budget = ApproxBudget(2, "1e-4")
+    receipt = replace(mechanism, neighbours=neighbours).release(trips_of(500, 1), budget, Entropy.seeded(1)).receipt
+    variances = sorted(set(drawn)) if mechanism.key == "flat_gaussian" else drawn
+    assert sorted(variances) == sorted(step.scale for step in receipt.steps)
+    true = summed_delta(variances, 2.0, 2 if neighbours == "bounded" else 1)
+    assert 0.98e-4 < true <= 1e-4
+    assert receipt.spent == budget

@@ -88,6 +88,16 @@ class FittedTree(FlowMechanism):
     )
     page_settings: ClassVar[Mapping[str, Any]] = {"false_discovery": 0.05}
 
+    false_discovery: float | None = setting(
+        None,
+        "False pairs listed, at most",
+        optional=True,
+        low=0.0001,
+        high=0.9999,
+        help="List only pairs of the finest level that noise hardly explains: in expectation, at most this share (0 to 1) of the listed"
+        " pairs has no trip. All other trips are published as a rest of the pair above; coarser levels have no such list. Left empty,"
+        " every pair above 0 is listed.",
+    )
     neighbours: str = neighbours_setting()
     tree: str = first_side_setting()
     split: str = setting(
@@ -109,15 +119,6 @@ class FittedTree(FlowMechanism):
         "Measure stages between levels",
         when=("split", "minimax"),
         help="Also measure pairs of regions of two different levels, which are otherwise less exact.",
-    )
-    false_discovery: float | None = setting(
-        None,
-        "Share of empty pairs listed",
-        optional=True,
-        low=0.0001,
-        high=0.9999,
-        help="List only pairs of the finest level that noise hardly explains: in expectation, at most this share (0 to 1) of the listed"
-        " pairs has no trip. All other trips are published as a rest of the pair above. Left empty, every pair above 0 is listed.",
     )
     accounting: str = accounting_setting("exact")
 

@@ -1,0 +1,68 @@
+"""How good the fitted tree must be, on the six sets of the InfTDA paper and on a made-up country; used by slow tests and benchmarks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from dpviz.arrays import Floats
+from dpviz.data.flows import Flows
+from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.mechanisms import FittedTree, FlatGaussian, FlowMechanism, StabilityHistogram, TopDown
+from dpviz.privacy.budget import ApproxBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.samples.flows import synthetic_flows
+
+SETS = tuple(product(("binary", "random"), ("complete", "dense", "sparse")))
+EPSILONS = ("0.1", "1", "10")
+PUBLISHED = {  # leaf maximum error of InfTDA at each epsilon, mean of the runs that its authors published with their code
+    ("binary", "complete"): (873.9, 138.8, 19.3),
+    ("binary", "dense"): (825.6, 142.4, 19.0),
+    ("binary", "sparse"): (847.2, 132.2, 16.8),
+    ("random", "complete"): (990.9, 130.0, 17.1),
+    ("random", "dense"): (898.3, 121.8, 16.3),
+    ("random", "sparse"): (690.4, 117.1, 15.2),
+}
+MOST_MEAN, MOST_LEAF, MOST_OF_SIMPLE, MOST_OF_TOP_DOWN = 0.36, 0.47, 1.15, 1.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One set at one epsilon: (T + 1,) mean maximum errors of each mechanism's stages, by key, and the published leaf error."""
+
+    name: str
+    errors: dict[str, Floats]
+    published: float
+
+    @property
+    def leaf(self) -> float:
+        """The leaf error over the published one."""
+        return float(self.errors["fitted_tree"][-1]) / self.published
+
+    @property
+    def even(self) -> tuple[float, float]:
+        """The largest error of a level, over the better of flat and stability histogram plus 1, and over TopDown plus 1."""
+        fitted, flat, stability, top_down = (
+            self.errors[key][2::2] for key in ("fitted_tree", "flat_gaussian", "stability_histogram", "top_down")
+        )
+        simple = (fitted - 1) / np.minimum(flat, stability)
+        return float(simple.max()), float(((fitted - 1) / top_down).max())
+
+
+def mean_errors(mechanism: FlowMechanism, flows: Flows, budget: ApproxBudget, runs: int) -> Floats:
+    """(T + 1,) mean over the runs of the maximum error of each stage."""
+    releases = (mechanism.release(flows, budget, entropy) for entropy in Entropy.seeded(7).spawn(runs))
+    return np.mean([evaluate_flows(release, flows).by_stage["max_error"] for release in releases], axis=0)
+
+
+def cases(runs: int) -> Iterator[Case]:
+    for name in SETS:
+        flows = synthetic_flows(*name)
+        for epsilon, published in zip(EPSILONS, PUBLISHED[name], strict=True):
+            budget = ApproxBudget(epsilon, "1e-8")
+            errors = {
+                mechanism.key: mean_errors(mechanism, flows, budget, runs)
+                for mechanism in (FittedTree(), TopDown(), FlatGaussian(), StabilityHistogram())
+            }
+            yield Case(name=f"{' '.join(name)}, epsilon {epsilon}", errors=errors, published=published)
