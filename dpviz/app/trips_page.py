@@ -21,6 +21,9 @@ from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print, verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
+from dpviz.evaluation.lists import compare_lists
+from dpviz.privacy.budget import ApproxBudget
+from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.release.simultaneous_intervals import count_of_numbers, pair_intervals
 from dpviz.space.regions import Regions
@@ -329,6 +332,7 @@ def _errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
             st.altair_chart(charts.expected_by_stage(release, what.data.unit), width="stretch")
         st.caption("Expected from the mechanism alone: the noise on each measured number, before counts are made whole and consistent.")
         return
+    _lists(what)
     if len(truths) > 1:
         tables = {title: each.by_stage for title, each in zip(what.titles, truths, strict=True)}
         for place, column in enumerate(st.columns(len(truths))):
@@ -348,6 +352,24 @@ def _errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
         "A stage refines the destinations or the origins by one level. The bound holds for all pairs of a stage at once with"
         " probability 95 %; it is a worst case, known without the truth."
     )
+
+
+def _lists(what: TripsDrawn) -> None:
+    """Offer to compare lists of pairs by several mechanisms, on public data only: each setting is a release of its own."""
+    budget, slot = what.config.budget(), f"lists of draw {what.number}"
+    if what.config.mode == CURATE or not isinstance(budget, ApproxBudget):
+        return
+    pressed = st.button("Compare lists of pairs", help="Releases these trips once with each of 12 settings of three mechanisms.")
+    if pressed and slot not in st.session_state:
+        with st.spinner("Releasing 12 times ..."):
+            neighbours, entropy = what.config.built().neighbours, Entropy.seeded(what.number)
+            st.session_state[slot] = compare_lists(what.data.flows, budget, entropy, neighbours=neighbours)
+    if slot in st.session_state:
+        st.altair_chart(charts.lists_chart(st.session_state[slot]), width="stretch")
+        st.caption(
+            "One release each. The fitted tree's list bounds the share of false pairs beforehand; TopDown's dial has no such bound, and the"
+            " trips that it does not believe pile up on other pairs (see the largest error in the tooltips)."
+        )
 
 
 def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:

@@ -210,6 +210,27 @@ def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = 
     return finish(alt.layer(chart), f"{METRICS[metric].capitalize()} by stage", f"In {measure}. {text}.", height)
 
 
+def lists_chart(table: pd.DataFrame, *, height: int = 320) -> alt.LayerChart:
+    """Draw the recall of lists of pairs by their false discovery rate: a line per mechanism, a mark per setting.
+
+    Args:
+        table: from `dpviz.evaluation.lists.compare_lists`. CURATOR ONLY.
+        height: of the whole chart, in pixels.
+    """
+    methods = list(dict.fromkeys(table["method"]))
+    names = {"method": "mechanism", "setting": "setting", "false_discovery": "false pairs (%)", "recall": "true pairs listed (%)"}
+    names |= {"listed": "pairs listed", "max_error": "largest error"}
+    x = alt.X(field="false_discovery", type="quantitative", title="listed pairs without true trips (%)", axis=AXIS)
+    y = alt.Y(field="recall", type="quantitative", title="pairs with true trips that are listed (%)", axis=AXIS)
+    color = alt.Color(field="method", type="nominal", scale=alt.Scale(domain=methods, range=_COLORS[: len(methods)]), legend=legend())
+    base = alt.Chart(with_texts(table, list(names))).encode(x=x, y=y, color=color, tooltip=tooltip(names))
+    lines = base.mark_line(strokeWidth=2, opacity=0.6).encode(order=alt.Order(field="false_discovery", type="quantitative"))
+    marks = base.mark_point(size=60, filled=True, opacity=1)
+    parts = [f"{row.method}, {row.setting}: {readable(row.recall)} of {readable(row.false_discovery)}" for row in table.itertuples()]
+    text = f"Percent of true pairs that are listed, and percent of listed pairs that are false. {'; '.join(parts)}."
+    return finish(alt.layer(lines, marks), "Lists of pairs: true pairs found against false pairs listed", text, height)
+
+
 def receipt_by_stage(receipt: Receipt) -> alt.LayerChart:
     """Draw the share of the budget that each step of a receipt took."""
     table = pd.DataFrame(

@@ -216,9 +216,9 @@ def _released_notes(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) 
     sentences = []
     if uncertain:
         below = f"{negative:,} are below zero, by noise, and " if negative else ""
-        sentences.append(f"Of all, {below}{uncertain - negative:,}{' others' if negative else ''} could be 0.")
+        sentences.append(f"Of all, {below}{uncertain - negative:,}{' others' if negative else ''} could be empty.")
     if within > 0:
-        sentences.append(f"{within:,} more are within one region and have no arc.")
+        sentences.append(f"Another {within:,} are within one region and have no arc.")
     if view.level == release.depth and release.across is not None:
         rest = int(release.rest(0, 0).count.sum())
         sentences.append(f"{rest:,} {view.unit} are in pairs that are not listed; the tooltips of regions say how many.")
@@ -490,7 +490,7 @@ def _passes(pairs: Pairs, view: TripsMapSettings) -> NDArray[np.bool_]:
 
 def released_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]:
     """Choose the number of trips with the widest arc, and the number of arcs; from released trips alone, in every view."""
-    sizes = np.abs(pairs.released)
+    sizes = np.abs(pairs.released[_passes(pairs, view)])
     fits = np.sort(sizes[sizes >= view.least])[-view.top :]
     return scale_top_of(fits), len(fits)
 
@@ -556,6 +556,7 @@ _SAMPLES = (0.01, 0.25, 1.0)
 _FAINTEST_ARC, _STRONGEST_ARC = 45, 245
 _RIGHT, _GREY = (128, 128, 128, 90), (128, 128, 128)
 _PALE = 45  # percent of the opacity of other arcs
+_FAINTEST_NEGATIVE = 90
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -633,10 +634,11 @@ def plain_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     base = np.where(negative[:, None], below_zero_color(view.dark), np.where(pale[:, None], (base + np.array(_GREY)) // 2, base))
     color = _with_alpha(base, widths.strength(shown))
     color[pale, 3] = color[pale, 3] * _PALE // 100
+    color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
     title = f"<b>{'true ' if view.shown == 'True' else ''}{html(view.unit)} per pair</b>"
     directions = "" if view.chosen is None else f"{_colour_mark(out)}leaving {_colour_mark(into)}arriving"
     below = f"{_colour_mark(below_zero_color(view.dark))}below zero, by noise" if negative.any() else ""
-    uncertain = f'<span style="opacity:0.5">{_colour_mark(_GREY)}</span>pale: could be 0' if (pale & ~negative).any() else ""
+    uncertain = f'<span style="opacity:0.5">{_colour_mark(_GREY)}</span>pale: could be empty' if (pale & ~negative).any() else ""
     return Look(
         color=color,
         width=widths.pixels(shown),

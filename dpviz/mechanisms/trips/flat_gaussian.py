@@ -64,6 +64,10 @@ class FlatGaussian(FlowMechanism):
     summary: ClassVar[str] = (
         "Adds the same noise to every pair of regions, empty ones too: unbiased, but sums drift and false trips abound."
     )
+    advice: ClassVar[str] = (
+        "Take it where every number must be unbiased, also below zero: the finest pairs err by at most 44 trips on the made-up country."
+        " Sums over regions drift: by 10,000 trips between regions, by 3,500 between provinces."
+    )
 
     neighbours: str = setting(
         BOUNDED, "Neighbours", choices=NEIGHBOURS, help="bounded: one trip (or person) is replaced. add_remove: added or removed."

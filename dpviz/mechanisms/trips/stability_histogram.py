@@ -56,6 +56,10 @@ class StabilityHistogram(FlowMechanism):
     key: ClassVar[str] = "stability_histogram"
     title: ClassVar[str] = "Stability histogram (SH)"
     summary: ClassVar[str] = "Adds noise to pairs that have trips and leaves small results out: no false positives, but rare trips vanish."
+    advice: ClassVar[str] = (
+        "Take it where no false pair may appear at all. On the made-up country it lists 9 % of the true pairs (the fitted tree's list 14 %,"
+        " with 3 % false ones), and coarser levels lack all trips of the others: up to 175,000 between regions."
+    )
 
     neighbours: str = setting(
         BOUNDED, "Neighbours", choices=NEIGHBOURS, help="bounded: one trip is replaced. add_remove: one trip is added or removed."

@@ -73,6 +73,10 @@ class TopDown(FlowMechanism):
         "Counts trips between ever smaller regions with noise, from the top down, so that every level is whole, non-negative and"
         " adds up to the one above."
     )
+    advice: ClassVar[str] = (
+        "Take it to repeat the InfTDA paper, or where pairs between levels matter: on the made-up country their errors are 45 to 84 trips"
+        " where the fitted tree's are 88 to 147. Its dial against false pairs has no guarantee, and raises the largest error to 600 trips."
+    )
 
     neighbours: str = neighbours_setting()
     tree: str = first_side_setting()
