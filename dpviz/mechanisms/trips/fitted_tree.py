@@ -89,7 +89,7 @@ class FittedTree(FlowMechanism):
     advice: ClassVar[str] = (
         "Take it by default. On a made-up country (28.8 million trips, ε = 1) the largest error of its finest pairs is 48 trips where"
         " TopDown has 95, at about TopDown's accuracy on coarser levels. Two weaknesses: without its list 45 % of its finest pairs there"
-        " have no trip (TopDown 29 %; with the list 3 %), and pairs between levels, such as region to province, are up to 3.2 times less"
+        " have no trip (TopDown 29 %; with the list 3 %), and pairs between levels, such as region to province, are 2 to 5 times less"
         " exact."
     )
     page_settings: ClassVar[Mapping[str, Any]] = {"false_discovery": 0.05}
