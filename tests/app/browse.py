@@ -98,3 +98,15 @@ def click_map(page, right, up):
     page.wait_for_timeout(1000)
     page.mouse.down()
     page.mouse.up()
+
+
+def click_until(page, places, seen):
+    """Click places of the map (pixels right of and above its middle) until something is seen."""
+    for right, up in places * 6:
+        click_map(page, right, up)
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            if seen():
+                return
+            time.sleep(0.1)
+    pytest.fail("clicking the map changes nothing")
