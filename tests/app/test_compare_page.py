@@ -17,7 +17,7 @@ from dpviz.evaluation import compare as real
 from dpviz.mechanisms import Identity, Quadtree
 from dpviz.privacy.ledger import Ledger
 from tests.app.browse import until
-from tests.app.seen import account, captions, errors, fine, good, infos, labelled, layers_of
+from tests.app.seen import captions, errors, fine, good, infos, labelled, layers_of
 from tests.app.start import BARE, SMALL, pages_app, trips_uploaded, uploaded
 from tests.app.walk import by_record, go, press_draw, public, to_mode
 from tests.evaluation.test_compare import study
@@ -92,7 +92,7 @@ def done():
 
 
 class TestBefore:
-    def test_what_a_link_says_is_shown_and_will_be_run(self):
+    def test_settings_of_a_link_are_shown_and_will_be_run(self):
         app = fine(compare_app(LINK | {"low": "0.001", "high": "100", "delta": "3.5e-7"}))
         assert "8 releases: 2 configurations x 2 ε x 2 repeats" in captions(app)
         assert not app.button(key="draw").disabled
@@ -151,7 +151,7 @@ class TestLinks:
         assert CompareConfig(low=1.0, high=1.0).epsilons() == (1,)
         assert CompareConfig(low=2.0, high=0.1, steps=1).epsilons() == (Fraction("0.1"),)
 
-    def test_more_configurations_than_can_be_told_apart_are_refused(self):
+    def test_more_configurations_than_a_chart_can_show_are_refused(self):
         with pytest.raises(SettingError, match="At most 24"):
             CompareConfig(settings={"uniform_grid": {"c": [float(c) for c in range(1, 40)]}}).built()
 
@@ -186,7 +186,7 @@ class TestStudy:
         figures = job.study.questions.rows(job.study.release(run), parts=False)
         assert next(each for each in figures if each["workload"] == "random")["mae"] == row["mae"]
 
-    def test_changed_settings_are_said_and_what_is_there_is_not_made_again(self):
+    def test_changed_settings_have_a_note_and_finished_releases_are_not_made_again(self):
         app = finished(started(compare_app()))
         before = runs_of(app)
         good(labelled(app.number_input, "Repeats of each").set_value(3).run())
@@ -271,11 +271,6 @@ class TestLooks:
         monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "fresh.sqlite"))  # which knows nothing of the true map
         look(app)
         assert Ledger().seen(app.session_state[KEY[kind]].fingerprints)
-
-    def test_the_true_map_is_one_after_the_session_is_gone_and_on_another_frame(self):
-        assert maps(declared("Points"))
-        fine(press_draw(uploaded(BARE, frame="World")))
-        assert account().truth_seen
 
     @pytest.mark.parametrize("kind", ["Points", "Trips"])
     def test_where_it_cannot_be_recorded_nothing_is_shown(self, ledger_path, kind):

@@ -133,7 +133,7 @@ class TestDrawing:
         assert "50 % of the box lies outside the domain" in warnings(app)
 
     @pytest.mark.parametrize("link", [SMALL, CURATE])
-    def test_a_tree_too_large_for_memory_says_so(self, link):
+    def test_a_tree_too_large_for_memory_is_an_error(self, link):
         app = press_draw(fine(points_app(link | {"order": "16", "settings": '{"height":16}'})))
         assert "nodes are allowed" in errors(app)
         assert drawn(app) is None

@@ -12,15 +12,12 @@ from dpviz.app.trips_page import NAMES
 from dpviz.app.trips_state import TripsConfig
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.mechanisms import noisy_flows as flow_measure
-from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample
+from dpviz.samples.flows import load_flow_sample
 from dpviz.view.trips_map import SHOWN_TRIPS
 from tests.app.seen import account, captions, entries, errors, figures, fine, good, infos, layers_of, shares_of, texts, trips_drawn
 from tests.app.start import CURATE_TRIPS, FLIGHTS, REGIONS, query_of, trips_app, trips_uploaded
 from tests.app.test_points_page import PUBLIC_FIGURES
 from tests.app.walk import open_tab, press_draw, public, truth_switch
-from tests.often import often
-
-SOON = [key for key in FLOW_SAMPLES if key not in ("us_commuters", "made_up_country")]
 
 
 @pytest.fixture
@@ -38,17 +35,13 @@ def changed(app, **settings):
 
 class TestBeforeTheFirstDraw:
     @pytest.mark.parametrize("link", [FLIGHTS, CURATE_TRIPS])
-    def test_it_says_what_to_do_and_what_is_protected_and_draws_nothing(self, draws, link):
+    def test_instructions_and_what_is_protected_are_shown_and_nothing_is_drawn(self, draws, link):
         app = fine(trips_app(link))
         assert "press *Draw a release*" in f"{texts(app)} {infos(app)}"
         assert "**Protected:** replacing one trip" in captions(app)
         assert "**Not protected:** the regions" in captions(app)
         assert not app.get("deck_gl_json_chart")
         assert not draws.called
-
-    @pytest.mark.parametrize("key", often(SOON, 2))
-    def test_every_sample_loads(self, key):
-        assert FLOW_SAMPLES[key].title in texts(fine(trips_app({"sample": key})))
 
 
 class TestDrawing:
