@@ -90,7 +90,7 @@ def background(page):
 def click_map(page, right, up):
     """Click beside the middle of the map, in pixels.
 
-    What the pointer is on is told by drawing it, which software rendering does slowly; a press that lasts longer than a
+    The map is drawn again to find what the pointer is on, which software rendering does slowly; a press that lasts longer than a
     quarter of a second is no click. So the pointer rests until the map has been drawn, and is pressed and let go at once.
     """
     box = canvas(page).bounding_box()
