@@ -12,7 +12,6 @@ from dpviz.app.points_state import POINTS, Config
 from dpviz.app.session import Press, read_link
 from dpviz.app.trips_state import TRIPS, TripsConfig
 from dpviz.errors import DpvizError
-from dpviz.privacy.entropy import Entropy
 from dpviz.publishing import publish
 from tests.app.release_walk import at_release, kept, published, write_texts
 from tests.app.release_walk import publish as press_publish
@@ -25,9 +24,9 @@ LINKS = json.loads((ROOT / "tests" / "golden" / "links.json").read_text("utf-8")
 KINDS = {"points": Config, "trips": TripsConfig, "compare": CompareConfig}
 
 
-def click_in_the_middle(monkeypatch, *, then=None, owner=publish, name="_make_release"):
+def click_in_the_middle(monkeypatch, *, then=None, name="_make_release"):
     """Let every draw be interrupted as by a click: the next call into Streamlit raises. `then` is what the draw raises itself."""
-    real, clicks = getattr(owner, name), []
+    real, clicks = getattr(publish, name), []
 
     def clicked(*args, **options):
         made = real(*args, **options)
@@ -36,7 +35,7 @@ def click_in_the_middle(monkeypatch, *, then=None, owner=publish, name="_make_re
             raise then
         return made
 
-    monkeypatch.setattr(owner, name, clicked)
+    monkeypatch.setattr(publish, name, clicked)
     return clicks
 
 
@@ -47,13 +46,6 @@ class TestClicks:
         assert clicks == [True]
         assert len(entries()) == 1
         assert drawn(app).release is kept(app)[0].paid.release
-
-    def test_in_teach_too(self, monkeypatch):
-        app = points_app(CURATE | {"mode": "Teach"})
-        clicks = click_in_the_middle(monkeypatch, owner=Entropy, name="seeded")
-        fine(app.button(key="draw").click().run())
-        assert clicks
-        assert drawn(app).release.simulation
 
     def test_both_mechanisms_of_a_comparison_are_drawn_and_shown(self, monkeypatch):
         app, clicks = trips_app(PAIR), click_in_the_middle(monkeypatch)
@@ -85,6 +77,13 @@ class TestClicks:
         assert "The budget is spent: draw 1" in errors(press_draw(app))
         assert len(entries()) == 1
         assert found(app) is None
+
+
+def test_a_press_is_served_once():
+    press, served = Press(), []
+    for _ in range(2):
+        press.serve(lambda: served.append(press.busy))
+    assert (served, press.busy) == ([True], False)
 
 
 def test_while_a_press_is_served_no_other_is_accepted_however_often_the_page_is_drawn():
