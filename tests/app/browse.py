@@ -90,7 +90,7 @@ def background(page):
 def click_map(page, right, up):
     """Click beside the middle of the map, in pixels.
 
-    What the pointer is on is told by drawing it, which software rendering does slowly; a press that lasts longer than a
+    The map is drawn again to find what the pointer is on, which software rendering does slowly; a press that lasts longer than a
     quarter of a second is no click. So the pointer rests until the map has been drawn, and is pressed and let go at once.
     """
     box = canvas(page).bounding_box()
@@ -98,3 +98,15 @@ def click_map(page, right, up):
     page.wait_for_timeout(1000)
     page.mouse.down()
     page.mouse.up()
+
+
+def click_until(page, places, seen):
+    """Click places of the map (pixels right of and above its middle) until something is seen."""
+    for right, up in places * 6:
+        click_map(page, right, up)
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            if seen():
+                return
+            time.sleep(0.1)
+    pytest.fail("clicking the map changes nothing")

@@ -1,7 +1,6 @@
 """An installed Chromium, and a Streamlit server on a free port, for tests that look at the app as a person does."""
 
 import functools
-import http.client
 import importlib
 import os
 import shutil
@@ -13,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
+
+from tests.app.calls import ask
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -32,7 +33,7 @@ MAIN = sys.modules["__main__"]  # before any test: a fixture of a whole module m
 
 @pytest.fixture(autouse=True)
 def ledger_path(tmp_path, monkeypatch):
-    """A ledger of each test's own: none may write into the one of whoever runs it."""
+    """A ledger of each test's own: none may write into the user's."""
     path = tmp_path / "ledger.sqlite"
     monkeypatch.setenv("DPVIZ_LEDGER", str(path))
     return path
@@ -62,14 +63,12 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def chromium():
-    """A browser driven by Playwright; skips where none is installed."""
+    """A browser driven by Playwright; skips where none is installed, unless DPVIZ_REQUIRE_BROWSER is set."""
+    required = bool(os.environ.get("DPVIZ_REQUIRE_BROWSER"))
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
-        if os.environ.get("DPVIZ_REQUIRE_BROWSER"):
-            pytest.fail("no Chromium found, and DPVIZ_REQUIRE_BROWSER says that the browser tests must run")
-        pytest.skip("no Chromium found: browser tests skipped")
-    load = importlib.import_module if os.environ.get("DPVIZ_REQUIRE_BROWSER") else pytest.importorskip
-    sync_api = load("playwright.sync_api")
+        (pytest.fail if required else pytest.skip)("no Chromium found for the browser tests")
+    sync_api = (importlib.import_module if required else pytest.importorskip)("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
@@ -77,73 +76,64 @@ def chromium():
 
 
 @pytest.fixture(scope="module")
-def serve(tmp_path_factory):
-    """`serve(script, *options, env=None, cwd=None)` gives the address of a Streamlit server that ends with the test module.
+def launch(tmp_path_factory):
+    """`launch(command, env)` starts a server with a ledger of its own, and gives its process, port and log; it ends with the test module.
 
-    `options` are command line options such as "--theme.base=dark"; `env` adds to the environment; `cwd` (else the
-    repository, with its settings) is where `.streamlit` is looked for. Each server has a ledger of its own.
+    `command` makes the words after `python -m` from the port.
     """
     running = []
 
-    def start(script, *options, env=None, cwd=None):
-        folder = tmp_path_factory.mktemp("serve")
-        log = (folder / "log.txt").open("w+b")
-        port = _free_port()
+    def start(command, env=()):
+        folder, port = tmp_path_factory.mktemp("server"), _free_port()
         paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        process = subprocess.Popen(
-            _command(script, port, options),
-            cwd=cwd or ROOT,
-            env={**os.environ, "PYTHONPATH": paths, "DPVIZ_LEDGER": str(folder / "ledger.sqlite"), **(env or {})},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        running.append((process, log))
-        _wait(process, port, log)
-        return f"http://127.0.0.1:{port}"
+        variables = {**os.environ, "PYTHONPATH": paths, "DPVIZ_LEDGER": str(folder / "ledger.sqlite"), **dict(env)}
+        log = folder / "log.txt"
+        with log.open("wb") as output:
+            words = [sys.executable, "-m", *command(port)]
+            running.append(subprocess.Popen(words, cwd=ROOT, env=variables, stdout=output, stderr=subprocess.STDOUT))
+        _wait(running[-1], port, log)
+        return running[-1], port, log
 
     yield start
-    for process, log in running:
+    for process in running:
         _stop(process)
-        log.close()
 
 
 @pytest.fixture(scope="module")
-def dpviz_app(tmp_path_factory):
-    """`dpviz_app(*options)` runs `dpviz app` and gives its process, the address that it prints and what it said, for the test module."""
-    running = []
+def serve(launch):
+    """`serve(script, *options, env)` gives the address of a Streamlit server; `options` are those of its command line."""
+    settings = ("server.headless=true", "server.address=127.0.0.1", "browser.gatherUsageStats=false", "server.fileWatcherType=none")
+    fixed = [f"--{setting}" for setting in settings]
+
+    def start(script, *options, env=()):
+        _, port, _ = launch(lambda port: ["streamlit", "run", str(script), *fixed, f"--server.port={port}", *options], env)
+        return f"http://127.0.0.1:{port}"
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def address(serve):
+    """The address of a server with the whole app."""
+    return serve(ROOT / "app.py")
+
+
+@pytest.fixture(scope="module")
+def dpviz_app(launch):
+    """`dpviz_app(*options)` runs `dpviz app` and gives its process, the address that it prints, and all that it prints."""
 
     def start(*options):
-        folder, port = tmp_path_factory.mktemp("app"), _free_port()
-        log = (folder / "log.txt").open("w+b")
-        paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dpviz", "app", "--headless", f"--port={port}", *options],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": paths, "DPVIZ_LEDGER": str(folder / "ledger.sqlite")},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        running.append((process, log))
-        _wait(process, port, log)
-        text = Path(log.name).read_text()
+        process, _, log = launch(lambda port: ["dpviz", "app", "--headless", f"--port={port}", *options])
+        text = log.read_text()
         return process, text.split()[1], text
 
-    yield start
-    for process, log in running:
-        _stop(process)
-        log.close()
+    return start
 
 
 def _free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
-
-
-def _command(script, port, options):
-    settings = {"server.headless": "true", "server.address": "127.0.0.1", "server.port": port, "browser.gatherUsageStats": "false"}
-    fixed = [f"--{name}={value}" for name, value in {**settings, "server.fileWatcherType": "none"}.items()]
-    return [sys.executable, "-m", "streamlit", "run", str(script), *fixed, *options]
 
 
 def _wait(process, port, log):
@@ -153,19 +143,14 @@ def _wait(process, port, log):
             return
         time.sleep(0.05)
     _stop(process)
-    log.seek(0)
-    pytest.fail(f"Streamlit did not start within {PATIENCE:g} s:\n{log.read().decode(errors='replace')[-3000:]}")
+    pytest.fail(f"Streamlit did not start within {PATIENCE:g} s:\n{log.read_text(errors='replace')[-3000:]}")
 
 
 def _healthy(port):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
     try:
-        connection.request("GET", "/_stcore/health")
-        return connection.getresponse().status in (http.HTTPStatus.OK, http.HTTPStatus.FORBIDDEN)  # with a token, nothing is open
+        return ask(f"http://127.0.0.1:{port}", "/_stcore/health")[0] in (200, 403)  # with a token, nothing is open
     except OSError:
         return False
-    finally:
-        connection.close()
 
 
 def _stop(process):

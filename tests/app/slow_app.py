@@ -9,9 +9,9 @@ SECONDS = 4
 
 
 def slower(real):
-    def drawn(*asked, **how):
+    def drawn(*args, **options):
         time.sleep(SECONDS)
-        return real(*asked, **how)
+        return real(*args, **options)
 
     drawn.slow = True
     return drawn

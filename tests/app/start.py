@@ -55,7 +55,7 @@ def trips_app(link=FLIGHTS):
 
 
 def uploaded(content=PLACES, name="homes.csv", *, link=CURATE, frame=STATES, crs="EPSG:4326", unit="each"):
-    """The Points page after an upload, with what is asked of it: where the records lie, and whom to protect (`unit`, None: not said)."""
+    """The Points page after an upload, with bounds, CRS and unit of privacy (None: none is chosen)."""
     config = replace(read_link(Config, link), source="upload")
     state = {"config": config, "uploaded": (name, content), "frame": frame, "crs": crs}
     return pages_app("points", {}, state | ({f"unit {config.mode} {digest_of(content)}": unit} if unit else {}))

@@ -7,7 +7,6 @@ import pytest
 
 from dpviz.privacy.ledger import Ledger
 from tests.app.browse import draw, until, visit
-from tests.app.conftest import ROOT
 from tests.app.test_browser_release import LINK, draws, write_texts
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -24,7 +23,7 @@ def fast(request):
 def slow(fast, chromium, serve, tmp_path):
     """A visit to the app with slow draws, and its ledger."""
     path = tmp_path / "own.sqlite"
-    address = serve(SLOW, *["--runner.fastReruns=true"] * fast, env={"DPVIZ_LEDGER": str(path)}, cwd=ROOT)
+    address = serve(SLOW, *["--runner.fastReruns=true"] * fast, env={"DPVIZ_LEDGER": str(path)})
 
     @contextmanager
     def at_points():

@@ -10,14 +10,8 @@ from tests.app.browse import colours, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-ROOT = Path(__file__).parents[2]
 LONG = 'compare?sample=gaussian_cluster&order=7&mechanisms=["htf","kdtree"]&steps=3&repeats=40'
 MARKS = '[data-testid="stVegaLiteChart"] path[aria-roledescription="point"]'
-
-
-@pytest.fixture(scope="module")
-def address(serve):
-    return serve(ROOT / "app.py")
 
 
 def made(page):

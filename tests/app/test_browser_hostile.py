@@ -1,16 +1,14 @@
 """Hostile names as a browser shows them: to be read as they stand, nothing of them at work, and no request leaves."""
 
-from pathlib import Path
-
 import pytest
 
 from dpviz.view.escape import line
 from tests.app.browse import colours, draw, until, visit
-from tests.hostile import ELSEWHERE, LEVELS, NAMES, points_file, regions_file, trips_file
+from tests.app.walk import ROOT
+from tests.hostile import LEVELS, NAMES, regions_file, trips_file
 
 pytestmark = pytest.mark.browser
 
-ROOT = Path(__file__).parents[2]
 PLACES = 13  # texts in each container of `hostile_app`
 LOOK = """container => {
   const read = [...container.querySelectorAll(':is([data-testid=stMarkdownContainer], [data-testid=stCaptionContainer])')];
@@ -27,7 +25,7 @@ def planted(page):
 
 @pytest.mark.slow
 def test_every_name_is_read_as_it_stands_everywhere(chromium, serve, tmp_path):
-    address = serve(ROOT / "tests" / "app" / "hostile_app.py", cwd=ROOT)
+    address = serve(ROOT / "tests" / "app" / "hostile_app.py")
     with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_text("all is drawn").wait_for()
         until(lambda: len(page.locator("body").evaluate(LOOK)["texts"]) > PLACES * len(NAMES), "every text of every name")
@@ -39,35 +37,24 @@ def test_every_name_is_read_as_it_stands_everywhere(chromium, serve, tmp_path):
         assert planted(page) == 0
 
 
-@pytest.fixture(scope="module")
-def address(serve):
-    return serve(ROOT / "app.py")
-
-
-def given(tmp_path, name, body):
-    path = tmp_path / name
-    path.write_bytes(body)
-    return path
-
-
-def upload(page, title, file):
+def upload(page, title, file, content):
+    file.write_bytes(content)
     page.get_by_test_id("stFileUploader").filter(has_text=title).locator("input[type=file]").set_input_files(file)
 
 
 @pytest.mark.slow
-def test_a_hostile_regions_file_is_drawn_and_asks_nobody(chromium, address, tmp_path):
-    regions, trips = given(tmp_path, "[x](y) :smile:.geojson", regions_file()), given(tmp_path, "trips.csv", trips_file())
+def test_a_hostile_regions_file_is_drawn_and_sends_no_request_elsewhere(chromium, address, tmp_path):
     with visit(chromium, address, "trips?source=upload", scheme="light", tmp_path=tmp_path) as (page, _):
         until(page.get_by_role("button", name="Draw a release").is_enabled, "a page that is ready")
         page.get_by_text("Upload", exact=True).first.click()
-        upload(page, "Regions file", regions)
+        upload(page, "Regions file", tmp_path / "[x](y) :smile:.geojson", regions_file())
         box = page.get_by_role("combobox", name="Columns of ids, coarsest level first")
         for level in LEVELS:
             box.fill(level)
             page.get_by_role("option").first.click()
         page.keyboard.press("Escape")
         page.get_by_text("Group by the first characters of the id").first.wait_for()
-        upload(page, "Trips file", trips)
+        upload(page, "Trips file", tmp_path / "trips.csv", trips_file())
         page.get_by_text("These data are already public").click()
         page.get_by_text("press Draw a release to see").wait_for()
         draw(page)
@@ -83,24 +70,3 @@ def test_a_hostile_regions_file_is_drawn_and_asks_nobody(chromium, address, tmp_
             ).first.wait_for()
         assert planted(page) == 0
         assert page.get_by_test_id("stException").count() == page.get_by_text("deck.gl").count() == 0
-
-
-@pytest.mark.slow
-def test_a_hostile_points_file_is_drawn_and_asks_nobody(chromium, address, tmp_path):
-    points = given(tmp_path, "![x](y) :smile:.csv", points_file())
-    with visit(chromium, address, "points", scheme="dark", tmp_path=tmp_path) as (page, _):
-        until(page.get_by_role("button", name="Draw a release").is_enabled, "a page that is ready")
-        page.get_by_text("Upload", exact=True).first.click()
-        page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(points)
-        page.get_by_role("textbox", name="CRS of the coordinates").fill("EPSG:4326")
-        page.get_by_role("textbox", name="CRS of the coordinates").press("Enter")
-        page.get_by_role("combobox", name="Domain", exact=True).click()
-        page.get_by_role("option", name="Contiguous United States").click()
-        page.get_by_text("These data are already public").click()
-        page.get_by_text("the true data, which are public").wait_for()
-        draw(page)
-        page.get_by_test_id("stMetric").filter(has_text="Partitions shown").first.wait_for()
-        until(lambda: colours(page) > 20, "partitions on the map")
-        assert planted(page) == 0
-        assert page.get_by_test_id("stException").count() == 0
-        assert ELSEWHERE not in page.url

@@ -1,20 +1,13 @@
 """The Learn page in Chromium: all stops in a walk, each operated, one picture taken away, on a narrow screen too."""
 
 import re
-import time
 
 import pytest
 
 from dpviz.lessons import LESSONS
 from tests.app.browse import background, until, visit
-from tests.app.walk import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def address(serve):
-    return serve(ROOT / "app.py")
 
 
 @pytest.fixture(scope="module")
@@ -51,40 +44,32 @@ def figures(page):
     return page.locator(".st-key-learn-figures").inner_text()
 
 
-def told(page):
+def descriptions(page):
     """The alternative texts of the charts."""
     settled(page)
     return page.locator('[role="graphics-document"]').evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")
 
 
 def operate(page, stop):
-    """Move the first slider of the stop with the keyboard until the address follows; returns figures and address before."""
+    """Move the first slider of the stop with the keyboard; returns figures and address before."""
     before = figures(page), where(page)
-    slider = page.locator(".st-key-learn-controls").get_by_role("slider").first
-    for _ in range(2):
-        slider.focus()
-        page.keyboard.press("ArrowLeft")
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            if where(page) != before[1]:
-                assert f"stop={stop.key}" in where(page)
-                return before
-            time.sleep(0.1)
-    pytest.fail(f"moving a control of {stop.key} does not move its address")
+    page.locator(".st-key-learn-controls").get_by_role("slider").first.focus()
+    page.keyboard.press("ArrowLeft")
+    until(lambda: where(page) != before[1], f"the address of {stop.key} after a control was moved")
+    assert f"stop={stop.key}" in where(page)
+    return before
 
 
 def test_a_walk_through_all_stops_each_operated(chromium, address, tmp_path):
-    with visit(chromium, address, "learn", scheme="light", tmp_path=tmp_path) as (page, seen):
+    with visit(chromium, address, "learn", scheme="light", tmp_path=tmp_path) as (page, _):
         for place, stop in enumerate(LESSONS):
             arrive(page, place)
-            begin = len(seen.sizes)
-            words = told(page)
+            words = descriptions(page)
             shown, url = operate(page, stop)
-            until(lambda shown=shown, words=words: figures(page) != shown or told(page) != words, f"another picture at {stop.key}")
+            until(lambda shown=shown, words=words: figures(page) != shown or descriptions(page) != words, f"another picture at {stop.key}")
             page.get_by_role("button", name="Reset", exact=True).click()
             until(lambda url=url: where(page) == url, f"the address of {stop.key} after the reset")
             until(lambda shown=shown: figures(page) == shown, f"the first figures of {stop.key} after the reset")
-            print(f"\n{stop.key}: largest message {max(seen.sizes[begin:], default=0) / 1000:.0f} kB")
             if place + 1 < len(LESSONS):
                 page.get_by_role("button", name="Next").last.click()
                 until(lambda: page.evaluate(SCROLLED) == 0, "the top of the next stop")
@@ -136,11 +121,9 @@ def test_on_a_phone_legends_and_titles_are_whole(phone, address, place):
     assert phone.evaluate(LEGENDS_CUT) == []
 
 
-def test_on_a_phone_nothing_is_wider_than_the_screen(chromium, address, tmp_path):
-    with visit(chromium, address, "learn?stop=topdown", scheme="light", tmp_path=tmp_path) as (page, _):
-        page.set_viewport_size({"width": 390, "height": 844})
-        arrive(page, 7)
-        width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-        assert width <= 390
-        before, after = (page.get_by_role("button", name=re.compile(name)).first.bounding_box() for name in ("Previous", "Next"))
-        assert abs(before["y"] - after["y"]) < 10
+def test_on_a_phone_nothing_is_wider_than_the_screen(phone, address):
+    phone.goto(f"{address}/learn?stop=topdown")
+    arrive(phone, 7)
+    assert phone.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
+    before, after = (phone.get_by_role("button", name=re.compile(name)).first.bounding_box() for name in ("Previous", "Next"))
+    assert abs(before["y"] - after["y"]) < 10

@@ -81,29 +81,3 @@ def test_a_double_click_on_draw_spends_once_where_the_draw_takes_a_while(chromiu
         page.get_by_text("Partitions shown").wait_for()
         page.get_by_text("Running...").wait_for(state="hidden")
         assert len(draws(ledger)) == 1
-
-
-def test_an_upload_is_named_capped_drawn_and_forgotten(chromium, own, tmp_path):
-    address, ledger = own
-    (tmp_path / "homes.csv").write_bytes(b"lon,lat\n-118.2,34.1\n-80.25,25.5\n")
-    with visit(chromium, address, "points?mode=Curate", scheme="light", tmp_path=tmp_path) as (page, _):
-        page.get_by_text("Upload", exact=True).click()
-        page.locator("input[type=file]").set_input_files(tmp_path / "homes.csv")
-        page.get_by_text("which CRS").wait_for()
-        typed(page, "CRS of the coordinates", "EPSG:4326")
-        page.locator(".st-key-frame input").fill("World")
-        page.keyboard.press("Enter")
-        page.get_by_text("Each record is its own person").click()
-        typed(page, "Name of the dataset", "Two homes")
-        typed(page, "Cap, ε", "2")
-        page.get_by_text("ε 0. The next draw makes it ε 0.5, of ε 2").wait_for()
-        draw(page)
-        page.get_by_text("ε 0.5. The next draw makes it ε 1, of ε 2").wait_for()
-        page.locator('input[aria-label="Name of the dataset"]').wait_for(state="detached")
-        page.get_by_role("button", name="Forget my data").click()
-        page.get_by_text("Forgotten:").wait_for()
-        page.get_by_role("button", name="Start again").click()
-        page.get_by_text("the true data, which are public").wait_for()
-        page.get_by_text("Upload", exact=True).click()
-        page.get_by_text("Choose a file with one row per record").wait_for()
-        assert [entry.budget.epsilon * 2 for entry in draws(ledger)] == [1]

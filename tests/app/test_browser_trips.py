@@ -1,37 +1,14 @@
-"""The Trips page as a person sees it, in Chromium: arcs, a click on a region, two mechanisms, and small messages at every level."""
-
-import re
-import time
-from pathlib import Path
+"""The Trips page as a person sees it, in Chromium: arcs, a click on a region, and small messages at every level."""
 
 import pytest
 
-from tests.app.browse import LARGEST_MESSAGE, background, choose, click_map, colours, draw, pixels, until, visit
+from tests.app.browse import LARGEST_MESSAGE, background, choose, click_until, colours, draw, pixels, until, visit
 
 pytestmark = pytest.mark.browser
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def address(serve):
-    return serve(ROOT / "app.py")
 
 
 def figures(page):
     page.get_by_test_id("stMetric").filter(has_text="Pairs released").first.wait_for()
-
-
-def click_until(page, places, seen):
-    """Click places of the map (pixels right of and above its middle) until something is seen."""
-    for right, up in places * 4:
-        click_map(page, right, up)
-        end = time.monotonic() + 4
-        while time.monotonic() < end:
-            if seen():
-                return
-            time.sleep(0.1)
-    pytest.fail("clicking a region does not choose it")
 
 
 @pytest.mark.slow
@@ -74,17 +51,4 @@ def test_every_level_of_all_us_counties_is_a_small_message(chromium, address, tm
         draw(page)
         figures(page)
         until(lambda: colours(page) > 50, "regions and arcs on the map")
-        print(f"\nlevel {level}: largest message {max(seen.sizes) / 2**20:.2f} MiB")
         assert max(seen.sizes) < LARGEST_MESSAGE
-
-
-@pytest.mark.slow
-def test_curate_shows_two_mechanisms_and_what_they_spent(chromium, address, tmp_path):
-    link = "trips?mode=Curate&beside=stability_histogram&level=2&epsilon=0.5"
-    with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
-        draw(page)
-        page.get_by_text(re.compile("ε 1, δ 2e-8. The next draw makes it ε 2")).wait_for()
-        figures(page)
-        until(lambda: page.get_by_test_id("stDeckGlJsonChart").count() == 2, "two maps")
-        until(lambda: colours(page) > 20, "arcs on the first map")
-        assert page.get_by_test_id("stMetric").filter(has_text="False discovery rate").count() == 0

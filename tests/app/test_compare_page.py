@@ -1,11 +1,10 @@
 """The Compare page without a browser: studies beside it that fail, stop, go on and end with the session, on samples and one's own data."""
 
 import json
-import time
-from contextlib import suppress
 from fractions import Fraction
+from itertools import islice
+from unittest.mock import Mock
 
-import pandas as pd
 import pytest
 
 from dpviz.app import jobs
@@ -17,7 +16,8 @@ from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
 from dpviz.mechanisms import Identity, Quadtree
 from dpviz.privacy.ledger import Ledger
-from tests.app.seen import account, captions, errors, fine, good, infos, labelled, layers_of
+from tests.app.browse import until
+from tests.app.seen import captions, errors, fine, good, infos, labelled, layers_of
 from tests.app.start import BARE, SMALL, pages_app, trips_uploaded, uploaded
 from tests.app.walk import by_record, go, press_draw, public, to_mode
 from tests.evaluation.test_compare import study
@@ -48,10 +48,7 @@ def started(app):
 
 
 def ended(job):
-    until = time.monotonic() + PATIENCE
-    while job.state == RUNNING and time.monotonic() < until:
-        time.sleep(0.02)
-    return job.state
+    return until(lambda: job.state != RUNNING and job.state, "the end of the study", PATIENCE)
 
 
 def finished(app):
@@ -62,9 +59,7 @@ def finished(app):
 
 def answered(app):
     good(app.button(key="find epsilon").click().run())
-    search = app.session_state[FOUND]
-    search._thread.join(PATIENCE)
-    assert not search.running
+    until(lambda: not app.session_state[FOUND].running, "the answers", PATIENCE)
     return good(app.run())
 
 
@@ -80,9 +75,7 @@ def picking(app, *picked):
 
 
 def charts(app):
-    return [json.loads(each.proto.spec) for each in app.get("vega_lite_chart")] or [
-        json.loads(each.proto.spec) for each in app.get("arrow_vega_lite_chart")
-    ]
+    return [json.loads(each.proto.spec) for each in app.get("vega_lite_chart")]
 
 
 def maps(app):
@@ -99,15 +92,12 @@ def done():
 
 
 class TestBefore:
-    def test_it_says_what_to_do_and_what_a_link_says_is_what_is_shown_and_run(self):
+    def test_settings_of_a_link_are_shown_and_will_be_run(self):
         app = fine(compare_app(LINK | {"low": "0.001", "high": "100", "delta": "3.5e-7"}))
-        assert "Start the study" in infos(app)
         assert "8 releases: 2 configurations x 2 ε x 2 repeats" in captions(app)
         assert not app.button(key="draw").disabled
-        assert not Ledger().accounts()
         shown = [labelled(app.selectbox, title).value for title in ("Smallest ε", "Largest ε", "δ")]
         assert shown == [0.001, 100.0, 3.5e-7]
-        assert [float(epsilon) for epsilon in app.session_state["compare config"].epsilons()] == shown[:2]
         good(labelled(app.selectbox, "Largest ε").set_value(10.0).run())
         assert app.session_state["compare config"].epsilons()[-1] == 10
 
@@ -141,10 +131,10 @@ class TestLinks:
     @pytest.mark.parametrize(
         "query",
         [
-            {"kind": "People", "order": "99", "repeats": "-1", "seed": "1e99", "figure": "best"},
-            {"mechanisms": '["rm"]', "settings": "[1]", "picked": "{}"},
-            {"mechanisms": "[[]]", "settings": '{"quadtree":{"height":5}}', "picked": '[["a"]]'},
-            {"settings": '{"quadtree":{"nonsense":[1]}}', "low": "nan", "high": "inf"},
+            {"kind": "People", "order": "99", "repeats": "-1", "seed": "1e99", "figure": "best", "low": "nan", "high": "inf"},
+            {"mechanisms": '["rm"]', "settings": "[1]", "picked": '[["a"]]'},
+            {"mechanisms": "[[]]", "settings": '{"quadtree":{"height":5}}'},
+            {"settings": '{"quadtree":{"nonsense":[1]}}'},
         ],
     )
     def test_what_makes_no_sense_is_the_default(self, query):
@@ -161,7 +151,7 @@ class TestLinks:
         assert CompareConfig(low=1.0, high=1.0).epsilons() == (1,)
         assert CompareConfig(low=2.0, high=0.1, steps=1).epsilons() == (Fraction("0.1"),)
 
-    def test_more_configurations_than_can_be_told_apart_are_refused(self):
+    def test_more_configurations_than_a_chart_can_show_are_refused(self):
         with pytest.raises(SettingError, match="At most 24"):
             CompareConfig(settings={"uniform_grid": {"c": [float(c) for c in range(1, 40)]}}).built()
 
@@ -196,7 +186,7 @@ class TestStudy:
         figures = job.study.questions.rows(job.study.release(run), parts=False)
         assert next(each for each in figures if each["workload"] == "random")["mae"] == row["mae"]
 
-    def test_changed_settings_are_said_and_what_is_there_is_not_made_again(self):
+    def test_changed_settings_have_a_note_and_finished_releases_are_not_made_again(self):
         app = finished(started(compare_app()))
         before = runs_of(app)
         good(labelled(app.number_input, "Repeats of each").set_value(3).run())
@@ -223,14 +213,10 @@ class TestStudy:
 
 
 class TestFailures:
-    def failed(self, rows, monkeypatch):
-        """The page after a study that fails once that many rows are there."""
-
+    @pytest.mark.parametrize(("rows", "label"), [(40, "Resume the study"), (0, "Start the study")])
+    def test_finished_releases_are_kept_and_the_others_can_be_tried_again(self, rows, label, monkeypatch):
         def failing(study, **options):
-            source = real.compare(study, **options)
-            with suppress(StopIteration):
-                for _ in range(rows):
-                    yield next(source)
+            yield from islice(real.compare(study, **options), rows)
             raise DpvizError("Every cell, ε 2: no good")
 
         with monkeypatch.context() as patch:
@@ -239,31 +225,18 @@ class TestFailures:
             assert ended(app.session_state[JOB]) == FAILED
             good(app.run())
         assert "no good" in errors(app)
-        return app
-
-    def test_what_was_drawn_stays_and_the_rest_can_be_tried_again(self, monkeypatch):
-        app = self.failed(40, monkeypatch)
-        assert charts(app)
-        assert app.button(key="draw").label == "Resume the study"
+        assert "being made" not in captions(app)
+        assert bool(charts(app)) == ("No release was made yet" not in captions(app)) == (rows > 0)
+        assert app.button(key="draw").label == label
         before = runs_of(app)
-        fine(finished(started(app)))
+        assert charts(fine(finished(started(app))))
         assert before < runs_of(app)
 
-    def test_without_a_row_nothing_is_said_to_come(self, monkeypatch):
-        app = self.failed(0, monkeypatch)
-        assert "being made" not in captions(app)
-        assert "No release was made yet" in captions(app)
-        assert app.button(key="draw").label == "Start the study"
-        assert charts(fine(finished(started(app))))
-
-    def test_a_release_that_fails_on_the_map_is_said_beside_the_others(self, monkeypatch):
-        def refused(*_):
-            raise DpvizError("does not fit")
-
+    def test_a_release_that_fails_on_the_map_has_its_error_beside_the_others(self, monkeypatch):
         app = finished(started(compare_app()))
         options = tuple(pickable(app.session_state[JOB]))
         cells = next(each for each in options if each[0].startswith("Every"))
-        monkeypatch.setattr(Identity, "release", refused)
+        monkeypatch.setattr(Identity, "release", Mock(side_effect=DpvizError("does not fit")))
         for picked in ((cells, options[0]), (cells,)):
             assert "does not fit" in errors(picking(app, *picked))
             assert len(maps(app)) == len(picked) - 1
@@ -299,17 +272,6 @@ class TestLooks:
         look(app)
         assert Ledger().seen(app.session_state[KEY[kind]].fingerprints)
 
-    def test_a_study_afterwards_is_recorded_at_once(self):
-        fine(press_draw(own_data("Trips", "Curate")))
-        assert not account().truth_seen
-        fine(finished(started(to_compare(declared("Trips"), "Trips"))))
-        assert account().truth_seen
-
-    def test_the_true_map_is_one_after_the_session_is_gone_and_on_another_frame(self):
-        assert maps(declared("Points"))
-        fine(press_draw(uploaded(BARE, frame="World")))
-        assert account().truth_seen
-
     @pytest.mark.parametrize("kind", ["Points", "Trips"])
     def test_where_it_cannot_be_recorded_nothing_is_shown(self, ledger_path, kind):
         ledger_path.write_text("no ledger")
@@ -319,12 +281,6 @@ class TestLooks:
         assert "The truth is not shown, since the ledger cannot record that it is looked at" in errors(app)
         assert not [each for each in app.metric if "rror" in each.label]
         assert app.session_state["looked_at"] == set()
-
-    def test_trips_show_no_truth_before_the_first_draw(self):
-        app = declared("Trips")
-        assert not maps(app)
-        fine(press_draw(to_curate(app, "Trips")))
-        assert not account().truth_seen
 
     @pytest.mark.parametrize(("kind", "sample"), [("Points", "gaussian_cluster"), ("Trips", "us_flights")])
     def test_a_sample_has_the_digest_of_its_page(self, kind, sample):
@@ -371,4 +327,3 @@ def test_a_click_is_put_beside_the_others(monkeypatch):
     pick(made, ("nothing", 1.0))
     pick(made, None)
     assert len(state["config"].picked) == 4
-    assert isinstance(made.table(), pd.DataFrame)

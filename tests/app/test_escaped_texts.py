@@ -2,26 +2,27 @@
 
 import ast
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 APP = Path(__file__).parents[2] / "dpviz" / "app"
 LABEL = (0, "label", "help")
-OPTIONS = (1, "options")
+OF_OPTIONS = ("segmented_control", "radio", "select_slider")
 # What each function of Streamlit reads as Markdown: places and names of arguments. Taken from its documentation, release 1.67.
 MARKDOWN = {
     **dict.fromkeys(("markdown", "caption", "info", "warning", "error", "success", "title", "header"), (0, "body", "help")),
     **dict.fromkeys(("button", "download_button", "toggle", "checkbox", "selectbox", "multiselect", "text_input", "text_area"), LABEL),
     **dict.fromkeys(("number_input", "slider", "file_uploader", "expander", "TextColumn", "NumberColumn"), LABEL),
-    **dict.fromkeys(("segmented_control", "radio", "select_slider"), (*LABEL, *OPTIONS)),
+    **dict.fromkeys(OF_OPTIONS, (*LABEL, 1, "options")),
     "metric": (*LABEL, 1, "value", "delta"),
     "progress": (1, "text"),
     "spinner": (0, "text"),
     "tabs": (0, "tabs"),
     "image": ("caption",),
     "Page": ("title",),
+    "Field": ("label",),  # dpviz.app.fields: the label of a widget, and the help that `show` hands to it
+    "show": ("help",),
 }
 HTML = {"html": (0, "body")}
 # What shows no text, or takes texts as they stand.
@@ -36,15 +37,11 @@ CONSTANT = re.compile("_?[A-Z][A-Z0-9_]*")
 NUMBER = re.compile(r"[-+<>^0-9,.]*[defgn%]|,|%[-H:MS%]+")
 
 
-@dataclass
 class Module:
     """A file of the app, with what its names mean."""
 
-    path: Path
-    tree: ast.Module = field(init=False)
-
-    def __post_init__(self):
-        self.tree = ast.parse(self.path.read_text("utf-8"))
+    def __init__(self, path):
+        self.path, self.tree = path, ast.parse(path.read_text("utf-8"))
         self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def scope(self, node):
@@ -56,24 +53,11 @@ class Module:
 
 
 def called(call):
-    """The names of the functions of Streamlit that a call may mean."""
+    """(node, name) of the functions that a call may mean: those of Streamlit, of its containers and of fields."""
     options = [call.func.body, call.func.orelse] if isinstance(call.func, ast.IfExp) else [call.func]
-    return [each for each in options if isinstance(each, ast.Attribute)]
-
-
-def shown_field(call):
-    """The widget that a field is shown by, `field.show(st.number_input, ...)`; none for other calls."""
-    widget = call.args[0] if call.args else None
-    is_shown = isinstance(call.func, ast.Attribute) and call.func.attr == "show" and isinstance(widget, ast.Attribute)
-    return [widget] if is_shown and widget.attr in MARKDOWN else []
-
-
-def of_fields(call):
-    """(call, name, argument) of what a field hands to its widget: the label that it was made with, and the help that it is shown with."""
     if isinstance(call.func, ast.Name) and call.func.id == "Field":
-        yield from ((call, "Field", value) for value in arguments(call, ("label",)))
-    for widget in shown_field(call):
-        yield from ((call, widget.attr, value) for value in arguments(call, ("help",)))
+        return [(call.func, "Field")]
+    return [(each, each.attr) for each in options if isinstance(each, ast.Attribute)]
 
 
 def arguments(call, wanted):
@@ -82,23 +66,25 @@ def arguments(call, wanted):
     yield from (word.value for word in call.keywords if word.arg in wanted)
 
 
+def calls(module):
+    return [node for node in ast.walk(module.tree) if isinstance(node, ast.Call)]
+
+
 def read_texts(module):
-    """(call, name of the function, argument) of whatever is read as Markdown or HTML."""
-    for call in (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)):
-        for function in called(call):
-            read = MARKDOWN.get(function.attr) or HTML.get(function.attr)
-            if read:
-                shaped = [word.value for word in call.keywords if word.arg == "format_func"]
-                for value in arguments(call, read):
-                    is_options = OPTIONS[0] in read and (value in call.args[1:2]) and function.attr not in ("metric", "progress")
-                    yield call, function.attr, shaped[0] if is_options and shaped else value
-        yield from of_fields(call)
+    """(call, name of the function, argument) of whatever is read as Markdown or HTML; of options, what is shown of them."""
+    for call in calls(module):
+        shaped = [word.value for word in call.keywords if word.arg == "format_func"]
+        for _, name in called(call):
+            for value in arguments(call, MARKDOWN.get(name) or HTML.get(name, ())):
+                is_options = name in OF_OPTIONS and value in call.args[1:2]
+                yield call, name, shaped[0] if is_options and shaped else value
 
 
 def unknown_uses(module):
-    """Uses of Streamlit that no entry of the tables above knows."""
+    """Uses of Streamlit that no entry of the tables above knows; only `show` of a field may be given a function."""
     known = {*MARKDOWN, *HTML, *PLAIN}
-    functions = {each for node in ast.walk(module.tree) if isinstance(node, ast.Call) for each in [*called(node), *shown_field(node)]}
+    functions = {node for call in calls(module) for node, name in called(call)}
+    functions |= {call.args[0] for call in calls(module) for _, name in called(call) if name == "show" and call.args}
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ImportFrom) and node.module == "streamlit":
             yield from (f"from {node.module} import {each.name}" for each in node.names)
@@ -120,7 +106,7 @@ def foreign(module, node, ours, seen=()):
 
 
 def _parts(module, node):
-    """What a text is made of; None if that cannot be told."""
+    """What a text is made of; None if that is not known."""
     if isinstance(node, ast.Call):
         return _of_call(module, node)
     if isinstance(node, ast.Name):
@@ -181,33 +167,29 @@ def _of_name(module, name):
 
 
 def _assigned(scope, name):
-    """The values that a scope gives to a name; None for one that cannot be told."""
+    """The values that a scope gives to a name; None for one that is not known."""
+    for target, value in _bindings(scope):
+        names = [getattr(each, "id", None) for each in (target.elts if isinstance(target, ast.Tuple) else [target])]
+        if name in names and isinstance(target, ast.Tuple):
+            yield value.elts[names.index(name)] if isinstance(value, ast.Tuple) else None
+        elif name in names:
+            yield value
+
+
+def _bindings(scope):
+    """(target, value) of whatever a scope assigns; a loop over a literal table assigns each of its rows."""
     for node in ast.walk(scope):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign | ast.AugAssign) else []
-        for target in targets:
-            if isinstance(target, ast.Name) and target.id == name:
-                yield node.value
-            elif isinstance(target, ast.Tuple) and name in [getattr(each, "id", None) for each in target.elts]:
-                place = [getattr(each, "id", None) for each in target.elts].index(name)
-                yield node.value.elts[place] if isinstance(node.value, ast.Tuple) else None
-        if isinstance(node, ast.For | ast.comprehension):
-            yield from _in_turn(node, name)
-        if isinstance(node, ast.NamedExpr) and node.target.id == name:
-            yield node.value
-
-
-def _in_turn(loop, name):
-    """What a loop gives to a name: one place of each row of a literal table, or the elements of whatever it runs over."""
-    if isinstance(loop.target, ast.Name):
-        if loop.target.id == name:
-            yield loop.iter
-    elif name in (targets := [getattr(each, "id", None) for each in loop.target.elts]):
-        rows = loop.iter.elts if isinstance(loop.iter, ast.Tuple | ast.List) else [None]
-        yield from (row.elts[targets.index(name)] if isinstance(row, ast.Tuple) else None for row in rows)
+        if isinstance(node, ast.Assign):
+            yield from ((target, node.value) for target in node.targets)
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+            yield node.target, node.value
+        elif isinstance(node, ast.For | ast.comprehension):
+            is_table = isinstance(node.target, ast.Tuple) and isinstance(node.iter, ast.Tuple | ast.List)
+            yield from ((node.target, row) for row in (node.iter.elts if is_table else [node.iter]))
 
 
 # Parts of texts that neither a file, nor a person, nor a link decides, by the reason.
-OURS_BY_REASON = {
+OURS_ANYWHERE = {
     "a lesson": ("BY_KEY[key].title", "lesson.title", "lesson.key", "lesson.text", "lesson.task", "target.title"),
     "a lesson's bar": ("bar.caption", "bar.presets_help"),
     "a figure of the Learn page": ("figure.help", "figure.label", "figure.value", "shown.note", "shown.source"),
@@ -219,52 +201,36 @@ OURS_BY_REASON = {
     "declared by a mechanism": ("rule.label", "rule.help", "rule.choices", "names[0].label"),
     "a tab that a mechanism declares": ("POINT_FAMILY.choices[what.release.mechanism].extra_tab",),
     "a preset's": ("published[current].source",),
-    "a name of ours": ("receipt.conversion",),
-    "a budget": ("receipt.converted", "receipt.total"),
-    "a sign of ours": ("receipt.currency",),
-    "a number": ("study.repeats", "what.number", "compare/page.py: number", "compare/page.py: size_words(name)"),
+    "a budget": ("receipt.converted", "receipt.total", "receipt.currency", "receipt.conversion"),
+    "a number": ("study.repeats", "what.number"),
     "HTML of dpviz.view, whose texts pass the door there: see tests/view/test_escape.py": ("picture.legend",),
-    "a colour of ours": (
-        "dataset_block.py: colour",
-        "__init__.py: st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")",
-    ),
-    "fixed words of the caller": (
-        *("compare/controls.py: names", "compare/controls.py: option", "compare/controls.py: text", "compare/controls.py: title"),
-        *("points_data.py: text", "points_data.py: title", "dataset_block.py: title", "first_row.py: protected", "files.py: hint"),
-        *("session.py: waiting", "words.py: further_lines", "trips_data.py: text", "trips_data.py: title", "trips_page.py: title"),
-    ),
-    "an engine": ("files.py: counting",),
-    "fixed words": (
-        *("release_page.py: title", "unit_controls.py: titles.__getitem__", "unit_controls.py: nouns[2].removesuffix('s')"),
-        *(
-            "column.consequence",
-            "release_page.py: label",
-            "learn_page.py: label",
-            "__init__.py: text",
-            "compare/page.py: tiny_means_note(rows)",
-        ),
-    ),
-    "record or trip": ("question.noun", "unit_controls.py: noun"),
-    "a name of a page": (
-        "release_page.py: loaded",
-        "page.title",
-        (
-            "release_page.py: st.segmented_control('Data', list(loaded), default=next(iter(loaded)), key='release data', required=True,"
-            " persist_state='session')"
-        ),
-    ),
-    "a page of help's": (
-        *(
-            "help_page.py: section_of_page.title",
-            "help_page.py: target_page.title",
-            "help_page.py: page.key",
-            "help_page.py: pages()[key].title",
-            "help_page.py: section.body",
-        ),
-        *("help_page.py: section.key", "help_page.py: section.title"),
-    ),
+    "fixed words": ("column.consequence", "question.noun", "page.title"),
 }
-OURS = {part: reason for reason, parts in OURS_BY_REASON.items() for part in parts}
+PAGE_CHOICE = "st.segmented_control('Data', list(loaded), default=next(iter(loaded)), key='release data', required=True"
+PAGE_CHOICE += ", persist_state='session')"
+# Fixed words of the app or of a caller, names of pages, numbers and colours, by the file where they are ours.
+OURS_IN_FILES = {
+    "__init__.py": ("text", "st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")"),
+    "compare/controls.py": ("names", "option", "text", "title"),
+    "compare/page.py": ("number", "size_words(name)", "tiny_means_note(rows)"),
+    "dataset_block.py": ("colour", "title"),
+    "files.py": ("counting", "hint"),
+    "first_row.py": ("protected",),
+    "help_page.py": (
+        *("section_of_page.title", "target_page.title", "page.key", "pages()[key].title"),
+        *("section.body", "section.key", "section.title"),
+    ),
+    "learn_page.py": ("label",),
+    "points_data.py": ("text", "title"),
+    "release_page.py": ("title", "label", "loaded", PAGE_CHOICE),
+    "session.py": ("waiting",),
+    "trips_data.py": ("text", "title"),
+    "trips_page.py": ("title",),
+    "unit_controls.py": ("titles.__getitem__", "nouns[2].removesuffix('s')", "noun"),
+    "words.py": ("further_lines",),
+}
+OURS = {part for parts in OURS_ANYWHERE.values() for part in parts}
+OURS |= {f"{file}: {part}" for file, parts in OURS_IN_FILES.items() for part in parts}
 MODULES = [Module(path) for path in sorted(APP.rglob("*.py"))]
 
 
@@ -279,7 +245,7 @@ def named(module, text):
 
 
 def test_every_part_of_what_is_read_as_markdown_or_html_is_known():
-    """Whatever is listed here either passes `dpviz.view.escape.markdown` or `html`, or is ours and gets an entry above that says why."""
+    """Whatever is listed here either passes `dpviz.view.escape.markdown` or `html`, or is ours and gets an entry above."""
     ours = {key for key in OURS if ": " not in key}
     found = [
         f"{file_of(module)}:{call.lineno} {name}: {part}"
@@ -297,7 +263,7 @@ def test_every_function_of_streamlit_has_an_entry():
 
 def test_no_entry_is_left_over():
     parts = {named(module, part) for module in MODULES for _, _, value in read_texts(module) for part in foreign(module, value, ())}
-    assert set(OURS) - parts == set()
+    assert OURS - parts == set()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import dataclasses
 import gc
 import types
+from unittest.mock import Mock
 
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
@@ -82,11 +83,10 @@ def test_what_a_busy_session_knew_is_gone_and_what_it_spent_stays():
 
 
 def test_pages_start_afresh_and_another_session_is_not_touched(monkeypatch):
-    dropped = []
-    monkeypatch.setattr(MemoryUploadedFileManager, "remove_session_files", lambda self, session: dropped.append(session))
+    monkeypatch.setattr(MemoryUploadedFileManager, "remove_session_files", dropped := Mock())
     app, other = fine(press_draw(points_app(CURATE))), fine(press_draw(points_app(CURATE)))
     forget(app)
-    assert len(dropped) == 1, "the server drops uploaded files"
+    assert dropped.call_count == 1, "the server drops uploaded files"
     app = fine(labelled(app.button, "Start again").click().run())
     assert app.segmented_control(key="mode").value == "Teach"
     assert not app.success
@@ -97,17 +97,11 @@ def test_pages_start_afresh_and_another_session_is_not_touched(monkeypatch):
 
 
 def test_a_file_is_read_again_afterwards(monkeypatch):
-    reads, real = [], cached.read_points
-
-    def counted(*args, **options):
-        reads.append(1)
-        return real(*args, **options)
-
-    monkeypatch.setattr(cached, "read_points", counted)
+    monkeypatch.setattr(cached, "read_points", reads := Mock(wraps=cached.read_points))
     app = fine(uploaded(PLACES, link={"mode": "Curate"}).run())
-    assert len(reads) == 1
+    assert reads.call_count == 1
     fine(forget(app).run())
     to_mode(app, "Curate").segmented_control(key="source").set_value("upload").run()
     choose(app, PLACES).selectbox(key="frame").set_value(STATES)  # all as it was before
     by_record(good(app.text_input(key="crs").set_value("EPSG:4326").run()))
-    assert len(reads) == 2
+    assert reads.call_count == 2

@@ -8,7 +8,6 @@ from dpviz.view.help import PAGES, pages
 from tests.app.browse import background, until, visit
 from tests.app.seen import fine
 from tests.app.start import pages_app, query_of
-from tests.app.walk import ROOT
 
 
 def help_app(**query):
@@ -64,19 +63,10 @@ class TestSearch:
         assert query_of(app) == {"page": "engines", "section": "what-a-billion-records-cost"}
         assert app.text_input[0].value == ""
 
-    def test_words_that_no_section_holds_are_said_to_be_missing(self):
+    def test_words_that_no_section_holds_have_a_note(self):
         app = help_app(search="zeppelin")
         assert (found(app), app.radio[0].value) == ([], None)
         assert "No section" in app.info[0].value
-
-    def test_what_was_typed_is_no_markup(self):
-        assert headings(help_app(search="<b>*bold*</b> [x](y)")) == [r"Search: \<b\>\*bold\*\</b\> \[x\]\(y\)"]
-        assert all("<mark>&lt;</mark>" in each or "&lt;" not in each for each in found(help_app(search="<")))
-
-
-@pytest.fixture(scope="module")
-def address(serve):
-    return serve(ROOT / "app.py")
 
 
 @pytest.mark.browser

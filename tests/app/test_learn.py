@@ -1,31 +1,22 @@
 """The Learn page: every stop opens, its controls move it, its address carries it, the back button is followed, and reset brings it back."""
 
 import json
-import time
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from dpviz.app.learn_page import BY_KEY, describe
 from dpviz.app.session import read_link
 from dpviz.lessons import LESSONS
 from dpviz.lessons.lesson import MOST_DRAWS
 from dpviz.lessons.split import HEIGHT, PRESETS, SOURCES
-from dpviz.mechanisms.points.quadtree import Quadtree
-from dpviz.privacy.budget import PureBudget
-from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import load_sample
 from dpviz.view.charts import STAMP, picture
 from tests.app.seen import fine, good, keys, labelled
 from tests.app.start import pages_app, query_of
-from tests.app.walk import ROOT
 from tests.often import often
 
 KEYS = list(BY_KEY)
-HOSTILE = ["", "nan", "inf", "-1", "1e999", "999999999", "True and", "<script>", "../../etc/passwd", "0," * 3000, "1,2", "None", "é" * 50]
+HOSTILE = ["", "nan", "inf", "-1", "1e999", "999999999", "True and", "<script>", "0," * 3000, "1,2", "0,0,0,0,0,0", "-1,1,1,1,1,1"]
 WIDGETS = ("slider", "select_slider", "selectbox", "toggle", "radio", "button")
-LARGEST_MESSAGE = 1_500_000
-MOST_RELEASES = 40
 
 
 def learn_app(**link):
@@ -69,7 +60,7 @@ def moved(app, rule):
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_stop_opens_whatever_its_link_says_and_runs_again_with_other_noise(key):
+def test_a_stop_opens_with_any_link_and_runs_again_with_other_noise(key):
     kind = BY_KEY[key]
     for text in HOSTILE:
         assert read_link(kind, {**dict.fromkeys([rule.name for rule in kind.rules()], text), "stop": key, "other": text}) == kind()
@@ -81,32 +72,10 @@ def test_a_stop_opens_whatever_its_link_says_and_runs_again_with_other_noise(key
     assert all(len(json.loads(spec).get("description", "")) > 40 for spec in before)
     assert len(app.metric) >= 3
     assert all(widget.label for kind in WIDGETS for widget in app.get(kind))
-    assert sum(each.proto.ByteSize() for each in app.get("vega_lite_chart")) < LARGEST_MESSAGE
     if any(rule.name == "draw" for rule in kind.rules()):
         pressed(app, "draw")
         assert (settings(app).draw, query_of(app)) == (2, {"stop": key, "draw": "2"})
         assert charts(app) != before
-
-
-@pytest.mark.benchmark
-def test_a_stop_costs_at_most_forty_releases(capsys):
-    """Processor time of a stop, and of any of its controls, over that of one quadtree of 200,000 people, in one run."""
-    points = load_sample("la_residents")
-    unit = min(seconds(lambda: Quadtree(height=8).release(points, PureBudget(0.5), Entropy.seeded(1))) for _ in range(3))
-    for stop in LESSONS:
-        first = seconds(lambda: stop().show()) / unit  # noqa: B023
-        choices = [{rule.name: rule.choices[0]} for rule in stop.rules() if rule.choices]
-        again = max((seconds(lambda: stop(**choice).show()) / unit for choice in choices), default=0)  # noqa: B023
-        with capsys.disabled():
-            print(f"\n{stop.key}: first {first:.1f}, a control at most {again:.1f} releases")
-        assert first < MOST_RELEASES
-        assert again < MOST_RELEASES
-
-
-def seconds(do):
-    start = time.process_time()
-    do()
-    return time.process_time() - start
 
 
 class TestControls:
@@ -141,10 +110,6 @@ class TestControls:
             assert [each.value for each in app.caption if "Source" in each.value and source is None] == []
             assert source is None or any(source in each.value for each in app.caption)
 
-    @pytest.mark.parametrize("levels", ["0,0,0,0,0,0", "1,1,1", "nan,1,1,1,1,1", "-1,1,1,1,1,1", "2,1,1,1,1,1", "a,b"])
-    def test_shares_that_are_none_are_refused(self, levels):
-        assert read_link(BY_KEY["split"], {"levels": levels}) == BY_KEY["split"]()
-
 
 class TestWalk:
     def test_next_and_previous_lead_through_all_stops_and_make_nothing_twice(self, monkeypatch):
@@ -167,15 +132,8 @@ class TestWalk:
         assert settings(app).prior == 90
         assert query_of(app) == {"stop": "one_person", "prior": "90"}
 
-    def test_the_start_page_and_the_navigation_lead_here(self):
-        app = fine(AppTest.from_file(ROOT / "app.py", default_timeout=60).run())
-        labelled(app.button, "Learn in short lessons").click()
-        fine(app.run())
-        assert "learn reset" in keys(app.button)
-
-    @pytest.mark.parametrize("stop", often(["ONE_PERSON", "<script>", "split&draw=2", ""], 2))
-    def test_an_unknown_stop_is_the_first(self, stop):
-        assert at(fine(learn_app(stop=stop))) == KEYS[0]
+    def test_an_unknown_stop_is_the_first(self):
+        assert at(fine(learn_app(stop="split&draw=2"))) == KEYS[0]
 
 
 class TestGoingBack:
@@ -195,9 +153,7 @@ class TestGoingBack:
 
     def test_back_to_the_bare_address_is_the_first_stop_and_leaves_the_address_alone(self):
         app = self.gone(learn_app(stop="sums"))
-        assert (at(app), query_of(app)) == (KEYS[0], {})
-        good(app.run())
-        assert (at(app), query_of(app)) == (KEYS[0], {})
+        assert (at(app), query_of(good(app.run()))) == (KEYS[0], {})
         pressed(app, "next top")
         assert query_of(app) == {"stop": KEYS[1]}
 
@@ -220,7 +176,7 @@ class TestGoingBack:
 
 class TestPictures:
     @pytest.mark.parametrize("key", often(KEYS, 1))
-    def test_every_stop_has_one_that_says_what_it_is_and_leaves_its_charts_alone(self, key):
+    def test_every_stop_has_one_with_its_title_and_keeps_its_charts(self, key):
         stop = BY_KEY[key]
         shown = stop().show()
         before = [chart.to_dict() for chart in shown.charts]

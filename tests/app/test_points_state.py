@@ -1,14 +1,14 @@
 """The configuration that a link carries: whatever is in the link, a page can be built from it, and it holds no data."""
 
+import json
 from dataclasses import fields, replace
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpviz.app.points_state import LARGEST_DELTA, LARGEST_EPSILON, LARGEST_ORDER, SMALLEST_DELTA, SMALLEST_EPSILON, SOURCES, Config
 from dpviz.app.session import read_link, to_query
-from dpviz.mechanisms import POINT_FAMILY, Quadtree
+from dpviz.mechanisms import POINT_FAMILY
 from dpviz.mechanisms.base import Settings
 from dpviz.samples.points import SAMPLES
 from dpviz.view.points_map import SHOWN
@@ -22,17 +22,13 @@ JSON = st.recursive(
 SETTINGS = sorted({rule.name for mechanism in POINT_FAMILY.choices.values() for rule in mechanism.rules()})
 
 
-def json_text(value):
-    return str(value).replace("'", '"').replace("True", "true").replace("False", "false").replace("None", "null")
-
-
 TEXTS = st.one_of(
     st.text(max_size=30),
     st.integers().map(str),
     st.floats().map(str),
     st.sampled_from([*SAMPLES, *POINT_FAMILY.choices, *SHOWN, "Teach", "Curate", "9" * 400, "-" + "9" * 4000, "1e999", "[" * 3000, "٣"]),
-    st.dictionaries(st.sampled_from(SETTINGS), JSON, max_size=4).map(json_text),
-    JSON.map(json_text),
+    st.dictionaries(st.sampled_from(SETTINGS), JSON, max_size=4).map(json.dumps),
+    JSON.map(json.dumps),
 )
 
 
@@ -78,12 +74,9 @@ def configs(draw):
 
 @given(st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=8), TEXTS, max_size=9))
 @example({"size": "9" * 400})
-@example({"settings": '{"height":' + "9" * 400 + "}"})
 @example({"settings": '{"height":' + "9" * 3900 + "}"})
 @example({"settings": '{"weights":[[1]],"split":{}}'})
 @example({"settings": '{"height":1e999}'})
-@example({"settings": '{"nothing":1,"split":[],"weights":"abc"}'})
-@example({"order": "20"})
 def test_any_link_gives_a_configuration_that_can_be_built(query):
     config = read_link(Config, query)
     assert isinstance(config.built(), Settings)
@@ -106,18 +99,7 @@ def test_a_link_brings_back_what_it_was_made_from_and_holds_parameters_only(conf
     query = to_query(replace(config, source=source))
     assert set(query) <= set(NAMES) - {"source"}
     assert all(isinstance(value, str) for value in query.values())
-    assert read_link(Config, query).source == "sample"
     assert read_link(Config, query | {"source": source, "path": "/etc/passwd"}).source == "sample"
-
-
-def test_the_usual_page_has_an_empty_link():
-    assert to_query(Config()) == {}
-    assert read_link(Config, {}) == Config()
-
-
-@pytest.mark.parametrize("epsilon", ["0", "-1", "inf", "nan", "1000"])
-def test_an_epsilon_out_of_range_is_the_usual_one(epsilon):
-    assert read_link(Config, {"epsilon": epsilon}).epsilon == 0.5
 
 
 def test_one_bad_parameter_does_not_cost_the_others():
@@ -125,14 +107,8 @@ def test_one_bad_parameter_does_not_cost_the_others():
     assert config == Config(order=7, mechanism="identity")
 
 
-def test_custom_weights_travel():
-    config = Config(settings={"height": 2, "split": "custom", "weights": (0.0, 0.25, 0.75)})
-    assert read_link(Config, to_query(config)).built() == Quadtree(height=2, split="custom", weights=(0.0, 0.25, 0.75))
-
-
-def test_all_but_what_is_looked_at_is_part_of_a_draw():
-    for change in ({"zoom": 3}, {"shown": SHOWN[1]}):
-        assert Config().same_draw(replace(Config(), **change))
+def test_only_zoom_and_map_are_no_part_of_a_draw():
+    assert Config().same_draw(Config(zoom=3, shown=SHOWN[1]))
     values = {"epsilon": 0.6, "delta": 1e-7, "settings": {"height": 3}, "order": 9, "size": 10, "mode": "Curate", "source": "path"}
     for name, value in values.items():
         assert not Config().same_draw(replace(Config(), **{name: value})), name

@@ -1,15 +1,14 @@
 """The Release page: what may be chosen, what a press spends, what is published, and that no truth is on it."""
 
 from importlib import import_module
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from dpviz.app import points_state as state
 from dpviz.app.release_page import check_texts
-from dpviz.app.session import Press
 from dpviz.errors import DpvizError, SettingError
-from dpviz.mechanisms import noisy_counts as measure
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
 from dpviz.release.flow_release import FlowRelease
@@ -23,7 +22,7 @@ MODULE = import_module("dpviz.app.release_page")  # `dpviz.app` has a function o
 
 
 class TestWhatCanBeChosen:
-    def test_without_private_data_it_says_what_to_do_and_draws_in_teach_cannot_be_published(self):
+    def test_without_private_data_there_is_only_an_instruction_and_draws_in_teach_cannot_be_published(self):
         app = fine(go(press_draw(points_app(SMALL)), "release"))
         assert "load private data" in infos(app)
         assert NEVER in captions(app)
@@ -62,14 +61,11 @@ class TestDryRun:
         wanted = [np.sqrt((release.stddev[release.nodes(level)] ** 2).mean()) for level in range(5)]
         assert table["± typical noise"].tolist() == pytest.approx(wanted)
         assert "computed without a single record" in captions(app)
-        monkeypatch.setattr(MODULE, "expected", lambda *_: pytest.fail("computed again"))
+        monkeypatch.setattr(MODULE, "expected", Mock(side_effect=DpvizError("computed again")))
         fine(write_texts(app))
 
-    def test_settings_that_do_not_fit_are_said(self, monkeypatch):
-        def refused(*_):
-            raise DpvizError("does not fit")
-
-        monkeypatch.setattr(MODULE, "expected", refused)
+    def test_settings_that_do_not_fit_are_an_error(self, monkeypatch):
+        monkeypatch.setattr(MODULE, "expected", Mock(side_effect=DpvizError("does not fit")))
         assert "does not fit" in errors(go(points_app(CURATE), "release"))
 
 
@@ -99,8 +95,6 @@ class TestNewDraw:
             assert line in texts(app)
         assert {download.label for download in app.download_button} == {"Download the release (zip)", "Download the report"}
         assert published(app).manifest["verdict"]["headline"] in texts(app)
-        assert published(app).report.startswith(b"<!")
-        assert "release_id" in app.json[0].value
         assert app.dataframe[0].value["released counts"].tolist() == [1, 4, 16, 64, 256]
         assert "report.html" in app.dataframe[1].value["file"].tolist()
         archive = published(app).archive
@@ -109,34 +103,22 @@ class TestNewDraw:
         assert published(app).archive is archive
         fine(labelled(app.button, "Publish something else").click().run())
         assert app.text_input(key="publication curator").value == "City office"
-        fine(go(points_app(CURATE), "release"))
-        assert len(entries()) == 1
-
-    def test_a_second_click_while_the_first_is_served_spends_nothing(self):
-        app = write_texts(at_release())
-        app.session_state["press release"] = Press(taken=True)
-        publish(app)
-        assert entries() == []
-        assert published(publish(app)) is not None
         assert len(entries()) == 1
 
     def test_a_missing_text_is_named_and_costs_nothing(self):
         app = at_release()
         for missing in ("name", "curator", "description"):
             publish(write_texts(app, **{missing: "  "}))
-            assert "Still missing" in errors(app)
             assert missing in errors(app)
             assert entries() == []
             texts_kept = {each.key: each.value for each in (*app.text_input, *app.text_area)}
             assert all(texts_kept[f"publication {name}"] == text for name, text in TEXTS.items() if name != missing)
         assert published(publish(write_texts(app))) is not None
 
-    @pytest.mark.parametrize(("name", "text"), [("curator", "x" * 201), ("description", "x" * 4001), ("region", "x" * 201)])
-    def test_a_text_that_is_too_long_is_refused(self, name, text):
-        said = {**TEXTS, "region": "", "intended_use": "", "formats": []}
-        assert check_texts(said | {name: text[1:]})[name] == text[1:]
-        with pytest.raises(SettingError, match=f"at most {len(text) - 1:,} characters"):
-            check_texts(said | {name: text})
+    @pytest.mark.parametrize(("name", "most"), [("curator", 200), ("description", 4000), ("region", 200)])
+    def test_a_text_that_is_too_long_is_refused(self, name, most):
+        with pytest.raises(SettingError, match=f"at most {most:,} characters"):
+            check_texts({**TEXTS, "region": "", "intended_use": "", "formats": [], name: "x" * (most + 1)})
 
     def test_a_text_that_cannot_be_published_or_a_broken_ledger_cost_nothing(self, ledger_path):
         app = publish(write_texts(at_release(), name="a\x07b"))
@@ -162,12 +144,9 @@ class TestNewDraw:
         assert not choose_paid(app).button(key="publish").disabled
 
     def test_a_draw_is_kept_where_it_cannot_be_written(self, monkeypatch, tmp_path):
-        def full(*_, **__):
-            raise DpvizError("the disk is full.")
-
         app = write_texts(at_release())
         with monkeypatch.context() as patch:
-            patch.setattr(MODULE.publish, "write", full)
+            patch.setattr(MODULE.publish, "write", Mock(side_effect=DpvizError("the disk is full.")))
             publish(app)
         assert "the disk is full. The draw is paid for and kept" in errors(app)
         assert "dpviz release CONFIG --paid 1" in errors(app)
@@ -177,20 +156,6 @@ class TestNewDraw:
         assert (read_back(app, tmp_path).noisy == kept(app)[0].paid.release.noisy).all()
         assert len(entries()) == 1
         assert kept_draws(Ledger()) == []
-
-    def test_a_failing_draw_is_counted_and_nothing_is_published(self, monkeypatch):
-        real = measure.discrete_laplace
-
-        def broken(true, *rest):
-            if true.sum() % 10_000:  # real records: those of the rehearsal come in tens of thousands
-                raise DpvizError("no noise today")
-            return real(true, *rest)
-
-        monkeypatch.setattr(measure, "discrete_laplace", broken)
-        app = publish(write_texts(at_release()))
-        assert "no noise today The budget is spent" in errors(app)
-        assert published(app) is None
-        assert len(entries()) == 1
 
 
 class TestPaidDraw:
@@ -220,10 +185,7 @@ class TestPaidDraw:
         assert app.button(key="publish").disabled
 
     def test_no_truth_is_used_or_shown(self, monkeypatch):
-        def forbidden(*_):
-            raise AssertionError("the truth was looked at")
-
-        monkeypatch.setattr(state, "evaluate", forbidden)
+        monkeypatch.setattr(state, "evaluate", Mock(side_effect=AssertionError("the truth was looked at")))
         app = fine(publish(write_texts(at_release(CURATE | {"shown": "True"}, draws=1))))
         assert not app.get("deck_gl_json_chart")
         assert not app.toggle

@@ -12,9 +12,9 @@ from dpviz.app.saved_config import configuration
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
-from tests.app.seen import drawn, entries, fine, good, trips_drawn
-from tests.app.start import CURATE, CURATE_TRIPS, FLIGHTS, JOURNEYS, PLACES, REGIONS, SMALL, points_app, trips_app, trips_uploaded, uploaded
-from tests.app.walk import press_draw, protect
+from tests.app.seen import drawn, entries, fine, trips_drawn
+from tests.app.start import CURATE, CURATE_TRIPS, FLIGHTS, JOURNEYS, REGIONS, SMALL, points_app, trips_app, trips_uploaded
+from tests.app.walk import press_draw
 
 
 def saved(app, key="config"):
@@ -39,27 +39,6 @@ def test_a_sample_of_points_is_reproduced(tmp_path, capsys):
     assert (release.settings, release.domain) == (made.settings, made.domain)
     assert release.receipt == made.receipt
     assert [entry.budget for entry in entries()] == [PureBudget("0.3")] * 2
-
-
-def test_an_uploaded_file_pays_from_the_account_that_it_has(tmp_path, capsys):
-    app = fine(press_draw(protect(uploaded(), "note")))
-    (tmp_path / "homes.csv").write_bytes(PLACES)
-    release, _ = released(saved(app), tmp_path, capsys)
-    assert release.receipt == drawn(app).release.receipt
-    assert release.receipt.unit == "person"
-    assert len(entries()) == 2
-
-
-def test_a_path_is_saved_whole(tmp_path, capsys):
-    file = tmp_path / "data" / "homes.csv"
-    file.parent.mkdir()
-    file.write_bytes(PLACES)
-    app = uploaded()
-    app.segmented_control(key="source").set_value("path").run()
-    fine(press_draw(good(app.text_input(key="path").set_value(str(file)).run())))
-    assert tomllib.loads(saved(app))["data"]["points"] == str(file)
-    released(saved(app), tmp_path, capsys)
-    assert len(entries()) == 2
 
 
 def test_trips_of_files_are_reproduced(tmp_path, capsys):

@@ -9,14 +9,13 @@ from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 from dpviz.app.compare.state import CompareConfig
 from dpviz.app.points_state import POINTS, Config
-from dpviz.app.session import Press, read_link, result_slot
+from dpviz.app.session import Press, read_link
 from dpviz.app.trips_state import TRIPS, TripsConfig
 from dpviz.errors import DpvizError
-from dpviz.privacy.entropy import Entropy
 from dpviz.publishing import publish
-from tests.app.release_walk import PAID, at_release, kept, published, write_texts
+from tests.app.release_walk import at_release, kept, published, write_texts
 from tests.app.release_walk import publish as press_publish
-from tests.app.seen import drawn, entries, errors, fine, infos, labelled, trips_drawn
+from tests.app.seen import drawn, entries, errors, fine, infos, trips_drawn
 from tests.app.start import CURATE, CURATE_TRIPS, points_app, trips_app
 from tests.app.walk import ROOT, press_draw
 
@@ -25,18 +24,18 @@ LINKS = json.loads((ROOT / "tests" / "golden" / "links.json").read_text("utf-8")
 KINDS = {"points": Config, "trips": TripsConfig, "compare": CompareConfig}
 
 
-def click_in_the_middle(monkeypatch, *, then=None, owner=publish, name="_make_release"):
+def click_in_the_middle(monkeypatch, *, then=None, name="_make_release"):
     """Let every draw be interrupted as by a click: the next call into Streamlit raises. `then` is what the draw raises itself."""
-    real, clicks = getattr(owner, name), []
+    real, clicks = getattr(publish, name), []
 
-    def clicked(*asked, **how):
-        made = real(*asked, **how)
+    def clicked(*args, **options):
+        made = real(*args, **options)
         clicks.append(get_script_run_ctx().script_requests.request_rerun(RerunData()))
         if then is not None:
             raise then
         return made
 
-    monkeypatch.setattr(owner, name, clicked)
+    monkeypatch.setattr(publish, name, clicked)
     return clicks
 
 
@@ -47,13 +46,6 @@ class TestClicks:
         assert clicks == [True]
         assert len(entries()) == 1
         assert drawn(app).release is kept(app)[0].paid.release
-
-    def test_in_teach_too(self, monkeypatch):
-        app = points_app(CURATE | {"mode": "Teach"})
-        clicks = click_in_the_middle(monkeypatch, owner=Entropy, name="seeded")
-        fine(app.button(key="draw").click().run())
-        assert clicks
-        assert drawn(app).release.simulation
 
     def test_both_mechanisms_of_a_comparison_are_drawn_and_shown(self, monkeypatch):
         app, clicks = trips_app(PAIR), click_in_the_middle(monkeypatch)
@@ -78,15 +70,8 @@ class TestClicks:
         assert [entry.published is not None for entry in entries()] == [True]
         assert published(app).archive
 
-    def test_a_draw_that_cannot_be_published_is_offered_as_paid_for(self, monkeypatch):
-        app = write_texts(at_release())
-        click_in_the_middle(monkeypatch, name="write", then=DpvizError("The disk is full."))
-        assert "do not draw again" in errors(press_publish(app))
-        assert PAID in labelled(app.segmented_control, "What").options
-        assert published(app) is None
-
     @pytest.mark.parametrize(("start", "link", "found"), [(points_app, CURATE, drawn), (trips_app, PAIR, trips_drawn)])
-    def test_a_draw_that_fails_once_it_is_paid_for_says_so(self, monkeypatch, start, link, found):
+    def test_a_draw_that_fails_after_payment_has_an_error_that_names_it(self, monkeypatch, start, link, found):
         app = start(link)
         click_in_the_middle(monkeypatch, then=DpvizError("No noise."))
         assert "The budget is spent: draw 1" in errors(press_draw(app))
@@ -94,35 +79,22 @@ class TestClicks:
         assert found(app) is None
 
 
-class TestPress:
-    def test_a_press_is_taken_once_and_a_refusal_kept(self):
-        press, done = Press(), []
-        press.serve(lambda: done.append(press.busy))
-        press.serve(lambda: done.append("again"))
-        assert done == [True]
-        assert (press.taken, press.busy, press.refused) == (True, False, "")
-        refused = Press()
-        refused.serve(lambda: (_ for _ in ()).throw(DpvizError("No.")))
-        assert (refused.busy, refused.refused) == (False, "No.")
-
-    def test_while_one_is_served_no_other_is_taken_however_often_the_page_is_drawn(self):
-        app = points_app(CURATE)
-        app.session_state["press config"] = Press(taken=True, busy=True)
-        for _ in range(2):
-            assert "The last press is still being served" in infos(press_draw(app))
-        assert entries() == []
-        app.session_state["press config"].busy = False
-        fine(app.run())
-        assert drawn(press_draw(app)) is not None
+def test_a_press_is_served_once():
+    press, served = Press(), []
+    for _ in range(2):
+        press.serve(lambda: served.append(press.busy))
+    assert (served, press.busy) == ([True], False)
 
 
-def test_a_shelf_holds_the_last(monkeypatch):
-    state = {}
-    monkeypatch.setattr("dpviz.app.session.st.session_state", state)
-    place = result_slot("some", 2)
-    place.extend("abc")
-    assert result_slot("some", 2) is place
-    assert list(state["some"]) == ["b", "c"]
+def test_while_a_press_is_served_no_other_is_accepted_however_often_the_page_is_drawn():
+    app = points_app(CURATE)
+    app.session_state["press config"] = Press(taken=True, busy=True)
+    for _ in range(2):
+        assert "The last press is still being served" in infos(press_draw(app))
+    assert entries() == []
+    app.session_state["press config"].busy = False
+    fine(app.run())
+    assert drawn(press_draw(app)) is not None
 
 
 @pytest.mark.parametrize("name", LINKS)

@@ -37,7 +37,7 @@ def truth_switch(app):
 
 
 def protect(app, person=None, most=1):
-    """Say whom a file's release protects: each record (or trip) as a person of its own, or the persons of a column."""
+    """Choose whom a file's release protects: each record (or trip) as a person of its own, or the persons of a column."""
     good(labelled(app.radio, "Whom to protect").set_value("each" if person is None else "person").run())
     if person is not None:
         labelled(app.selectbox, "Person").set_value(person)
@@ -48,12 +48,12 @@ def protect(app, person=None, most=1):
 
 
 def by_record(app):
-    """Say that each record is its own person, where nothing is said yet."""
+    """Choose that each record is its own person, where nothing is chosen yet."""
     return protect(app) if any(radio.label == "Whom to protect" and radio.value is None for radio in app.radio) else app
 
 
 def name_dataset(app, name=None, cap=10.0):
-    """Type name and cap where the ledger does not know the data and the page proposes none; each record is protected unless it is said."""
+    """Type name and cap of data that are new to the ledger; each record is its own person unless something else was chosen."""
     by_record(app)
     typed = [each for each in app.text_input if each.label == "Name of the dataset"]
     if typed and not typed[0].value:

@@ -1,4 +1,4 @@
-"""Charts of the Learn page: series are told apart by everybody and on both pages, legends fit a phone, texts say what is seen."""
+"""Charts of the Learn page: series differ for every kind of sight and on both pages, and legends fit a phone."""
 
 import itertools
 
@@ -15,8 +15,7 @@ from dpviz.view.colors import ACCENT
 from tests.colors import contrast, difference
 
 PAGES = ("#ffffff", "#101518")
-ALONE, WITH_A_FORM = 20.0, 12.0
-"""Least distances in CIELAB; 2.3 is the least that is noticed side by side. The second is for lines with dashes, or marks of own shapes."""
+ALONE, WITH_A_FORM = 20.0, 12.0  # least distances in CIELAB, of colours alone and of lines with dashes or marks with shapes
 
 LINES = {"COLORS": COLORS, "split": (RED, *COLORS[:1], *COLORS[2:])}
 FORMS = {"tried and best": (AMBER, GREEN), "holds and misses": (ACCENT, RED)}
@@ -25,7 +24,7 @@ BARE = AREAS | {"two series, and dots without dashes": COLORS[:2]}
 
 
 @pytest.mark.parametrize("name", BARE | LINES | FORMS)
-def test_everybody_tells_them_apart(name):
+def test_colours_differ_with_every_kind_of_sight(name):
     for first, second in itertools.combinations((BARE | LINES | FORMS)[name], 2):
         assert difference(first, second) > (ALONE if name in BARE else WITH_A_FORM), (first, second)
 

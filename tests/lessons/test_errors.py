@@ -17,12 +17,6 @@ def test_squares_have_the_size_they_are_listed_under_and_aligned_ones_stand_on_m
         assert placement == errors.ANYWHERE or (boxes % math.isqrt(cells) == 0).all()
 
 
-@pytest.mark.parametrize("placement", [errors.ANYWHERE, errors.ALIGNED])
-def test_flat_noise_grows_with_the_root_of_the_number_of_cells(placement):
-    table = errors.stated_errors(errors.flat_and_tree(4, 0.5, 1)[errors.FLAT], 4, placement)
-    assert table["error"].to_numpy() == pytest.approx(np.sqrt(table["cells"] * laplace_variance(2.0)))
-
-
 def test_draws_scatter_as_stated():
     draws = [errors.flat_and_tree(4, 0.5, draw) for draw in range(1, 81)]
     for name in (errors.FLAT, errors.TREE):

@@ -41,7 +41,7 @@ def test_how_many_people_are_given_away_is_what_the_attack_finds(height):
     assert leak.known_people(height) == ((possible == 1).sum(), (possible <= 4).sum())
 
 
-def test_the_attack_recovers_most_people_from_exact_medians_and_nobody_from_private_ones():
+def test_the_attack_recovers_most_people_from_exact_medians_and_none_from_private_ones():
     alone, few = leak.known_people(4)
     assert alone > leak.PEOPLE / 2
     assert few > 0.8 * leak.PEOPLE
@@ -63,26 +63,16 @@ def test_no_cell_gains_more_than_two_epsilon_against_another_at_the_rate_of_the_
     assert {round(rate, 6) for rate in rates} == spent
 
 
-FEW = np.array([1, 1, 2, 6, 7]), np.array([0, 3, 2, 2, 1])
-"""Columns and rows of five people."""
-
-
 def test_the_law_of_a_private_line_is_the_one_that_is_drawn_and_a_person_inside_moves_it_by_epsilon_at_most():
-    (column, _), rate = FEW, 1.2
+    people, rate = (np.array([1, 1, 2, 6, 7]), np.array([0, 3, 2, 2, 1])), 1.2
+    column, _ = people
     cuts = [leak.Cut(rectangle=(0, 0, 8, 4), across=True, line=line, level=0) for line in range(1, 8)]
-    law = np.exp([leak.line_probabilities(each, *FEW, rate)[1] for each in cuts])
+    law = np.exp([leak.line_probabilities(each, *people, rate)[1] for each in cuts])
     slow = np.array([math.exp(-rate * abs((column < line).sum() - 2.5)) for line in range(1, 8)])
     assert law == pytest.approx(slow / slow.sum())
     drawn = exponential_medians(tiled(NodeValues.of_one(column, 0, 8), 3000), PureBudget(rate).epsilon, Entropy.seeded(4))
     assert p_of_counts(np.bincount(drawn, minlength=8)[1:], law) > 1e-3
-    inside, outside = leak.line_probabilities(cuts[1], *FEW, 1.0)
+    inside, outside = leak.line_probabilities(cuts[1], *people, 1.0)
     weights = [math.exp(-abs((np.append(column, 5) < line).sum() - 3)) for line in range(1, 8)]
     assert inside[5] == pytest.approx(math.log(weights[1] / sum(weights)))
     assert np.abs(inside - outside).max() <= 1.0
-
-
-def test_lines_of_a_tree_are_read_off_its_parts():
-    found = list(leak.published_cuts(leak.exact_release(2).tree))
-    assert (found[0].rectangle, found[0].across) == ((0, 0, leak.SIDE, leak.SIDE), True)
-    assert abs((leak.people()[0] < found[0].line).sum() - leak.PEOPLE / 2) <= 2
-    assert len({tuple(each.rectangle) for each in found}) == len(found)

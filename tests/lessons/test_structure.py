@@ -1,7 +1,6 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from dpviz.lessons import structure
@@ -32,10 +31,3 @@ def test_too_little_and_too_much_for_the_splits_are_both_worse():
     even = table[table["series"] == structure.UNIFORMITY].set_index("share")["error"]
     assert even.iloc[-1] < even.iloc[0]
     assert total.index.tolist() == pytest.approx([100 * share for share in structure.SHARES])
-
-
-def test_what_splits_take_is_on_the_receipt():
-    release = structure.release_town(TWO, 0.55, 1.0, Entropy.seeded(1))
-    medians = sum(step.amount for step in release.receipt.steps if step.purpose == "medians")
-    assert float(medians) == pytest.approx(0.55, abs=1e-6)
-    assert np.isfinite(structure.quadtree_error(TWO, 1.0, 1))

@@ -5,19 +5,7 @@ import pytest
 
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.lessons import topdown
-from dpviz.lessons.topdown import (
-    CHEBYSHEV,
-    EUCLIDEAN,
-    EXTRA,
-    FAMILY,
-    KINDS,
-    MISSED,
-    OPTIMISERS,
-    PLAIN,
-    country,
-    release_country,
-    stage_pairs,
-)
+from dpviz.lessons.topdown import CHEBYSHEV, EUCLIDEAN, EXTRA, FAMILY, KINDS, OPTIMISERS, country, release_country, stage_pairs
 
 ROWS = {"true": (5, 0, 3), "noisy": (4, 2, -1), "a": (8, 0, 0), "b": (6, 1, 1)}
 TABLE = pd.DataFrame(
@@ -71,7 +59,7 @@ def test_a_family_adds_up_and_is_never_negative():
 
 def test_what_is_wrong_about_presence_is_judged_but_not_in_the_noisy_row_and_the_chart_reads_every_number():
     rows = topdown.mark_wrong(TABLE, tuple(ROWS)).set_index(["series", "child"])
-    assert rows[rows["kind"] != PLAIN]["kind"].to_dict() == {("a", "3"): MISSED, ("b", "2"): EXTRA}
+    assert rows[rows["kind"] != topdown.PLAIN]["kind"].to_dict() == {("a", "3"): topdown.MISSED, ("b", "2"): EXTRA}
     assert rows.loc[("noisy", "3"), "label"] == "−1"
     assert [rows.loc[(name, "sum"), "count"] for name in ROWS] == [8, 5, 8, 8]
     chart = topdown.family_table(TABLE, tuple(ROWS), "One family")
@@ -80,9 +68,8 @@ def test_what_is_wrong_about_presence_is_judged_but_not_in_the_noisy_row_and_the
 
 
 def test_intopt_never_has_more_false_positives_than_least_squares_in_the_first_draws():
-    number = []
-    for draw in range(1, 21):
-        rows = topdown.mark_wrong(topdown.family(12.8**2, draw), ("true", "noisy", CHEBYSHEV, EUCLIDEAN))
-        number.append([int(((rows["series"] == name) & (rows["kind"] == EXTRA)).sum()) for name in (CHEBYSHEV, EUCLIDEAN)])
-    assert all(first <= second for first, second in number)
-    assert sum(first for first, _ in number) < 0.75 * sum(second for _, second in number)
+    names = ("true", "noisy", CHEBYSHEV, EUCLIDEAN)
+    drawn = [topdown.mark_wrong(topdown.family(12.8**2, draw), names) for draw in range(1, 21)]
+    first, second = (np.array([((rows["series"] == name) & (rows["kind"] == EXTRA)).sum() for rows in drawn]) for name in names[2:])
+    assert (first <= second).all()
+    assert first.sum() < 0.75 * second.sum()

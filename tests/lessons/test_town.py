@@ -5,7 +5,7 @@ from dpviz.lessons.town import EVEN, TIGHT, TOWNS, town, town_cells
 
 
 @pytest.mark.parametrize("kind", TOWNS)
-def test_everybody_lives_on_the_lattice_and_is_counted_where_they_are_every_time(kind):
+def test_all_people_live_on_the_lattice_and_are_counted_where_they_are_every_time(kind):
     column, row = town_cells(5, 700, kind)
     points = town(5, 700, kind)
     assert points.count.sum() == 700
