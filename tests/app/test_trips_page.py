@@ -70,6 +70,24 @@ class TestDrawing:
         for name in NAMES:
             fine(open_tab(app, name))
 
+    def test_the_page_starts_with_a_list_whose_rest_adds_up(self):
+        app = fine(press_draw(trips_app({"sample": "us_flights", "mechanism": "fitted_tree", "level": "3"})))
+        release, numbers = trips_drawn(app).releases[0], figures(app)
+        assert release.settings["false_discovery"] == 0.05
+        assert numbers["Pairs released"] == f"{len(release.stages[-1].count):,}"
+        assert numbers["Not listed"] == f"{release.stages[0].count.sum() - release.stages[-1].count.sum():,}"
+        assert "false pairs" in texts(app)
+        open_tab(app, NAMES[0])
+        fine(next(button for button in app.button if button.label == "Compare lists of pairs").click().run())
+        assert "bounds the share of false pairs beforehand" in captions(app)
+
+    def test_negative_pairs_are_counted_and_can_be_drawn_alone(self):
+        app = fine(press_draw(trips_app({"sample": "us_flights", "mechanism": "flat_gaussian", "level": "3", "pairs": "below zero"})))
+        count = trips_drawn(app).releases[0].stages[-1].count
+        assert figures(app)["Pairs released"] == f"{(count != 0).sum():,}"
+        assert figures(app)["Below zero"] == f"{(count < 0).sum():,}"
+        assert all(row["t"].startswith("−") for row in layers_of(app)["arcs"]["data"])
+
     def test_two_mechanisms_stand_side_by_side(self):
         app = fine(press_draw(trips_app(FLIGHTS | {"beside": "stability_histogram"})))
         assert len(app.get("deck_gl_json_chart")) == 2
@@ -148,6 +166,7 @@ class TestControls:
 
     def test_delta_and_the_link_carry_the_configuration(self):
         link = FLIGHTS | {"delta": "1e-06", "epsilon": "0.3", "settings": '{"dial":2.0}', "beside": "flat_gaussian", "shown": "Error"}
+        link |= {"mechanism": "top_down", "pairs": "certain"}
         app = fine(trips_app(link))
         config = app.session_state["trips config"]
         assert (config.delta, config.epsilon, config.settings) == (1e-6, 0.3, {"dial": 2.0})
@@ -155,10 +174,20 @@ class TestControls:
         assert query_of(app) == {name: text for name, text in link.items() if name != "sample"}
 
     def test_a_link_that_makes_no_sense_falls_back(self):
-        nonsense = ({"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"})
+        nonsense = ({"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"}, {"pairs": "y"})
         for link in nonsense:
-            assert read_link(TripsConfig, link | {"sample": "nothing"}) == TripsConfig()
+            known = TripsConfig(settings={}) if "settings" in link else TripsConfig()
+            assert read_link(TripsConfig, link | {"mechanism": "fitted_tree", "sample": "nothing"}) == known
         good(trips_app({name: text for link in nonsense for name, text in link.items()}))
+
+    def test_a_link_of_an_earlier_version_opens_top_down_with_its_settings(self):
+        assert read_link(TripsConfig, {}) == TripsConfig(mechanism="fitted_tree", settings={"false_discovery": 0.05})
+        assert read_link(TripsConfig, {"epsilon": "2"}) == TripsConfig(mechanism="top_down", settings={}, epsilon=2.0)
+        old = read_link(TripsConfig, {"settings": '{"conversion":"simple","dial":2.0}', "beside": "flat_gaussian"})
+        assert [mechanism.non_defaults() for mechanism in old.all_built()] == [
+            {"dial": 2.0, "accounting": "paper"},
+            {"accounting": "paper"},
+        ]
 
     def test_uploads_may_end_in_a_hierarchy_of_their_own(self):
         ends = b"id,lat,lon\n1,50.5,8.2\n2,51.5,9.5\n3,52,9\n"
