@@ -94,7 +94,8 @@ def test_structures_that_depend_on_data_are_approximated_and_the_note_says_so():
 
 
 def test_trips_by_level():
-    assert wanted_epsilon(TopDown(), COMMUTERS, WantedError(error=20, level=2)).error == pytest.approx(20, rel=0.01)
+    noise = expected(TopDown(), COMMUTERS, BOTH).by_level["stddev"]
+    assert error_at(TopDown(), COMMUTERS, WantedError(error=20, level=2), 1.0) == noise[2]
     fine = wanted_epsilon(FlatGaussian(), COMMUTERS, WantedError(error=20, level=3))
     coarse = wanted_epsilon(FlatGaussian(), COMMUTERS, WantedError(error=20, level=1))
     assert coarse.epsilon > fine.epsilon

@@ -89,9 +89,6 @@ def test_a_release_is_drawn_described_reported_and_written(ledger, words):
     assert "Whom it protects" not in (done.folder / "report.html").read_text("utf-8")
 
 
-SURROGATE = replace(REGIONS, names=(REGIONS.names[0], np.array(["A", "B", "C", "half \ud800"], object)))
-
-
 @pytest.mark.parametrize(
     ("changes", "texts", "error", "message"),
     [
@@ -102,7 +99,6 @@ SURROGATE = replace(REGIONS, names=(REGIONS.names[0], np.array(["A", "B", "C", "
         ({"mechanism": Quadtree(split="custom", weights=(1.0, 2.0))}, {}, DpvizError, "weights"),
         ({"mechanism": stating(total=PureBudget(50))}, {}, RefusedError, "another budget"),
         ({"mechanism": stating(contributions=2)}, {}, RefusedError, "records per unit"),
-        (vars(of_trips(data=flows_on(SURROGATE))), {}, SettingError, "half a character"),
         ({}, {"curator": " "}, SettingError, "curator"),
         ({}, {"formats": ("csv",)}, SettingError, "geoparquet among them"),
         ({}, {"formats": ("geoparquet", "pickle")}, SettingError, "formats"),
@@ -121,6 +117,13 @@ def test_what_is_refused_before_payment_spends_nothing(ledger, words, tmp_path, 
     assert ledger.find_by_fingerprints(order().fingerprints) is None
     assert "is spent" not in str(refused.value)
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_a_draw_that_could_not_be_published_spends_nothing(ledger):
+    names = (REGIONS.names[0], np.array(["A", "B", "C", "half \ud800"], object))
+    with pytest.raises(SettingError, match="half a character"):
+        draw(of_trips(data=flows_on(replace(REGIONS, names=names))), ledger)
+    assert ledger.accounts() == []
 
 
 @pytest.mark.parametrize(
@@ -217,6 +220,7 @@ def test_a_paid_release_is_written_elsewhere_if_its_folder_fails(ledger, words, 
         assert read_release(done.folder).receipt.total == HALF
     assert [entry.published is None for entry in ledger.entries("crowd")] == [everywhere]
     assert (list(temporary.iterdir()) == []) == everywhere
+    assert [entry.id for _, entry in kept_draws(ledger)] == [1], "a temporary folder does not last"
 
 
 @pytest.mark.parametrize(
