@@ -75,7 +75,7 @@ LINES = {"1,2": "fewer cells", '1,2,"Rosa': "not closed on its line", "1,2,Ros\x
         ("a.tsv", "id\tname\tnote\n1\t2\ta\n3\t4\n", "fewer cells"),
         *(
             ("a.csv", f"{header}\n1,2,a\n3,4,b\n{line}\n5,6,c", message)
-            for header in ("lon,lat,note", "origin,destination,note", "id,name,note", "id,size,colour")
+            for header in ("lon,lat,note", "origin,lon,lat", "origin,destination,note", "id,name,note", "id,size,colour")
             for line, message in LINES.items()
         ),
     ],

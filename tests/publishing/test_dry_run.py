@@ -94,8 +94,9 @@ def test_structures_that_depend_on_data_are_approximated_and_the_note_says_so():
 
 
 def test_trips_by_level():
-    noise = expected(TopDown(), COMMUTERS, BOTH).by_level["stddev"]
-    assert error_at(TopDown(), COMMUTERS, WantedError(error=20, level=2), 1.0) == noise[2]
+    uneven = TopDown(split="custom", weights=(1, 2, 3, 4, 5, 6))
+    noise = expected(uneven, COMMUTERS, BOTH).by_level["stddev"]
+    assert error_at(uneven, COMMUTERS, WantedError(error=20, level=2), 1.0) == noise[2]
     fine = wanted_epsilon(FlatGaussian(), COMMUTERS, WantedError(error=20, level=3))
     coarse = wanted_epsilon(FlatGaussian(), COMMUTERS, WantedError(error=20, level=1))
     assert coarse.epsilon > fine.epsilon
