@@ -31,12 +31,6 @@ def test_points_and_trips_come_from_the_folder_of_the_configuration(tmp_path, mo
         opened(tmp_path, FLOWS, bad_rows="refuse")
 
 
-def test_other_columns_and_persons(tmp_path):
-    tables = per_person(POINTS, {"points": "crowd.csv", "x": "lat", "y": "lon", "person": "secret", "contributions": 2})
-    found = opened(tmp_path, tables)
-    assert (found.data.unit, found.data.contributions, found.data.count.sum()) == ("person", 2, 2)
-
-
 @pytest.mark.parametrize("share", ["//far/crowd.csv", r"\\\\far\crowd.csv", r"\/far/*.csv", "http://far/crowd.csv"])
 @pytest.mark.parametrize(("tables", "key"), [(POINTS, "data.points"), (FLOWS, "data.trips"), (FLOWS, "regions.file")])
 def test_nothing_on_another_computer_is_opened(tmp_path, share, tables, key):
@@ -204,7 +198,9 @@ def test_bounds_in_degrees_do_not_go_with_a_crs_in_metres(tmp_path, crs):
     assert from_tables(changed(POINTS, "domain", metres)).domain.domain().order == 10
 
 
-def test_reasons_for_left_out_records_are_listed(tmp_path):
-    (tmp_path / "bad.csv").write_text("lon,lat,who\n1,1,a\n2,2,a\n99,1,b\n,1,c\n", "utf-8")
-    data = opened(tmp_path, per_person(POINTS, {"points": "bad.csv", "person": "who", "contributions": 1})).data
+def test_columns_are_those_of_the_configuration_and_reasons_for_left_out_records_are_listed(tmp_path):
+    (tmp_path / "bad.csv").write_text("lat,lon,who\n1,2,a\n3,2,a\n99,1,b\n,1,c\n", "utf-8")
+    columns = {"points": "bad.csv", "x": "lat", "y": "lon", "person": "who", "contributions": 1}
+    data = opened(tmp_path, per_person(POINTS, columns)).data
+    assert (data.unit, data.contributions, data.row.tolist()) == ("person", 1, [2])
     assert left_out(data) == "left out 3: 1 outside the domain, 1 unreadable, 1 over the bound."

@@ -159,14 +159,17 @@ def test_a_failure_after_payment_says_that_the_budget_is_spent(ledger, words, ra
     assert not words.folder.exists()
 
 
-def test_a_draw_can_be_published_later_and_its_manifest_counts_all_draws(ledger, words):
-    quarter = order(budget=PureBudget("1/4"))
+def test_a_draw_can_be_published_later_and_its_manifest_has_the_exact_sums_of_all_draws(ledger, words):
+    quarter = order(budget=PureBudget("1/4"), cap=PureBudget("7/6"))
     draw(quarter, ledger)
     paid = draw(quarter, ledger)
     ledger.note_account_truth_seen("crowd")
     done = write(paid, words, ledger)
     np.testing.assert_array_equal(read_release(done.folder).count, paid.release.count)
-    assert (done.manifest["dataset"]["draws"], done.manifest["implementation"]["tuning"]) == (2, {"truth_seen": True})
+    dataset = done.manifest["dataset"]
+    assert (dataset["draws"], dataset["spent"]["epsilon"]["exact"], dataset["spent"]["rho"]) == (2, "1/2", None)
+    assert dataset["cap"]["epsilon"] == {"exact": "7/6", "decimal": 7 / 6}
+    assert done.manifest["implementation"]["tuning"] == {"truth_seen": True}
     assert [(entry.purpose, entry.published is None) for entry in ledger.entries("crowd")] == [("draw", True), ("draw", False)]
 
 
@@ -243,12 +246,6 @@ def test_failures_after_the_files_are_written_say_so_and_keep_the_release(ledger
     assert "secret" not in str(failed.value)
     assert read_release(words.folder).receipt.total == HALF
     assert [entry.id for _, entry in kept_draws(ledger)] == [1]
-
-
-def test_the_manifest_has_the_exact_budgets_of_the_account(ledger, words):
-    dataset = publish(order(cap=PureBudget("7/6")), words, ledger).manifest["dataset"]
-    assert dataset["cap"]["epsilon"] == {"exact": "7/6", "decimal": 7 / 6}
-    assert (dataset["spent"]["epsilon"]["exact"], dataset["spent"]["rho"]) == ("1/2", None)
 
 
 def test_new_data_are_named_and_data_with_two_accounts_refused_with_a_remedy(ledger):
