@@ -53,15 +53,15 @@ def person(neighbours: str, bound: int) -> dict:
     return {} if bound == 1 else {"contributions": bound, "unit": "person", "exactly": neighbours == "bounded"}
 
 
-def random_flows(rng: np.random.Generator, regions: Regions, destinations: Regions | None = None, **options) -> Flows:
-    """Heavy-tailed trips on up to a third of all pairs; `most` and `pairs` say how heavy and how many."""
-    most, ends = options.pop("most", 1000), destinations or regions
+def random_flows(rng: np.random.Generator, regions: Regions, destinations: Regions | None = None, *, most=1000, pairs=None) -> Flows:
+    """Heavy-tailed trips, at most so many, on a third of all pairs or on `pairs` of them."""
+    ends = destinations or regions
     width = ends.size(ends.depth)
     every = regions.size(regions.depth) * width
-    pairs = options.pop("pairs", max(every // 3, 1))
+    pairs = max(every // 3, 1) if pairs is None else pairs
     chosen = rng.choice(every, min(pairs, every), replace=False)
     count = np.minimum(1 + rng.pareto(0.8, len(chosen)) * 3, most).astype(int)
-    return flows_of(regions, {divmod(int(pair), width): int(c) for pair, c in zip(chosen, count, strict=True)}, destinations, **options)
+    return flows_of(regions, {divmod(int(pair), width): int(c) for pair, c in zip(chosen, count, strict=True)}, destinations)
 
 
 def trips_of(number: int, depth: int = 2, **options) -> Flows:

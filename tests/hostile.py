@@ -34,29 +34,24 @@ NAMES = [
 LEVELS = (NAMES[0], NAMES[1])  # of two columns, the second one that of the leaves
 
 
-def _leaves():
-    """Two coarse regions with half of the names each."""
-    return [(f"{NAMES[3]} {place % 2}", name, place) for place, name in enumerate(NAMES)]
-
-
 def regions_file():
-    """GeoJSON of squares beside each other; levels, ids and names are hostile."""
+    """GeoJSON of squares beside each other, in two coarse regions; levels, ids and names are hostile."""
     features = [
         {
             "type": "Feature",
             "geometry": shapely.geometry.mapping(shapely.box(8 + place % 5, 48 + place // 5, 9 + place % 5, 49 + place // 5)),
-            "properties": {LEVELS[0]: coarse, LEVELS[1]: ident, "name": ident},
+            "properties": {LEVELS[0]: f"{NAMES[3]} {place % 2}", LEVELS[1]: name, "name": name},
         }
-        for coarse, ident, place in _leaves()
+        for place, name in enumerate(NAMES)
     ]
     return json.dumps({"type": "FeatureCollection", "features": features}).encode()
 
 
 def trips_file():
     """Trips between all of them, as a table."""
-    rows = [(one, other, 50 + 7 * place) for _, one, place in _leaves() for _, other, step in _leaves() if step % 3 == place % 3]
-    quoted = (",".join('"' + str(cell).replace('"', '""') + '"' for cell in row) for row in rows)
-    return ("origin,destination,count\n" + "\n".join(quoted) + "\n").encode()
+    names = ['"' + name.replace('"', '""') + '"' for name in NAMES]
+    rows = [f"{one},{other},{50 + 7 * place}" for place, one in enumerate(names) for other in names[place % 3 :: 3]]
+    return "\n".join(["origin,destination,count", *rows, ""]).encode()
 
 
 def points_file():

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import permutations
 
@@ -74,20 +75,9 @@ def p_same(one: np.ndarray, other: np.ndarray, parts: int = 40) -> float:
 
 
 def exp_minus(x: Fraction, bits: int = 700) -> int:
-    """floor(2**bits exp(-x)) to within 2**50 or so: integers only, a Taylor series after repeated halving."""
-    if x > bits:
-        return 0
-    halvings = max(0, math.ceil(math.log2(max(float(x), 1e-9)))) + 16
-    small = (x.numerator << bits) // (x.denominator << halvings)
-    term = total = 1 << bits
-    for k in range(1, 400):
-        term = -(term * small >> bits) // k
-        total += term
-        if abs(term) <= 1:
-            break
-    for _ in range(halvings):
-        total = total * total >> bits
-    return total
+    """floor(2**bits exp(-x)) to within 2**50 or so, by decimals of 300 digits."""
+    with localcontext(prec=300):
+        return int((Decimal(-x.numerator) / x.denominator).exp() * 2**bits)
 
 
 def permute_and_flip_law(scores: Sequence[int], rate: float) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations_with_replacement, product
+from itertools import chain, combinations_with_replacement, product
+from operator import add
 
 import numpy as np
 import pytest
@@ -23,30 +24,20 @@ def histograms(width: int, counts: tuple[int, ...]) -> list[Histogram]:
 
 def of_records(width: int, most: int) -> list[Histogram]:
     """Every node of `width` places with at most `most` records."""
-    return [
-        tuple(np.bincount(places, minlength=width).tolist())
-        for records in range(most + 1)
-        for places in combinations_with_replacement(range(width), records)
-    ]
+    every = chain.from_iterable(combinations_with_replacement(range(width), records) for records in range(most + 1))
+    return [tuple(map(places.count, range(width))) for places in every]
 
 
 def added(histogram: Histogram, most: int = 1) -> Iterator[Histogram]:
     """All neighbours with 1 to `most` records more."""
-    for records in range(1, most + 1):
-        for places in combinations_with_replacement(range(len(histogram)), records):
-            more = list(histogram)
-            for place in places:
-                more[place] += 1
-            yield tuple(more)
+    for more in of_records(len(histogram), most)[1:]:
+        yield tuple(map(add, histogram, more))
 
 
 def packed(found: list[Histogram], low: int = 0, dtype: type = np.int64) -> NodeValues:
     """The nodes of one call, each from `low` on."""
-    value, count = [], []
-    for histogram in found:
-        counts = np.array(histogram)
-        value.append(np.flatnonzero(counts) + low)
-        count.append(counts[counts > 0])
+    value = [np.flatnonzero(histogram) + low for histogram in found]
+    count = [[records for records in histogram if records] for histogram in found]
     return NodeValues(
         value=np.concatenate([np.zeros(0, int), *value]).astype(dtype),
         count=np.concatenate([np.zeros(0, int), *count]).astype(np.int64),

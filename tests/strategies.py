@@ -22,16 +22,9 @@ def domains(draw: st.DrawFn, *, crss: tuple[str | None, ...] = CRSS, orders: tup
     """Valid domains: a rectangle of at least a thousandth of the CRS's own window on each axis."""
     crs = draw(st.sampled_from(crss))
     west, south, east, north = WINDOWS[crs]
-    shares = st.integers(0, 999)
-    x, width = draw(shares), draw(st.integers(1, 1000))
-    y, height = draw(shares), draw(st.integers(1, 1000))
-    right, top = min(x + width, 1000), min(y + height, 1000)
-    bounds = (
-        west + (east - west) * x / 1000,
-        south + (north - south) * y / 1000,
-        west + (east - west) * right / 1000,
-        south + (north - south) * top / 1000,
-    )
+    share = st.lists(st.integers(0, 1000), min_size=2, max_size=2, unique=True).map(lambda ends: np.sort(ends) / 1000)
+    (left, right), (low, high) = (start + (end - start) * draw(share) for start, end in ((west, east), (south, north)))
+    bounds = (float(left), float(low), float(right), float(high))
     return Domain(bounds=bounds, crs=crs, order=draw(st.integers(*orders)))
 
 

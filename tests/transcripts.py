@@ -5,6 +5,7 @@ same answers, so whatever it chooses from them must be the same. The loss is the
 input makes them: exactly |difference of true counts| / scale for noise on counts, and ln(P / Q) for lines and choices.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -81,14 +82,10 @@ class Lines:
 
     def gains(self, other: "Lines") -> Iterator[np.ndarray]:
         """Per node the (lines,) log-ratios of its chances in the two inputs."""
-        same = (self.rate, self.sample, len(self.nodes)) == (other.rate, other.sample, len(other.nodes))
-        assert same
+        assert (self.rate, self.sample, len(self.nodes)) == (other.rate, other.sample, len(other.nodes))
         np.testing.assert_array_equal([self.nodes.low, self.nodes.high], [other.nodes.low, other.nodes.high])
         for one, two in zip(histograms_of(self.nodes), histograms_of(other.nodes), strict=True):
-            if one == two:
-                yield np.zeros(len(one) - 1)
-            else:
-                yield sampled_logs(one, self.rate, self.sample) - sampled_logs(two, self.rate, self.sample)
+            yield sampled_logs(one, self.rate, self.sample) - sampled_logs(two, self.rate, self.sample)
 
     def gain(self, other: "Lines") -> float:
         """Loss of the lines that were answered, signed: positive where the first input makes them likelier."""
@@ -136,15 +133,9 @@ def sampled_logs(histogram: Histogram, rate: Fraction, sample: Fraction) -> np.n
         return exponential_logs(histogram, float(rate))
     mixed, chance = np.zeros(len(histogram) - 1), float(sample)
     for kept in product(*(range(count + 1) for count in histogram)):
-        weight = 1.0
-        for k, n in zip(kept, histogram, strict=True):
-            weight *= _choose(n, k) * chance**k * (1 - chance) ** (n - k)
+        weight = math.prod(math.comb(n, k) * chance**k * (1 - chance) ** (n - k) for k, n in zip(kept, histogram, strict=True))
         mixed += weight * np.exp(exponential_logs(kept, float(rate)))
     return np.log(mixed)
-
-
-def _choose(n: int, k: int) -> int:
-    return 1 if k == 0 else _choose(n - 1, k - 1) * n // k
 
 
 @dataclass(kw_only=True)

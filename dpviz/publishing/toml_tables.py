@@ -27,19 +27,26 @@ SEED_REFUSED = (
 )
 
 
+def _read_text(path: Path) -> str | None:
+    """Read at most a little more than the largest configuration; None if it is not text in UTF-8."""
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE + 1).decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    except (OSError, ValueError):  # no such file, or an invalid path
+        raise InputError("The configuration cannot be read: does the file exist, and may you read it?") from None
+
+
 def read_file(path: Path) -> dict[str, Any]:
     """Read the tables of a TOML file.
 
     Raises:
         InputError: the file does not exist, or is not TOML; the text names the line, and quotes nothing from it.
     """
-    try:
-        with path.open("rb") as file:
-            text = file.read(LARGEST_FILE + 1).decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError("The configuration must be text in UTF-8.") from None
-    except (OSError, ValueError):  # no such file, or an invalid path
-        raise InputError("The configuration cannot be read: does the file exist, and may you read it?") from None
+    text = _read_text(path)
+    if text is None:  # outside of the handler, since its exception holds the file's bytes
+        raise InputError("The configuration must be text in UTF-8.")
     if len(text) > LARGEST_FILE:
         raise InputError("The configuration is larger than a megabyte: is this the right file?")
     try:

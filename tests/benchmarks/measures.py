@@ -1,8 +1,9 @@
 """What benchmarks measure: seconds, and the memory of a process of its own."""
 
+import gc
 import subprocess
 import sys
-import time
+import timeit
 from collections.abc import Callable
 from typing import Any
 
@@ -17,12 +18,7 @@ _END = "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
 
 def best(run: Callable[[], Any], times: int = 5) -> float:
     """Seconds of the fastest of several runs."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
+    return min(timeit.repeat(run, setup=gc.enable, number=1, repeat=times))
 
 
 def printed(code: str) -> float:

@@ -1,9 +1,8 @@
-"""Trips at the size of a country, against their own noise and OpenDP's; memory in a process of its own; errors: pytest -m benchmark."""
+"""Trips at the size of a country, against their own noise; memory in a process of its own; errors: pytest -m benchmark."""
 
 import time
 
 import numpy as np
-import opendp.prelude as dp
 import pytest
 
 from dpviz.data.flows import Flows
@@ -12,13 +11,12 @@ from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.samples.flows import made_up_country
-from tests.benchmarks.measures import best, peak
+from tests.benchmarks.measures import peak
 from tests.mechanisms.trips.fitted_bars import MOST_LEAF, MOST_MEAN, MOST_OF_SIMPLE, MOST_OF_TOP_DOWN, cases
 
 pytestmark = pytest.mark.benchmark
 
 BUDGET = ApproxBudget(1, "1e-8")
-REFEREES = 50_000
 MOST_BYTES = 2 * 10**9
 PEAK = """
 from dpviz.samples.flows import made_up_country
@@ -35,7 +33,6 @@ def country() -> Flows:
 def test_a_release_takes_a_few_times_its_own_noise(line, country, mechanism, most):
     """Both in turn, the ratio of the medians: noise and structure see the same computer."""
     ours, noises = [], []
-    dp.enable_features("contrib")
     mechanism.release(country, BUDGET, Entropy.system())
     for _ in range(7):
         start = time.perf_counter()
@@ -46,13 +43,9 @@ def test_a_release_takes_a_few_times_its_own_noise(line, country, mechanism, mos
         for zero, step in zip(zeros, release.receipt.steps, strict=True):
             discrete_gaussian(zero, ZcdpBudget(step.amount), Entropy.system(), 2)
         noises.append(time.perf_counter() - start)
-    scale = float(release.receipt.steps[0].scale) ** 0.5
-    referee = dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float), scale=scale)
     draws = sum(step.counts for step in release.receipt.steps)
-    opendps = best(lambda: referee([0] * REFEREES), 1) * draws / REFEREES
     whole, noise = float(np.median(ours)), float(np.median(noises))
     line(f"{mechanism.title} on 28.8 M trips, {draws:,} draws, system entropy", whole, noise, "its own noise", most)
-    line("the same", whole, opendps, "OpenDP's noise alone")
 
 
 @pytest.mark.parametrize("mechanism", ["TopDown", "FittedTree"])

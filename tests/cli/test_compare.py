@@ -6,6 +6,7 @@ It records in the ledger, before anything is compared, that the truth is looked 
 import io
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -39,48 +40,38 @@ def test_compare_gives_one_tidy_table(run, config):
     assert [row["mae"] for row in rows] == pytest.approx(table["mae"].tolist())
 
 
-def test_compare_writes_a_file_in_either_form(run, tmp_path, config):
+def test_compare_writes_a_file_in_either_form_and_overwrites_none(run, tmp_path, config):
     assert run("compare", config, "--output", tmp_path / "a.csv")[1] == f"12 runs in {tmp_path / 'a.csv'}.\n"
     assert json.loads(run("compare", config, "--output", tmp_path / "a.json", "--json")[1])["runs"] == 12
     one, other = pd.read_csv(tmp_path / "a.csv"), pd.read_json(tmp_path / "a.json")
     pd.testing.assert_frame_equal(one.drop(columns="seconds"), other.drop(columns="seconds"), check_dtype=False)
-    for unfit in ("a.txt", "no/a.csv"):
-        assert run("compare", config, "--output", tmp_path / unfit)[0] == 2
-    (tmp_path / "mine.csv").write_text("mine")
-    code, out, err = run("compare", config, "--output", tmp_path / "mine.csv")
-    assert (code, out) == (2, "")
-    assert "exists already" in err
-    assert "--resume" in err
-    assert (tmp_path / "mine.csv").read_text() == "mine"
+    for unfit, message in {"a.txt": "end in .csv or .json", "no/a.csv": "folder that exists", "a.csv": "exists already.*--resume"}.items():
+        code, out, err = run("compare", config, "--output", tmp_path / unfit)
+        assert (code, out) == (2, "")
+        assert re.search(message, err)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "a.csv"), one)
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "code", "told"),
+    ("path", "value", "code", "message"),
     [
         ("data", {"points": "crowd.csv"}, 1, "already public"),
         ("mechanism", {"key": "quadtree"}, 2, "double brackets"),
         ("mechanism", [], 2, "at least one mechanism"),
         ("mechanism", [{"key": "quadtree", "vary": {"height": 3}}], 2, "must be a list of values"),
         ("mechanism", [{"key": "quadtree", "vary": {"height": []}}], 2, "must be a list of values"),
-        ("mechanism", [{"key": "quadtree", "vary": {"heigth": [3]}}], 2, "it knows height"),
         ("mechanism", [{"key": "quadtree", "settings": {"height": 2}, "vary": {"height": [3]}}], 2, "leave one out"),
         ("mechanism", [{"key": "quadtree"}, {"key": "quadtree", "settings": {"height": 2}}], 2, "another label"),
         ("mechanism", [{"key": "quadtree", "vary": {name: list(range(1, 99)) for name in ("height", "prune", "x")}}], 2, "it knows height"),
         ("epsilons", 0.5, 2, "epsilons must be a list"),
         ("epsilons", None, 2, "lacks epsilons"),
-        ("repeats", 0, 2, "repeats"),
-        ("workloads", ["county"], 2, "there are random, small"),
-        ("workloads", "random", 2, "workloads must be a list"),
         ("budget", {"epsilon": 1}, 2, "has no key 'budget'"),
     ],
 )
-def test_invalid_comparisons_are_refused(run, tmp_path, path, value, code, told):
-    tables = changed(STUDY, path, value)
-    if "points" in tables["data"]:
-        tables["domain"] = POINTS["domain"]
-    found = run("compare", written(tmp_path, tables, "study.toml"))
-    assert found[:2] == (code, "")
-    assert told in found[2]
+def test_invalid_comparisons_are_refused(run, tmp_path, path, value, code, message):
+    *result, err = run("compare", written(tmp_path, changed(STUDY, path, value), "study.toml"))
+    assert result == [code, ""]
+    assert message in err
 
 
 def test_references_can_be_compared(run, tmp_path):
@@ -108,9 +99,9 @@ def test_an_interrupted_comparison_can_be_resumed(run, tmp_path, monkeypatch, na
     monkeypatch.setattr(study_command._Table, "add", interrupting)
     words = ("compare", config, "--output", tmp_path / "a.csv", "--workers", 2 if name == "SIGINT" else 1)
     code, out, err = run(*words, "--json")
-    told = json.loads(err.splitlines()[-1])
-    assert (code, out, told["exit"], told["kind"]) == (130, "", 130, "Interrupted")
-    assert told["error"].endswith(f"finished runs are in {tmp_path / 'a.csv'}: the same command with --resume continues from there.")
+    error = json.loads(err.splitlines()[-1])
+    assert (code, out, error["exit"], error["kind"]) == (130, "", 130, "Interrupted")
+    assert error["error"].endswith(f"finished runs are in {tmp_path / 'a.csv'}: the same command with --resume continues from there.")
     assert [path.name for path in tmp_path.iterdir() if "a.csv" in path.name] == ["a.csv"]
     assert len(pd.read_csv(tmp_path / "a.csv")) == 20
     code, out, err = run(*words[:-2], "--resume")
@@ -125,9 +116,8 @@ def test_only_the_table_of_the_same_comparison_is_resumed(run, tmp_path, config)
     assert "needs --output" in run("compare", config, "--resume")[2]
     assert run("compare", config, "--output", tmp_path / "a.json", "--workers", 1)[0] == 0
     other = written(tmp_path, changed(STUDY, "seed", 8), "other.toml")
-    found = run("compare", other, "--output", tmp_path / "a.json", "--resume")
-    assert found[0] == 2
-    assert "another study" in found[2]
+    code, _, err = run("compare", other, "--output", tmp_path / "a.json", "--resume")
+    assert (code, "another study" in err) == (2, True)
     assert "Making 0 runs. 12 are there already." in run("compare", config, "--output", tmp_path / "a.json", "--resume")[2]
     assert "workers must be" in run("compare", config, "--workers", 0)[2]
 
@@ -145,18 +135,14 @@ def interrupted_at(monkeypatch, number, error):
     monkeypatch.setattr(Quadtree, "release", release)
 
 
-@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (SystemExit(3), 3)])
-def test_rows_are_kept_however_it_ends(run, tmp_path, config, monkeypatch, capsys, error, code):
-    interrupted_at(monkeypatch, 3, error)
+def test_rows_are_kept_however_it_ends(run, tmp_path, config, monkeypatch, capsys):
     words = ["compare", str(config), "--output", str(tmp_path / "a.csv"), "--workers", "1"]
-    if code == 130:
-        assert run(*words)[0] == code
-    else:
+    with monkeypatch.context() as patch:
+        interrupted_at(patch, 3, SystemExit(3))
         with pytest.raises(SystemExit):
             main(words)
-        assert "--resume continues from there" in capsys.readouterr().err
+    assert "--resume continues from there" in capsys.readouterr().err
     assert len(pd.read_csv(tmp_path / "a.csv")) == 2
-    monkeypatch.undo()
     assert "Making 10 runs. 2 are there already." in run(*words, "--resume")[2]
     assert len(pd.read_csv(tmp_path / "a.csv")) == 12
 
@@ -175,14 +161,12 @@ def test_an_interrupted_comparison_prints_its_finished_rows(run, config, monkeyp
     assert "with --output they could be resumed" in err
 
 
-@pytest.mark.parametrize("output", [True, False])
-def test_failed_runs_are_named_and_the_others_are_written(run, tmp_path, config, monkeypatch, output):
+def test_failed_runs_are_named_and_the_others_are_written(run, tmp_path, config, monkeypatch):
     interrupted_at(monkeypatch, 1, SettingError("this one cannot be drawn."))
-    words = ["--output", tmp_path / "a.csv"] if output else []
-    code, out, err = run("compare", config, "--workers", 1, *words)
+    code, _, err = run("compare", config, "--workers", 1, "--output", tmp_path / "a.csv")
     assert code == 2
     assert "quadtree height=2, epsilon 0.5, repeat 1: this one cannot be drawn." in err.splitlines()[-1]
-    table = pd.read_csv(tmp_path / "a.csv" if output else io.StringIO(out))
+    table = pd.read_csv(tmp_path / "a.csv")
     assert len(table) == 10
     assert not len(table.query("label == 'quadtree height=2' and epsilon == 0.5"))
 
@@ -236,13 +220,6 @@ def test_a_comparison_on_a_file_makes_later_releases_say_that_the_truth_was_seen
     assert run("release", written(tmp_path, POINTS))[0] == 0
     assert read_manifest(tmp_path / "out")["implementation"]["tuning"]["truth_seen"]
     assert json.loads(run("ledger", "show", "--json")[1])["datasets"][0]["truth_seen"]
-
-
-def test_a_comparison_afterwards_is_recorded_with_the_account(run, ledger, tmp_path, own):
-    assert run("release", written(tmp_path, POINTS))[0] == 0
-    assert not read_manifest(tmp_path / "out")["implementation"]["tuning"]["truth_seen"]
-    assert run("compare", own, "--workers", 1)[0] == 0
-    assert ledger.account("crowd").truth_seen
 
 
 def test_it_is_recorded_before_anything_is_compared(run, ledger, own, monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -11,26 +12,19 @@ import pytest
 
 from dpviz.bundled import app_script
 from dpviz.cli.serve import check_port, command, settings_of, without_streamlit_variables
-from dpviz.errors import DpvizError, SettingError
+from dpviz.errors import SettingError
 
 SETTINGS = tomllib.loads((app_script().parent / ".streamlit" / "config.toml").read_text("utf-8"))
 HOSTILE = """
 [server]
 address = "10.0.0.1"
 enableXsrfProtection = false
-enableCORS = false
 corsAllowedOrigins = ["https://elsewhere.test"]
 allowedHosts = ["elsewhere.test"]
-enableStaticServing = true
 [client]
 showErrorDetails = "full"
-[browser]
-gatherUsageStats = true
 [theme]
 font = "https://elsewhere.test/font.woff2"
-baseFontSize = 40
-[theme.dark]
-primaryColor = "#ff0000"
 """
 PROBE = """
 import json, sys
@@ -95,11 +89,9 @@ def test_a_port_in_use_is_reported_in_one_line(run):
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         port = listening.getsockname()[1]
-        with pytest.raises(DpvizError, match=rf"^Port {port} is taken.*--port"):
-            check_port(port)
         code, out, err = run("app", "--port", port)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert "is taken" in err
+    assert re.search(f"Port {port} is taken.*--port", err)
     check_port(port)
 
 

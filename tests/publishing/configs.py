@@ -1,7 +1,5 @@
 """Configurations for tests: the tables of a small release and of a small comparison, their files, and the data that they open."""
 
-import copy
-
 import numpy as np
 import pandas as pd
 import tomli_w
@@ -46,16 +44,11 @@ STUDY = {
 
 def changed(tables, path, value):
     """A copy with one key changed, or left out for None; `path` is "section.key" or "key"."""
-    copied = copy.deepcopy(tables)
-    *sections, name = path.split(".")
-    at = copied
-    for section in sections:
-        at = at.setdefault(section, {})
-    if value is None:
-        del at[name]
-    else:
-        at[name] = value
-    return copied
+    first, _, rest = path.partition(".")
+    if rest:
+        return {**tables, first: changed(tables.get(first, {}), rest, value)}
+    others = {name: each for name, each in tables.items() if name != path}
+    return others if value is None else others | {path: value}
 
 
 def per_person(tables, data):
@@ -65,18 +58,16 @@ def per_person(tables, data):
 
 def written(folder, tables, name="release.toml"):
     """The path of a configuration in a folder that holds its data, too."""
-    CROWD.to_csv(folder / "crowd.csv", index=False)
-    TOWNS.to_csv(folder / "towns.csv", index=False)
-    TRIPS.to_csv(folder / "trips.csv", index=False)
-    path = folder / name
-    path.write_text(tomli_w.dumps(tables), "utf-8")
-    return path
+    for file, table in (("crowd", CROWD), ("towns", TOWNS), ("trips", TRIPS)):
+        table.to_csv(folder / f"{file}.csv", index=False)
+    (folder / name).write_text(tomli_w.dumps(tables), "utf-8")
+    return folder / name
 
 
-def opened(folder, tables, bad_rows="drop", scheduler=None):
+def opened(folder, tables, bad_rows="drop"):
     """The data of a configuration that is written to a folder."""
     config = read_config(written(folder, tables))
-    return open_data(config, open_frame(config), bad_rows=bad_rows, scheduler=scheduler)
+    return open_data(config, open_frame(config), bad_rows=bad_rows)
 
 
 def parts(folder, ending="parquet"):
@@ -88,7 +79,7 @@ def parts(folder, ending="parquet"):
     return folder / "parts"
 
 
-def counted(folder, data, tables=POINTS, scheduler=None):
+def counted(folder, data, tables=POINTS):
     """What another section [data] opens, if no row is bad."""
     tables = per_person(tables, data) if "person" in data else changed(tables, "data", data)
-    return opened(folder, tables, "refuse", scheduler)
+    return opened(folder, tables, "refuse")
