@@ -75,19 +75,13 @@ def test_columns_that_hold_no_numbers_have_none():
         assert np.isnan(readable_numbers(values)).all()
 
 
-@pytest.mark.parametrize("encoding", ["WKB", "geoarrow"])
-def test_geometries_are_points_or_bad(encoding, tmp_path):
-    shapes = [shapely.Point(1.5, 2.5), shapely.Point(9, 1), shapely.Point(), None]
-    if encoding == "WKB":
-        shapes += [shapely.box(0, 0, 1, 1), shapely.LineString([(0, 0), (1, 1)])]
-    frame = gpd.GeoDataFrame(geometry=shapes)
-    frame.to_parquet(tmp_path / "a.parquet", geometry_encoding=encoding)
-    geometry = pa.parquet.read_table(tmp_path / "a.parquet").column("geometry")
-    finder = GeometryCells(geometry="geometry", encoding="WKB" if encoding == "WKB" else "point", domain=PLANE)
-    assert (finder.columns, finder.size) == (("geometry",), 64)
-    assert finder.cells({"geometry": geometry}).tolist() == [17, OUTSIDE, *[BAD] * (len(shapes) - 2)]
-    if encoding == "WKB":
-        assert finder.cells({"geometry": column([shapely.Point(1, 1).wkb, b"zq", b""])}).tolist() == [9, BAD, BAD]
+def test_geometries_are_points_or_bad():
+    finder = GeometryCells(geometry="g", encoding="WKB", domain=PLANE)
+    assert (finder.columns, finder.size) == (("g",), 64)
+    shapes = [shapely.Point(1.5, 2.5), shapely.Point(9, 1), shapely.Point(), shapely.box(0, 0, 1, 1)]
+    assert finder.cells({"g": column([*shapely.to_wkb(shapes), b"zq", b"", None])}).tolist() == [17, OUTSIDE, *[BAD] * 5]
+    points = column([{"x": 1.5, "y": 2.5}, {"x": 9.0, "y": 1.0}, {"x": np.nan, "y": np.nan}, None])
+    assert GeometryCells(geometry="g", encoding="point", domain=PLANE).cells({"g": points}).tolist() == [17, OUTSIDE, BAD, BAD]
 
 
 IDS = st.one_of(st.sampled_from(["a", " b", "c ", "", " ", "x", "A", None]))
