@@ -82,8 +82,7 @@ def _named(kind, form, whole, folder):
         return getattr(packed, f"{kind}_parquet")()
     table = pq.read_table(io.BytesIO(whole))
     rest = {name: table.column(name).combine_chunks() for name in table.column_names if name != "geometry"}
-    found = packed.geoparquet(table.schema.metadata[b"geo"], table.column("geometry").combine_chunks(), **rest)
-    return found | (packed.points_geoparquet() if kind == "points" else {})
+    return packed.geoparquet(table.schema.metadata[b"geo"], table.column("geometry").combine_chunks(), **rest)
 
 
 def _foreign(kind, form, folder):

@@ -1,13 +1,9 @@
 """Hundreds of broken files: as many refusals in one line, by the readers and by the command line, and nothing else happens."""
 
 import logging
-import os
 import resource
-import subprocess
-import sys
 import tempfile
 import warnings
-from pathlib import Path
 
 import pytest
 
@@ -18,11 +14,10 @@ from dpviz.errors import DpvizError, InputError
 from dpviz.release.files import read_release
 from tests.data.reading.broken import Broken, corpus
 from tests.data.reading.files import WORLD
-from tests.data.reading.whole import ENDINGS, MARKS, POINT_FORMS, public_regions, releases, whole_files
+from tests.data.reading.whole import ENDINGS, MARKS, TABLE_FORMS, public_regions, releases, whole_files
 from tests.often import often
 
 MEGABYTES = 700
-TABLES = ("csv", "tsv", "parquet")
 
 
 def read(broken, path):
@@ -33,7 +28,7 @@ def read(broken, path):
         return read_regions(path)
     if broken.kind == "trips":
         return read_flows(path, regions=public_regions())
-    return read_points(path, domain=WORLD, crs="EPSG:4326" if broken.form in TABLES else None)
+    return read_points(path, domain=WORLD, crs="EPSG:4326" if broken.form in TABLE_FORMS else None)
 
 
 def assert_clear(text, what):
@@ -114,25 +109,8 @@ def test_the_whole_files_are_read(tmp_path_factory, places, capfd):
     for kind in ("points", "trips"):
         (places / "whole.zip").write_bytes(packed[f"{kind} zip"])
         assert read_release(places / "whole.zip").receipt is not None
-    assert {form for kind, form in whole_files(folder) if kind == "points"} == set(POINT_FORMS)
     assert {path.name for path in (places / "watched").iterdir()} <= {"ledger.sqlite"}
 
 
 def test_they_are_hundreds_of_different_files(files):
     assert len({(each.kind, each.form, each.fault) for each in files}) == len(files) > 300
-
-
-@pytest.mark.slow
-def test_a_sample_in_processes_of_their_own(files, places):
-    for number, broken in enumerate(files[::63]):
-        folder = places / f"file {number}"
-        folder.mkdir()
-        path = broken.put(folder)
-        before = tree(places)
-        paths = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
-        words = [sys.executable, "-B", "-m", "dpviz", "check", str(path)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "PYTHONPATH": paths})
-        assert (done.returncode, done.stdout) == (2, ""), (broken.fault, done.stderr)
-        assert done.stderr.startswith("dpviz: ")
-        assert_clear(done.stderr.strip(), broken.fault)
-        assert tree(places) == before
