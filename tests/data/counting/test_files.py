@@ -96,11 +96,13 @@ def test_files_of_every_format_are_counted(tmp_path):
 
 def test_the_counters_say_why_records_are_left_out():
     rows = "x,y,n,who\n1,1,5,a\n9,1,3,a\nzz,1,2,a\n1,1,-4,a\n1,1,7,\n9,1,6,\n1,1,2,3,4\n"
-    points = read_points(text(rows), domain=PLANE, count="n", person="who", contributions=2, bad_rows="drop")
-    assert (points.count.tolist(), counters(points)) == ([2], (3 + 3 + (2 + 1 + 7 + 6 + 1), 3, 2 + 1 + 7 + 6 + 1, 3))
+    sources = [text(rows), text("x,y,n,who\n1,1\n", "more.csv")]
+    points = read_points(sources, domain=PLANE, count="n", person="who", contributions=2, bad_rows="drop")
+    assert (points.count.tolist(), counters(points)) == ([2], (3 + 3 + (2 + 1 + 7 + 6 + 1 + 1), 3, 2 + 1 + 7 + 6 + 1 + 1, 3))
     trips = "origin,destination,count,who\na,b,5,p\nx,b,3,p\n,b,2,p\na,b,1.5,p\na,b,7,\na,b\n"
-    flows = read_flows(text(trips), regions=TOWNS, person="who", contributions=4, bad_rows="drop")
-    assert (flows.count.tolist(), counters(flows)) == ([4], (3 + (2 + 1 + 7 + 1) + 1, 3, 2 + 1 + 7 + 1, 1))
+    sources = [text(trips), text("origin,destination,count,who\na,b\n", "more.csv")]
+    flows = read_flows(sources, regions=TOWNS, person="who", contributions=4, bad_rows="drop")
+    assert (flows.count.tolist(), counters(flows)) == ([4], (3 + (2 + 1 + 7 + 1 + 1) + 1, 3, 2 + 1 + 7 + 1 + 1, 1))
 
 
 def test_a_bound_without_a_person_column_is_refused():
