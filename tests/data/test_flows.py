@@ -70,16 +70,14 @@ def test_ends_may_be_regions_of_another_kind():
 
 @pytest.mark.parametrize("kind", [object, "str", "float64", "int64"])
 def test_no_rows_are_no_trips(kind):
-    for columns in (COLUMNS[:2], COLUMNS[:3], COLUMNS):
-        for empty in (table([], columns).astype(kind), table([("01001", "36001", 2, "a")], COLUMNS)[list(columns)].iloc[:0]):
-            for options in ({}, {"person": "who"} if "who" in columns else {}, {"bad_rows": "drop"} if kind in (object, "str") else {}):
-                flows = Flows.from_table(empty, regions=REGIONS, **options)
-                assert (len(flows.count), flows.dropped) == (0, 0)
+    for columns, options in ((COLUMNS[:2], {}), (COLUMNS[:3], {}), (COLUMNS, {"person": "who"})):
+        flows = Flows.from_table(table([], columns).astype(kind), regions=REGIONS, **options)
+        assert (len(flows.count), flows.dropped) == (0, 0)
 
 
 @pytest.mark.parametrize("dtype", [object, "str", "string", "string[pyarrow]", "category"])
-def test_ids_of_every_dtype_of_text(dtype):
-    rows = table([("01001", "36001", 2), ("01001", "01003", 1)]).astype({"origin": dtype, "destination": dtype})
+def test_ids_of_every_dtype_of_text_and_between_blanks(dtype):
+    rows = table([("01001", "36001 ", 2), (" 01001", "01003", 1)]).astype({"origin": dtype, "destination": dtype})
     assert pairs(Flows.from_table(rows, regions=REGIONS)) == {("01001", "36001"): 2, ("01001", "01003"): 1}
 
 
@@ -91,23 +89,14 @@ def test_ids_that_are_numbers_are_spelt_out(dtype):
 
 
 def test_numbers_that_lost_their_zeros_are_not_guessed():
-    rows = [(1001, 36001, 2), (36001, 36003, 1)]
-    assert "'origin' holds numbers, which have lost the leading zeros" in refused(rows)
-    assert "lost the leading zeros" in refused([("1001", "36001", 2)])
-    for kept in (rows, [(36001, 36001, 2)]):
-        assert "lost the leading zeros" in refused(kept, bad_rows="drop")
+    assert "'origin' holds numbers, which have lost the leading zeros" in refused([(1001, 36001, 2), (36001, 36003, 1)])
+    assert "lost the leading zeros" in refused([(36001, 36001, 2)], bad_rows="drop")
     assert pairs(read([(36001, 36003, 1)])) == {("36001", "36003"): 1}
     assert read([("1001", "36001", 2), ("36001", "36001", 1)], bad_rows="drop").dropped == 2
 
 
-def test_spaces_around_an_id_do_no_harm():
-    assert pairs(read([(" 01001", "36001 ", 2)])) == {("01001", "36001"): 2}
-
-
 NO_LEAF, MISSING, NO_NUMBER = "has an id that is no leaf region", "has an id that is missing", "'count' has a cell that is no number"
 BAD = [
-    (("zq", "36001", 4), f"'origin' {NO_LEAF}", 4),
-    (("36001", "zq", 4), f"'destination' {NO_LEAF}", 4),
     (("36", "36001", 4), f"'origin' {NO_LEAF}", 4),
     ((None, "36001", 4), f"'origin' {MISSING}", 4),
     (("36001", " ", 4), f"'destination' {MISSING}", 4),
@@ -198,7 +187,7 @@ def test_parts_that_do_not_fit_are_refused(change, words):
     assert words in refusal(Flows, REGIONS, **{**parts, **change})
 
 
-def test_nobody_can_change_what_was_checked():
+def test_what_was_checked_cannot_be_changed():
     count = np.array([1, 2])
     flows = Flows(REGIONS, np.array([0, 1], np.int32), np.array([0, 1], np.int32), count)
     count[0] = -5
@@ -207,7 +196,7 @@ def test_nobody_can_change_what_was_checked():
         flows.count[0] = 7
 
 
-def test_no_private_number_is_in_the_text_of_trips():
+def test_no_private_number_is_in_the_repr():
     assert repr(read([("01001", "36001", 77777)])) == "Flows(Regions(3 state, 5 county), unit='trip', contributions=1)"
 
 
@@ -222,26 +211,6 @@ people = st.lists(st.tuples(ids, ids, st.integers(0, 5), st.sampled_from("abcde"
 
 
 @few
-@given(people, st.integers(1, 4), st.binary(min_size=1, max_size=8))
-def test_nobody_keeps_more_trips_than_the_bound(rows, most, key):
-    """One person's rows at a time: each keeps as many of their trips as they may, and only their own."""
-    flows = read(rows, COLUMNS, person="who", contributions=most, key=key)
-    assert (flows.unit, flows.contributions, flows.enforced) == ("person", most, True)
-    total = Counter()
-    for person in "abcde":
-        own = [row for row in rows if row[3] == person]
-        kept = pairs(read(own, COLUMNS, person="who", contributions=most, key=key))
-        had = Counter()
-        for origin, destination, count, _ in own:
-            had[origin, destination] += count
-        assert sum(kept.values()) == min(most, sum(had.values()))
-        assert all(kept[pair] <= had[pair] for pair in kept)
-        total.update(kept)
-    assert pairs(flows) == dict(total), "what one person keeps does not depend on the others"
-    assert flows.dropped == sum(row[2] for row in rows) - sum(total.values())
-
-
-@few
 @given(people, st.integers(1, 4), st.sampled_from("abcde"), st.booleans())
 def test_a_person_more_or_less_changes_at_most_m_trips(rows, most, person, exactly):
     options = {"person": "who", "contributions": most, "key": b"k", "exactly": exactly, "bad_rows": "drop"}
@@ -252,17 +221,17 @@ def test_a_person_more_or_less_changes_at_most_m_trips(rows, most, person, exact
 
 
 @few
-@given(people, st.integers(1, 4))
-def test_exactly_m_trips_are_enforced(rows, most):
+@given(people, st.integers(1, 4), st.booleans())
+def test_everyone_keeps_as_many_trips_as_they_may(rows, most, exactly):
     had = Counter()
     for row in rows:
         had[row[3]] += row[2]
-    flows = read(rows, COLUMNS, person="who", contributions=most, exactly=True, bad_rows="drop", key=b"k")
-    assert flows.count.sum() == most * sum(count >= most for count in had.values())
-    if any(0 < count < most for count in had.values()):
+    kept = sum(min(count, most) for count in had.values() if count >= most or not exactly)
+    flows = read(rows, COLUMNS, person="who", contributions=most, exactly=exactly, bad_rows="drop")
+    assert (flows.unit, flows.contributions, flows.enforced) == ("person", most, True)
+    assert (flows.count.sum(), flows.dropped) == (kept, had.total() - kept)
+    if exactly and any(0 < count < most for count in had.values()):
         assert "fewer trips" in refused(rows, COLUMNS, person="who", contributions=most, exactly=True)
-    else:
-        assert read(rows, COLUMNS, person="who", contributions=most, exactly=True).count.sum() == flows.count.sum()
 
 
 def test_only_trips_between_regions_count_towards_the_bound():
@@ -284,11 +253,7 @@ dirty_counts = st.one_of(st.integers(-3, 2**54), st.floats(), st.none(), st.just
 @few
 @given(st.lists(st.tuples(cells, cells, dirty_counts, st.sampled_from(["a", "b", None, " "])), max_size=10))
 def test_dropping_never_raises_because_of_rows(rows):
-    rows = [("36001", "36003", 1, "a"), *((*row[:2], None if row[2] == 2**53 else row[2], row[3]) for row in rows)]
-    mixed = table(rows, COLUMNS).astype(object)
-    if sum(row[2] for row in rows if isinstance(row[2], int) and 0 <= row[2] <= 2**53) > 2**53:
-        return  # the one rule about the whole column
+    mixed = table([("36001", "36003", 1, "a"), *rows], COLUMNS).astype(object)
     for options in ({}, {"person": "who"}, {"person": "who", "contributions": 3, "exactly": True}):
         flows = Flows.from_table(mixed, regions=REGIONS, bad_rows="drop", **options)
         assert flows.count.sum() >= (0 if "exactly" in options else 1)
-        assert flows.dropped >= 0

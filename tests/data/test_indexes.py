@@ -1,7 +1,6 @@
 """Indexes of occupied cells against slow definitions: by node, along the Z-order curve, and as sums south-west of crossings."""
 
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,29 +103,28 @@ def test_places_along_the_axis_of_each_node_ascend_with_their_counts(matrix, acr
         assert pairs == sorted((cell[0 if columns else 1], cell[2]) for cell in slow)
 
 
-@pytest.mark.parametrize("across", [True, False])
-def test_an_order_that_no_cut_disturbs_is_not_touched(across):
+def test_an_order_that_no_cut_disturbs_is_not_copied():
     found = NodeCells.of(PointCounts.from_matrix(np.arange(16).reshape(4, 4)))
-    parts = found.cut(np.array([across]), np.array([2]), np.array([True]))
-    assert (parts.by_column is found.by_column) == across
-    assert (parts.by_row is found.by_row) != across
-    assert parts.along(np.full(2, across))[0] is (parts.by_column.column if across else parts.by_row.row)
+    for across in (True, False):
+        parts = found.cut(np.array([across]), np.array([2]), np.array([True]))
+        assert (parts.by_column is found.by_column, parts.by_row is found.by_row) == (across, not across)
+        assert parts.along(np.full(2, across))[0] is (parts.by_column.column if across else parts.by_row.row)
 
 
-def test_the_finest_lattice_and_the_largest_counts_fit():
-    rng, side = np.random.default_rng(1), 2**24
-    place = np.unique(rng.integers(0, side, (5_000, 2)), axis=0)
-    points = PointCounts(
-        domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=24), column=place[:, 1], row=place[:, 0], count=np.full(len(place), 2**40)
-    )
+def test_the_finest_lattice_and_large_counts_fit():
+    """The four corners of a lattice of 2**24 x 2**24, by node and along the curve."""
+    column, row = np.array([0, 1, 0, 1]) * (2**24 - 1), np.array([0, 0, 1, 1]) * (2**24 - 1)
+    count = 2**45 + np.arange(4)
+    points = PointCounts(domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=24), column=column, row=row, count=count)
     found = NodeCells.of(points)
-    for columns in (True, False, True):
+    for columns in (True, False):
         nodes = len(found.start) - 1
-        found = found.cut(np.full(nodes, columns), np.full(nodes, side // 2 + 1), np.ones(nodes, np.bool_))
-    west, south = points.column < side // 2 + 1, points.row < side // 2 + 1
-    wanted = [(west & south).sum(), 0, (west & ~south).sum(), 0, 0, (~west & south).sum(), 0, (~west & ~south).sum()]
-    assert found.records().tolist() == [int(cells) * 2**40 for cells in wanted]
-    assert found.by_column.column.dtype == found.by_row.row.dtype == np.int32
+        found = found.cut(np.full(nodes, columns), np.full(nodes, 2**23), np.ones(nodes, np.bool_))
+    assert found.records().tolist() == count[[0, 2, 1, 3]].tolist()
+    cells = CurveCells.of(points)
+    assert cells.records(np.array([0]), 0).tolist() == [4 * 2**45 + 6]
+    assert cells.records(np.arange(4), 1).tolist() == count.tolist()
+    assert cells.records(np.array([0, 4**24 - 1]), 24).tolist() == [2**45, 2**45 + 3]
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
@@ -145,22 +143,9 @@ def test_the_records_of_every_node_of_every_depth_are_those_of_its_cells(order, 
         assert cells.records(nodes[:0], depth).shape == (0,)
 
 
-def test_cells_are_sorted_along_the_curve_and_the_input_stays_as_it_was():
-    points = PointCounts.from_matrix(np.arange(64).reshape(8, 8))
-    cells, column, count = CurveCells.of(points), points.column.copy(), points.count.copy()
-    assert cells.position.tolist() == list(range(1, 64))
-    assert cells.below[-1] == 63 * 32
-    np.testing.assert_array_equal(points.column, column)
-    np.testing.assert_array_equal(points.count, count)
-
-
-def test_the_finest_lattice_fits_and_so_do_large_counts():
-    points = PointCounts.from_xy([0.0, 1.0], [0.0, 1.0], domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=24))
-    points = replace(points, count=np.array([2**45, 2**45 + 3]))
-    cells = CurveCells.of(points)
-    assert cells.records(np.array([0]), 0).tolist() == [2**46 + 3]
-    assert cells.records(np.array([0, 1, 3]), 1).tolist() == [2**45, 0, 2**45 + 3]
-    assert cells.records(np.array([0, 4**24 - 1]), 24).tolist() == [2**45, 2**45 + 3]
+def test_cells_are_sorted_along_the_curve():
+    cells = CurveCells.of(PointCounts.from_matrix(np.arange(64).reshape(8, 8)))
+    assert (cells.position.tolist(), cells.below[-1]) == (list(range(1, 64)), 63 * 32)
 
 
 def case(order: int, size: int, lines: int, seed: int) -> CornerCounts:

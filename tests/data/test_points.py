@@ -1,7 +1,6 @@
 """Points on a lattice: counted as numpy counts them, whatever holds the coordinates, and nothing private in errors or texts."""
 
 import math
-import re
 from dataclasses import replace
 
 import geopandas as gpd
@@ -42,18 +41,6 @@ def test_counts_agree_with_numpys_histogram(data):
 
 @few
 @given(st.data())
-def test_occupied_cells_are_distinct_ordered_and_hold_every_point(data):
-    domain = data.draw(domains(orders=(1, 16)))
-    x, y = data.draw(points_in(domain))
-    points = PointCounts.from_xy(x, y, domain=domain)
-    place = points.row.astype(np.int64) * domain.side + points.column
-    assert (np.diff(place) > 0).all()
-    assert (points.count >= 1).all()
-    assert (points.count.sum(), points.dropped) == (len(x), 0)
-
-
-@few
-@given(st.data())
 def test_the_sparse_path_equals_the_dense_path(data):
     fine = data.draw(domains(orders=(16, 16)))
     coarse = Domain(bounds=fine.bounds, crs=fine.crs, order=8)
@@ -61,15 +48,8 @@ def test_the_sparse_path_equals_the_dense_path(data):
     weight = np.arange(len(x)) % 3
     for count in (None, weight):
         sparse, packed = (PointCounts.from_xy(x, y, domain=domain, count=count) for domain in (fine, coarse))
+        assert (sparse.count.sum(), sparse.dropped) == (len(x) if count is None else weight.sum(), 0)
         np.testing.assert_array_equal(sparse.blocks(8), dense(packed))
-
-
-def test_large_inputs_are_counted_alike_in_one_chunk_and_in_many():
-    rng = np.random.default_rng(3)
-    x, y = rng.uniform(-1, 9, (2, 200_001))
-    whole = PointCounts.from_xy(x, y, domain=SQUARE)
-    parts = [dense(PointCounts.from_xy(x[start : start + 999], y[start : start + 999], domain=SQUARE)) for start in range(0, len(x), 999)]
-    np.testing.assert_array_equal(dense(whole), np.sum(parts, axis=0))
 
 
 @few
@@ -101,14 +81,14 @@ def test_counts_of_another_kind_are_refused(count):
     assert "counts column" in refused(PointCounts.from_xy, [1.0], [1.0], domain=SQUARE, count=np.asarray(count), bad_rows="drop")
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_coordinates_that_are_not_finite_are_refused_or_dropped(bad, axis):
-    xy = np.full((2, 3), 4.0)
-    xy[axis, 1] = bad
-    assert "drop" in refused(PointCounts.from_xy, *xy, domain=SQUARE)
-    left = PointCounts.from_xy(*xy, domain=SQUARE, bad_rows="drop")
-    assert (left.count.sum(), left.dropped) == (2, 1)
+def test_coordinates_that_are_not_finite_are_refused_or_dropped(axis):
+    for bad in (math.nan, math.inf, -math.inf):
+        xy = np.full((2, 3), 4.0)
+        xy[axis, 1] = bad
+        assert "drop" in refused(PointCounts.from_xy, *xy, domain=SQUARE)
+        left = PointCounts.from_xy(*xy, domain=SQUARE, bad_rows="drop")
+        assert (left.count.sum(), left.dropped) == (2, 1)
 
 
 def test_dropped_adds_up_over_every_reason():
@@ -131,17 +111,13 @@ def test_options_that_make_no_sense_are_refused(options, rule):
 
 
 @pytest.mark.parametrize(("x", "y"), [([1], [1, 2]), ([[1]], [[1]]), (["zq17"], [1]), ([None], ["zq17"]), ([10**400], [1])])
-def test_arrays_that_are_no_coordinates_are_refused_without_a_value(x, y):
-    with pytest.raises(InputError) as caught:
-        PointCounts.from_xy(x, y, domain=SQUARE)
-    assert "zq17" not in str(caught.value)
-    assert caught.value.__context__ is None
+def test_arrays_that_are_no_coordinates_are_refused(x, y):
+    refused(PointCounts.from_xy, x, y, domain=SQUARE)
 
 
 def test_no_private_number_is_in_the_repr_and_arrays_cannot_be_changed():
     points = PointCounts.from_xy([1.0] * 7771, [1.0] * 7771, domain=SQUARE, count=np.full(7771, 13))
-    assert "7771" not in repr(points)
-    assert re.findall(r"count|dropped|column|row", repr(points)) == []
+    assert not [word for word in ("7771", "count", "dropped", "column", "row") if word in repr(points)]
     with pytest.raises(ValueError, match="read-only"):
         points.count[0] = 5
 
@@ -193,17 +169,9 @@ def test_geodataframes_are_reprojected_and_need_a_crs():
     assert PointCounts.from_geodataframe(frame, domain=SQUARE, bad_rows="drop").dropped == 2
 
 
-def test_people_may_be_any_pandas_column():
-    for person in (pd.Series(["a", "a", "b"]), pd.Series([1, 1, 2]), pd.Series(["a", "a", "b"], dtype="category"), [1.0, 1.0, 2.0]):
-        assert PointCounts.from_xy([1.0] * 3, [1.0] * 3, domain=SQUARE, person=person).count.tolist() == [2]
-
-
-TEXTS = [["1"], [True], [1j], [b"1"], np.array(["2020-01-01"], "M8[D]"), pd.Series(["1"])]
-TEXTS += [np.array([value], object) for value in ("1", True)]
-
-
 def test_coordinates_that_are_no_numbers_are_refused():
-    for values in TEXTS:
+    objects = [np.array([value], object) for value in ("1", True)]
+    for values in ([True], [1j], [b"1"], np.array(["2020-01-01"], "M8[D]"), pd.Series(["1"]), *objects):
         for xy in ((values, [1.0]), ([1.0], values)):
             assert "must hold numbers" in refused(PointCounts.from_xy, *xy, domain=SQUARE, bad_rows="drop")
 
@@ -219,18 +187,17 @@ def test_numbers_may_be_held_in_many_ways():
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.float64, object])
-def test_hidden_values_are_missing(kind):
-    hidden = np.ma.masked_array(np.array([1, 2, 3], kind), mask=[False, True, False])
-    for options in ({"x": hidden, "y": [1, 2, 3]}, {"x": [1, 2, 3], "y": hidden}):
-        assert "missing" in refused(PointCounts.from_xy, **options, domain=SQUARE)
-        points = PointCounts.from_xy(**options, domain=SQUARE, bad_rows="drop")
+def test_masked_values_are_missing(kind):
+    masked = np.ma.masked_array(np.array([1, 2, 3], kind), mask=[False, True, False])
+    arguments = [{"x": masked, "y": [1, 2, 3]}, {"x": [1, 2, 3], "y": masked}]
+    arguments += [{"x": [1, 2, 3], "y": [1, 2, 3], "count": masked}] if kind is not object else []
+    for each in arguments:
+        assert ("whole numbers" if "count" in each else "missing") in refused(PointCounts.from_xy, **each, domain=SQUARE)
+        points = PointCounts.from_xy(**each, domain=SQUARE, bad_rows="drop")
         assert (points.column.tolist(), points.dropped) == ([1, 3], 1)
 
 
-def test_hidden_counts_are_bad_and_ragged_lists_refused():
-    hidden = np.ma.masked_array([1, 2], mask=[False, True])
-    assert "whole numbers" in refused(PointCounts.from_xy, [1, 2], [1, 2], domain=SQUARE, count=hidden)
-    assert PointCounts.from_xy([1, 2], [1, 2], domain=SQUARE, count=hidden, bad_rows="drop").count.tolist() == [1]
+def test_masked_matrices_and_ragged_lists_are_refused():
     assert "whole numbers" in refused(PointCounts.from_matrix, np.ma.masked_array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]]))
     assert "square" in refused(PointCounts.from_matrix, [[1, 2], [3]])
     assert "one number per row" in refused(PointCounts.from_xy, [1, 2], [1, 2], domain=SQUARE, count=[[1], [1, 2]])
@@ -249,7 +216,7 @@ UNFIT += [("count", np.array(value), "at least 1") for value in ([3, 0], [3, -4]
 UNFIT += [("count", np.array([[3, 4]]), "one dimension"), ("count", np.array([3.0, 4.0]), "whole numbers")]
 UNFIT += [("count", np.array([2**53, 1]), "2**53"), ("count", np.array([2**63, 1], np.uint64), "too large")]
 UNFIT += [("contributions", 0, "contributions"), ("contributions", 1.0, "contributions")]
-UNFIT += [("unit", "household", "unit"), ("dropped", -1, "dropped"), ("dropped", math.nan, "dropped")]
+UNFIT += [("unit", "household", "unit"), ("dropped", -1, "dropped"), ("dropped", math.nan, "dropped"), ("bad", 1, "add up")]
 
 
 @pytest.mark.parametrize(("field", "value", "rule"), UNFIT)
@@ -257,7 +224,7 @@ def test_fields_that_make_no_sense_are_refused(field, value, rule):
     assert rule in refused(PointCounts, **FIELDS | {field: value})
 
 
-def test_the_callers_arrays_stay_the_callers():
+def test_the_arrays_of_the_caller_are_copied_unless_they_are_frozen():
     own = {name: value if name == "domain" else value.copy() for name, value in FIELDS.items()}
     view = own["count"][:]
     view.flags.writeable = False

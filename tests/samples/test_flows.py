@@ -7,11 +7,11 @@ from scipy.stats import spearmanr
 
 from dpviz.bundled import folder
 from dpviz.data.flows import Flows
-from dpviz.errors import InputError
 from dpviz.samples import flows as made
 from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample, northeast_of, synthetic_flows, us_commuters, us_counties
 from dpviz.samples.points import SEED
 from dpviz.space.pair_tree import PairTree
+from tests.data.reading.files import refused
 
 FILES = ("us_airports", "us_flights", "us_counties", "northeast_commuters")
 TABLE_1 = {
@@ -42,11 +42,9 @@ def between(flows: Flows, origin: str, destination: str) -> int:
 
 def stages(flows: Flows) -> list[int]:
     """Pairs with trips at every stage of the destination tree."""
-    regions, tree = flows.regions, PairTree(origins=flows.regions, destinations=flows.ends)
-    pairs = [
-        (regions.ancestors(one)[flows.origin], regions.ancestors(other)[flows.destination]) for one, other in map(tree.levels, range(7))
-    ]
-    return [len(np.unique(origin.astype(np.int64) * 10_000 + destination)) for origin, destination in pairs]
+    up, tree = flows.regions.ancestors, PairTree(origins=flows.regions, destinations=flows.ends)
+    pairs = (up(one)[flows.origin] * np.int64(10_000) + up(other)[flows.destination] for one, other in map(tree.levels, range(7)))
+    return [len(np.unique(pair)) for pair in pairs]
 
 
 def same(one: Flows, other: Flows) -> bool:
@@ -59,9 +57,6 @@ def test_every_sample_loads_as_it_is_described(samples, key):
     sample, flows = FLOW_SAMPLES[key], samples[key]
     assert (sample.key, sample.levels) == (key, flows.regions.levels)
     assert sample.unit in {"flights", "commuters", "trips"}
-    assert sample.title
-    assert sample.description.endswith(".")
-    assert sample.source.endswith(".")
     assert sample.licence in {"Apache-2.0", "public domain, US government"}
     assert (flows.dropped, flows.contributions, flows.unit) == (0, 1, "trip")
     assert flows.count.min() >= 1
@@ -79,8 +74,7 @@ def test_the_flights_are_those_of_2008_between_airports_where_they_are(samples):
     assert regions.centres(3)[boston] == pytest.approx((-71.0052, 42.3643), abs=1e-3)
     assert regions.names_of(3)[boston] == "Boston (BOS)"
     assert regions.ids_of(2)[regions.ancestors(2)[marquette]] == "MI"
-    assert regions.ids_of(1)[-1] == "Territories"
-    assert regions.leaf_count(1)[-1] == 5
+    assert (regions.ids_of(1)[-1], regions.leaf_count(1)[-1]) == ("Territories", 5)
 
 
 def test_counties_are_all_there_with_their_people_and_valid_outlines_that_do_not_overlap():
@@ -88,7 +82,6 @@ def test_counties_are_all_there_with_their_people_and_valid_outlines_that_do_not
     assert len(counties) == 3_142
     assert counties["population"].sum() == 328_239_523
     assert counties.loc["06037", "population"] == 10_039_107
-    assert counties.loc["01001", "name"] == "Autauga"
     assert list(counties.loc[["24005", "24510", "51600", "51059"], "name"]) == ["Baltimore", "Baltimore city", "Fairfax city", "Fairfax"]
     assert counties.groupby("division", observed=True)["state"].nunique().tolist() == [5, 4, 3, 8, 6, 5, 9, 7, 4]
     assert counties["area_km2"].sum() == pytest.approx(9.35e6, rel=0.02)
@@ -106,7 +99,6 @@ def test_the_stored_commuters_are_those_of_the_default_seed_and_others_are_cut_o
     assert list(stored_ones.regions.ids_of(1)) == list(made.NORTHEAST)
     assert same(other, northeast_of(us_commuters(seed=0)))
     assert not same(other, stored_ones)
-    assert same(stored_ones, load_flow_sample("northeast_commuters", seed=SEED))
 
 
 def test_every_worker_commutes_once_most_stay_in_their_county_and_few_go_far(samples):
@@ -121,14 +113,6 @@ def test_every_worker_commutes_once_most_stay_in_their_county_and_few_go_far(sam
     assert between(commuters, "36047", "36061") > 50_000  # Brooklyn to Manhattan
     assert between(commuters, "36061", "06037") == 0
     assert regions.ids_of(2)[regions.ancestors(2)[regions.find(["09001"], 3)[0]]] == "CT"
-
-
-@pytest.mark.parametrize("name", ["us_counties", "northeast_commuters"])
-def test_ids_are_texts_with_leading_zeros(name):
-    table = stored(name)
-    ids = table["county" if name == "us_counties" else "origin"].astype(str)
-    assert ids.str.fullmatch(r"\d{5}").all()
-    assert ids.str.startswith("0").any()
 
 
 def test_the_country_is_as_large_as_announced_about_as_sparse_as_italy_and_most_trips_stay_in_the_province(samples):
@@ -158,11 +142,10 @@ def test_other_countries_are_about_as_sparse_and_that_of_the_default_seed_is_alw
     assert same(samples["made_up_country"], country) == (seed == SEED)
 
 
-def test_same_seed_same_trips_and_another_seed_other_trips(samples):
+def test_same_seed_same_trips_and_another_seed_other_trips():
     first, again, other = (synthetic_flows("random", "sparse", seed=seed) for seed in (3, 3, 4))
     assert same(first, again)
     assert not same(first, other)
-    assert not same(us_commuters(seed=4), samples["us_commuters"])
 
 
 @pytest.mark.parametrize("key", TABLE_1)
@@ -197,17 +180,13 @@ def test_synthetic_flows_have_the_pareto_tail(samples):
 
 def test_partitions_with_too_many_pairs_unknown_ones_and_samples_and_seeds_of_real_data_are_refused(monkeypatch):
     for unknown in (("ternary", "dense"), ("binary", "thin")):
-        with pytest.raises(InputError, match="binary, random"):
-            synthetic_flows(*unknown)
-    with pytest.raises(InputError, match="real data"):
-        load_flow_sample("us_flights", seed=1)
-    with pytest.raises(InputError, match="choose one of us_flights"):
-        load_flow_sample("mars")
+        assert "binary, random" in refused(synthetic_flows, *unknown)
+    assert "real data" in refused(load_flow_sample, "us_flights", seed=1)
+    assert "choose one of us_flights" in refused(load_flow_sample, "mars")
     assert made.MOST_PAIRS >= 435**2
     assert set(TABLE_1) == {f"{partition}_{density}" for partition in made.PARTITIONS for density in made.DENSITIES}
     monkeypatch.setattr(made, "MOST_PAIRS", 100_000)
-    with pytest.raises(InputError, match="choose another"):
-        synthetic_flows("random", "sparse", seed=made.PAPER_SEED)
+    assert "choose another" in refused(synthetic_flows, "random", "sparse", seed=made.PAPER_SEED)
 
 
 def test_the_gravity_model_gives_every_trip_one_destination_and_rarely_a_far_one():

@@ -11,7 +11,7 @@ from dpviz.data.bounding import bound_of
 from dpviz.data.cell_counts import count_rows
 from dpviz.data.cells import MOST_RECORDS, most_per_cell, total_of
 from dpviz.mechanisms.trips.top_down import TopDown
-from tests.data.reading.files import PLANE, TOWNS, left_out, text
+from tests.data.reading.files import PLANE, TOWNS, text
 
 HUGE = [str(10**9), str(10**9 + 1), str(2**53), "9007199254740993", "1e300", "9" * 300, str(2**63), str(2**64)]
 
@@ -24,11 +24,6 @@ def test_a_whole_count_is_never_too_large(count, bad_rows):
     flows = dv.read_flows(text(f"from,to,trips\na,b,3\na,c,{count}\n"), regions=TOWNS, bad_rows=bad_rows)
     assert flows.count.tolist() == [3, 10**9]
     assert flows.total == 3 + min(int(float(count)) if "e" in count else int(count), MOST_RECORDS - 3)
-
-
-@pytest.mark.parametrize("count", ["-1", "1.5", "inf", "nan", "1e999", "-1e300"])
-def test_what_is_no_whole_number_is_a_bad_row_still(count):
-    assert left_out(text(f"lon,lat,n\n1,2,1\n1,2,{count}\n"), domain=PLANE, count="n") == (1, 1)
 
 
 @pytest.mark.parametrize("engine", dv.data.counting.engines.ENGINES)

@@ -46,10 +46,8 @@ def test_sums_are_of_each_place_and_of_each_counter():
 
 
 def test_sums_are_cut_to_what_is_exact():
-    assert of(sum_tables(join_tables([tally_table({Tally.INSIDE: 2**53, Tally.BAD: 1}), tally_table({Tally.INSIDE: 3})]))) == {
-        -3: 2**53,
-        -2: 1,
-    }
+    tallies = join_tables([tally_table({Tally.INSIDE: 2**53, Tally.BAD: 1}), tally_table({Tally.INSIDE: 3})])
+    assert of(sum_tables(tallies)) == {-3: 2**53, -2: 1}
     some = join_tables([table(np.array([3]), np.array([2**53]))] * 2000)
     assert of(sum_tables(some)) == {3: 2**53}
     assert of(sum_tables(join_tables([some, table(np.array([2**30]), np.array([1]))]))) == {3: 2**53, 2**30: 1}
@@ -70,7 +68,7 @@ def test_people_are_bounded_in_runs_as_all_at_once(monkeypatch, at_once, options
     assert of(bound_table(frame, bound, 30)) == {Tally.BAD: 5, Tally.KEPT: sum(expected.values())} | expected
 
 
-def test_people_with_fewer_than_declared_are_told_not_raised():
+def test_people_with_fewer_than_declared_are_a_tally():
     bound = bound_of(2, b"k", fewer="refuse")
     frame = count_by_person(pa.array(["a", "b", "b"], pa.large_string()), np.array([1, 1, 2]), np.ones(3, np.int64), bound)
     assert of(bound_table(frame, bound, 9))[Tally.FEWER] == 1
@@ -79,7 +77,7 @@ def test_people_with_fewer_than_declared_are_told_not_raised():
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("last", ["", "\n"])
-def test_wherever_text_is_cut_its_rows_are_whole(tmp_path, monkeypatch, end, last):
+def test_text_is_cut_between_rows_whatever_the_size_of_parts(tmp_path, monkeypatch, end, last):
     path = tmp_path / "points.csv"
     rows = ['0.1,0.2,"a,b"', '"0.3",0.4,plain', '0.5,0.6,"he said ""no"""', "", '0.6,0.6,"open', "0.7,0.8,", '0.8,0.8,5"', "0.9,0.1,ä"]
     path.write_bytes(("\ufeff" + end + "x,y,note" + end + end.join(rows) + last).encode())

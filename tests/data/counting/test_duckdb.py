@@ -1,14 +1,10 @@
 """The counting pass in DuckDB gives what the one in memory gives; it leaves behind no text of its own, no cell, no file."""
 
 import glob
-import re
+import itertools
 import threading
-import traceback
-from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from itertools import product
-from pathlib import Path
 
 import duckdb
 import geopandas as gpd
@@ -26,7 +22,6 @@ from dpviz.data.counting import duckdb_session as count_duckdb_session
 from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.duckdb_session import NO_ROOM, DuckDBSettings, connect
 from dpviz.data.counting.job import Job, Progress, XyCells
-from dpviz.data.reading.safety import NO_FOLDER
 from tests.data.reading.files import PLANE, refused
 from tests.often import often
 
@@ -113,7 +108,7 @@ WORDS = "1 +3 -4.5 .5 6. 1e1 1E+1 -2.5e-1 1_0 +-1 1,5 NA nan inf -inf 1e400 0x1 
 NUMBERS = [*WORDS.split(), "", " 2 ", "1 2", "1\u00a0", "0.1000000000000000055511151231257827"]
 
 
-@pytest.mark.parametrize(("ending", "column"), often(product((".parquet", ".csv"), "xn"), [(".csv", "x"), (".parquet", "n")]))
+@pytest.mark.parametrize(("ending", "column"), often(itertools.product((".parquet", ".csv"), "xn"), [(".csv", "x"), (".parquet", "n")]))
 def test_numbers_in_texts_are_read_by_one_rule(tmp_path, ending, column):
     """All of them together, where each has a cell of its own; and one by one beside a good one, where it decides about the file."""
     apart = [str(place) for place in range(len(NUMBERS))]
@@ -150,33 +145,8 @@ def test_nan_is_bad_whatever_the_files_smallest_and_largest_values_are(tmp_path,
         assert same_points(tmp_path / "points.parquet", domain, **options)[0] is dv.InputError
 
 
-def test_polygons_are_refused_at_once(tmp_path):
-    """What the file declares decides, not a row of it."""
-    boxes = gpd.GeoDataFrame(geometry=[shapely.box(0, 0, 1, 1)] * 4, crs="EPSG:4326")
-    boxes.to_parquet(tmp_path / "boxes.parquet")
-    for engine in dv.data.counting.engines.ENGINES:
-        assert "not points" in refused(dv.read_points, tmp_path / "boxes.parquet", domain=DOMAIN, engine=engine, bad_rows="drop")
-
-
-def test_persons_of_odd_types_are_refused(tmp_path):
-    whose = pa.array([1, 2], pa.duration("s"))
-    pq.write_table(pa.table({"lon": [-100.0, -90.0], "lat": [30.0, 31.0], "who": whose}), tmp_path / "odd.parquet")
-    with pytest.raises(dv.InputError, match="person column 'who' must hold"):
-        dv.read_points(tmp_path / "odd.parquet", domain=DOMAIN, crs="EPSG:4326", person="who", engine="duckdb")
-
-
-def test_rows_that_cannot_be_cut_are_bad_rows(tmp_path):
-    path = tmp_path / "ragged.csv"
-    path.write_bytes(
-        b'\xef\xbb\xbf\nlon,lat,who\n-100,30,a\n-100\n\n-100,30,b,4\n"-100",31,"c\nd"\n-100,32,"g,h"\n-100,32,"e""f"\n-100,33,NA\n-100,34,caf\xc3\xa9'
-    )
-    lists, _, bad, *_ = same_points(path, person="who", bad_rows="drop")
-    assert (bad, sum(lists[2])) == (5, 4)
-    assert same_points(path, person="who", bad_rows="refuse")[0] is dv.InputError
-
-
 def test_short_and_strange_texts(tmp_path):
-    for text in (b"lon,lat\n", b"lon,lat", b"lon,lat\r\n-100,30\r\n", b"\n\nlon,lat\r-100,30\r", b"lon,lat\n-100,30\xff\n"):
+    for text in (b"lon,lat\n", b"lon,lat", b"\xef\xbb\xbf\n\nlon,lat\r\n-100,30\r\n", b"lon,lat\r-100,30\r", b"lon,lat\n-100,30\xff\n"):
         (tmp_path / "short.csv").write_bytes(text)
         for bad_rows in ("drop", "refuse"):
             same_points(tmp_path / "short.csv", bad_rows=bad_rows)
@@ -211,15 +181,6 @@ def test_people_of_any_type_are_those_of_memory(tmp_path, kind):
     assert over > 0
 
 
-def test_the_order_of_rows_and_files_changes_nothing(tmp_path):
-    table, options = table_of(), {"domain": DOMAIN, "engine": "duckdb", "crs": "EPSG:4326", "x": "lon", "y": "LON ", "contributions": 4}
-    shuffled = table.take(np.random.default_rng(9).permutation(table.num_rows))
-    sources = (written(each, tmp_path / f"{name}.parquet", parts) for each, name, parts in ((table, "one", 1), (shuffled, "two", 4)))
-    one, two = (dv.read_points(source, **options, **WHOLE) for source in sources)
-    np.testing.assert_array_equal([one.row, one.column, one.count], [two.row, two.column, two.count])
-    assert one.over == two.over > 0
-
-
 @pytest.fixture(scope="module")
 def regions():
     return dv.Regions.from_prefixes(["01001", "01003", "06001", "06037"], lengths=[2, 5], levels=["state", "county"])
@@ -233,21 +194,11 @@ def trips_of(rows=5_000, kind=str):
     return pa.table({"from": start, "to": end, "trips": count.tolist(), "who": rng.integers(0, 900, rows).astype(str)})
 
 
-def test_namibia_is_a_region_like_any_other(tmp_path):
-    """A cell that reads NA, null or nan is an id."""
+def test_ids_may_read_na_null_or_nan(tmp_path):
     regions = dv.Regions.from_table(pd.DataFrame({"land": ["NA", "US", "nan", "null"]}), levels=["land"])
     (tmp_path / "trips.csv").write_text("from,to\nNA,US\nUS,nan\nnull,NA\nN/A,US\n")
     lists, outside, bad, *_ = same_flows(str(tmp_path / "trips.csv"), regions, bad_rows="drop")
     assert (sum(lists[2]), outside, bad) == (3, 1, 0)
-
-
-def test_coordinates_come_in_pairs(tmp_path, regions):
-    (tmp_path / "trips.csv").write_text("a,b,c,d,e\n1,2,3,4,5\n")
-    for engine in dv.data.counting.engines.ENGINES:
-        with pytest.raises(dv.InputError, match="pair of columns"):
-            dv.read_flows(
-                tmp_path / "trips.csv", regions=regions, origin=("a", "b", "c"), destination=("d", "e"), crs="EPSG:4326", engine=engine
-            )
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
@@ -312,15 +263,10 @@ def refusal(job, tmp_path, watch=None, kind=dv.InputError, **settings):
     """The text of the error, which has no other behind it; the folder for spilling is empty again."""
     spill = tmp_path / "spill"
     spill.mkdir(exist_ok=True)
-    with pytest.raises(kind) as caught:
-        count_with_duckdb(job, watch or Progress(), DuckDBSettings(**{"folder": spill} | settings))
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
-    whole = "".join(traceback.format_exception(caught.value))
-    assert CELL not in whole
-    assert not re.search(r"\b_?duckdb\.\w*(Error|Exception)", whole)
+    text = refused(count_with_duckdb, job, watch or Progress(), DuckDBSettings(folder=spill, **settings), error=kind)
+    assert CELL not in text
     assert not list(spill.iterdir())
-    return str(caught.value)
+    return text
 
 
 def test_files_that_are_damaged_or_changed_after_they_were_found(tmp_path):
@@ -334,27 +280,6 @@ def test_files_that_are_damaged_or_changed_after_they_were_found(tmp_path):
         assert "damaged or cut short" in refusal(job, tmp_path)
     path.unlink()
     assert "damaged or cut short" in refusal(job, tmp_path)
-
-
-def test_texts_that_are_no_utf8(tmp_path):
-    path = tmp_path / "points.csv"
-    path.write_bytes(b"x,y\n" + CELL.encode() + b",\xff\n1,2\n")
-    assert "UTF-8" in refused(dv.read_points, path, domain=PLANE, engine="duckdb")
-    assert dv.read_points(path, domain=PLANE, engine="duckdb", bad_rows="drop").bad == 1
-
-
-def test_a_row_that_never_ends(tmp_path):
-    path = tmp_path / "points.csv"
-    path.write_bytes(b'x,y\n1,2\n1,"' + CELL.encode() * (2**25 // len(CELL)))
-    assert count_with_duckdb(job_of(path), Progress()).bad == 1
-    assert "longer than" in refusal(replace(job_of(path), drop=False), tmp_path)
-
-
-def test_no_folder_to_spill_to(tmp_path):
-    path = points_in(tmp_path / "points.parquet")
-    with pytest.raises(dv.InputError) as caught:
-        count_with_duckdb(job_of(path), Progress(), DuckDBSettings(folder=tmp_path / "none"))
-    assert (str(caught.value), caught.value.__context__) == (NO_FOLDER, None)
 
 
 @pytest.fixture(scope="module")
@@ -403,30 +328,17 @@ def test_a_count_that_is_cancelled(tmp_path, ending, monkeypatch):
     path = tmp_path / f"points{ending}"
     points_in(path, 2_000_000) if ending == ".parquet" else path.write_bytes(b"x,y\n" + b"1.5,2.5\n" * 2_000_000)
     monkeypatch.setattr(count_duckdb_session, "_WAIT_SECONDS", 0.001)
-    for calls in (0, 1, 3):  # before it begins, before the query, and within it
-        cancel, told = threading.Event(), []
-
-        def progress(done, cancel=cancel, told=told, calls=calls):
-            told.append(done)
-            if len(told) == calls:
-                cancel.set()
-
-        if not calls:
-            cancel.set()
-        watch = Progress(progress=progress, cancel=cancel)
+    for call in (1, 3):  # before the query, and within it
+        cancel, calls = threading.Event(), itertools.count(1)
+        watch = Progress(progress=lambda _done, cancel=cancel, calls=calls, last=call: next(calls) == last and cancel.set(), cancel=cancel)
         assert "cancelled" in refusal(job_of(path), tmp_path, watch, dv.DpvizError, threads=1)
 
 
 def test_an_error_of_the_caller_ends_the_count(tmp_path):
-    path, spill = points_in(tmp_path / "points.parquet", 500_000), tmp_path / "spill"
-    spill.mkdir()
-
     def stop(_done):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        count_with_duckdb(job_of(path), Progress(progress=stop), DuckDBSettings(folder=spill))
-    assert not list(spill.iterdir())
+    refusal(job_of(points_in(tmp_path / "points.parquet", 500_000)), tmp_path, Progress(progress=stop), KeyboardInterrupt)
     assert threading.active_count() < 20
 
 
@@ -438,9 +350,8 @@ def test_odd_file_names_stand_for_themselves(tmp_path):
 
 def test_duckdb_is_shut_off(tmp_path):
     path, other = points_in(tmp_path / "points.parquet", 10), points_in(tmp_path / "other.parquet", 10)
-    spill = tmp_path / "spill"
-    spill.mkdir()
-    with connect(job_of(path), spill, DuckDBSettings()) as connection:
+    (tmp_path / "spill").mkdir()
+    with connect(job_of(path), tmp_path / "spill", DuckDBSettings()) as connection:
         assert connection.execute(f"FROM read_parquet('{glob.escape(str(path))}') SELECT count(*)").fetchall() == [(10,)]
         for statement in (
             f"FROM read_parquet('{other}')",
@@ -457,9 +368,4 @@ def test_duckdb_is_shut_off(tmp_path):
         ):
             with pytest.raises(duckdb.Error):
                 connection.execute(statement)
-    assert not Path(tmp_path / "x.csv").exists()
-
-
-def test_nothing_private_in_any_repr(tmp_path):
-    path = points_in(tmp_path / "points.parquet", 10)
-    assert not [word for word in (CELL, str(tmp_path)) if word in repr(job_of(path))]
+    assert not (tmp_path / "x.csv").exists()

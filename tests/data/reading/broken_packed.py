@@ -9,7 +9,6 @@ from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
-import shapely
 
 from tests.data.reading.files import zipped
 from tests.data.reading.whole import LAT, LON, bomb, parquet
@@ -86,17 +85,6 @@ def geoparquet(whole_facts, column, **rest):
         "shapes that are numbers": geo(facts, pa.array(range(len(column)))),
         "shapes that are texts": geo(facts, pa.array([f"POINT ({LON} {LAT})"] * len(column))),
     }
-
-
-def points_geoparquet():
-    """Further faults of GeoParquet of points."""
-    facts = {"version": "1.0.0", "primary_column": "geometry", "columns": {"geometry": {"encoding": "WKB", "geometry_types": []}}}
-    good, nowhere, beyond = shapely.points([(float(LON), float(LAT)), (NAN, NAN), (1, 123.45)])
-    line = shapely.linestrings([[0, 0], [1, 1]])
-    shapes = {"lines": [line, line], "a missing shape": [good, None], "a point of no place": [good, nowhere]}
-    shapes |= {"a place beyond the poles": [beyond]}
-    metadata = {"geo": json.dumps(facts)}
-    return {fault: parquet(geometry=pa.array(shapely.to_wkb(each), pa.binary()), metadata=metadata) for fault, each in shapes.items()}
 
 
 def points_parquet():

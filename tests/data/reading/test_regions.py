@@ -91,9 +91,9 @@ def test_an_exact_name_goes_before_its_aliases():
     assert (regions.ids[0].tolist(), regions.names[0].tolist()) == (["a", "b"], ["A", "B"])
 
 
-def test_columns_of_levels_are_found_in_any_case_and_given_as_the_file_spells_them():
-    regions = read_regions(text("State,County\n09,09001\n36,36001\n", "a.csv"), levels=["STATE", " county "])
-    assert regions.levels == ("State", "County")
+def test_names_of_columns_are_compared_in_any_case_and_cells_without_the_blanks_around_them():
+    regions = read_regions(text("State, County\n x ,09001\n x, 36001 \n", "a.csv"), levels=["STATE", " county "])
+    assert (regions.levels, regions.ids[1].tolist()) == (("State", " County"), ["09001", "36001"])
 
 
 LABELS = [("state,county,name", None, [["09"], ["A", "B"]]), ("state,county,county_name", None, [["09"], ["A", "B"]])]
@@ -122,7 +122,7 @@ def test_locations_of_a_flow_map_are_one_level_of_points_and_need_no_levels():
 
 
 @pytest.mark.parametrize("form", TABLES)
-def test_tables_give_points_in_the_crs_that_is_said(form, tmp_path):
+def test_tables_give_points_in_the_declared_crs(form, tmp_path):
     table = pd.DataFrame({"place": ["a", "b"], "Easting": [500000.0, 510000.0], "Northing": [5e6, 5.1e6]})
     source = stored(table, form, tmp_path)
     regions = read_regions(source, levels=["place"], crs="EPSG:32633")
@@ -175,16 +175,6 @@ def test_only_some_of_many_columns_are_listed():
     assert "'c19' and 10 more" in message
 
 
-def test_a_name_that_stands_twice_and_another_encoding_are_refused():
-    refusal(text("id,id\na,b\n", "a.csv"), error=InputError, levels=["id"])
-    other = '{"type": "FeatureCollection", "features": [], "zq": "\xe9"}'.encode("latin-1")
-    assert "UTF-8" in refusal(upload(other, "a.geojson"), error=InputError, levels=["id"])
-
-
-def test_spaces_around_cells_of_text_are_left_out():
-    assert read_regions(text("id, state\n a , x \n b, x\n", "a.csv"), levels=["state", "id"]).ids[1].tolist() == ["a", "b"]
-
-
 def geojson(features, **members):
     return text(json.dumps({"type": "FeatureCollection", **members, "features": features}), "a.geojson")
 
@@ -197,32 +187,30 @@ def feature(geometry=None, **properties):
 def test_counties_of_a_map_with_an_old_crs_member_and_their_commuters():
     """The shape of published examples: one level, a column beside it, the CRS declared as in the format's first edition."""
     old = {"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::4269"}}}
-    shapes = [shapely.box(-74, 42, -73, 43), shapely.MultiPolygon([shapely.box(-73, 42, -72, 43), shapely.box(-73, 44, -72, 45)])]
-    source = geojson([feature(shape, tile_id=tile, population=7) for tile, shape in zip(("36001", "36003"), shapes, strict=True)], **old)
+    shapes = {"36001": shapely.box(-74, 42, -73, 43), "36003": shapely.MultiPolygon([shapely.box(-73, y, -72, y + 1) for y in (42, 44)])}
+    source = geojson([feature(shape, tile_id=tile, population=7) for tile, shape in shapes.items()], **old)
     regions = read_regions(source, levels=["tile_id"])
-    assert repr(regions) == "Regions(2 tile_id)"
     assert regions.geometry[0].crs.to_epsg() == 4269
-    assert regions.outlines(1).to_numpy()[1].equals(shapes[1])
+    assert regions.outlines(1).to_numpy()[1].equals(shapes["36003"])
     np.testing.assert_allclose(regions.centres(1)[0], [-73.5, 42.5], atol=1e-4)
     flows = read_flows(text("flow,origin,destination\n121606,36001,36001\n5,36001,36003\n", "flows.csv"), regions=regions)
     assert (flows.count.tolist(), flows.dropped) == ([121606, 5], 0)
     assert "'tile_id', 'population'" in refusal(source)
     assert "declares another CRS" in refusal(source, levels=["tile_id"], crs="EPSG:3857")
-    assert read_regions(source, levels=["tile_id"], crs="EPSG:4269") == regions
 
 
 def test_ids_of_geojson_may_be_whole_numbers_and_one_feature_is_a_file():
-    found = read_regions(geojson([feature(shapely.Point(1, 2), id=10**25), feature(shapely.Point(1, 2), id=7)]), levels=["id"])
+    found = read_regions(geojson([feature(shapely.Point(1, 2), id=number) for number in (10**25, 7)]), levels=["id"])
     assert found.ids[0].tolist() == ["1" + "0" * 25, "7"]
     assert read_regions(text(json.dumps(feature(shapely.Point(1, 2), id="a")), "a.json"), levels=["id"]).size(1) == 1
 
 
-SENSELESS_FEATURES = [([feature(shapely.Point(1, 2), id="zq"), feature(shapely.Point(1, 2))], "missing or blank")]
-SENSELESS_FEATURES += [([feature(shapely.Point(1, 2), id="zq"), feature(None, id="b")], "without a shape")]
-SENSELESS_FEATURES += [([feature(shapely.Point(1, 2), id=1.5), feature(shapely.Point(1, 2), id=2.5)], "must hold texts")]
-SENSELESS_FEATURES += [([feature(shapely.Point(1, 2), id=["zq"]), feature(shapely.Point(1, 2), id={"zq": 1})], "must hold texts")]
-SENSELESS_FEATURES += [([feature(shapely.Point(1, 2), id="zq"), feature(shapely.box(0, 0, 1, 1), id="b")], "mixes polygons and points")]
-SENSELESS_FEATURES += [([feature(shapely.LineString([(0, 0), (1, 1)]), id="zq")], "neither polygons nor points")]
+PLACE, AREA = shapely.Point(1, 2), shapely.box(0, 0, 1, 1)
+SENSELESS_FEATURES = [([feature(PLACE, id="zq"), feature(PLACE)], "missing or blank")]
+SENSELESS_FEATURES += [([feature(PLACE, id="zq"), feature(None, id="b")], "without a shape")]
+SENSELESS_FEATURES += [([feature(PLACE, id=1.5), feature(PLACE, id=["zq"])], "must hold texts")]
+SENSELESS_FEATURES += [([feature(PLACE, id="zq"), feature(AREA, id="b")], "mixes polygons and points")]
+SENSELESS_FEATURES += [([feature(AREA.boundary, id="zq")], "neither polygons nor points")]
 
 
 @pytest.mark.parametrize(("features", "words"), SENSELESS_FEATURES)
@@ -230,16 +218,12 @@ def test_features_that_make_no_sense_are_refused(features, words):
     assert words in refusal(geojson(features), levels=["id"])
 
 
-FEATURES = ('"zq"', '{"properties": ["zq"], "geometry": null}', '{"properties": {"id": "zq"}, "geometry": "zq"}')
-NO_REGIONS = ["{}", "[]", "7", "zq", *(f'{{"type": "FeatureCollection", "features": [{each}]}}' for each in FEATURES)]
-
-
-@pytest.mark.parametrize("content", NO_REGIONS)
+@pytest.mark.parametrize("content", ["{}", "[]", "7", "zq", '{"type": "FeatureCollection", "features": ["zq"]}'])
 def test_json_that_holds_no_regions_is_refused(content):
     refusal(text(content, "a.geojson"), error=DpvizError, levels=["id"])
 
 
-def test_a_file_of_shapes_that_does_not_say_its_crs_is_asked_for_it(tmp_path):
+def test_a_file_of_shapes_without_a_crs_needs_one(tmp_path):
     bare = COLUMN_PER_LEVEL.set_crs(None, allow_override=True)
     parts = {name: data for name, data in shapefile(COLUMN_PER_LEVEL, tmp_path, "a").items() if not name.endswith(".prj")}
     for source in (upload(zipped(parts), "a.zip"), stored(bare, "parquet")):
@@ -255,18 +239,13 @@ def test_shapes_that_are_missing_are_refused_and_polygons_that_cross_themselves_
     assert read_regions(stored(crossed, form, tmp_path), **LEVELS).outlines(1).is_valid.all()
 
 
-@pytest.mark.parametrize("form", GEOMETRIES)
-def test_files_over_a_limit_are_refused(form, tmp_path):
+@pytest.mark.parametrize("form", ["geojson", "gpkg", "parquet"])
+def test_shapes_over_a_limit_are_refused(form, tmp_path):
     source = stored(COLUMN_PER_LEVEL, form, tmp_path)
     size = len(source.getvalue())
     for words, limit in (("bytes", {"file_bytes": size - 1}), ("rows", {"rows": 3}), ("columns", {"columns": 1})):
         assert words in refusal(source, limits=Limits(**limit), error=InputError, **LEVELS)
     assert read_regions(source, limits=Limits(file_bytes=size, rows=4, columns=3), **LEVELS).size(2) == 4
-
-
-@pytest.mark.parametrize("name", ["http://zq/a.geojson", "zq.shp", "zq.csv.gz", "zq.gpkg"])
-def test_files_that_cannot_be_opened(name):
-    refusal(name, error=InputError, levels=["id"])
 
 
 marked = st.text(st.characters(exclude_categories=["Cs"]), max_size=8).map(lambda word: f"zq{word}zq")

@@ -71,7 +71,7 @@ def test_a_file_is_one_file_whatever_leads_to_it(folder):
     assert len(find_files([twice, twice]).sources) == 1
 
 
-def test_a_table_without_a_row_says_so(tmp_path):
+def test_tables_without_a_row_are_found(tmp_path):
     texts = {"0": "lon,lat", "1": "\ufeff\n\nlon,lat\r\n\r\n\n", "2": "lon,lat\n1,2", "3": "lon,lat\n \n"}
     for name, content in texts.items():
         (tmp_path / f"{name}.csv").write_text(content, "utf-8", newline="")
@@ -87,7 +87,7 @@ def test_uploads_stand_for_themselves():
     assert (geo.format, geo.schema, geo.rows) == ("GeoJSON", None, None)
 
 
-def test_a_geoparquet_says_its_geometry(tmp_path):
+def test_the_geometry_of_a_geoparquet_is_found(tmp_path):
     frame = gpd.GeoDataFrame(TABLE, geometry=gpd.points_from_xy(TABLE.lon, TABLE.lat), crs="EPSG:4326")
     frame.to_parquet(tmp_path / "a.parquet")
     geo = find_files(tmp_path).geo
@@ -96,18 +96,14 @@ def test_a_geoparquet_says_its_geometry(tmp_path):
     assert "geometries or CRS" in refusal(tmp_path)
 
 
-def test_nothing_found_and_nothing_to_read_is_said(tmp_path):
+def test_sources_without_a_file_to_read_are_refused(tmp_path):
     (tmp_path / "a.txt").write_text("lon,lat\n")
-    for words, source in (
-        ("'*.parquet'", tmp_path / "*.parquet"),
-        ("holds no Parquet file", tmp_path),
-        ("The file cannot be read", tmp_path / "none.csv"),
-        ("'none.csv'", [tmp_path / "none.csv", tmp_path / "other.csv"]),
-        ("at least one", []),
-        ("ending", tmp_path / "a.txt"),
-        ("ending", tmp_path / "*.txt"),
-    ):
-        assert words in refusal(source)
+    assert "'*.parquet'" in refusal(tmp_path / "*.parquet")
+    assert "holds no Parquet file" in refusal(tmp_path)
+    assert "The file cannot be read" in refusal(tmp_path / "none.csv")
+    assert "'none.csv'" in refusal([tmp_path / "none.csv", tmp_path / "other.csv"])
+    assert "at least one" in refusal([])
+    assert "ending" in refusal(tmp_path / "*.txt")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
@@ -119,8 +115,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
 def test_what_is_no_source_is_refused(tmp_path):
     for source in (b"a.csv", 7, None, io.BytesIO(b"a,b\n"), upload(b"", 3), {"a.csv"}):
         assert "has a name" in refusal(source)
-    (tmp_path / "a.csv").write_text("lon,lat\n1,2\n")
-    with (tmp_path / "a.csv").open() as file:
+    with (tmp_path / "a.csv").open("w+") as file:
         assert "binary" in refusal(file)
 
 
@@ -131,17 +126,13 @@ def test_files_of_different_kinds_are_refused_by_name(folder):
 
 
 def test_files_of_different_schemas_are_refused_by_name(folder):
-    for words, others in (
-        ("different columns", (TABLE.rename(columns={"who": "whom"}), TABLE[["lat", "lon", "who"]])),
-        ("different types", (TABLE.assign(lon=[1, 2]), TABLE.astype({"lat": "float32"}))),
-    ):
-        for other in others:
-            other.to_parquet(folder / "z.parquet")
-            message = refusal(folder)
-            assert all(word in message for word in ("'a.parquet'", "'z.parquet'", words))
-    (folder / "a.csv").write_text("lon,lat\n1,2\n")
-    (folder / "b.csv").write_text("lon,lat,who\n1,2,zq17\n")
-    assert "'b.csv'" in refusal(str(folder / "*.csv"))
+    others = [(TABLE.rename(columns={"who": "whom"}), "columns"), (TABLE[["lat", "lon", "who"]], "columns")]
+    others += [(TABLE.assign(lon=[1, 2]), "types"), (TABLE.astype({"lat": "float32"}), "types")]
+    for other, words in others:
+        other.to_parquet(folder / "z.parquet")
+        message = refusal(folder)
+        assert all(word in message for word in ("'a.parquet'", "'z.parquet'", f"different {words}"))
+    assert "'b.csv'" in refusal([text("lon,lat\n1,2\n", "a.csv"), text("lon,lat,who\n1,2,zq17\n", "b.csv")])
 
 
 def test_a_parquet_that_is_cut_short_is_refused_by_name(folder):
@@ -151,15 +142,6 @@ def test_a_parquet_that_is_cut_short_is_refused_by_name(folder):
         message = refusal(folder)
         assert "'b.parquet'" in message
         assert "cut short" in message
-
-
-HEADLESS = [(b"", "empty"), (b"\n\n\n", "empty"), (b"a" * 2**20, "does not end"), (b"\xff\xfea\0", "UTF-8")]
-
-
-@pytest.mark.parametrize(("content", "words"), HEADLESS)
-def test_text_without_a_header_is_refused(tmp_path, content, words):
-    (tmp_path / "a.csv").write_bytes(content)
-    assert words in refusal(tmp_path / "a.csv")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -178,7 +160,7 @@ def test_what_fits_memory_is_a_share_of_it(folder, monkeypatch):
     assert found.within(Limits())
 
 
-def test_the_machine_says_its_memory(monkeypatch, tmp_path):
+def test_the_memory_of_the_machine_or_of_the_container_is_found(monkeypatch, tmp_path):
     assert 2**28 < memory_bytes() < 2**50
     (tmp_path / "max").write_text("12345\n")
     monkeypatch.setattr("dpviz.data.reading.sources._CGROUP_LIMIT", tmp_path / "max")
@@ -213,29 +195,19 @@ def test_a_copy_is_refused_and_under_drop_both_count(copies, ending, engine):
     message = refused(read_points, every, domain=PLANE, engine=engine)
     assert all(f"'{name}.{ending}'" in message for name in ("d", "d (1)"))
     assert read_points(every, domain=PLANE, engine=engine, bad_rows="drop").count.sum() == 24
-    (told,) = describe_copies(find_files(every))
-    assert f"'d (1).{ending}' and 'd.{ending}'" in told
-
-
-def test_trips_and_uploads_are_no_different():
-    both = [text("from,to,count\na,b,3\n", name) for name in ("a.csv", "b.csv")]
-    assert "'a.csv' and 'b.csv'" in refused(read_flows, both, regions=TOWNS)
-    assert read_flows(both, regions=TOWNS, bad_rows="drop").count.tolist() == [6]
-
-
-def test_a_link_is_no_copy(copies):
-    (copies / "link.csv").hardlink_to(copies / "e.csv")
-    (copies / "d (1).csv").unlink()
-    assert read_points(str(copies / "*.csv"), domain=PLANE).count.sum() == 16
+    (warning,) = describe_copies(find_files(every))
+    assert f"'d (1).{ending}' and 'd.{ending}'" in warning
+    trips = [text("from,to,count\na,b,3\n", f"{name}.csv") for name in "ab"]
+    assert "'a.csv' and 'b.csv'" in refused(read_flows, trips, regions=TOWNS)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_empty_parts_are_no_copies(copies, ending):
-    for number in range(3):
-        empty = PLACES.iloc[:0]
-        path = copies / f"empty{number}.{ending}"
-        empty.to_csv(path, index=False) if ending == "csv" else empty.to_parquet(path, index=False)
+def test_links_and_empty_parts_are_no_copies(copies, ending):
     (copies / f"d (1).{ending}").unlink()
+    (copies / f"link.{ending}").hardlink_to(copies / f"e.{ending}")
+    for number in range(3):
+        PLACES.iloc[:0].to_csv(copies / f"empty{number}.csv", index=False)
+        PLACES.iloc[:0].to_parquet(copies / f"empty{number}.parquet", index=False)
     assert read_points(str(copies / f"*.{ending}"), domain=PLANE).count.sum() == 16
 
 

@@ -24,8 +24,7 @@ LON, LAT = "13.577215", "52.416907"
 X, Y = [float(LON), 10.5, 11.25, -3.5, 7.0, 12.0], [float(LAT), 50.0, 48.5, 40.25, 43.0, 51.0]
 WHO = ["zq Kowalska", "zqB", "zqC", "zqD", "zqE", "zqF"]
 ENDINGS = {"geoparquet": "parquet", "shapefile": "zip"}
-POINT_FORMS = ("csv", "tsv", "geojson", "gpkg", "geoparquet", "parquet", "shapefile")
-TRIP_FORMS = ("csv", "tsv", "parquet")
+TABLE_FORMS, SHAPE_FORMS = ("csv", "tsv", "parquet"), ("geojson", "gpkg", "geoparquet", "shapefile")
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 IDS = ["zq1", "zq2", "zq3", "zq1", "zq3"]
@@ -34,14 +33,6 @@ REGIONS = pd.DataFrame({"region_id": ["zqA", "zqB", "zq1", "zq2", "zq3"], "paren
 REGIONS["level"] = ["state", "state", "town", "town", "town"]
 REGIONS["name"] = ["zq North", "zq South", "Kowalskowo", "zq two", "zq three"]
 SHAPES = [shapely.box(*box) for box in ((0, 0, 2, 1), (2, 0, 3, 1), (0, 0, 1, 1), (1, 0, 2, 1), (2, 0, 3, 1))]
-
-
-def points_frame():
-    return geopandas.GeoDataFrame({"who": WHO}, geometry=geopandas.points_from_xy(X, Y), crs="EPSG:4326")
-
-
-def points_table():
-    return pd.DataFrame({"lon": X, "lat": Y, "who": WHO})
 
 
 def regions_frame():
@@ -98,12 +89,12 @@ def whole_files(folder):
     """(kind, form) -> bytes."""
     pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": "2020-01-01T00:00:00Z"})
     try:
-        tables = {
-            "points": (POINT_FORMS, lambda form: points_table() if form in (*SEPARATORS, "parquet") else points_frame()),
-            "trips": (TRIP_FORMS, lambda _: TRIPS),
-            "regions": (POINT_FORMS, lambda form: REGIONS if form in (*SEPARATORS, "parquet") else regions_frame()),
-        }
-        return {(kind, form): stored(make(form), form, folder / kind / form) for kind, (forms, make) in tables.items() for form in forms}
+        points = geopandas.GeoDataFrame({"who": WHO}, geometry=geopandas.points_from_xy(X, Y), crs="EPSG:4326")
+        tables = {"points": pd.DataFrame({"lon": X, "lat": Y, "who": WHO}), "trips": TRIPS, "regions": REGIONS}
+        shapes = {"points": points, "regions": regions_frame()}
+        made = {(kind, form): table for kind, table in tables.items() for form in TABLE_FORMS}
+        made |= {(kind, form): shapes[kind] for kind in shapes for form in SHAPE_FORMS}
+        return {(kind, form): stored(table, form, folder / kind / form) for (kind, form), table in made.items()}
     finally:
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": None})
 
