@@ -24,10 +24,9 @@ class Endless(Identity):
 
 @dataclass(frozen=True, kw_only=True)
 class Failing(Identity):
-    """Fails from the second repeat on, or dies."""
+    """Fails in two ways, and has one epsilon at which it does not."""
 
     key: ClassVar[str] = "failing"
-    how: ClassVar[str] = "error"
 
     def release(self, points, budget, entropy):
         print("a mechanism may print")

@@ -19,7 +19,6 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from dpviz.release.flow_release import INTERVAL_WIDTH, StageCounts
 from tests.flow_cases import flows_of, random_flows, random_regions, regular, released_at, sums_between, trips_of
-from tests.often import often
 
 MECHANISMS = {
     "top_down": TopDown(),
@@ -72,71 +71,36 @@ def slow_row(release, flows, stage: int) -> dict:
     }
 
 
+def assert_slow(release, flows) -> None:
+    table = evaluate_flows(release, flows).by_stage
+    slow = pd.DataFrame([slow_row(release, flows, stage) for stage in range(5)]).astype({"level": "Int64"})
+    pd.testing.assert_frame_equal(table, slow, check_exact=False)
+    assert table["level"].isna().tolist() == [False, True, False, True, False]
+
+
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_figure_of_every_stage_is_its_definition_pair_by_pair(mechanism):
     for seed in range(5):
-        release, flows = case(mechanism, seed)
-        table = evaluate_flows(release, flows).by_stage
-        slow = pd.DataFrame([slow_row(release, flows, stage) for stage in range(5)]).astype({"level": "Int64"})
-        pd.testing.assert_frame_equal(table, slow, check_exact=False)
-        assert table["level"].isna().tolist() == [False, True, False, True, False]
+        assert_slow(*case(mechanism, seed))
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_stage_table_with_intervals_covers_what_the_coverage_says(mechanism):
-    release, flows = case(mechanism, 3)
-    coverage = evaluate_flows(release, flows).by_stage["coverage"]
-    for stage in range(5):
-        a, b = release.tree.levels(stage)
-        table, true = release.stage(stage, spread=True).query("count > 0"), sums_between(flows, (a, b))
-        o, d = release.tree.origins.find(table["origin"], a), release.tree.destinations.find(table["destination"], b)
-        truth = np.array([true.get(pair, 0) for pair in zip(o.tolist(), d.tolist(), strict=True)])
-        inside = ((table["ci_low"] <= truth) & (truth <= table["ci_high"])).mean()
-        assert coverage[stage] == pytest.approx(100 * inside, nan_ok=True)
-
-
-def test_a_perfect_release_has_no_errors():
-    _, flows = case("top_down")
-    flows = replace(flows, count=flows.count + 1)
-    table = evaluate_flows(TopDown().release(flows, ZcdpBudget(10**6), Entropy.seeded(1)), flows).by_stage
-    for column in ("max_error", "mean_error", "mean_error_present", "false_discovery", "false_negative", "false_positives"):
-        assert (table[column] == 0).all()
-    assert (table["true_pairs"] == table["released_pairs"]).all()
-    assert (table["coverage"] == 100).all()
-
-
-def test_nothing_released_and_nothing_there_divide_by_no_zero():
-    flows = flows_of(regular(2, 2), {(0, 0): 5})
-    nothing = evaluate_flows(StabilityHistogram().release(flows, ApproxBudget("0.1", "1e-8"), Entropy.seeded(1)), flows).by_stage
-    assert nothing["released_pairs"].tolist() == nothing["false_discovery"].tolist() == [0] * 5
-    assert nothing["false_negative"].tolist() == [100] * 5
-    assert nothing["max_error"].tolist() == [5] * 5
-    assert nothing["mean_error_present"].tolist() == [5] * 5
-    assert nothing["coverage"].isna().all()
-    empty = flows_of(regular(2, 2), {})
-    table = evaluate_flows(TopDown().release(empty, BUDGET, Entropy.seeded(1)), empty).by_stage
-    assert table.drop(columns=["between", "level", "pairs", "stage", "coverage"]).to_numpy().max() == 0
+@pytest.mark.parametrize("pairs", [{(0, 0): 5}, {}], ids=["nothing released", "nothing there"])
+def test_nothing_released_and_nothing_there_divide_by_no_zero(pairs):
+    flows = flows_of(regular(2, 2), pairs)
+    assert_slow(StabilityHistogram().release(flows, ApproxBudget("0.1", "1e-8"), Entropy.seeded(1)), flows)
 
 
 def test_negative_counts_are_not_released_and_zeros_in_a_list_count_once():
-    regions = regular(2)
-    flows = flows_of(regions, {(0, 0): 10, (1, 1): 4})
+    flows = flows_of(regular(2), {(0, 0): 10, (1, 1): 4})
     release = FlatGaussian().release(flows, BUDGET, Entropy.seeded(1))
     origin, destination = np.array([0, 0, 1, 1], np.int32), np.array([0, 1, 0, 1], np.int32)
     count = np.array([7, -3, 2, 0])
     leaves = StageCounts(origin=origin, destination=destination, count=count, noisy=count, variance=1.0, measured=4)
     evaluation = evaluate_flows(replace(release, stages=(*release.stages[:-1], leaves)), flows)
     row = evaluation.by_stage.iloc[-1]
-    assert (row["true_pairs"], row["released_pairs"], row["false_positives"], row["false_negatives"]) == (2, 2, 1, 1)
     assert (row["max_error"], row["mean_error"], row["mean_error_present"]) == (4, 12 / 4, 9 / 3)
     assert (row["false_discovery"], row["false_negative"], row["false_positive_trips"]) == (50, 50, 2)
-    table = evaluation.compare(1)
-    assert table[["origin", "destination", "released", "true", "error"]].to_numpy().tolist() == [
-        [0, 0, 7, 10, -3],
-        [1, 0, 2, 0, 2],
-        [1, 1, 0, 4, -4],
-    ]
-    assert table["kind"].tolist() == ["true positive", "false positive", "false negative"]
+    assert evaluation.compare(1)["kind"].tolist() == ["true positive", "false positive", "false negative"]
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -169,9 +133,9 @@ def test_the_truth_between_any_two_levels_is_plain_sums_made_once():
         assert evaluation.true_sums(a, b) is sums
     assert evaluation.true_level(1) is evaluation.true_sums(1, 1)
     assert evaluation.by_stage is evaluation.by_stage
-    for level, asked in product((-1, 3), (evaluation.true_level, evaluation.compare)):
+    for level, action in product((-1, 3), (evaluation.true_level, evaluation.compare)):
         with pytest.raises(DomainError, match="0 to 2"):
-            asked(level)
+            action(level)
 
 
 def test_an_evaluation_shows_no_truth_and_takes_only_its_own_regions():
@@ -218,13 +182,7 @@ VARIANTS = {
 
 
 PLAIN = ("default", "flat", "stability")
-PAIRS = [
-    (variant, frame)
-    for place, variant in enumerate(VARIANTS)
-    for shift, frame in enumerate(FRAMES)
-    if variant in PLAIN or frame == "uneven" or (place + shift) % 5 == 0
-]
-"""Plain mechanisms on every frame, their variants on the uneven one and in turn on the others."""
+PAIRS = [(variant, frame) for variant, frame in product(VARIANTS, FRAMES) if variant in PLAIN or frame == "uneven"]
 
 
 def runs(mechanism, flows, *betas, number=RUNS):
@@ -245,19 +203,6 @@ def test_no_stage_breaks_its_bound_more_often_than_beta(variant, frame):
         assert (stats.binom.sf(broken - 1, RUNS, beta) > 1e-6).all()
 
 
-def test_the_solver_is_covered_too():
-    errors, bounds = runs(TopDown(optimiser="solver"), FRAMES["uneven"], 0.3, number=15)
-    assert (errors <= bounds).mean() > 0.7
-
-
-@pytest.mark.parametrize("variant", often(["flat", "flat, add or remove"], 1))
-def test_the_bound_of_the_flat_gaussian_is_near_what_happens(variant):
-    errors, bounds = runs(VARIANTS[variant], FRAMES["crowded"], 0.5, number=150)
-    broken = (errors > bounds).mean(0)
-    assert (broken > 0.015).all()
-    assert (broken < 0.5).all()
-
-
 def test_the_bound_of_top_down_is_within_a_small_factor_of_what_happens():
     errors, bounds = runs(TopDown(), FRAMES["sparse"], 0.05)
     assert (errors[:, 0] == bounds[:, 0]).all()
@@ -266,16 +211,6 @@ def test_the_bound_of_top_down_is_within_a_small_factor_of_what_happens():
     assert (np.diff(bounds, axis=1) > 0).all()
     printed = np.roll(bounds, 1, axis=1)
     assert (errors[:, 1] > printed[:, 1]).mean() > 0.9, "up to l - 1, as printed, the sum of the paper's equation 11 is 0 at stage 1"
-
-
-def test_half_the_bound_of_the_first_stage_is_that_of_its_largest_noise():
-    flows, beta = FRAMES["crowded"], 0.3
-    over = []
-    for entropy in Entropy.seeded(2).spawn(300):
-        release = TopDown().release(flows, RHO, entropy)
-        noise = release.stages[1].noisy - 27 * 500
-        over.append(np.abs(noise).max() > error_bounds(release, beta)[1] / 2)
-    assert 0.015 < np.mean(over) < beta
 
 
 def test_the_bound_of_top_down_by_hand():
@@ -307,24 +242,6 @@ def test_no_child_errs_by_more_than_twice_the_noise_and_its_parents_error(distan
     assert np.abs(found - true).max() <= 2 * np.abs(noise).max() + abs(total - true.sum())
 
 
-@pytest.mark.parametrize("distance", ["chebyshev", "euclidean"])
-def test_that_step_is_nearly_sharp(distance):
-    """One child of many whose noise is against all others' moves by nearly twice the noise; a parent's error goes to one child."""
-    noise = np.array([10, *[-10] * 99])
-    assert nearest_whole_numbers(100 + noise, total=10_000, distance=distance)[0] - 100 >= 19
-    assert nearest_whole_numbers(np.array([50, 0, 0]), total=20, distance=distance)[0] - 50 == -30
-
-
-def test_the_stability_bound_is_nearly_reached_where_every_pair_hides_just_under_the_threshold():
-    budget = ApproxBudget(1, "1e-8")
-    least = StabilityHistogram().least(budget)
-    flows = flows_of(regular(3, 3), dict.fromkeys(product(range(9), repeat=2), least - 8))
-    release = StabilityHistogram().release(flows, budget, Entropy.seeded(1))
-    error, bound = evaluate_flows(release, flows).by_stage["max_error"], error_bounds(release)
-    assert (error <= bound).all()
-    assert error[0] > 0.4 * bound[0]
-
-
 def test_the_other_bounds_by_hand():
     regions = regular(3, 2)
     flows = flows_of(regions, {(0, 0): 4000})
@@ -350,8 +267,7 @@ def test_bounds_are_functions_of_public_facts(mechanism):
 @pytest.mark.parametrize("settings", [{"dial": 1.0}, {"false_discovery": 0.1}, {}])
 def test_neither_the_dial_nor_an_unknown_mechanism_has_a_known_bound(settings):
     release = TopDown(**settings).release(trips_of(100), RHO, Entropy.seeded(1))
-    bounds = error_bounds(release if settings else replace(release, mechanism="another"))
-    assert np.isnan(bounds).tolist() == [True] * 5
+    assert np.isnan(error_bounds(release if settings else replace(release, mechanism="another"))).tolist() == [True] * 5
 
 
 def test_no_trips_have_a_bound_too():
@@ -377,10 +293,7 @@ def test_the_papers_curves():
 @pytest.mark.parametrize("fan_out", [2, 5, 20])
 def test_explicit_bounds_are_constants_times_the_papers_curves(fan_out):
     """On a regular tree: Theorem 4 with a constant of at most 4 sqrt(2), Proposition 1 with at most 2."""
-    flows = flows_of(
-        regular(fan_out, fan_out), dict.fromkeys(product(range(fan_out**2), repeat=2), 10**6) if fan_out < 20 else {(0, 0): 10**6}
-    )
-    rho, beta = 0.05, 0.05
+    flows, rho, beta = flows_of(regular(fan_out, fan_out), {(0, 0): 10**6}), 0.05, 0.05
     top, flat = (
         error_bounds(mechanism.release(flows, ZcdpBudget(rho), Entropy.seeded(1)), beta) for mechanism in (TopDown(), FlatGaussian())
     )

@@ -5,8 +5,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import dpviz as dv
 from dpviz.evaluation.matching import Blocking, block, made_up_holders
@@ -54,38 +52,25 @@ def slow(release, holders, threshold, margin):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_blocking_is_a_look_at_every_pair(name):
-    holders = made_up_holders(*people(40).T, domain=DOMAIN, common=0.3, disagreement=0.4, seed=1)
-    release = MECHANISMS[name].release(holders.first, dv.PureBudget(2), dv.Entropy.seeded(5))
-    for threshold, margin in ((-np.inf, 0.0), (0.0, 0.3), (2.5, 1.1), (1e9, 0.3)):
+    for seed, (threshold, margin) in enumerate(((-np.inf, 0.0), (0.0, 0.3), (2.5, 1.1), (1e9, 0.3))):
+        holders = made_up_holders(*people(40, seed).T, domain=DOMAIN, common=0.3, disagreement=0.4, seed=seed)
+        release = MECHANISMS[name].release(holders.first, dv.PureBudget(2), dv.Entropy.seeded(5))
         found = block(release, holders, threshold=threshold, margin=margin)
         assert (found.survivors, found.pairs, found.found) == slow(release, holders, threshold, margin)
         assert found.kept == (release.count[release.tree.leaves] >= threshold).sum()
         assert (found.leaves, found.matches) == (len(release.tree.leaves), 12)
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
-@given(st.integers(0, 10**6), st.floats(0, 3), st.floats(-5, 8))
-def test_random_people_margins_and_thresholds(seed, margin, threshold):
-    holders = made_up_holders(*people(25, seed).T, domain=DOMAIN, common=0.4, disagreement=0.7, seed=seed)
-    release = dv.Quadtree(height=2, split="leaf").release(holders.first, dv.PureBudget(1), dv.Entropy.seeded(seed))
-    found = block(release, holders, threshold=threshold, margin=margin)
-    assert (found.survivors, found.pairs, found.found) == slow(release, holders, threshold, margin)
-    assert 0 <= found.reduction <= 1
-    assert 0 <= found.recall <= 1
-    assert found.padded >= found.survivors
-
-
 def test_a_higher_threshold_saves_work_and_costs_matches():
     holders = made_up_holders(*people(2_000).T, domain=DOMAIN, disagreement=0.1)
     release = dv.Quadtree(height=4, split="leaf").release(holders.first, dv.PureBudget(0.5), dv.Entropy.seeded(1))
     found = [block(release, holders, threshold=threshold, margin=0.6) for threshold in (-100, 2, 5, 10, 20)]
-    assert [each.reduction for each in found] == sorted(each.reduction for each in found)
-    assert [each.recall for each in found] == sorted((each.recall for each in found), reverse=True)
+    reduction, recall = ([getattr(each, name) for each in found] for name in ("reduction", "recall"))
+    assert reduction == sorted(reduction)
+    assert recall == sorted(recall, reverse=True)
+    assert (reduction[0] > 0.8, recall[0] > 0.98, recall[-1] < 0.9) == (True, True, True)
     everything = block(release, holders, threshold=-np.inf, margin=100)
     assert (everything.reduction, everything.recall) == (0, 1)
-    assert found[0].reduction > 0.8
-    assert found[0].recall > 0.98
-    assert found[-1].recall < 0.9
 
 
 def test_padding_compares_what_was_released():

@@ -44,11 +44,10 @@ def test_a_draw_costs_exactly_its_budget_in_the_currency(cap, budget, cost):
     assert terms(cap).cost(budget) == {name: Fraction(value) for name, value in cost.items()}
 
 
-def test_currencies_follow_the_kind_of_cap_and_other_things_than_budgets_are_refused():
+def test_currencies_follow_the_kind_of_cap_and_only_budgets_have_a_cost():
     assert terms(PureBudget(1)).currency == terms(ApproxBudget(1, 0.1)).currency == "epsilon, delta"
     assert terms(ZcdpBudget(1)).currency == "rho"
     assert terms(PureBudget(1)).limit == terms(ApproxBudget(1, 0)).limit
-    assert terms(ZcdpBudget(1)).cost(PureBudget(0.7))["rho"] == PureBudget(0.7).to_zcdp().rho
     with pytest.raises(BudgetError, match="is needed"):
         terms(PureBudget(1)).cost(0.5)
 
@@ -82,27 +81,19 @@ def test_terms_that_make_no_sense_are_refused(error, change):
         Terms(**{"unit": "record", "neighbours": "replace one", "cap": PureBudget(1)} | change)
 
 
-def test_the_cap_can_be_met_exactly_and_passed_by_nothing():
-    known = account(PureBudget(1), epsilon="7/10", delta=0)
-    assert known.left == {"epsilon": Fraction(3, 10), "delta": 0}
-    assert known.after(PureBudget(0.3)) == {"epsilon": 1, "delta": 0}
-    with pytest.raises(RefusedError, match="cap of 'visits'"):
-        known.after(PureBudget(Fraction(3, 10) + Fraction(1, 10**90)))
-
-
-@pytest.mark.parametrize("passed", [ApproxBudget(0.2, 2e-6), ApproxBudget(0.4, 1e-9)])
-def test_either_of_epsilon_and_delta_is_enough_to_refuse(passed):
+@pytest.mark.parametrize("passed", [ApproxBudget(Fraction(3, 10) + Fraction(1, 10**90), 0), ApproxBudget(0.2, 2e-6)])
+def test_the_cap_can_be_met_exactly_and_neither_epsilon_nor_delta_can_pass_it(passed):
     known = account(ApproxBudget(1, 2e-6), epsilon="7/10", delta="1/1000000")
+    assert known.left == {"epsilon": Fraction(3, 10), "delta": Fraction(1, 10**6)}
     assert known.after(ApproxBudget(0.3, 1e-6)) == known.terms.limit
-    with pytest.raises(RefusedError, match=r"left: epsilon 0\.3, delta 1e-6 \(of epsilon 1, delta 2e-6\)"):
+    with pytest.raises(RefusedError, match=r"cap of 'visits'.* left: epsilon 0\.3, delta 1e-6 \(of epsilon 1, delta 2e-6\)"):
         known.after(passed)
 
 
-def test_what_is_said_to_be_left_can_be_spent_and_round_amounts_are_written_as_people_write_them():
+def test_what_is_said_to_be_left_can_be_spent():
     known = account(PureBudget(1), epsilon="1/3", delta=0)
     assert format_budget(known.left, zero_delta=True) == "epsilon 0.666666666, delta 0"
     assert known.after(PureBudget("0.666666666"))["epsilon"] < 1
-    assert format_budget(account(PureBudget(10), epsilon=0, delta=0).left, zero_delta=True) == "epsilon 10, delta 0"
 
 
 def test_sums_and_single_budgets_of_too_many_digits_are_refused():
@@ -125,10 +116,9 @@ ALTERED = {
 def test_budgets_altered_into_what_none_can_be_are_refused(kind, name, value):
     budget = kind(1, 0) if kind is ApproxBudget else kind(1)
     object.__setattr__(budget, name, value)
-    with pytest.raises(BudgetError, match="altered"):
-        amount_of(budget)
-    with pytest.raises(BudgetError, match="altered"):
-        account(PureBudget(1), epsilon=0, delta=0).after(budget)
+    for action in (amount_of, account(PureBudget(1), epsilon=0, delta=0).after):
+        with pytest.raises(BudgetError, match="altered"):
+            action(budget)
 
 
 @few

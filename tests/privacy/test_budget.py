@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate
 
 from dpviz.errors import BudgetError
 from dpviz.privacy.budget import GRAIN, ApproxBudget, PureBudget, ZcdpBudget, exact, log_delta_of, require_pure
+from tests.nodes import hockey_stick
 
 few = settings(max_examples=30, deadline=None, derandomize=True)
 positive = st.fractions(Fraction(1, 10**9), 10**6, max_denominator=10**9)
@@ -62,8 +62,6 @@ def test_budgets_are_values():
     assert PureBudget(0.1) == PureBudget("1/10")
     assert PureBudget(1) != ZcdpBudget(1)
     assert len({PureBudget(0.5), PureBudget("1/2"), ApproxBudget(0.5, 0)}) == 2
-    with pytest.raises(AttributeError):
-        PureBudget(1).epsilon = Fraction(2)
     assert str(PureBudget(0.5)) == "epsilon 0.5"
     assert str(ZcdpBudget(0.25)) == "rho 0.25"
     assert str(ApproxBudget(1, 1e-8)) == "epsilon 1, delta 1e-08"
@@ -138,14 +136,12 @@ def test_the_simple_conversion_is_the_papers_formula_rounded_towards_less_at_eve
         assert back <= Decimal(stated.numerator) / Decimal(stated.denominator)
 
 
-def hockey_stick(variance: float, epsilon: float) -> float:
-    """Smallest delta of discrete Gaussian noise for neighbours one apart: the sum of max(0, P(k) - e**epsilon P(k - 1))."""
+def delta_of(variance: float, epsilon: float) -> float:
+    """Smallest delta of discrete Gaussian noise for neighbours one apart."""
     reach = int(14 * math.sqrt(variance) + variance * epsilon) + 5
-    k = np.arange(-reach, reach + 1.0)
-    log_weight = -(k**2) / (2 * variance)
-    log_total = np.logaddexp.reduce(log_weight)
-    there, beside = np.exp(log_weight - log_total), np.exp(epsilon - (k + 1) ** 2 / (2 * variance) - log_total)
-    return float(np.maximum(there - beside, 0).sum())
+    weight = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * variance))
+    law = weight / weight.sum()
+    return hockey_stick(law[1:], law[:-1], epsilon)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0, 10.0])
@@ -153,19 +149,9 @@ def hockey_stick(variance: float, epsilon: float) -> float:
 @pytest.mark.parametrize("conversion", ["tight", "simple"])
 def test_noise_of_the_converted_budget_keeps_the_declared_delta_exactly(epsilon, delta, conversion):
     rho = ApproxBudget(epsilon, delta).to_zcdp(conversion).rho
-    assert 0 < hockey_stick(float(1 / (2 * rho)), epsilon) <= delta
     back = float(ZcdpBudget(rho).to_approx(delta, conversion).epsilon)
-    assert hockey_stick(float(1 / (2 * rho)), back) <= delta
-
-
-def test_the_hockey_stick_of_this_test_agrees_with_the_continuous_one_for_wide_noise():
-    sigma, epsilon = 20.0, 0.1
-
-    def gap(x: float) -> float:
-        density = np.exp(-(np.array([x, x + 1]) ** 2) / (2 * sigma**2)) / (sigma * math.sqrt(2 * math.pi))
-        return max(0.0, density[0] - math.exp(epsilon) * density[1])
-
-    assert hockey_stick(sigma**2, epsilon) == pytest.approx(integrate.quad(gap, -200, 200, limit=200)[0], rel=1e-3)
+    assert 0 < delta_of(float(1 / (2 * rho)), epsilon) <= delta
+    assert delta_of(float(1 / (2 * rho)), back) <= delta
 
 
 def test_what_gaussian_noise_cannot_give_is_refused():

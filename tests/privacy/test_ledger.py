@@ -4,7 +4,7 @@ import datetime as dt
 import os
 import re
 import stat
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
@@ -48,11 +48,7 @@ def pay(ledger, name, marks, terms, budget, **more):
     return ledger.pay(name, marks, terms, budget, **{"mechanism": "quadtree"} | more)
 
 
-def people(person):
-    return Terms(unit="person", neighbours="add or remove one", cap=PureBudget(5), person=person)
-
-
-def test_draws_add_up_exactly_and_are_there_for_the_next_to_ask(path, ledger):
+def test_draws_add_up_exactly_and_are_there_when_the_ledger_is_opened_again(path, ledger):
     ids = [draw(ledger) for _ in range(3)]
     again = Ledger(path)
     account = again.account("visits")
@@ -62,37 +58,16 @@ def test_draws_add_up_exactly_and_are_there_for_the_next_to_ask(path, ledger):
     assert [entry.id for entry in again.entries("visits")] == ids == sorted(set(ids))
 
 
-def test_an_entry_says_all_that_was_asked(path):
-    ledger = opened(path, LOOSE)
-    draw(ledger, ApproxBudget("1/3", 1e-8), mechanism="kdtree", purpose="release", contributions=4)
-    draw(ledger, PureBudget(0.2), mechanism="htf")
-    first, second = ledger.entries("visits")
-    assert (first.budget, first.mechanism, first.purpose, first.contributions) == (ApproxBudget("1/3", 1e-8), "kdtree", "release", 4)
-    assert (second.budget, second.mechanism, second.purpose, second.contributions) == (PureBudget(0.2), "htf", "draw", 1)
-    assert dt.datetime.fromisoformat(first.time).utcoffset() == dt.timedelta(0)
-    assert first.published is second.published is None
-
-
-def test_the_cap_is_granted_to_the_last_hundredth_and_what_is_refused_is_not_counted(ledger):
-    for wrong in (PureBudget(1.5), ZcdpBudget(0.1), ApproxBudget(0.1, 1e-9), 0.5):
-        with pytest.raises(DpvizError):
-            draw(ledger, wrong)
-    assert (ledger.account("visits").spent, ledger.entries("visits")) == ({"epsilon": 0, "delta": 0}, [])
-    for _ in range(10):
-        draw(ledger)
-    with pytest.raises(RefusedError, match=r"would spend epsilon 0\.1, delta 0; left: epsilon 0, delta 0 \(of epsilon 1, delta 0\)"):
-        draw(ledger)
-    assert (ledger.account("visits").draws, ledger.account("visits").spent["epsilon"]) == (10, 1)
-
-
-def test_rho_takes_pure_draws_as_half_their_square(path):
+def test_entries_keep_what_was_given_and_rho_counts_half_the_square_of_a_pure_budget(path):
     ledger = opened(path, PEOPLE)
     draw(ledger, PureBudget(1))
-    draw(ledger, ZcdpBudget(0.25), mechanism="top_down")
+    draw(ledger, ZcdpBudget(0.25), mechanism="top_down", purpose="release", contributions=4)
+    first, second = ledger.entries("visits")
+    assert (first.budget, first.mechanism, first.purpose, first.contributions) == (PureBudget(1), "quadtree", "draw", 1)
+    assert (second.budget, second.mechanism, second.purpose, second.contributions) == (ZcdpBudget(0.25), "top_down", "release", 4)
+    assert dt.datetime.fromisoformat(first.time).utcoffset() == dt.timedelta(0)
+    assert first.published is second.published is None
     assert ledger.account("visits").spent == {"rho": Fraction(3, 4)}
-    assert [entry.budget for entry in ledger.entries("visits")] == [PureBudget(1), ZcdpBudget(0.25)]
-    with pytest.raises(RefusedError, match=r"left: rho 1\.25 \(of rho 2\)"):
-        draw(ledger, PureBudget(1.6))
 
 
 def test_data_are_recognised_by_any_mark_under_any_name(path):
@@ -126,7 +101,7 @@ def test_data_in_very_many_files_are_recognised_by_any_of_them(ledger):
     assert ledger.find_by_fingerprints([OTHER_MARK, *(f"{number:064x}" for number in range(99_999, 250_000))]).name == "visits"
 
 
-def test_unknown_data_are_not_recognised_and_asking_makes_no_ledger(path):
+def test_unknown_data_are_not_recognised_and_reading_makes_no_ledger(path):
     assert Ledger(path).find_by_fingerprints([MARK]) is None
     assert not Ledger(path).seen([MARK])
     for wrong in ([], ["visits.csv"]):
@@ -139,23 +114,14 @@ def test_unknown_data_are_not_recognised_and_asking_makes_no_ledger(path):
 def test_marks_are_kept_under_a_key_of_each_ledger(tmp_path):
     one, two = (opened(tmp_path / name, marks=[MARK]).path.read_bytes() for name in ("one", "two"))
     assert MARK.encode() not in one
-    kept = set(re.findall(rb"[0-9a-f]{64}", one)) & set(re.findall(rb"[0-9a-f]{64}", two))
-    assert kept == set()
+    assert set(re.findall(rb"[0-9a-f]{64}", one)).isdisjoint(re.findall(rb"[0-9a-f]{64}", two))
 
 
-def test_what_was_published_and_looked_at_is_kept(path, ledger):
+def test_the_last_release_of_a_draw_is_kept(path, ledger):
     entry = draw(ledger)
-    assert not ledger.account("visits").truth_seen
-    assert not ledger.seen([MARK])
-    ledger.published(entry, "release-1")
-    ledger.note_account_truth_seen("visits")
-    ledger.note_account_truth_seen("visits")
-    assert ledger.seen([MARK])
-    assert Ledger(path).account("visits").truth_seen
-    assert [each.published for each in ledger.entries("visits")] == ["release-1"]
-    ledger.published(entry, "release-2")
-    assert [each.published for each in ledger.entries("visits")] == ["release-2"]
-    assert ledger.open("visits", [MARK], RECORDS).truth_seen, "opening does not unset it"
+    for release in ("release-1", "release-2"):
+        ledger.published(entry, release)
+        assert [each.published for each in Ledger(path).entries("visits")] == [release]
 
 
 def test_draws_and_datasets_that_are_not_there_are_refused(ledger):
@@ -178,38 +144,21 @@ DRAWS = [{"mechanism": ""}, {"purpose": "fun"}, {"contributions": 0}, {"contribu
 
 @pytest.mark.parametrize("change", [*NAMES, *MARKS, *DRAWS])
 def test_names_marks_and_draws_that_make_no_sense_are_refused_and_make_no_ledger(path, change):
-    data, asked = {"name": "visits", "fingerprints": [MARK], "terms": RECORDS}, {"budget": TENTH, "mechanism": "quadtree"}
-    with pytest.raises(SettingError) as error:
-        Ledger(path).pay(**data | asked | change)
-    assert "visits.csv" not in str(error.value)
-    if change not in DRAWS:
-        with pytest.raises(SettingError):
-            Ledger(path).open(**data | change)
+    ledger = Ledger(path)
+    data, details = {"name": "visits", "fingerprints": [MARK], "terms": RECORDS}, {"budget": TENTH, "mechanism": "quadtree"}
+    other = (ledger.spend, {"name": "visits"} | details) if change in DRAWS else (ledger.open, data)
+    for action, given in ((ledger.pay, data | details), other):
+        with pytest.raises(SettingError) as error:
+            action(**given | change)
+        assert "visits.csv" not in str(error.value)
     assert not path.exists()
-    if change in DRAWS:
-        ledger = opened(path)
-        with pytest.raises(SettingError):
-            ledger.spend("visits", **asked | change)
-        assert ledger.account("visits").draws == 0
-
-
-def test_a_budget_with_too_many_digits_is_refused_and_never_in_the_way_of_others(path, ledger):
-    for long in (Fraction(1, 10**5000), Fraction(1, 7**1170)):
-        with pytest.raises(BudgetError, match="too many digits"):
-            draw(ledger, PureBudget(long))
-    for prime in (7, 11, 13, 17, 19, 23, 29, 31):
-        draw(ledger, PureBudget(Fraction(1, prime**60)))
-    draw(ledger)
-    assert Ledger(path).account("visits").draws == 9
 
 
 def test_a_clock_that_goes_back_changes_nothing(ledger, monkeypatch):
-    times = iter(["2030-01-01T00:00:00+00:00", "1999-12-31T00:00:00+00:00", "1970-01-01T00:00:00+00:00"])
-    monkeypatch.setattr(module, "_now", lambda: next(times))
-    ids = [draw(ledger) for _ in range(3)]
-    assert [entry.id for entry in ledger.entries("visits")] == ids
-    assert ledger.entries("visits")[-1].time.startswith("1970")
-    assert ledger.account("visits").spent["epsilon"] == Fraction(3, 10)
+    times = ["2030-01-01T00:00:00+00:00", "1999-12-31T00:00:00+00:00", "1970-01-01T00:00:00+00:00"]
+    monkeypatch.setattr(module, "_now", iter(times).__next__)
+    ids = [draw(ledger) for _ in times]
+    assert [(entry.id, entry.time) for entry in ledger.entries("visits")] == list(zip(ids, times, strict=True))
 
 
 def test_the_place_is_the_environment_s_or_the_user_s(tmp_path, monkeypatch):
@@ -237,21 +186,14 @@ def test_file_and_folder_are_the_owner_s_alone_whatever_the_mask(tmp_path):
 
 
 def test_one_ledger_may_be_used_from_many_threads(ledger):
-    refused = []
+    def granted(_):
+        try:
+            return draw(ledger) > 0
+        except RefusedError:
+            return False
 
-    def work():
-        for _ in range(5):
-            try:
-                draw(ledger)
-            except RefusedError as error:
-                refused.append(str(error))
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (ledger.account("visits").draws, len(refused)) == (10, 10)
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(granted, range(20))) == ledger.account("visits").draws == 10
 
 
 # Terms are fixed by the first draw.
@@ -276,15 +218,6 @@ def test_other_terms_are_refused_with_what_differs(ledger, change, reason):
     assert ledger.find_by_fingerprints([OTHER_MARK]) is None, "a refusal leaves no mark"
 
 
-def test_an_altered_budget_buys_nothing_back(ledger):
-    budget = PureBudget(1)
-    draw(ledger, budget)
-    object.__setattr__(budget, "epsilon", Fraction(-5))
-    with pytest.raises(BudgetError, match="altered"):
-        draw(ledger, budget)
-    assert ledger.account("visits").left["epsilon"] == 0
-
-
 BAD_ROWS = {
     "draw.budget": ("epsilon -5", "epsilon 1/0", "sigma 3", "epsilon", "rho 1/10"),
     "dataset.cap": ("epsilon 0",),
@@ -307,24 +240,16 @@ def test_rows_that_no_ledger_writes_are_refused(ledger, place, value):
 
 def test_terms_may_change_as_long_as_nothing_was_drawn(ledger):
     ledger.note_account_truth_seen("visits")
-    with pytest.raises(RefusedError, match="would be exceeded"):
-        draw(ledger, PureBudget(5))
     account = ledger.open("visits", [MARK], PEOPLE)
     assert (account.terms, account.spent, account.truth_seen) == (PEOPLE, {"rho": 0}, True)
-    account = ledger.open("other", [MARK], LOOSE)
-    assert (account.name, account.terms, account.left["epsilon"]) == ("visits", LOOSE, 5)
-    draw(ledger, PureBudget(5))
+    other = ledger.open("other", [MARK], LOOSE)
+    assert (other.name, other.terms, other.left["epsilon"]) == ("visits", LOOSE, 5)
+    with pytest.raises(RefusedError, match="other terms"):
+        draw(ledger, PureBudget(1), account)
+    assert draw(ledger, PureBudget(5), other) == 1
     with pytest.raises(RefusedError, match="first draw has fixed"):
         ledger.open("visits", [MARK], RECORDS)
     assert ledger.account("visits").terms == LOOSE
-
-
-def test_a_draw_on_an_account_is_made_under_its_terms_or_not_at_all(path):
-    ledger = Ledger(path)
-    careful, loose = (ledger.open("visits", [MARK], terms) for terms in (RECORDS, LOOSE))
-    with pytest.raises(RefusedError, match="other terms"):
-        draw(ledger, PureBudget(1), careful)
-    assert draw(ledger, PureBudget(1), loose) == 1
 
 
 # One transaction opens an account and pays.
@@ -334,12 +259,9 @@ def test_a_payment_opens_the_account_and_is_an_entry(used):
     budget = ApproxBudget(1, "1e-6")
     account, entry = pay(used, " new ", [NEW_MARK], LOOSE, budget, mechanism="kdtree", purpose="release", contributions=4)
     assert (account.name, account.terms, account.draws, account.spent["epsilon"]) == ("new", LOOSE, 1, 1)
-    assert (entry.id, entry.budget) == (2, budget)
-    assert (entry.mechanism, entry.purpose, entry.contributions) == ("kdtree", "release", 4)
+    assert (entry.id, entry.budget, entry.mechanism, entry.purpose, entry.contributions) == (2, budget, "kdtree", "release", 4)
     assert used.entry(2) == (account, entry)
     assert used.find_by_fingerprints([NEW_MARK]) == account
-    with pytest.raises(RefusedError, match="no such draw"):
-        used.entry(3)
 
 
 @pytest.mark.parametrize(
@@ -364,20 +286,11 @@ def test_a_refused_payment_leaves_no_trace(used, name, marks, terms, budget, err
     assert used.account("unused").terms == RECORDS
 
 
-@pytest.mark.parametrize("second", ["trip_id", ""])
-def test_an_account_never_adds_up_different_persons(used, second):
-    pay(used, "people", [NEW_MARK], people("user_id"), PureBudget(1))
-    for name, marks in (("people", [LAST_MARK]), ("other", [NEW_MARK])):
-        with pytest.raises(RefusedError, match=r"'people' was opened with other terms.*person is one value of the column 'user_id', not "):
-            pay(used, name, marks, people(second), PureBudget(1))
-    assert used.account("people").draws == 1
-
-
 def test_how_many_records_of_a_person_are_counted_may_differ(used):
     """A draw protects all that a person has, whatever its bound is: its noise is scaled by its own bound, and the budgets add up."""
     for most in (1, 5, 2):
-        account, _ = pay(used, "people", [NEW_MARK], people("user_id"), PureBudget(1), contributions=most)
-    assert (account.spent["epsilon"], [entry.contributions for entry in used.entries("people")]) == (3, [1, 5, 2])
+        account, _ = pay(used, "people", [NEW_MARK], PEOPLE, PureBudget(1), contributions=most)
+    assert (account.spent["rho"], [entry.contributions for entry in used.entries("people")]) == (Fraction(3, 2), [1, 5, 2])
 
 
 def test_a_look_before_there_is_an_account_is_remembered(path):

@@ -18,7 +18,6 @@ from dpviz.errors import RefusedError
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.ledger import Ledger
 from tests.ledgers import FIRST_VERSION, MARK, RECORDS, opened, program, run, usable
-from tests.often import often
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks, signals and limits are POSIX's")
 
@@ -84,7 +83,7 @@ def answers_of(answers):
 
 
 def test_a_thousand_spends_from_eight_processes_grant_exactly_the_cap(tmp_path):
-    """The cap is 700 of the 1,000 that are asked for; each process gets entries or refusals, and nothing else."""
+    """The cap has room for 700 of 1,000 draws; each process gets entries or refusals, and nothing else."""
     code = f"""{FORKS}{DRAW}
 ledger.open("visits", [MARK], Terms(unit="record", neighbours="add or remove one", cap=PureBudget("7/10")))
 for answers in together(8, lambda _: [attempt(draw) for _ in range(125)]):
@@ -173,24 +172,16 @@ for thread in threads:
     assert drawn(path) > 8
 
 
-def test_a_process_killed_between_paying_and_drawing_has_paid(path):
-    code = f"{SPEND}\nos.kill(os.getpid(), signal.SIGKILL)"
-    assert run(code, path, code_expected=-signal.SIGKILL) == [1]
-    assert drawn(path) == 1
-
-
 def test_a_process_killed_with_half_a_transaction_on_the_disk_has_spent_nothing(path, tmp_path):
     """The journal that it left brings the ledger back; taken away from its journal the ledger is refused."""
-    drawn_before, before = drawn(path), path.read_bytes()
+    before = path.read_bytes()
     run(HALF, path, code_expected=-signal.SIGKILL)
-    journal = path.with_name(f"{path.name}-journal")
-    assert journal.stat().st_size > 0
     assert path.read_bytes() != before, "half of it is on the disk"
     with pytest.raises(RefusedError, match="altered"):
         Ledger(shutil.copy(path, tmp_path / "copy")).account("visits")
-    assert drawn(path) == drawn_before
-    assert not journal.exists()
-    assert Ledger(path).spend("visits", PureBudget("1/1000"), mechanism="quadtree") == drawn_before + 1
+    assert drawn(path) == 0
+    assert not path.with_name(f"{path.name}-journal").exists()
+    assert Ledger(path).spend("visits", PureBudget("1/1000"), mechanism="quadtree") == 1
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))])
@@ -224,29 +215,14 @@ print(json.dumps(attempt(draw)))
     assert last == len(granted) + 1 == drawn(path)
 
 
-@pytest.mark.parametrize("kilobytes", often([8, 64, 32, 48], 2))
-def test_a_disk_that_is_really_full_refuses_and_forgets_nothing(tmp_path, kilobytes):
-    """From too small for a ledger at all, over too small for a draw, to room for some: a tiny disk of its own."""
+def test_a_disk_too_small_for_a_ledger_gets_none(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    under = usable("unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size={kilobytes}k none {disk} && exec "$@"', "sh")
-    code = """
-print(json.dumps(attempt(lambda: ledger.open("visits", [MARK], RECORDS).draws)))
-for _ in range(200):
-    print(json.dumps(attempt(draw)))
-print(json.dumps(attempt(lambda: ledger.account("visits").draws)))
-"""
-    made, *answers, counted = run(DRAW + code, disk / "ledger.sqlite", under=under)
-    granted, refused = answers_of(answers)
-    assert len(refused) > 50
-    if made == 0:
-        assert counted == len(granted)
-        assert all("the disk is full or does not answer" in text for text in refused)
-    else:
-        assert granted == []
-        assert "disk is full" in made or "No space left" in made
-    assert kilobytes > 8 or made != 0
-    assert kilobytes < 64 or len(granted) > 20
+    under = usable("unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size=8k none {disk} && exec "$@"', "sh")
+    code = 'print(json.dumps([attempt(lambda: ledger.open("visits", [MARK], RECORDS)), os.listdir(ledger.path.parent)]))'
+    [[refused, files]] = run(code, disk / "ledger.sqlite", under=under)
+    assert "the disk is full or does not answer" in refused
+    assert files == []
 
 
 EVERY = "trace=/^(pwrite|fsync|fdatasync|unlink|write)"
@@ -282,7 +258,7 @@ def failing(path, tmp_path, faults):
             before, counted = counted, Ledger(path).account("visits").draws
             assert before + grants[-1] <= counted <= before + 1, number
         assert not grants[-1], "the last call of each kind is needed: without it nothing is granted"
-        assert sum(grants) <= 1, "only the folder's first sync is not asked for its result"
+        assert sum(grants) <= 1, "only the result of the folder's first sync is ignored"
     assert run(SPEND, path) == [counted + 1]
     return made
 
@@ -306,13 +282,7 @@ def test_a_draw_that_fails_at_any_call_is_counted_if_it_was_granted(path, tmp_pa
 
 def test_a_process_killed_while_it_brings_an_older_ledger_up_to_date_changes_nothing(first):
     before = first.read_bytes()
-    code = """
-with ledger._file.writing() as db:
-    db.execute("PRAGMA cache_size = 1")
-    db.executemany("INSERT INTO seen VALUES (?)", [(f"{number:064x}",) for number in range(2000)])
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-    run(code, first, code_expected=-signal.SIGKILL)
+    run(HALF, first, code_expected=-signal.SIGKILL)
     assert first.read_bytes() != before, "half of it is on the disk"
     assert Ledger(first).account("visits").spent["epsilon"] == Fraction(13, 30)
     assert first.read_bytes() == before, "the journal brings the old ledger back, in its old version"

@@ -1,6 +1,5 @@
 """The ledger's file: foreign, cut, altered, read-only, in use, of another version: one clear refusal, nothing lost, nothing made anew."""
 
-import hashlib
 import os
 import random
 import shutil
@@ -70,12 +69,6 @@ def refusal(action, path):
     return text
 
 
-def other_database(path):
-    path.unlink()
-    altered(path, "CREATE TABLE dataset (name TEXT)")
-    return path.read_bytes()
-
-
 def altered(path, change):
     """Change a ledger past dpviz."""
     with closing(sqlite3.connect(path)) as db:
@@ -85,14 +78,11 @@ def altered(path, change):
 
 @pytest.mark.parametrize("content", ["empty", "text", "zeros", "database", "header only"])
 def test_a_file_that_is_no_ledger_is_refused_and_left_alone(path, content):
-    foreign = {
-        "empty": lambda: b"",
-        "text": lambda: b"id,lon,lat\n" * 1000,
-        "zeros": lambda: bytes(path.stat().st_size),
-        "database": lambda: other_database(path),
-        "header only": lambda: path.read_bytes()[:100],
-    }[content]()
-    path.write_bytes(foreign)
+    whole = path.read_bytes()
+    path.write_bytes({"text": b"id,lon,lat\n" * 1000, "zeros": bytes(len(whole)), "header only": whole[:100]}.get(content, b""))
+    if content == "database":
+        altered(path, "CREATE TABLE dataset (name TEXT)")
+    foreign = path.read_bytes()
     for action in (READS | WRITES).values():
         assert DAMAGED in refusal(action, path)
         assert path.read_bytes() == foreign
@@ -110,7 +100,7 @@ def test_a_ledger_cut_anywhere_is_refused(path):
 
 @pytest.mark.parametrize("seed", often(range(3), 1))
 def test_a_flipped_bit_is_refused_or_does_not_matter(path, seed):
-    """Where a file still says what it said (unused bytes, counters of SQLite's own), the next draw is added to it or refused."""
+    """It does not matter in unused bytes and in counters of SQLite's own: the file still says what it said."""
     whole, said, draw = path.read_bytes(), says(path), random.Random(seed)
     used = [place for place, byte in enumerate(whole) if byte]
     refused = harmless = 0
@@ -120,30 +110,18 @@ def test_a_flipped_bit_is_refused_or_does_not_matter(path, seed):
         path.write_bytes(flipped)
         try:
             assert says(path) == said, place
-        except RefusedError as error:
-            refused += "\n" not in str(error) and path.read_bytes() == flipped
+        except RefusedError:
+            refused += path.read_bytes() == flipped
         else:
             harmless += 1
     assert refused + harmless == 250
     assert refused > 150
 
 
-def test_the_next_draw_after_a_harmless_flip_is_counted(path):
-    whole = path.read_bytes()
-    unused = whole.index(bytes(1000)) + 500
-    path.write_bytes(whole[:unused] + b"\x10" + whole[unused + 1 :])
-    Ledger(path).spend("visits", PureBudget(0.7), mechanism="quadtree")
-    assert Ledger(path).account("visits").spent["epsilon"] == 1
-
-
 @pytest.mark.parametrize(
     "change",
     [
         "UPDATE dataset SET cap = 'epsilon 1000' WHERE name = 'visits'",
-        "UPDATE dataset SET spent = 'epsilon 0, delta 0' WHERE name = 'visits'",
-        "UPDATE dataset SET truth_seen = 1",
-        "UPDATE dataset SET name = 'other' WHERE name = 'visits'",
-        "UPDATE draw SET budget = 'epsilon 1/100' WHERE id = 1",
         "DELETE FROM draw WHERE id = 3",
         "DELETE FROM mark",
         "UPDATE ledger SET key = 'abc'",
@@ -164,20 +142,6 @@ def test_a_change_past_dpviz_is_refused(path, change):
         assert DAMAGED in refusal(action, path)
 
 
-def test_a_sum_that_is_not_that_of_its_draws_is_refused_even_under_a_good_seal(path):
-    with closing(ledger_file.LedgerFile(path)._connect(path)) as db:
-        db.execute("UPDATE dataset SET spent = 'epsilon 1/10, delta 0' WHERE name = 'visits'")
-        db.execute("UPDATE ledger SET seal = ?", (ledger_file._seal(db, db.execute("SELECT key FROM ledger").fetchone()[0]),))
-    for action in (READS["account"], WRITES["spend"]):
-        with pytest.raises(RefusedError, match="sum for 'visits' is not the sum of its draws"):
-            action(Ledger(path))
-    assert Ledger(path).account("trips").draws == 1
-
-
-def test_the_seal_is_the_same_in_every_process(path):
-    assert run("print(json.dumps(ledger.account('visits').draws))", path) == [3]
-
-
 def test_a_ledger_that_is_gone_is_not_made_anew_by_a_draw_nor_is_its_journal_played_into_a_new_one(path):
     path.unlink()
     assert "read-only, or is not yours" in refusal(WRITES["spend"], path)
@@ -190,16 +154,16 @@ def test_a_ledger_that_is_gone_is_not_made_anew_by_a_draw_nor_is_its_journal_pla
 
 @pytest.mark.parametrize("place", ["folder", "below a file", "dangling link"])
 def test_a_place_where_no_file_can_be_is_refused(tmp_path, place):
-    blocked, reads_nothing = tmp_path / "blocked", place == "below a file"
+    blocked, actions = tmp_path / "blocked", [READS["accounts"], WRITES["open"], WRITES["spend"]]
     if place == "folder":
         blocked.mkdir()
-    elif place == "below a file":
+    elif place == "dangling link":
+        blocked.symlink_to(tmp_path / "nowhere")
+    else:
         blocked.write_text("not a folder")
         blocked /= "ledger.sqlite"
-        assert Ledger(blocked).accounts() == []
-    else:
-        blocked.symlink_to(tmp_path / "nowhere")
-    for action in (*([] if reads_nothing else [READS["accounts"]]), WRITES["open"], WRITES["spend"]):
+        assert actions.pop(0)(Ledger(blocked)) == []
+    for action in actions:
         assert "cannot be opened and written" in refusal(action, blocked)
     assert not (tmp_path / "nowhere").exists()
 
@@ -233,18 +197,6 @@ def test_each_commit_waits_for_the_disk(path):
 
 # Read-only, in ways that hold for the superuser too.
 
-ALL_WRITES = """
-for action in (
-    lambda: ledger.spend("visits", PureBudget("1/10"), mechanism="quadtree"),
-    lambda: ledger.open("new", [MARK.replace("a", "d")], RECORDS),
-    lambda: ledger.note_account_truth_seen("visits"),
-    lambda: ledger.pay("new", [MARK.replace("a", "e")], RECORDS, PureBudget("1/10"), mechanism="quadtree"),
-    lambda: ledger.note_truth_seen([MARK]),
-):
-    print(json.dumps(attempt(action)))
-print(json.dumps(ledger.account("visits").draws))
-"""
-
 
 def mounted(command):
     """A prefix that runs a program in a private view of the file system, changed by `command`."""
@@ -264,12 +216,15 @@ def test_a_ledger_that_sqlite_may_not_write_is_read_but_not_spent_from(path):
 
 @pytest.mark.parametrize("folder", [True, False], ids=["disk", "file in a writable folder"])
 def test_a_read_only_ledger_is_read_but_not_spent_from(path, folder):
-    before = hashlib.sha256(path.read_bytes()).digest()
-    place, how = (path.parent, " -o remount,bind,ro") if folder else (path, " -o remount,bind,ro")
-    *refused, draws = run(ALL_WRITES, path, under=mounted(f"mount --bind {place} {place} && mount{how} {place}"))
-    assert (draws, len(refused)) == (3, 5)
-    assert all("it or its folder is read-only" in text for text in refused)
-    assert hashlib.sha256(path.read_bytes()).digest() == before
+    before, place = path.read_bytes(), path.parent if folder else path
+    code = """
+print(json.dumps(attempt(lambda: ledger.spend("visits", PureBudget("1/10"), mechanism="quadtree"))))
+print(json.dumps(ledger.account("visits").draws))
+"""
+    refused, draws = run(code, path, under=mounted(f"mount --bind {place} {place} && mount -o remount,bind,ro {place}"))
+    assert "it or its folder is read-only" in refused
+    assert draws == 3
+    assert path.read_bytes() == before
 
 
 def test_a_read_only_folder_gets_no_ledger(tmp_path):
@@ -315,10 +270,6 @@ def first(tmp_path):
     return Path(shutil.copy(FIRST_VERSION, tmp_path / "ledger.sqlite"))
 
 
-def persons(column):
-    return Terms(unit="person", neighbours="replace one", cap=ZcdpBudget(2), person=column)
-
-
 def test_an_older_ledger_has_everything_that_was_spent_and_reading_changes_nothing(first):
     ledger, before = Ledger(first), first.read_bytes()
     visits, people, unused = ledger.accounts()
@@ -336,38 +287,26 @@ def test_an_older_ledger_has_everything_that_was_spent_and_reading_changes_nothi
     assert first.read_bytes() == before, "nor does a refused draw"
 
 
-def test_the_first_draw_brings_an_older_ledger_up_to_date_and_forgets_nothing(first):
-    before = Ledger(first).accounts()
-    account, entry = Ledger(first).pay("visits", [MARK], RECORDS, PureBudget("1/2"), mechanism="quadtree")
-    assert (account.spent["epsilon"], account.draws, entry.id) == (Fraction(13, 30) + Fraction(1, 2), 3, 5)
-    with closing(sqlite3.connect(first)) as db:
-        assert db.execute("PRAGMA user_version").fetchone()[0] == 2
-    assert Ledger(first).accounts()[1:] == before[1:]
-    with pytest.raises(RefusedError, match="would be exceeded"):
-        Ledger(first).pay("visits", [MARK], RECORDS, PureBudget("1/10"), mechanism="quadtree")
-
-
 def test_an_account_without_a_definition_of_a_person_takes_the_first_that_is_named(first):
     def pay(column, rho):
-        return Ledger(first).pay("people", [PERSONS_MARK], persons(column), ZcdpBudget(rho), mechanism="top_down")[0]
+        terms = Terms(unit="person", neighbours="replace one", cap=ZcdpBudget(2), person=column)
+        return Ledger(first).pay("people", [PERSONS_MARK], terms, ZcdpBudget(rho), mechanism="top_down")[0]
 
     with pytest.raises(RefusedError, match="would be exceeded"):
         pay("trip_id", 2)
     account = pay("user_id", "1/2")
     assert (account.terms.person, account.spent) == ("user_id", {"rho": Fraction(3, 2)})
-    with pytest.raises(
-        RefusedError, match=r"definition of a person is one value of the column 'user_id', not one value of the column 'trip_id'"
-    ):
+    with pytest.raises(RefusedError, match="a person is one value of the column 'user_id', not one value of the column 'trip_id'"):
         pay("trip_id", "1/4")
-
-
-NEWER, ALTERED = "was written by a newer version of dpviz: update dpviz", "altered"
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [*((f"PRAGMA user_version = {number}", NEWER) for number in (3, 99)), ("PRAGMA user_version = 2", ALTERED)]
-    + [(change, ALTERED) for change in ("UPDATE dataset SET spent = 'epsilon 0, delta 0'", "DELETE FROM draw")],
+    [
+        ("PRAGMA user_version = 3", "was written by a newer version of dpviz: update dpviz"),
+        ("PRAGMA user_version = 2", DAMAGED),
+        ("UPDATE dataset SET spent = 'epsilon 0, delta 0'", DAMAGED),
+    ],
 )
 def test_newer_and_altered_old_ledgers_are_refused_and_left_alone(first, change, words):
     altered(first, change)

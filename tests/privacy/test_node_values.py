@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from dpviz.errors import InputError, SettingError
 from dpviz.privacy import node_values
 from dpviz.privacy.node_values import LARGEST_VALUE, NodeValues, move_inside
-from tests import nodes
 from tests.nodes import packed
 
 FITTING = {"value": [3, 3, 5, 0, 6], "count": [1, 2, 1, 4, 1], "start": [0, 3, 3, 5], "low": [2, 0, 0], "high": [6, 2, 7]}
@@ -27,12 +26,9 @@ def made(**changes) -> NodeValues:
     return NodeValues(**{name: np.array(values) for name, values in (FITTING | changes).items()})
 
 
-def test_what_fits_together_is_taken():
+def test_a_node_may_be_empty_or_hold_a_value_twice_and_no_value_is_in_its_repr():
     found = made()
-    assert len(found) == 3
-    assert found.records.tolist() == [4, 0, 5]
-    assert found.middle.tolist() == [4, 1, 3]
-    assert found.first_entries().tolist() == [0, 2, 3, 4]
+    assert (found.records.tolist(), found.middle.tolist(), found.first_entries().tolist()) == ([4, 0, 5], [4, 1, 3], [0, 2, 3, 4])
     assert repr(found) == "NodeValues(3 nodes)"
 
 
@@ -56,8 +52,7 @@ def test_a_fall_hidden_among_falls_between_nodes_is_found():
     """Falls are counted, not looked at one by one: as many between nodes, none of them inside."""
     with pytest.raises(InputError, match="in order"):
         made(value=[3, 3, 5, 6, 5])
-    rising = made(value=[3, 3, 3, 5, 6])
-    assert rising.first_entries().tolist() == [0, 3, 4]
+    assert made(value=[3, 3, 3, 5, 6]).first_entries().tolist() == [0, 3, 4]
 
 
 def test_the_largest_values_and_32_bits_are_taken():
@@ -89,12 +84,10 @@ def test_records_and_heads_are_those_of_each_node_alone(found, low):
 @several
 @given(histograms, st.integers(1, 12))
 def test_batches_are_the_nodes_in_order_with_no_more_values_than_requested_unless_one_node_has_more(found, most):
-    whole, ours = packed(found), node_values._VALUES_AT_ONCE
-    node_values._VALUES_AT_ONCE = most
-    try:
+    whole = packed(found)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(node_values, "_VALUES_AT_ONCE", most)
         parts = list(whole.batches())
-    finally:
-        node_values._VALUES_AT_ONCE = ours
     assert sum(map(len, parts)) == len(found)
     assert all(len(part.value) <= most or len(part) == 1 for part in parts)
     for name in ("value", "count", "low", "high"):
@@ -111,12 +104,3 @@ def test_lines_outside_come_to_the_nearest_line_or_the_middle():
     assert move_inside(found, lines, "middle").tolist() == [25, 25, 21, 29, 25, 25]
     with pytest.raises(SettingError, match="nearest, middle"):
         move_inside(found, lines, "beyond")
-
-
-def test_the_slow_helpers_of_these_tests_are_right_themselves():
-    assert list(nodes.added((0, 1))) == [(1, 1), (0, 2)]
-    assert len(list(nodes.added((0, 1, 5), 2))) == 3 + 6
-    assert len(nodes.of_records(4, 2)) == 1 + 4 + 10
-    np.testing.assert_allclose(np.exp(nodes.exponential_logs((2, 0, 1), 1.0)), [0.5, 0.5])
-    assert nodes.slow_median((0, 1, 0, 2)) == 3
-    assert nodes.hockey_stick(np.array([0.5, 0.5]), np.array([1.0, 0.0]), 0.0) == 0.5

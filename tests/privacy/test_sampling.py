@@ -16,7 +16,6 @@ from dpviz.privacy import sampling
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.inversion import PowerRate, geometric_digit, geometric_start
-from dpviz.privacy.medians import exponential_medians
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.noise import geometric
 from dpviz.privacy.sampling import (
@@ -58,25 +57,6 @@ def test_a_median_on_a_sample_loses_at_most_what_was_requested(epsilon, rate, m)
     worst = worst_loss(logs, m)
     assert worst <= float(epsilon) * (1 + 1e-12)
     assert worst > float(epsilon) * 0.4 or Fraction(rate) < Fraction(1, 2)
-
-
-def response_loss(inner: float, rate: float, m: int) -> float:
-    """What randomised response to "is anybody in the sample?" loses on one person with m records."""
-    answer = {True: math.exp(inner) / (1 + math.exp(inner)), False: 1 / (1 + math.exp(inner))}
-    yes = sum(chance * answer[sum(kept) > 0] for kept, chance in subsamples((m,), rate))
-    return max(math.log(yes / answer[False]), math.log(answer[True] / (1 - yes)))
-
-
-@pytest.mark.parametrize("m", [1, 2, 3])
-@pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
-def test_some_mechanism_on_a_sample_loses_all_of_it_and_wrong_inverses_are_caught(epsilon, rate, m):
-    wanted, share = Fraction(epsilon), Fraction(rate)
-    assert response_loss(float(epsilon_before_sampling(wanted, share, m)), float(share), m) == pytest.approx(float(wanted), rel=1e-9)
-    if m > 1:
-        assert response_loss(float(epsilon_before_sampling(wanted, share, 1)), float(share), m) > float(wanted) * 1.01
-    assert response_loss(float(epsilon_before_sampling(wanted, share * Fraction(9, 10), m)), float(share), m) > float(wanted) * 1.0001
-    assert response_loss(float(wanted), float(share), m) < float(wanted)
 
 
 @pytest.mark.parametrize("m", [1, 2])
@@ -163,17 +143,16 @@ def test_every_record_is_kept_alone_with_the_chance_that_was_requested(rate, kin
 
 
 @pytest.mark.parametrize("most", [1, 4, 7, 10**6])
-def test_thinning_keeps_order_nodes_and_chances_and_goes_on_across_its_batches(monkeypatch, most):
+def test_thinning_keeps_order_and_nodes_and_goes_on_across_its_batches(monkeypatch, most):
     monkeypatch.setattr(sampling, "_RECORDS_AT_ONCE", most)
     given = packed([(2, 0, 5, 1), (0, 0), (0, 9)], low=3)
     for seed in range(15):
         kept = sample_records(given, Fraction(1, 2), Entropy.seeded(seed))
         for node in range(3):
             own, whole = slice(*kept.start[node : node + 2]), slice(*given.start[node : node + 2])
-            assert set(kept.value[own]) <= set(given.value[whole])
+            most_of = dict(zip(given.value[whole].tolist(), given.count[whole].tolist(), strict=True))
             assert (np.diff(kept.value[own]) > 0).all()
-            for value, count in zip(kept.value[own], kept.count[own], strict=True):
-                assert 1 <= count <= given.count[whole][given.value[whole] == value][0]
+            assert all(1 <= count <= most_of[value] for value, count in zip(kept.value[own].tolist(), kept.count[own], strict=True))
         assert (kept.low is given.low, kept.high is given.high) == (True, True)
     kept = sample_records(tiled(packed([(0, 3), (1, 0)]), 1_000), Fraction("0.4"), Entropy.seeded(11)).records.reshape(-1, 2)
     law = np.outer(stats.binom.pmf(np.arange(4), 3, 0.4), stats.binom.pmf(np.arange(2), 1, 0.4))
@@ -187,6 +166,8 @@ def test_keeping_all_or_nearly_none_and_thinning_nothing():
     with pytest.raises(BudgetError, match="one in a million"):
         sample_records(given, Fraction(1, 10**7), Entropy.seeded(1))
     assert sample_records(packed([(0, 0)]), Fraction(1, 2), Entropy.seeded(1)).records.tolist() == [0]
+    one = (sample_records(packed([(1, 0)]), Fraction(1, 2), Entropy.seeded(seed)).records[0] for seed in range(20))
+    assert set(one) == {0, 1}, "the first record of a call has its chance too"
     assert len(sample_records(packed([]), Fraction(1, 2), Entropy.seeded(1))) == 0
 
 
@@ -242,11 +223,3 @@ def test_steps_to_the_next_record_are_geometric(rate):
     for off in (1, 0.9):
         p = p_value(steps, lambda k, off=off: -np.expm1(np.maximum(k, 0) * math.log1p(-chance * off)), cuts)
         assert p > SEEDED if off == 1 else p < 1e-9
-
-
-def test_medians_of_samples_follow_their_exact_mixture():
-    histogram, rate, epsilon = (2, 0, 1, 3), Fraction(1, 3), Fraction(2)
-    kept = sample_records(tiled(packed([histogram]), 40_000), rate, Entropy.seeded(7))
-    lines = exponential_medians(kept, epsilon, Entropy.seeded(8)) - 1
-    law = mixed(histogram, float(rate), lambda each: np.exp(exponential_logs(each, 2.0)))
-    assert p_of_counts(np.bincount(lines, minlength=3), law) > SEEDED

