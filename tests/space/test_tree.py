@@ -8,66 +8,26 @@ import shapely
 from geopandas.tools.hilbert_curve import _encode
 
 from dpviz.errors import DomainError
-from dpviz.space.domain import Domain
 from dpviz.space.grids import MOST_NODES, grid, quadtree
 from dpviz.space.morton import morton
 from dpviz.space.tree import Tree, intervals, remove_descendants
-from tests.space.curves import CURVE_TREES, curve_tree
-from tests.trees import random_tree
+from tests.space.curves import CURVE_TREES, TILING_TREES, lattice
 
-
-def lattice(order: int) -> Domain:
-    return Domain(bounds=(0, 0, 1, 1), crs=None, order=order)
-
-
-def some_pruned(tree: Tree, seed: int) -> Tree:
-    return remove_descendants(tree, (np.random.default_rng(seed).random(len(tree)) < 0.3) & (tree.children > 0))[0]
-
-
-TREES = {
-    "one step": quadtree(lattice(1), 1),
-    "quadtree": quadtree(lattice(5), 5),
-    "coarse quadtree": quadtree(lattice(6), 3),
-    "fan-out 16, odd order": quadtree(lattice(5), 3, 16),
-    "grid 1 x 1": grid(lattice(4), 1, 1),
-    "grid 1 x 7": grid(lattice(3), 1, 7),
-    "grid 16 x 16": grid(lattice(4), 16, 16),
-    "grid 33 x 20": grid(lattice(6), 33, 20),
-    "pruned quadtree": some_pruned(quadtree(lattice(5), 5), 1),
-    "pruned grid": some_pruned(grid(lattice(5), 9, 13), 2),
-    "pruned to the root": remove_descendants(quadtree(lattice(3), 2), np.ones(21, bool))[0],
-    "random": random_tree(np.random.default_rng(3), side=32),
-    "random, more": random_tree(np.random.default_rng(9), side=64, most=6),
-}
-CURVE_TREES = CURVE_TREES | {"pruned curve": some_pruned(CURVE_TREES["curve 1"], 3)}
-TILED = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in TREES.items()])
-CURVED = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in CURVE_TREES.items()])
-EVERY = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in (TREES | CURVE_TREES).items()])
-
-
-def cover(tree: Tree, nodes: np.ndarray) -> np.ndarray:
-    """(side, side) how many of `nodes` cover each lattice cell."""
-    side = int(tree.east[0])
-    covered = np.zeros((side, side), int)
-    for west, south, east, north in tree.rectangles(nodes).tolist():
-        covered[south:north, west:east] += 1
-    return covered
+TILED = pytest.mark.parametrize("tree", TILING_TREES.values(), ids=TILING_TREES)
+CURVED = pytest.mark.parametrize("tree", CURVE_TREES.values(), ids=CURVE_TREES)
+EVERY = pytest.mark.parametrize("tree", [*TILING_TREES.values(), *CURVE_TREES.values()], ids=[*TILING_TREES, *CURVE_TREES])
 
 
 def every_cell(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of all lattice cells."""
-    side = int(tree.east[0])
-    row, column = (part.ravel().astype(np.int32) for part in np.indices((side, side)))
-    return row, column
+    return tuple(np.indices((tree.east[0], tree.east[0]), np.int32).reshape(2, -1))
 
 
 @EVERY
 def test_nodes_stand_in_breadth_first_order_with_contiguous_children_and_cannot_be_changed(tree):
     assert tree.parent[0] == -1
     assert (np.diff(tree.parent) >= 0).all()
-    assert tree.starts[0] == 0
-    assert tree.starts[-1] == len(tree)
-    assert len(tree.starts) == tree.height + 2
+    assert (tree.starts[0], tree.starts[-1], len(tree.starts)) == (0, len(tree), tree.height + 2)
     assert (np.diff(tree.starts) > 0).all()
     np.testing.assert_array_equal(tree.children, np.bincount(tree.parent[1:], minlength=len(tree)))
     for node in np.flatnonzero(tree.children).tolist():
@@ -82,18 +42,18 @@ def test_nodes_stand_in_breadth_first_order_with_contiguous_children_and_cannot_
 
 
 @TILED
-def test_children_leaves_and_every_cut_tile_what_they_are_parts_of(tree):
+def test_children_and_every_cut_tile_what_they_are_parts_of(tree):
     assert (tree.east > tree.west).all()
     assert (tree.north > tree.south).all()
     boxes = shapely.box(*tree.rectangles().T.astype(float))
-    for node in np.flatnonzero(tree.children).tolist():
-        children = boxes[tree.first_child[node] : tree.first_child[node] + tree.children[node]]
-        assert shapely.equals(shapely.union_all(children), boxes[node])
-        assert shapely.area(children).sum() == shapely.area(boxes[node])
     np.testing.assert_array_equal(tree.cells, shapely.area(boxes))
-    assert (cover(tree, tree.leaves) == 1).all()
-    for depth in range(tree.height + 1):
-        assert (cover(tree, tree.cut(depth)) == 1).all()
+    parts = [np.flatnonzero(tree.parent == node) for node in np.flatnonzero(tree.children)]
+    for whole, children in [
+        *zip(np.flatnonzero(tree.children), parts, strict=True),
+        *((0, tree.cut(depth)) for depth in range(tree.height + 1)),
+    ]:
+        assert shapely.equals(shapely.union_all(boxes[children]), boxes[whole])
+        assert tree.cells[children].sum() == tree.cells[whole]
 
 
 @TILED
@@ -176,8 +136,7 @@ def test_a_quadtree_halves_each_side_once_or_twice_per_step(order, height, fan_o
 
 
 def test_siblings_of_a_quadtree_stand_sw_se_nw_ne_and_public_trees_are_shared():
-    tree = quadtree(lattice(1), 1)
-    assert tree.rectangles(slice(1, 5)).tolist() == [[0, 0, 1, 1], [1, 0, 2, 1], [0, 1, 1, 2], [1, 1, 2, 2]]
+    assert quadtree(lattice(1), 1).rectangles(slice(1, 5)).tolist() == [[0, 0, 1, 1], [1, 0, 2, 1], [0, 1, 1, 2], [1, 1, 2, 2]]
     assert quadtree(lattice(6), 4) is quadtree(lattice(6), 4)
 
 
@@ -208,21 +167,15 @@ def test_a_tree_too_large_for_memory_is_refused_before_it_is_built_and_its_size_
         make(lattice(asked[0]), *asked[1:])
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 6, 7])
-def test_pruning_removes_exactly_the_descendants_of_marked_nodes(seed):
-    rng = np.random.default_rng(seed)
-    tree = curve_tree(rng) if seed > 5 else quadtree(lattice(4), 4) if seed % 2 else random_tree(rng)
-    stop = rng.random(len(tree)) < 0.25
+@pytest.mark.parametrize("name", ["quadtree", "random 1", "random 2", "curve 1", "curve 2"])
+def test_pruning_removes_exactly_the_descendants_of_marked_nodes(name):
+    tree = (TILING_TREES | CURVE_TREES)[name]
+    stop, alive = np.random.default_rng(1).random(len(tree)) < 0.25, np.ones(len(tree), bool)
     smaller, kept = remove_descendants(tree, stop)
+    for node in range(1, len(tree)):
+        alive[node] = alive[tree.parent[node]] and not stop[tree.parent[node]]
+    assert kept.tolist() == np.flatnonzero(alive).tolist()
     assert smaller.overlaps == tree.overlaps
-    expected = []
-    for start in range(len(tree)):
-        node, alive = int(tree.parent[start]), True
-        while node >= 0:
-            alive, node = alive and not stop[node], int(tree.parent[node])
-        if alive:
-            expected.append(start)
-    assert kept.tolist() == expected
     np.testing.assert_array_equal(smaller.rectangles(), tree.rectangles(kept))
     np.testing.assert_array_equal(smaller.children, np.where(stop[kept], 0, tree.children[kept]))
     if smaller.curve is not None:
@@ -238,18 +191,14 @@ def test_pruning_nothing_keeps_the_tree():
     np.testing.assert_array_equal(same.first_child[same.children > 0], tree.first_child[tree.children > 0])
 
 
-def slow_morton(column: int, row: int) -> int:
-    return sum(((column >> bit & 1) | (row >> bit & 1) << 1) << 2 * bit for bit in range(24))
-
-
 def test_morton_codes_interleave_the_bits_up_to_24():
-    rng = np.random.default_rng(6)
     for bits in (1, 5, 12, 13, 24):
-        column, row = rng.integers(0, 1 << bits, (2, 200))
-        assert morton(column, row).tolist() == [slow_morton(*place) for place in zip(column.tolist(), row.tolist(), strict=True)]
+        column, row = np.random.default_rng(6).integers(0, 1 << bits, (2, 200))
+        slow = [int(f"{b:b}", 4) * 2 + int(f"{a:b}", 4) for a, b in zip(column.tolist(), row.tolist(), strict=True)]
+        assert morton(column, row).tolist() == slow
     last = np.array([2**24 - 1])
     assert morton(last, last).tolist() == [4**24 - 1]
-    assert morton(np.zeros(0, int), np.zeros(0, int)).shape == (0,)
+    assert morton(last[:0], last[:0]).shape == (0,)
 
 
 @pytest.mark.parametrize("lines", [[0, 4, 8, 12, 16], [0, 3, 6, 9], [0, 1, 2, 3], [0, 4, 8, 11], [0, 16], [0, 5, 6, 16]])
