@@ -1,7 +1,5 @@
 """Random nested regions, in every form in which they can be written down."""
 
-import itertools
-
 import geopandas as gpd
 import numpy as np
 import pandas as pd
@@ -52,11 +50,8 @@ def parents_of(rows, *, root=False, names=None):
 
 def squares(count, columns=5, side=1.0):
     """Polygons that meet in common vertices, row by row."""
-    return [shapely.box(x * side, y * side, (x + 1) * side, (y + 1) * side) for y, x in itertools.islice(grid(columns), count)]
-
-
-def grid(columns):
-    return ((place // columns, place % columns) for place in itertools.count())
+    places = (divmod(place, columns) for place in range(count))
+    return [shapely.box(x * side, y * side, (x + 1) * side, (y + 1) * side) for y, x in places]
 
 
 def map_of(rows, geometry=None, crs="EPSG:4326"):

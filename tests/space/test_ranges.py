@@ -12,7 +12,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.ranges import QUERIES_AT_ONCE, area_overlap, batches, box_overlap, cumulative, fronts
 from dpviz.space.tree import Tree
 from tests.space.curves import CURVE_TREES, TILING_TREES, curve_tree, tree_of
-from tests.trees import leaf_matrix, polygons, random_boxes, shares_of
+from tests.trees import canonical_shares, leaf_matrix, polygons, random_boxes, shares_of
 
 LATTICE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)
 
@@ -50,15 +50,11 @@ def test_frontier_raster_and_dense_overlap_give_the_same_sums(tree):
 @EVERY
 def test_a_query_ends_at_maximally_contained_nodes_and_at_the_leaves_that_it_cuts(tree):
     boxes = boxes_on(3, 80)
-    share = shares_of(tree, boxes, np.arange(len(tree)))
     levels = fronts(tree, box_overlap(tree, boxes), np.arange(len(boxes)))
-    found = np.zeros_like(share)
+    found = np.zeros((len(boxes), len(tree)))
     for front in levels:
         found[front.query[front.ends], front.node[front.ends]] = front.share[front.ends]
-    inside = share == 1
-    above = inside[:, np.maximum(tree.parent, 0)] & (tree.parent >= 0)
-    expected = np.where((inside & ~above) | ((tree.children == 0) & ~inside), share, 0)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(found, canonical_shares(tree, boxes), atol=1e-12)
     for above, below in pairwise(levels):
         assert not above.ends[below.origin].any()
         np.testing.assert_array_equal(above.node[below.origin], tree.parent[below.node])
