@@ -1,7 +1,6 @@
 """What is read back is what was released: every mechanism, every setting under which a release has other parts, and what is odd."""
 
 import io
-import json
 from dataclasses import replace
 
 import geopandas
@@ -30,9 +29,8 @@ from dpviz.mechanisms import (
 )
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.files import read_release, write_release, zip_release
-from dpviz.release.manifest import accounting_facts, describe, privacy_facts, receipt_of
+from dpviz.release.manifest import describe
 from tests.flow_cases import flows_of, random_flows, random_regions, regular, trips_of
 from tests.often import named, often
 from tests.release_cases import BOUNDS, WORDS, assert_same, flows_on, point_release, points_of, regions_with_shapes, trip_release
@@ -45,8 +43,6 @@ VARIANTS = {
     "quadtree, as measured": Quadtree(height=3, least_squares=False),
     "quadtree of 16, custom": Quadtree(height=1, fan_out=16, split="custom", weights=(0.25, 0.75)),
     "quadtree, interpolated": Quadtree(height=3, inside="interpolated", count_root=False),
-    "kdtree, hybrid": Kdtree(variant="hybrid"),
-    "kdtree, noisy-mean": Kdtree(variant="noisy-mean"),
     "kdtree, smooth-sensitivity": Kdtree(variant="smooth-sensitivity"),
     "kdtree, sample": Kdtree(sample=0.5),
     "uniform grid, declared": UniformGrid(declared_total=400),
@@ -101,8 +97,8 @@ def test_hardly_any_points_come_back(records, crs, mechanisms, tmp_path):
         back(system(POINTS[key], points_of(records, order=2, crs=crs)), tmp_path / key)
 
 
-def test_second_measurements_come_back(tmp_path):
-    release = system(AdaptiveGrid(), points_of(500))
+def test_second_measurements_and_a_bound_per_person_come_back(tmp_path):
+    release = system(AdaptiveGrid(), replace(points_of(500), unit="person", contributions=3))
     back(replace(release, again=np.where(np.arange(len(release.count)) % 3, np.nan, -0.0)), tmp_path / "out")
 
 
@@ -137,11 +133,6 @@ VALUES = st.recursive(
     lambda inside: st.lists(inside, max_size=4).map(tuple),
     max_leaves=6,
 )
-HOSTILE = ["</script><b>", "a\nb\r\"c'", "\u202eevil\u2066", "=1+1\x00\t,;\\N"]
-
-
-def through_json(facts):
-    return json.loads(json.dumps(facts))
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -170,22 +161,6 @@ def test_half_characters_are_refused_before_anything_is_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-FRACTIONS = st.fractions(min_value="1/1000000", max_value=1000)
-
-
-@settings(max_examples=40)
-@given(st.lists(st.tuples(FRACTIONS, FRACTIONS, st.booleans(), st.integers(0, 9) | st.none()), min_size=1, max_size=5), TEXTS)
-def test_any_receipt_comes_back_exactly(spendings, text):
-    steps = tuple(
-        Step(purpose=text, amount=amount, sensitivity=scale, noise=text, scale=scale / 7, level=level, counts=level, replaces_later=instead)
-        for amount, scale, instead, level in [*spendings, (spendings[0][0], spendings[0][1], False, None)]
-    )
-    total = sum(step.amount for step in steps if not step.replaces_later)
-    for kind in (PureBudget(total), ApproxBudget(total, "1e-9")):
-        receipt = Receipt(total=kind, steps=steps, notes=(text,), contributions=3, unit="person")
-        assert receipt_of(through_json(privacy_facts(receipt)), through_json(accounting_facts(receipt))) == receipt
-
-
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(domain=domains())
 def test_any_domain_comes_back(domain, tmp_path_factory):
@@ -204,12 +179,6 @@ def test_frames_in_unusual_systems_come_back(crs, tmp_path):
     bounds = tuple(regions.geometry[-1].total_bounds)
     points = PointCounts.from_xy([bounds[0]], [bounds[1]], domain=replace(point_release().domain, bounds=bounds, crs=crs))
     back(system(Quadtree(height=2), points), tmp_path / "points")
-
-
-def test_hostile_names_come_back_and_stay_text(tmp_path):
-    regions = regions_with_shapes(names=HOSTILE, levels=(HOSTILE[0], HOSTILE[2]))
-    release = TopDown().release(flows_on(regions), BUDGET, Entropy.system())
-    assert back(release, tmp_path / "out").tree.origins.names_of(2).tolist() == HOSTILE
 
 
 SHAPES = {

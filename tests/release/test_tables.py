@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import FlatGaussian, HilbertTree, PrivTree, Quadtree, TopDown
+from dpviz.mechanisms import FlatGaussian, HilbertTree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
@@ -55,7 +55,6 @@ def of_points(mechanism, points):
 POINT_RELEASES = {
     "quadtree": point_release,
     "pruned": lambda: of_points(Quadtree(height=4, prune=30), points_of(400)),
-    "privtree": lambda: of_points(PrivTree(), points_of(400)),
     "hilbert_tree": lambda: of_points(HilbertTree(height=2), points_of(400)),
 }
 
@@ -94,12 +93,6 @@ def assert_described(folder):
         columns = set(read(path).columns)
         assert columns <= set(meant), path.name
         assert "status" in columns or not columns & {"count", "leaving", "arriving"}, path.name
-
-
-def test_a_second_table_beside_the_main_one_does_not_double_a_release(tmp_path):
-    folder = written(point_release(height=6), tmp_path / "out")
-    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
-    assert sizes["levels.parquet"] + sizes["levels.csv"] < 0.6 * sum(size for name, size in sizes.items() if "partitions" in name)
 
 
 def test_numbers_that_were_not_measured_are_empty_and_not_nan(tmp_path):

@@ -98,10 +98,3 @@ def test_trips_are_judged_by_all_pairs_that_were_counted_and_sums_that_lack_some
     assert grades(release)[-1] == USABLE
     assert set(grades(release)[:-1]) == {ROUGH}
     assert f"fewer than about {release.stages[-1].count.min():,} trips were dropped" in verdict(release).detail
-
-
-def test_what_is_counted_are_records_also_if_persons_are_protected():
-    points = replace(points_of(2000), unit="person", contributions=1000)
-    release = Quadtree(height=2).release(points, PureBudget(1), Entropy.seeded(1))
-    assert release.receipt.unit == "person"
-    assert counted_noun(release) == verdict(release).counted == "records"

@@ -39,7 +39,7 @@ def regions_of(rows):
 
 
 def parents_of(rows, *, root=False, names=None):
-    """A row per region of any level, as for `Regions.from_parents`; with a row for the root if asked."""
+    """A row per region of any level, as for `Regions.from_parents`; `root` adds a row for the whole."""
     found = [(path[k], path[k - 1] if k else ("all of it" if root else None), k + 1) for path in rows for k in range(len(path))]
     rooted = [("all of it", None, 0)] if root else []
     table = pd.DataFrame([*rooted, *dict.fromkeys(found)], columns=["region_id", "parent_id", "level"]).astype(object)

@@ -32,12 +32,6 @@ def grown(rng: np.random.Generator, order: int, steps: tuple[int, ...]):
     return nodes, [*children, np.zeros(len(nodes[-1]), np.int64)], halved, boxes
 
 
-def test_parts_of_nodes_stand_together_in_the_order_of_their_parents():
-    assert split_nodes(np.array([0, 5])).tolist() == [0, 1, 2, 3, 20, 21, 22, 23]
-    assert split_nodes(np.array([2, 1]), 2).tolist() == [*range(32, 48), *range(16, 32)]
-    assert split_nodes(np.array([], np.int64)).tolist() == []
-
-
 @pytest.mark.parametrize(("order", "steps"), [(1, (1,)), (4, (1, 1, 1)), (5, (2, 2, 1)), (5, (1, 2, 1)), (6, (1,) * 6), (9, (2, 2, 2))])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_tree_has_the_rectangles_of_cutting_by_hand(order, steps, seed):

@@ -104,11 +104,6 @@ def test_shapes_that_make_no_sense_are_refused(words):
         assert words in refusal(lambda geometry=geometry: regions_with(geometry))
 
 
-def test_a_level_with_a_shape_for_some_regions_only_is_refused():
-    shapes = dict.fromkeys(["n", "s", "n1", "s1", "s2"], BOX)
-    assert "without a shape" in refusal(lambda: Regions.from_parents(with_shapes(shapes)))
-
-
 def test_geometry_needs_the_crs_of_a_map_the_same_on_all_levels():
     for crs, words in ((None, "no CRS"), ("EPSG:5703", "no positions on a map"), ("EPSG:4978", "no positions on a map")):
         assert words in refusal(lambda crs=crs: regions_with(squares(4), crs))
@@ -179,3 +174,4 @@ def test_levels_may_have_shapes_of_their_own_and_points_stand_below_or_above_pol
     above = Regions.from_parents(with_shapes(dict.fromkeys(leaves, BOX) | dict.fromkeys(wide, shapely.Point(9, 9))))
     assert above.outlines(1)[0].equals(BOX), "a point is no outline: the polygons below are dissolved"
     assert above.centres(1).tolist() == [[9, 9], [9, 9]]
+    assert "without a shape" in refusal(lambda: Regions.from_parents(with_shapes(wide | {"n1": BOX})))

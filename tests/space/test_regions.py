@@ -42,17 +42,16 @@ def test_ids_stay_text_with_their_zeros():
     assert "must not be the finer one" in refusal(lambda: regions.ancestors(2, 1))
 
 
-@pytest.mark.parametrize("dtype", [object, "str", "string", "string[pyarrow]", "category", pd.ArrowDtype(pa.large_string())])
-def test_every_dtype_of_text_gives_the_same_regions(dtype):
-    regions = from_table(COUNTIES.astype(dtype))
-    assert regions == from_table()
+NUMBERS = pd.DataFrame({"state": [1, 1, 2], "county": [7, 8, 9]})
+DTYPES = [(COUNTIES, dtype) for dtype in (object, "str", "string", "string[pyarrow]", "category", pd.ArrowDtype(pa.large_string()))]
+DTYPES += [(NUMBERS, dtype) for dtype in (np.int64, np.uint8, "Int64", "int64[pyarrow]", "category", object)]
+
+
+@pytest.mark.parametrize(("table", "dtype"), DTYPES)
+def test_texts_and_whole_numbers_of_every_dtype_give_the_same_regions(table, dtype):
+    regions = from_table(table.astype(dtype))
+    assert regions == from_table(table.astype(str))
     assert {type(text) for ids in regions.ids for text in ids} == {str}
-
-
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8, "Int64", "int64[pyarrow]", "category", object])
-def test_whole_numbers_are_spelt_out(dtype):
-    table = pd.DataFrame({"state": [1, 1, 2], "county": [7, 8, 9]}).astype(dtype)
-    assert [ids.tolist() for ids in from_table(table).ids] == [["1", "2"], ["7", "8", "9"]]
 
 
 COLUMNS = {str(k): ["a"] for k in range(17)}
@@ -155,28 +154,25 @@ def test_prefixes_give_the_same_regions(rows):
     assert Regions.from_prefixes(np.array(longer, object), **options) == expected
 
 
-WRONG_PREFIXES = {
-    "one is shorter": [{"ids": ["06037", "0603"]}],
-    "or there is none": [{"ids": []}],
-    "lost its leading zeros": [{"ids": [6037]}, {"ids": ["06037", 36001]}],
-    "missing or blank": [{"ids": ["06037", blank]} for blank in (None, float("nan"), " ")],
-    "must grow": [{"lengths": [5, 2]}, {"lengths": [2, 2]}],
-    "of the same length": [{"lengths": [2]}],
-    "at least 1": [{"lengths": [0, 2]}],
-    "whole numbers": [{"lengths": [2.0, 5.0]}, {"lengths": [True, 5]}],
-    "levels must be a list": [{"levels": "ab"}],
-    "ids must be a list": [{"ids": "06037"}],
-    "lengths must be a list": [{"lengths": 5}],
-    "no levels": [{"lengths": [], "levels": []}],
-    "each different": [{"levels": ["state", "state"]}],
-}
+WRONG_PREFIXES = [
+    ("one is shorter", {"ids": ["06037", "0603"]}),
+    ("or there is none", {"ids": []}),
+    *[("lost its leading zeros", {"ids": ids}) for ids in ([6037], ["06037", 36001])],
+    *[("missing or blank", {"ids": ["06037", blank]}) for blank in (None, float("nan"), " ")],
+    *[("must grow", {"lengths": lengths}) for lengths in ([5, 2], [2, 2])],
+    ("of the same length", {"lengths": [2]}),
+    ("at least 1", {"lengths": [0, 2]}),
+    *[("whole numbers", {"lengths": lengths}) for lengths in ([2.0, 5.0], [True, 5])],
+    ("no levels", {"lengths": [], "levels": []}),
+    ("each different", {"levels": ["state", "state"]}),
+    *[(f"{name} must be a list", {name: wrong}) for name, wrong in (("levels", "ab"), ("ids", "06037"), ("lengths", 5))],
+]
 
 
-@pytest.mark.parametrize("words", WRONG_PREFIXES)
-def test_prefixes_that_make_no_sense_are_refused(words):
+@pytest.mark.parametrize(("words", "wrong"), WRONG_PREFIXES)
+def test_prefixes_that_make_no_sense_are_refused(words, wrong):
     right = {"ids": ["06037"], "lengths": [2, 5], "levels": LEVELS}
-    for wrong in WRONG_PREFIXES[words]:
-        assert words in refusal(lambda wrong=wrong: Regions.from_prefixes(**right | wrong))
+    assert words in refusal(lambda: Regions.from_prefixes(**right | wrong))
 
 
 @few
@@ -205,38 +201,32 @@ def test_regions_are_equal_by_what_they_name():
     assert one not in (from_table(COUNTIES.iloc[::-1]), renamed, "Regions")
 
 
-PARTS = {
-    "levels": ("a", "b"),
-    "ids": (np.array(["p", "q"], object), np.array(["r", "s", "t"], object)),
-    "parent": (np.array([0, 0], np.int32), np.array([0, 1, 1], np.int32)),
-    "names": (np.array(["p", "q"], object), np.array(["r", "s", "t"], object)),
-    "geometry": (None, None),
-}
+IDS = np.array(["p", "q"], object), np.array(["r", "s", "t"], object)
+PARENT = np.array([0, 0], np.int32), np.array([0, 1, 1], np.int32)
+PARTS = {"levels": ("a", "b"), "ids": IDS, "parent": PARENT, "names": IDS, "geometry": (None, None)}
+WRONG_PARTS = [
+    (f"1 to {MOST_LEVELS} levels", "levels", ()),
+    ("each different", "levels", ("a", "a")),
+    *[("need names", "levels", ("a", wrong)) for wrong in ("", 1)],
+    ("one entry per level", "names", IDS[:1]),
+    ("one id, parent, name and shape", "names", (IDS[0], IDS[1][:1])),
+    *[
+        (words, "ids", (IDS[0], np.array(["r", wrong, "t"], object)))
+        for words, wrong in (("duplicate id", "r"), ("texts", ""), ("texts", 5))
+    ],
+    *[("tree order", "parent", (PARENT[0], np.array(wrong, np.int32))) for wrong in ([1, 0, 1], [0, 1, 2], [-1, 0, 1])],
+    ("has no children", "parent", (PARENT[0], np.array([1, 1, 1], np.int32))),
+]
 
 
-WRONG_PARTS = {
-    f"1 to {MOST_LEVELS} levels": {"levels": [()]},
-    "each different": {"levels": [("a", "a")]},
-    "need names": {"levels": [("a", ""), ("a", 1)]},
-    "one entry per level": {"names": [PARTS["names"][:1]]},
-    "one id, parent, name and shape": {"names": [(PARTS["names"][0], np.array(["r"], object))]},
-    "duplicate id": {"ids": [(PARTS["ids"][0], np.array(["r", "r", "t"], object))]},
-    "ids that are texts": {"ids": [(PARTS["ids"][0], np.array(["r", wrong, "t"], object)) for wrong in ("", 5)]},
-    "tree order": {"parent": [(PARTS["parent"][0], np.array(wrong, np.int32)) for wrong in ([1, 0, 1], [0, 1, 2], [-1, 0, 1])]},
-    "has no children": {"parent": [(PARTS["parent"][0], np.array([1, 1, 1], np.int32))]},
-}
-
-
-@pytest.mark.parametrize("words", WRONG_PARTS)
-def test_parts_that_do_not_fit_are_refused(words):
+@pytest.mark.parametrize(("words", "part", "wrong"), WRONG_PARTS)
+def test_parts_that_do_not_fit_are_refused(words, part, wrong):
     assert Regions(**PARTS).size(2) == 3
-    for part, wrongs in WRONG_PARTS[words].items():
-        for wrong in wrongs:
-            assert words in refusal(lambda changed=PARTS | {part: wrong}: Regions(**changed))
+    assert words in refusal(lambda: Regions(**PARTS | {part: wrong}))
 
 
 def test_too_few_and_too_many_regions_are_refused(monkeypatch):
-    empty = {key: (value[0][:0], value[1][:0]) for key, value in PARTS.items() if key not in ("levels", "geometry")}
+    empty = {part: tuple(each[:0] for each in PARTS[part]) for part in ("ids", "parent", "names")}
     assert "at least one region" in refusal(lambda: Regions(**PARTS | empty))
     monkeypatch.setattr("dpviz.space.regions.MOST_LEAVES", 4)
     assert "more than 4 leaf" in refusal(from_table)

@@ -58,24 +58,21 @@ def test_children_and_every_cut_tile_what_they_are_parts_of(tree):
 
 @TILED
 def test_sums_are_those_of_the_cells_of_every_node(tree):
-    side = int(tree.east[0])
-    counts = np.random.default_rng(4).integers(0, 3, (side, side))
-    row, column = np.nonzero(counts)
-    total = tree.sums(column.astype(np.int32), row.astype(np.int32), counts[row, column])
+    counts = np.random.default_rng(4).integers(0, 3, (tree.east[0], tree.east[0]))
+    row, column = every_cell(tree)
+    total = tree.sums(column, row, counts.ravel())
     assert total.dtype == np.int64
-    slow = [counts[south:north, west:east].sum() for west, south, east, north in tree.rectangles().tolist()]
-    np.testing.assert_array_equal(total, slow)
+    assert total.tolist() == [counts[south:north, west:east].sum() for west, south, east, north in tree.rectangles().tolist()]
 
 
 @CURVED
 def test_stretches_of_children_tile_that_of_their_parent_and_their_boxes_lie_in_its_box(tree):
-    first, last = tree.curve.first, tree.curve.last
+    first, last, box = tree.curve.first, tree.curve.last, tree.rectangles()
     assert (first[0], last[0]) == (0, 4**tree.curve.order)
-    west, south, east, north = tree.rectangles().T
     for node in np.flatnonzero(tree.children).tolist():
         below = slice(tree.first_child[node], tree.first_child[node] + tree.children[node])
         np.testing.assert_array_equal(np.r_[first[below], last[node]], np.r_[first[node], last[below]])
-        assert (west[below].min(), south[below].min(), east[below].max(), north[below].max()) == tuple(tree.rectangles()[node])
+        np.testing.assert_array_equal(np.r_[box[below, :2].min(axis=0), box[below, 2:].max(axis=0)], box[node])
     assert tree.overlaps
     assert tree.cells[tree.leaves].sum() == tree.cells[0] == 32 * 32
 
@@ -86,13 +83,10 @@ def test_sums_over_stretches_are_those_of_their_cells(tree):
     count = np.random.default_rng(4).integers(0, 3, len(row))
     shift = 5 - tree.curve.order
     place = _encode(tree.curve.order, column >> shift, row >> shift)
-    stretches = list(zip(tree.curve.first.tolist(), tree.curve.last.tolist(), strict=True))
-    slow = [count[(first <= place) & (place < last)].sum() for first, last in stretches]
-    np.testing.assert_array_equal(tree.sums(column, row, count), slow)
-    np.testing.assert_array_equal(tree.cells, [((first <= place) & (place < last)).sum() for first, last in stretches])
-    leaf = tree.leaf_of(column, row)
-    assert (tree.children[leaf] == 0).all()
-    assert ((tree.curve.first[leaf] <= place) & (place < tree.curve.last[leaf])).all()
+    inside = (tree.curve.first[:, None] <= place) & (place < tree.curve.last[:, None])
+    np.testing.assert_array_equal(tree.sums(column, row, count), inside @ count)
+    np.testing.assert_array_equal(tree.cells, inside.sum(axis=1))
+    assert inside[tree.leaf_of(column, row), np.arange(len(row))].all()
 
 
 def test_sums_are_exact_up_to_the_largest_number_of_records():
@@ -115,9 +109,7 @@ def test_sums_over_siblings_and_values_of_parents_are_as_node_by_node(tree):
     values = np.random.default_rng(5).normal(size=len(tree))
     for depth in range(tree.height):
         here, below = tree.at_depth(depth), tree.at_depth(depth + 1)
-        slow = np.zeros(here.stop - here.start)
-        for node in range(below.start, below.stop):
-            slow[tree.parent[node] - here.start] += values[node]
+        slow = np.bincount(tree.parent[below] - here.start, values[below], here.stop - here.start)
         np.testing.assert_allclose(tree.sum_children(depth, values[below]), slow, atol=1e-12)
         np.testing.assert_array_equal(tree.to_children(depth, values[here]), values[tree.parent[below]])
 
@@ -143,28 +135,24 @@ def test_siblings_of_a_quadtree_stand_sw_se_nw_ne_and_public_trees_are_shared():
 @pytest.mark.parametrize(("columns", "rows"), [(1, 1), (3, 5), (7, 16), (16, 16)])
 def test_grid_edges_lie_within_half_a_cell_of_even_spacing(columns, rows):
     tree = grid(lattice(4), columns, rows)
-    assert len(tree.leaves) == columns * rows
     for edges, parts in ((tree.west, columns), (tree.south, rows)):
-        found = np.unique(edges[tree.leaves])
-        assert np.abs(found - np.arange(parts) * 16 / parts).max() <= 0.5
+        np.testing.assert_allclose(np.unique(edges[tree.leaves]), np.arange(parts) * 16 / parts, atol=0.5)
 
 
-def test_trees_that_do_not_fit_the_lattice_are_refused():
-    for order, height, fan_out in ((3, 4, 4), (3, 3, 16), (4, 0, 4), (4, -1, 4), (4, 2, 9), (4, 2, 2)):
-        with pytest.raises(DomainError, match="does not fit"):
-            quadtree(lattice(order), height, fan_out)
-    for columns, rows in ((0, 1), (1, 0), (9, 1), (1, 9)):
-        with pytest.raises(DomainError, match="1 to 8 columns"):
-            grid(lattice(3), columns, rows)
+TOO_LARGE = rf"nodes and about [\d,]+ GiB of memory; at most {MOST_NODES:,}"
+REFUSED = [
+    *[(quadtree, options, "does not fit") for options in ((3, 4, 4), (3, 3, 16), (4, 0, 4), (4, -1, 4), (4, 2, 9), (4, 2, 2))],
+    *[(grid, (3, columns, rows), "1 to 8 columns") for columns, rows in ((0, 1), (1, 0), (9, 1), (1, 9))],
+    *[(quadtree, options, TOO_LARGE) for options in ((24, 13), (24, 24), (24, 12, 16))],
+    *[(grid, options, TOO_LARGE) for options in ((24, 2**24, 2**24), (16, 8000, 8000))],
+]
 
 
-@pytest.mark.parametrize(
-    ("make", "asked"),
-    [(quadtree, (24, 13)), (quadtree, (24, 24)), (quadtree, (24, 12, 16)), (grid, (24, 2**24, 2**24)), (grid, (16, 8000, 8000))],
-)
-def test_a_tree_too_large_for_memory_is_refused_before_it_is_built_and_its_size_named(make, asked):
-    with pytest.raises(DomainError, match=rf"nodes and about [\d,]+ GiB of memory; at most {MOST_NODES:,}"):
-        make(lattice(asked[0]), *asked[1:])
+@pytest.mark.parametrize(("make", "options", "rule"), REFUSED)
+def test_trees_that_do_not_fit_the_lattice_or_memory_are_refused_before_they_are_built(make, options, rule):
+    order, *sizes = options
+    with pytest.raises(DomainError, match=rule):
+        make(lattice(order), *sizes)
 
 
 @pytest.mark.parametrize("name", ["quadtree", "random 1", "random 2", "curve 1", "curve 2"])
@@ -188,7 +176,6 @@ def test_pruning_nothing_keeps_the_tree():
     assert kept.tolist() == list(range(len(tree)))
     assert same.starts == tree.starts
     assert same.lines is tree.lines
-    np.testing.assert_array_equal(same.first_child[same.children > 0], tree.first_child[tree.children > 0])
 
 
 def test_morton_codes_interleave_the_bits_up_to_24():
