@@ -31,3 +31,10 @@ def assert_complete(chart, *, letters):
     assert found(chart["layer"], "tooltip")
     assert not found(chart, "url")
     assert "://" not in json.dumps({key: value for key, value in chart.items() if key != "$schema"})
+
+
+def assert_plain_axes(chart, *, untitled=False):
+    """It sets no font or background of its own, and its quantitative axes have titles; `untitled`: at least one has."""
+    assert not [hit for hit in found(chart, "font") + found(chart, "background") + found(chart, "fill") if hit]
+    titles = [axis.get("title") for key in ("x", "y") for axis in found(chart["layer"], key) if axis["type"] == "quantitative"]
+    assert any(titles) if untitled else all(titles)

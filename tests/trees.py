@@ -143,3 +143,11 @@ def shares_of(tree: Tree, boxes: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     across = np.minimum(boxes[:, 2, None], east) - np.maximum(boxes[:, 0, None], west)
     up = np.minimum(boxes[:, 3, None], north) - np.maximum(boxes[:, 1, None], south)
     return np.maximum(across, 0) * np.maximum(up, 0) / ((east - west) * (north - south))
+
+
+def canonical_shares(tree: Tree, boxes: np.ndarray) -> np.ndarray:
+    """(q, n) part of each node in the canonical answer of each box: 1 for the largest nodes inside, and the part of leaves that are cut."""
+    share = shares_of(tree, boxes, np.arange(len(tree)))
+    inside = share == 1
+    largest = inside & ~(inside[:, np.maximum(tree.parent, 0)] & (tree.parent >= 0))
+    return np.where(largest | ((tree.children == 0) & ~inside), share, 0)

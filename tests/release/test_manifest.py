@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Kdtree, Quadtree, TopDown, UniformGrid
+from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
@@ -56,18 +55,17 @@ def test_the_schema_is_valid_closed_and_documents_every_field():
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_every_field_that_registries_ask_for_is_there_and_one_word_more_or_less_is_not_valid(release, tmp_path):
+def test_every_field_that_registries_require_is_there(release, tmp_path):
     made = release()
     manifest = written(made, tmp_path / "out")
-    identity, privacy, accounting = manifest["identity"], manifest["privacy"], manifest["accounting"]
-    assert {"schema_version", "release_id", "created", "mode", "versions"} <= identity.keys()
-    assert {"dpviz", "python", "numpy"} <= identity["versions"].keys()
+    privacy, accounting = manifest["privacy"], manifest["accounting"]
     assert manifest["data_product"] == {name: getattr(WORDS, name) for name in ("name", "curator", "description", "region", "intended_use")}
-    assert privacy["unit"] == made.receipt.unit
-    assert privacy["neighbouring_relation"] == made.receipt.neighbours
-    assert privacy["contribution_bound"] == 1
+    assert (privacy["unit"], privacy["neighbouring_relation"], privacy["contribution_bound"]) == (
+        made.receipt.unit,
+        made.receipt.neighbours,
+        1,
+    )
     assert privacy["unprotected"] == list(made.receipt.unprotected)
-    assert len(accounting["steps"]) == len(made.receipt.steps)
     for stated, step in zip(accounting["steps"], made.receipt.steps, strict=True):
         assert (stated["purpose"], stated["level"], stated["noise"]) == (step.purpose, step.level, step.noise)
         for name in ("amount", "sensitivity", "scale", "delta"):
@@ -83,15 +81,10 @@ def test_every_field_that_registries_ask_for_is_there_and_one_word_more_or_less_
     assert manifest["dataset"]["cap"]["epsilon"] == {"exact": "2", "decimal": 2.0}
     assert manifest["utility"]["confidence"] == 0.95
     assert manifest["limits"]
-    assert all(re.fullmatch("[0-9a-f]{64}", entry["sha256"]) for entry in manifest["files"])
     assert first_violation(manifest) is None
     assert first_violation({**manifest, "note": ""}) == "manifest"
-    for section in manifest:
-        assert first_violation({name: value for name, value in manifest.items() if name != section}) == "manifest"
-        if isinstance(manifest[section], dict):
-            assert first_violation({**manifest, section: {**manifest[section], "more": 1}}).startswith(f"manifest/{section}"), section
-            for name in manifest[section]:
-                assert first_violation({**manifest, section: {key: value for key, value in manifest[section].items() if key != name}}), name
+    assert first_violation({**manifest, "privacy": {**privacy, "more": 1}}) == "manifest/privacy"
+    assert first_violation({**manifest, "dataset": {"draws": 3}}) == "manifest/dataset"
 
 
 def test_each_budget_is_stated_with_its_variant_and_conversion():
@@ -108,17 +101,15 @@ def test_each_budget_is_stated_with_its_variant_and_conversion():
     stated = describe(TopDown().release(trips_of(100), ZcdpBudget("1/7"), Entropy.system()), WORDS)["privacy"]
     assert (stated["variant"], stated["rho"]["exact"], stated["epsilon"]) == ("zero-concentrated differential privacy", "1/7", None)
     assert (stated["converted_rho"], stated["conversion"]) == (None, None)
-    person = replace(points_of(100), unit="person", contributions=3)
-    stated = describe(UniformGrid().release(person, PureBudget(1), Entropy.system()), WORDS)["privacy"]
-    assert (stated["unit"], stated["contribution_bound"]) == ("person", 3)
 
 
 def pruned():
-    """A release whose levels have noise of several sizes."""
-    return Quadtree(height=4, prune=30).release(points_of(400), PureBudget(1), Entropy.system())
+    """A release whose levels have noise of several sizes, for a person with three records."""
+    person = replace(points_of(400), unit="person", contributions=3)
+    return Quadtree(height=4, prune=30).release(person, PureBudget(1), Entropy.system())
 
 
-@pytest.mark.parametrize("release", [*RELEASES, pruned])
+@pytest.mark.parametrize("release", [trip_release, pruned])
 def test_expected_error_is_that_of_each_level(release):
     made = release()
     levels = describe(made, WORDS)["utility"]["levels"]
@@ -129,6 +120,11 @@ def test_expected_error_is_that_of_each_level(release):
         assert facts["stddev_median"] == pytest.approx(frame["stddev"].median())
         assert facts["stddev_p95"] == pytest.approx(np.quantile(frame["stddev"], 0.95))
         assert facts["interval_width_median"] == pytest.approx((frame["ci_high"] - frame["ci_low"]).median())
+
+
+def test_a_person_s_records_are_stated_and_a_level_without_pairs_has_no_error():
+    stated = describe(pruned(), WORDS)["privacy"]
+    assert (stated["unit"], stated["contribution_bound"]) == ("person", 3)
     empty = FlatGaussian(least=2**50).release(trips_of(0), ApproxBudget(1, "1e-6"), Entropy.system())
     unknown = dict.fromkeys(("stddev_median", "stddev_p95", "interval_width_median"))
     last = describe(empty, WORDS)["utility"]["levels"][-1]
@@ -156,16 +152,10 @@ def test_nothing_private_is_in_any_file(mechanism, tmp_path):
     assert not named & {"seed", "records", "rows", "dropped", "path", "total", "truth"}
 
 
-def test_an_exact_total_is_named_as_unprotected_and_what_is_approximate_says_why():
-    flows: Flows = trips_of(321)
-    release = TopDown(neighbours="bounded").release(flows, ApproxBudget(1, "1e-6"), Entropy.system())
-    stated = describe(release, WORDS)
-    assert any("321" in text and "published exactly" in text for text in stated["privacy"]["unprotected"])
-    assert stated["contents"]["stages"][0]["variance"] == 0
-    release = Kdtree().release(points_of(100), PureBudget(1), Entropy.system())
-    stated = describe(replace(release, approximate="because"), WORDS)
-    assert stated["utility"]["approximate"] == stated["contents"]["approximate"] == "because"
-    assert describe(point_release(), WORDS)["utility"]["approximate"] is None
+def test_why_a_release_is_approximate_is_stated():
+    for why in ("because", None):
+        stated = describe(replace(point_release(), approximate=why), WORDS)
+        assert stated["utility"]["approximate"] == stated["contents"]["approximate"] == why
 
 
 def test_time_and_id_may_be_chosen_and_are_checked():

@@ -1,7 +1,6 @@
 """What is read back is what was released: every mechanism, every setting under which a release has other parts, and what is odd."""
 
 import io
-import json
 from dataclasses import replace
 
 import geopandas
@@ -24,16 +23,14 @@ from dpviz.mechanisms import (
     Kdtree,
     PathTree,
     Privelet,
-    PrivTree,
     Quadtree,
     TopDown,
     UniformGrid,
 )
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.files import read_manifest, read_release, write_release, zip_release
-from dpviz.release.manifest import accounting_facts, contents_facts, describe, first_violation, privacy_facts, receipt_of, settings_of
+from dpviz.release.files import read_release, write_release, zip_release
+from dpviz.release.manifest import describe
 from tests.flow_cases import flows_of, random_flows, random_regions, regular, trips_of
 from tests.often import named, often
 from tests.release_cases import BOUNDS, WORDS, assert_same, flows_on, point_release, points_of, regions_with_shapes, trip_release
@@ -44,21 +41,14 @@ VARIANTS = {
     "quadtree, pruned": Quadtree(height=5, prune=20),
     "quadtree, drawn to 0": Quadtree(height=4, zero=True),
     "quadtree, as measured": Quadtree(height=3, least_squares=False),
-    "quadtree, leaves only": Quadtree(height=3, split="leaf", least_squares=False),
     "quadtree of 16, custom": Quadtree(height=1, fan_out=16, split="custom", weights=(0.25, 0.75)),
     "quadtree, interpolated": Quadtree(height=3, inside="interpolated", count_root=False),
-    "kdtree in halves": Kdtree(fan_out=2),
-    "kdtree, hybrid": Kdtree(variant="hybrid"),
-    "kdtree, cell": Kdtree(variant="cell"),
-    "kdtree, noisy-mean": Kdtree(variant="noisy-mean"),
     "kdtree, smooth-sensitivity": Kdtree(variant="smooth-sensitivity"),
     "kdtree, sample": Kdtree(sample=0.5),
-    "adaptive grid, declared": AdaptiveGrid(declared_total=400),
     "uniform grid, declared": UniformGrid(declared_total=400),
     "coarse wavelet": Privelet(order=3),
     "shorter curve": HilbertTree(order=16),
     "path tree": PathTree(zero=True),
-    "privtree": PrivTree(fan_out=16),
     "htf, leaves alone": Htf(combine=False, zero=False, height=4),
 }
 POINTS = {key: row() for key, row in POINT_MECHANISMS.items()} | VARIANTS
@@ -107,16 +97,17 @@ def test_hardly_any_points_come_back(records, crs, mechanisms, tmp_path):
         back(system(POINTS[key], points_of(records, order=2, crs=crs)), tmp_path / key)
 
 
-def test_second_measurements_come_back(tmp_path):
-    release = system(AdaptiveGrid(), points_of(500))
+def test_second_measurements_and_a_bound_per_person_come_back(tmp_path):
+    release = system(AdaptiveGrid(), replace(points_of(500), unit="person", contributions=3))
     back(replace(release, again=np.where(np.arange(len(release.count)) % 3, np.nan, -0.0)), tmp_path / "out")
 
 
 @pytest.mark.parametrize("mechanism", named(TRIPS, 4))
-def test_trips_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
+def test_trips_come_back_bit_for_bit_and_answer_as_before_also_none(mechanism, tmp_path):
     release = mechanism.release(flows_on(regions_with_shapes()), BUDGET, Entropy.system())
     read = back(release, tmp_path / "shapes")
     assert read.tree.destinations is read.tree.origins
+    back(mechanism.release(trips_of(0), BUDGET, Entropy.system()), tmp_path / "none")
     plain = mechanism.release(trips_of(3000, 3), BUDGET, Entropy.system())
     read = back(plain, tmp_path / "plain")
     for stage in range(plain.tree.height + 1):
@@ -136,38 +127,21 @@ def test_trips_between_two_geographies_and_those_of_one_region_come_back(tmp_pat
     back(alone, tmp_path / "one")
 
 
-@pytest.mark.parametrize("mechanism", named(TRIPS, 4))
-def test_no_trips_come_back(mechanism, tmp_path):
-    back(mechanism.release(trips_of(0), BUDGET, Entropy.system()), tmp_path / "out")
-
-
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
     lambda inside: st.lists(inside, max_size=4).map(tuple),
     max_leaves=6,
 )
-HOSTILE = ["</script><b>", "a\nb\r\"c'", "\u202eevil\u2066", "=1+1\x00\t,;\\N"]
 
 
-def through_json(facts):
-    return json.loads(json.dumps(facts))
-
-
-@given(st.dictionaries(TEXTS, VALUES, max_size=5))
-def test_any_settings_survive_json_with_their_types(chosen):
-    facts = contents_facts(replace(point_release(), settings=chosen))
-    assert_same(settings_of(through_json(facts)), chosen)
-
-
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(chosen=st.dictionaries(TEXTS, VALUES, max_size=3), words=st.lists(TEXTS, min_size=4, max_size=4))
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(chosen=st.dictionaries(TEXTS, VALUES, max_size=5), words=st.lists(TEXTS, min_size=4, max_size=4))
 def test_any_settings_and_texts_survive_the_files(chosen, words, tmp_path_factory):
-    odd = {"settings": chosen, "mechanism": words[0], "steps": tuple(words), "approximate": words[1]}
     receipt = replace(point_release().receipt, notes=tuple(words), unprotected=(words[2],), neighbours=words[3])
+    odd = {"settings": chosen, "mechanism": words[0], "steps": tuple(words), "approximate": words[1], "receipt": receipt}
     for release in (point_release(), trip_release(1)):
-        made = replace(release, **odd, receipt=receipt)
-        back(made, tmp_path_factory.mktemp("odd") / "out")
+        back(replace(release, **odd), tmp_path_factory.mktemp("odd") / "out")
 
 
 def test_settings_that_no_file_can_hold_are_refused_by_their_name():
@@ -185,22 +159,6 @@ def test_half_characters_are_refused_before_anything_is_written(tmp_path):
         with pytest.raises(SettingError, match="half a character"):
             back(release, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
-
-
-FRACTIONS = st.fractions(min_value="1/1000000", max_value=1000)
-
-
-@settings(max_examples=40)
-@given(st.lists(st.tuples(FRACTIONS, FRACTIONS, st.booleans(), st.integers(0, 9) | st.none()), min_size=1, max_size=5), TEXTS)
-def test_any_receipt_comes_back_exactly(spendings, text):
-    steps = tuple(
-        Step(purpose=text, amount=amount, sensitivity=scale, noise=text, scale=scale / 7, level=level, counts=level, replaces_later=instead)
-        for amount, scale, instead, level in [*spendings, (spendings[0][0], spendings[0][1], False, None)]
-    )
-    total = sum(step.amount for step in steps if not step.replaces_later)
-    for kind in (PureBudget(total), ApproxBudget(total, "1e-9")):
-        receipt = Receipt(total=kind, steps=steps, notes=(text,), contributions=3, unit="person")
-        assert receipt_of(through_json(privacy_facts(receipt)), through_json(accounting_facts(receipt))) == receipt
 
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -221,16 +179,6 @@ def test_frames_in_unusual_systems_come_back(crs, tmp_path):
     bounds = tuple(regions.geometry[-1].total_bounds)
     points = PointCounts.from_xy([bounds[0]], [bounds[1]], domain=replace(point_release().domain, bounds=bounds, crs=crs))
     back(system(Quadtree(height=2), points), tmp_path / "points")
-
-
-def test_hostile_names_come_back_and_stay_text(tmp_path):
-    regions = regions_with_shapes(names=HOSTILE, levels=(HOSTILE[0], HOSTILE[2]))
-    release = TopDown().release(flows_on(regions), BUDGET, Entropy.system())
-    assert back(release, tmp_path / "out").tree.origins.names_of(2).tolist() == HOSTILE
-    words = replace(WORDS, name=HOSTILE[0], curator=HOSTILE[2], description="=cmd()\n{{7*7}}")
-    manifest = read_manifest(write_release(release, tmp_path / "words", describe(release, words)))
-    assert manifest["data_product"]["description"] == words.description
-    assert first_violation(manifest) is None
 
 
 SHAPES = {

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import FlatGaussian, HilbertTree, PrivTree, Quadtree, TopDown
+from dpviz.mechanisms import FlatGaussian, HilbertTree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
@@ -22,7 +22,7 @@ from dpviz.release.tables import escape_formulas
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.flow_cases import flows_of, regular
-from tests.release_cases import WORDS, flows_on, point_release, points_of, regions_with_shapes, trip_release
+from tests.release_cases import WORDS, flows_on, point_release, points_of, regions_with_shapes
 
 MEASURES = ["count_noisy", "count", "stddev", "ci_low", "ci_high", "reliability", "status"]
 BOUNDS = ["west", "south", "east", "north"]
@@ -48,11 +48,14 @@ def lines(path):
         return list(csv.DictReader(file))
 
 
+def of_points(mechanism, points):
+    return mechanism.release(points, PureBudget(1), Entropy.system())
+
+
 POINT_RELEASES = {
     "quadtree": point_release,
-    "pruned": lambda: Quadtree(height=4, prune=30).release(points_of(400), PureBudget(1), Entropy.system()),
-    "privtree": lambda: PrivTree().release(points_of(400), PureBudget(1), Entropy.system()),
-    "hilbert_tree": lambda: HilbertTree(height=2).release(points_of(400), PureBudget(1), Entropy.system()),
+    "pruned": lambda: of_points(Quadtree(height=4, prune=30), points_of(400)),
+    "hilbert_tree": lambda: of_points(HilbertTree(height=2), points_of(400)),
 }
 
 
@@ -92,62 +95,42 @@ def assert_described(folder):
         assert "status" in columns or not columns & {"count", "leaving", "arriving"}, path.name
 
 
-@pytest.mark.parametrize("made", [trip_release, lambda: FlatGaussian().release(flows_on(regions_with_shapes()), BUDGET, Entropy.system())])
-def test_the_columns_of_trips_are_described(made, tmp_path):
-    assert_described(written(made(), tmp_path / "out"))
-
-
-def test_a_second_table_beside_the_main_one_does_not_double_a_release(tmp_path):
-    folder = written(point_release(height=6), tmp_path / "out")
-    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
-    assert sizes["levels.parquet"] + sizes["levels.csv"] < 0.6 * sum(size for name, size in sizes.items() if "partitions" in name)
-
-
 def test_numbers_that_were_not_measured_are_empty_and_not_nan(tmp_path):
-    release = Quadtree(height=2, count_root=False).release(points_of(100), PureBudget(1), Entropy.system())
-    folder = written(release, tmp_path / "out")
-    rows = lines(folder / "levels.csv")
-    assert rows[0]["count_noisy"] == ""
-    assert all(row["count_noisy"] for row in rows[1:])
+    folder = written(of_points(Quadtree(height=2, count_root=False), points_of(100)), tmp_path / "out")
+    assert [row["count_noisy"] == "" for row in lines(folder / "levels.csv")] == [True] + [False] * 20
     for path in (folder / "partitions.csv", folder / "levels.csv", folder / "partitions.geojson", folder / "manifest.json"):
-        assert "nan" not in path.read_text("utf-8").lower().replace("partitions_nan", "")
+        assert "nan" not in path.read_text("utf-8").lower()
     assert pq.read_table(folder / "levels.parquet").column("count_noisy").null_count == 1
 
 
-@pytest.mark.parametrize("crs", ["EPSG:4326", "EPSG:3857", "EPSG:25830"])
-def test_geojson_is_in_degrees_whatever_the_domain_is_in(crs, tmp_path):
-    window = shapely.box(-4.0, 47.0, -1.0, 49.0)
-    bounds = tuple(geopandas.GeoSeries([window], crs="EPSG:4326").to_crs(crs).total_bounds)
-    points = PointCounts.from_xy(np.full(9, np.mean(bounds[::2])), np.full(9, np.mean(bounds[1::2])), domain=Domain(bounds=bounds, crs=crs))
-    release = Quadtree(height=2).release(points, PureBudget(1), Entropy.system())
-    folder = written(release, tmp_path / "out")
-    raw = json.loads((folder / "partitions.geojson").read_text("utf-8"))
+@pytest.mark.parametrize(("crs", "degrees"), [("EPSG:4326", 1e-6), ("EPSG:3857", 1e-6), ("EPSG:25830", 0.02)])
+def test_geojson_is_in_degrees_and_geoparquet_in_the_crs_of_the_domain(crs, degrees, tmp_path):
+    window = geopandas.GeoSeries([shapely.box(-4.0, 47.0, -1.0, 49.0)], crs="EPSG:4326")
+    release, frame = release_of_one(tuple(window.to_crs(crs).total_bounds), crs, 2, tmp_path / "out")
+    raw = json.loads((tmp_path / "out" / "partitions.geojson").read_text("utf-8"))
     assert "crs" not in raw  # RFC 7946, section 4
     assert set(raw["features"][0]["properties"]) == {"partition_id", "level", *MEASURES}
-    frame = geopandas.read_file(folder / "partitions.geojson")
     assert frame.crs == "EPSG:4326"
-    assert len(frame) == len(release.tree.leaves) == 16
-    degrees = release.to_frame().to_crs("EPSG:4326")
-    assert shapely.hausdorff_distance(frame.geometry.to_numpy(), degrees.geometry.to_numpy()).max() < (
-        1e-6 if crs != "EPSG:25830" else 0.02
-    )
-    np.testing.assert_allclose(frame["count"], degrees["count"], rtol=1e-8)
-    stored = geopandas.read_parquet(folder / "partitions.parquet")
+    shapes = release.to_frame().to_crs("EPSG:4326").geometry
+    assert shapely.hausdorff_distance(frame.geometry.to_numpy(), shapes.to_numpy()).max() < degrees
+    stored = geopandas.read_parquet(tmp_path / "out" / "partitions.parquet")
     assert stored.crs == crs
     np.testing.assert_array_equal(stored.geometry.bounds, release.to_frame().bounds)
 
 
-def geojson_of(bounds, crs, height, folder):
-    """The partitions of a release with one record, as a map reads them."""
+def release_of_one(bounds, crs, height, folder):
+    """A release of one record in the corner, and its partitions as a map reads them; None without a map."""
     points = PointCounts.from_xy([bounds[0]], [bounds[1]], domain=Domain(bounds=bounds, crs=crs))
-    written(Quadtree(height=height).release(points, PureBudget(1), Entropy.system()), folder)
-    return geopandas.read_file(folder / "partitions.geojson")
+    release = of_points(Quadtree(height=height), points)
+    path = written(release, folder) / "partitions.geojson"
+    return release, geopandas.read_file(path) if path.exists() else None
 
 
 def test_curved_edges_of_large_partitions_keep_neighbours_together_and_the_antimeridian_cuts(tmp_path):
-    back = geojson_of((2.5e6, 1.5e6, 6.5e6, 5.5e6), "EPSG:3035", 1, tmp_path / "curved").geometry.to_crs("EPSG:3035")
-    assert np.abs(shapely.area(back.to_numpy()) / 4e12 - 1).max() < 1e-4
-    width = geojson_of((2.5e6, -2e6, 4.5e6, 0.0), "EPSG:3832", 3, tmp_path / "cut").geometry.explode().bounds
+    _, curved = release_of_one((2.5e6, 1.5e6, 6.5e6, 5.5e6), "EPSG:3035", 1, tmp_path / "curved")
+    assert np.abs(shapely.area(curved.geometry.to_crs("EPSG:3035").to_numpy()) / 4e12 - 1).max() < 1e-4
+    _, cut = release_of_one((2.5e6, -2e6, 4.5e6, 0.0), "EPSG:3832", 3, tmp_path / "cut")
+    width = cut.geometry.explode().bounds
     assert (width.maxx - width.minx).max() < 3
 
 
@@ -163,12 +146,10 @@ NO_PLACE = {
 @pytest.mark.parametrize(("crs", "reason"), NO_PLACE.items())
 def test_what_has_no_place_on_the_globe_has_no_geojson_and_the_manifest_says_why(crs, reason, tmp_path):
     bounds = (-1.7e7, -8.6e6, 1.7e7, 8.6e6) if crs == "+proj=moll" else (-10, 40, 6, 56)
-    points = PointCounts.from_xy([0.0], [45.0], domain=Domain(bounds=bounds, crs=crs))
-    release = Quadtree(height=4).release(points, PureBudget(1), Entropy.system())
-    folder = written(release, tmp_path / "out")
-    assert not (folder / "partitions.geojson").exists()
-    assert reason in left_out(folder)["partitions.geojson"]
-    assert geopandas.read_parquet(folder / "partitions.parquet").crs == crs
+    _, frame = release_of_one(bounds, crs, 4, tmp_path / "out")
+    assert frame is None
+    assert reason in left_out(tmp_path / "out")["partitions.geojson"]
+    assert geopandas.read_parquet(tmp_path / "out" / "partitions.parquet").crs == crs
 
 
 def test_reliability_is_the_coefficient_of_variation():
@@ -179,23 +160,20 @@ def test_reliability_is_the_coefficient_of_variation():
 def test_trips_open_in_a_flow_map(tmp_path):
     release, folder = trips_of_four_towns(tmp_path / "out", crs="EPSG:3857")
     for level, stem in ((1, "1_state"), (2, "2_town")):
-        flows, places = lines(folder / f"flows_{stem}.csv"), lines(folder / f"locations_{stem}.csv")
-        assert list(flows[0]) == ["origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high", "reliability", "status"]
-        assert list(places[0]) == ["id", "lat", "lon", "name"]
-        assert [place["id"] for place in places] == release.tree.origins.ids_of(level).tolist()
-        assert {row["origin"] for row in flows} | {row["dest"] for row in flows} <= {place["id"] for place in places}
-        assert all(49 < float(place["lat"]) < 53 and 0 < float(place["lon"]) < 2 for place in places)
-        expected = release.level(level, spread=True)
-        for name, own in (("origin", "origin"), ("dest", "destination")):
-            assert [row[name] for row in flows] == expected[own].tolist()
-        for name in ("count", "count_noisy", "stddev", "ci_low", "ci_high"):
-            np.testing.assert_array_equal([float(row[name]) for row in flows], expected[name])
+        flows, places = pd.DataFrame(lines(folder / f"flows_{stem}.csv")), pd.DataFrame(lines(folder / f"locations_{stem}.csv"))
+        assert list(flows) == ["origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high", "reliability", "status"]
+        assert list(places) == ["id", "lat", "lon", "name"]
+        assert places["id"].tolist() == release.tree.origins.ids_of(level).tolist()
+        assert places["lat"].astype(float).between(49, 53).all()
+        assert places["lon"].astype(float).between(0, 2).all()
+        expected = release.level(level, spread=True).rename(columns={"destination": "dest"})
+        for name in ("origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high"):
+            assert flows[name].astype(expected[name].dtype).tolist() == expected[name].tolist()
     assert left_out(folder) == {}
-    main, finest = pd.read_parquet(folder / "flows.parquet"), pd.DataFrame(lines(folder / "flows_2_town.csv"))
-    for one, other in zip(main.columns, finest.columns, strict=True):
-        assert (one, other) == ("destination", "dest") or one == other
-        assert main[one].tolist() == finest[other].astype(main[one].dtype).tolist()
-    assert main["count"].sum() == release.level(0)["count"].sum()
+    main = pd.read_parquet(folder / "flows.parquet").rename(columns={"destination": "dest"})
+    assert list(main) == list(flows)
+    assert all(main[name].tolist() == flows[name].astype(main[name].dtype).tolist() for name in main)
+    assert_described(folder)
 
 
 def test_regions_as_geojson_hold_the_trips_that_leave_and_arrive(tmp_path):
@@ -211,24 +189,24 @@ def test_regions_as_geojson_hold_the_trips_that_leave_and_arrive(tmp_path):
         assert set(table["status"]) == {"private release"}
 
 
-def test_regions_without_places_have_no_map_files_and_two_geographies_share_locations_unless_one_id_is_two_places(tmp_path):
-    release = FlatGaussian().release(flows_of(regular(2, 2), {(0, 1): 50}), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "out")
+def test_regions_without_places_have_no_map_files(tmp_path):
+    folder = written(FlatGaussian().release(flows_of(regular(2, 2), {(0, 1): 50}), BUDGET, Entropy.system()), tmp_path / "out")
     kinds = (("locations", "csv"), ("regions", "geojson"))
     assert set(left_out(folder)) == {f"{kind}_{level}_level_{level}.{ending}" for kind, ending in kinds for level in (1, 2)}
     assert all("no geometry" in reason for reason in left_out(folder).values())
     assert (folder / "flows_2_level_2.csv").exists()
-    homes, works = regions_with_shapes(), regions_with_shapes(crs="EPSG:3857")
-    other = regions_with_shapes(names=["W", "X", "Y", "Z"])
-    same = FlatGaussian().release(flows_of(homes, {(0, 1): 50}, homes), BUDGET, Entropy.system())
-    assert "locations_2_town.csv" not in left_out(written(same, tmp_path / "same"))
-    for place, ends in enumerate((other, works)):
+    assert_described(folder)
+
+
+def test_two_geographies_share_locations_unless_one_id_is_two_places(tmp_path):
+    homes = regions_with_shapes()
+    for place, ends in enumerate((homes, regions_with_shapes(names=["W", "X", "Y", "Z"]), regions_with_shapes(crs="EPSG:3857"))):
         release = FlatGaussian().release(flows_of(homes, {(0, 1): 50}, ends), BUDGET, Entropy.system())
         folder = written(release, tmp_path / str(place))
-        assert {"origins.parquet", "destinations.parquet", "origins_2_town.geojson", "destinations_2_town.geojson"} <= {
-            path.name for path in folder.iterdir()
-        }
-        assert place or "same id for different places" in left_out(folder)["locations_2_town.csv"]
+        sides = [path.name for path in sorted(folder.glob("*_2_town.geojson"))]
+        assert sides == (["destinations_2_town.geojson", "origins_2_town.geojson"] if place else ["regions_2_town.geojson"])
+        reason = left_out(folder).get("locations_2_town.csv", "")
+        assert ("same id for different places" in reason) == (place > 0)
 
 
 HOSTILE = ['=HYPERLINK("http://x","y")', "+1", "-1\n2", "@SUM(A1)"]
@@ -241,11 +219,11 @@ def test_texts_that_a_spreadsheet_would_run_are_neutralised_in_csv_and_only_ther
     assert geopandas.read_file(folder / "regions_2_town.geojson")["name"].tolist() == HOSTILE
     squares = [shapely.box(x, 0, x + 1, 1) for x in range(3)]
     table = geopandas.GeoDataFrame({"town": ["=a", "'=a", "-7"]}, geometry=squares, crs="EPSG:4326")
-    release = FlatGaussian().release(flows_on(Regions.from_table(table, levels=["town"])), BUDGET, Entropy.system())
-    folder = written(release, tmp_path / "ids")
-    ids = [row["id"] for row in lines(folder / "locations_1_town.csv")]
-    assert ids == ["'=a", "''=a", "'-7"]
-    assert {row["origin"] for row in lines(folder / "flows_1_town.csv")} <= set(ids)
+    folder = written(
+        FlatGaussian().release(flows_on(Regions.from_table(table, levels=["town"])), BUDGET, Entropy.system()), tmp_path / "ids"
+    )
+    assert [row["id"] for row in lines(folder / "locations_1_town.csv")] == ["'=a", "''=a", "'-7"]
+    assert {row["origin"] for row in lines(folder / "flows_1_town.csv")} <= {"'=a", "''=a", "'-7"}
 
 
 @given(st.lists(st.text(alphabet="'=+-@\t\r\nab ＝", max_size=5), unique=True))

@@ -1,11 +1,11 @@
 """Which levels are called usable: from released numbers and the size of the noise alone."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from dpviz.data.points import PointCounts
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, Identity, PrivTree, Quadtree, StabilityHistogram, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -42,12 +42,11 @@ def test_at_a_large_budget_every_level_is_usable_at_a_small_one_the_coarse_ones(
         release = released(mechanism, 5000, 1000)
         assert set(grades(release)) == {USABLE}
         assert verdict(release).headline.startswith("All levels are usable, down to the ")
-    release = released(Quadtree(height=6), 2000, "0.5")
-    found = verdict(release)
-    assert grades(release) == sorted(grades(release), key=(USABLE, ROUGH, NOISE).index)
-    assert (found.levels[0].grade, found.levels[-1].grade) == (USABLE, NOISE)
-    assert found.headline.startswith("Levels 0 ")
-    assert found.headline.endswith("are mostly noise.")
+    found = verdict(released(Quadtree(height=6), 2000, "0.5"))
+    order = [(USABLE, ROUGH, NOISE).index(each.grade) for each in found.levels]
+    assert order == sorted(order)
+    assert (order[0], order[-1]) == (0, 2)
+    assert re.fullmatch("Levels 0 .* are mostly noise.", found.headline)
     assert "4,096 partitions: 0." in found.detail
 
 
@@ -73,7 +72,6 @@ def test_trees_of_one_level_and_levels_beyond_a_pruned_tree_have_verdicts():
 
 def test_counts_that_were_drawn_towards_zero_are_judged_by_those_before():
     release = released(Identity(order=6, threshold=True), 3000, 1)
-    assert release.unbiased is not None
     assert verdict(release).levels[0].mean == pytest.approx(release.unbiased[0])
 
 
@@ -100,14 +98,3 @@ def test_trips_are_judged_by_all_pairs_that_were_counted_and_sums_that_lack_some
     assert grades(release)[-1] == USABLE
     assert set(grades(release)[:-1]) == {ROUGH}
     assert f"fewer than about {release.stages[-1].count.min():,} trips were dropped" in verdict(release).detail
-
-
-@pytest.mark.parametrize("distinct", [False, True])
-def test_counted_are_records_whatever_person_they_belong_to(distinct):
-    """Two people with 1,000 records each, or with one record in each of 1,000 cells, are no 2,000 people."""
-    x, y = np.random.default_rng(1).uniform([[-9], [41]], [[5], [55]], (2, 2000))
-    person = np.repeat([0, 1], 1000)
-    points = PointCounts.from_xy(x, y, domain=points_of(0).domain, person=person, contributions=1000, distinct=distinct)
-    release = Quadtree(height=2).release(points, PureBudget(1), Entropy.seeded(1))
-    assert release.receipt.unit == "person"
-    assert counted_noun(release) == verdict(release).counted == "records"

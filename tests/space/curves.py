@@ -1,11 +1,22 @@
-"""Random trees of stretches of the Hilbert curve, whose boxes overlap."""
+"""Trees of every shape: of rectangles that tile the lattice, and random ones of stretches of the Hilbert curve, whose boxes overlap."""
 
 from itertools import pairwise
 
 import numpy as np
 
+from dpviz.space.domain import Domain
+from dpviz.space.grids import grid, quadtree
 from dpviz.space.hilbert import Curve
-from dpviz.space.tree import Tree
+from dpviz.space.tree import Tree, remove_descendants
+from tests.trees import random_tree
+
+
+def lattice(order: int) -> Domain:
+    return Domain(bounds=(0, 0, 1, 1), crs=None, order=order)
+
+
+def some_pruned(tree: Tree, seed: int) -> Tree:
+    return remove_descendants(tree, (np.random.default_rng(seed).random(len(tree)) < 0.2) & (tree.children > 0))[0]
 
 
 def curve_tree(rng: np.random.Generator, lattice: int = 5, order: int | None = None, most: int = 4, height: int = 5) -> Tree:
@@ -57,4 +68,20 @@ CURVE_TREES = {
     "curve of order 1": curve_tree(np.random.default_rng(7), lattice=5, order=1),
     "whole curve": tree_of([[(0, 4**5)]], [[-1]], 5, 5),
     "every place": tree_of([[(0, 16)], [(place, place + 1) for place in range(16)]], [[-1], [0] * 16], 5, 2),
+}
+CURVE_TREES["pruned curve"] = some_pruned(CURVE_TREES["curve 2"], 3)
+TILING_TREES = {
+    "one step": quadtree(lattice(1), 1),
+    "quadtree": quadtree(lattice(5), 5),
+    "coarse quadtree": quadtree(lattice(5), 2),
+    "fan-out 16, odd order": quadtree(lattice(5), 3, 16),
+    "grid 1 x 1": grid(lattice(5), 1, 1),
+    "grid 1 x 7": grid(lattice(3), 1, 7),
+    "grid 16 x 16": grid(lattice(4), 16, 16),
+    "grid 29 x 12": grid(lattice(5), 29, 12),
+    "pruned quadtree": some_pruned(quadtree(lattice(5), 5), 1),
+    "pruned grid": some_pruned(grid(lattice(5), 9, 13), 2),
+    "pruned to the root": remove_descendants(quadtree(lattice(5), 2), np.ones(21, bool))[0],
+    **{f"random {seed}": random_tree(np.random.default_rng(seed), side=32) for seed in range(5)},
+    "random, more": random_tree(np.random.default_rng(9), side=64, most=6),
 }

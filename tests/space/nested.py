@@ -1,7 +1,5 @@
 """Random nested regions, in every form in which they can be written down."""
 
-import itertools
-
 import geopandas as gpd
 import numpy as np
 import pandas as pd
@@ -41,7 +39,7 @@ def regions_of(rows):
 
 
 def parents_of(rows, *, root=False, names=None):
-    """A row per region of any level, as for `Regions.from_parents`; with a row for the root if asked."""
+    """A row per region of any level, as for `Regions.from_parents`; `root` adds a row for the whole."""
     found = [(path[k], path[k - 1] if k else ("all of it" if root else None), k + 1) for path in rows for k in range(len(path))]
     rooted = [("all of it", None, 0)] if root else []
     table = pd.DataFrame([*rooted, *dict.fromkeys(found)], columns=["region_id", "parent_id", "level"]).astype(object)
@@ -52,11 +50,8 @@ def parents_of(rows, *, root=False, names=None):
 
 def squares(count, columns=5, side=1.0):
     """Polygons that meet in common vertices, row by row."""
-    return [shapely.box(x * side, y * side, (x + 1) * side, (y + 1) * side) for y, x in itertools.islice(grid(columns), count)]
-
-
-def grid(columns):
-    return ((place // columns, place % columns) for place in itertools.count())
+    places = (divmod(place, columns) for place in range(count))
+    return [shapely.box(x * side, y * side, (x + 1) * side, (y + 1) * side) for y, x in places]
 
 
 def map_of(rows, geometry=None, crs="EPSG:4326"):

@@ -1,10 +1,12 @@
 """Quadtrees that are split node by node, and grids whose cells are cut into grids of their own, against rectangles and edges by hand."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from dpviz.space.domain import Domain
-from dpviz.space.grids import Subgrids, quadtree, quarter_tree, rectangles, split_nodes
+from dpviz.space.grids import Subgrids, quarter_tree, rectangles, split_nodes
+from tests.space.curves import lattice
 
 
 def quarters(box: tuple[int, int, int, int]) -> list[tuple[int, int, int, int]]:
@@ -30,12 +32,6 @@ def grown(rng: np.random.Generator, order: int, steps: tuple[int, ...]):
     return nodes, [*children, np.zeros(len(nodes[-1]), np.int64)], halved, boxes
 
 
-def test_parts_of_nodes_stand_together_in_the_order_of_their_parents():
-    assert split_nodes(np.array([0, 5])).tolist() == [0, 1, 2, 3, 20, 21, 22, 23]
-    assert split_nodes(np.array([2, 1]), 2).tolist() == [*range(32, 48), *range(16, 32)]
-    assert split_nodes(np.array([], np.int64)).tolist() == []
-
-
 @pytest.mark.parametrize(("order", "steps"), [(1, (1,)), (4, (1, 1, 1)), (5, (2, 2, 1)), (5, (1, 2, 1)), (6, (1,) * 6), (9, (2, 2, 2))])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_tree_has_the_rectangles_of_cutting_by_hand(order, steps, seed):
@@ -46,26 +42,10 @@ def test_the_tree_has_the_rectangles_of_cutting_by_hand(order, steps, seed):
         np.testing.assert_array_equal(rectangles(nodes[depth], halved[depth], order), level)
         np.testing.assert_array_equal(tree.rectangles(tree.at_depth(depth)), level)
     inner = np.flatnonzero(tree.children)
-    for node in inner.tolist():
-        below = np.arange(tree.first_child[node], tree.first_child[node] + tree.children[node])
-        assert (tree.parent[below] == node).all()
-        assert tree.cells[below].sum() == tree.cells[node]
-    assert tree.cells[tree.leaves].sum() == 4**order
-    column, row = (line.ravel() for line in np.meshgrid(np.arange(1 << min(order, 6)), np.arange(1 << min(order, 6))))
+    np.testing.assert_array_equal(np.bincount(tree.parent[1:], tree.cells[1:], len(tree))[inner], tree.cells[inner])
+    column, row = np.indices((1 << min(order, 6),) * 2).reshape(2, -1)
     west, south, east, north = tree.rectangles(tree.leaf_of(column, row)).T
     assert ((west <= column) & (column < east) & (south <= row) & (row < north)).all()
-
-
-def test_all_split_it_is_the_complete_quadtree():
-    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=5)
-    nodes, halved = [np.zeros(1, np.int64)], [0]
-    for step in (1, 2, 1):
-        nodes.append(split_nodes(nodes[-1], step))
-        halved.append(halved[-1] + step)
-    fans = [np.full(len(level), 4**step) for level, step in zip(nodes, (1, 2, 1, 0), strict=True)]
-    fans[-1][:] = 0
-    bottom = quarter_tree(nodes, fans, halved, 5).rectangles(slice(-256, None))
-    np.testing.assert_array_equal(bottom, quadtree(domain, 4).rectangles(slice(-256, None)))
 
 
 def test_a_root_alone_and_the_finest_lattice_are_trees():
@@ -81,11 +61,7 @@ def test_a_root_alone_and_the_finest_lattice_are_trees():
 
 
 def subgrids_of(order: int, side: int, wanted: list[int] | np.ndarray) -> Subgrids:
-    return Subgrids.of(Domain(bounds=(0, 0, 1, 1), crs=None, order=order), side, np.array(wanted))
-
-
-def random_subgrids(seed: int, order: int, side: int, most: int = 9) -> Subgrids:
-    return subgrids_of(order, side, np.random.default_rng(seed).integers(1, most + 1, side * side))
+    return Subgrids.of(lattice(order), side, np.array(wanted))
 
 
 def by_hand(subgrids: Subgrids) -> list[tuple[int, int, int, int]]:
@@ -95,7 +71,7 @@ def by_hand(subgrids: Subgrids) -> list[tuple[int, int, int, int]]:
     for (west, south, east, north), across, up in zip(cells, subgrids.columns.tolist(), subgrids.rows.tolist(), strict=True):
         columns = [west + k * (east - west) // across for k in range(across + 1)]
         rows = [south + k * (north - south) // up for k in range(up + 1)]
-        boxes += [(columns[i], rows[j], columns[i + 1], rows[j + 1]) for j in range(up) for i in range(across)]
+        boxes += [(a, b, c, d) for b, d in pairwise(rows) for a, c in pairwise(columns)]
     return boxes
 
 
@@ -105,30 +81,21 @@ CASES = pytest.mark.parametrize(
 
 
 @CASES
-def test_every_lattice_cell_lies_in_the_part_whose_edges_enclose_it(order, side, most):
-    for seed in range(3):
-        subgrids = random_subgrids(seed, order, side, most)
-        wanted = np.full((1 << order, 1 << order), -1)
-        for part, (west, south, east, north) in enumerate(by_hand(subgrids)):
-            assert west < east
-            assert south < north
-            wanted[south:north, west:east] = part
-        row, column = (line.ravel().astype(np.int32) for line in np.indices(wanted.shape))
-        np.testing.assert_array_equal(subgrids.part_of(column, row), wanted.ravel())
-        assert subgrids.offset[-1] == part + 1
-
-
-@CASES
-def test_the_tree_has_the_parts_as_leaves_under_their_cell_in_groups_of_four_at_most(order, side, most):
-    subgrids = random_subgrids(2, order, side, most)
-    (tree, node_of), base = subgrids.tree(), subgrids.base
-    np.testing.assert_array_equal(tree.rectangles(node_of), by_hand(subgrids))
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_have_their_cells_and_are_leaves_under_the_cell_they_cut_in_groups_of_four_at_most(order, side, most, seed):
+    subgrids = subgrids_of(order, side, np.random.default_rng(seed).integers(1, most + 1, side * side))
+    (tree, node_of), base, boxes = subgrids.tree(), subgrids.base, by_hand(subgrids)
+    row, column = np.indices((1 << order,) * 2).reshape(2, -1).astype(np.int32)
+    part = subgrids.part_of(column, row)
+    west, south, east, north = np.array(boxes)[part].T
+    assert ((west <= column) & (column < east) & (south <= row) & (row < north)).all()
+    assert subgrids.offset[-1] == len(boxes)
+    np.testing.assert_array_equal(tree.rectangles(node_of), boxes)
     np.testing.assert_array_equal(np.sort(node_of), tree.leaves)
     np.testing.assert_array_equal(tree.rectangles(slice(0, len(base))), base.rectangles())
     assert tree.children.max() <= 4
     cells = tree.at_depth(base.height)
-    whole = (subgrids.columns == 1) & (subgrids.rows == 1)
-    np.testing.assert_array_equal(tree.children[cells] == 1, whole)
+    np.testing.assert_array_equal(tree.children[cells] == 1, (subgrids.columns == 1) & (subgrids.rows == 1))
     assert (tree.children[cells] > 0).all()
     assert (tree.children[cells.stop :] != 1).all()
     parent, child = tree.rectangles(tree.parent[1:]), tree.rectangles(slice(1, None))
@@ -136,19 +103,16 @@ def test_the_tree_has_the_parts_as_leaves_under_their_cell_in_groups_of_four_at_
     assert (child[:, 2:] <= parent[:, 2:]).all()
     area = np.bincount(tree.parent[1:], tree.cells[1:], len(tree))
     np.testing.assert_array_equal(area[tree.children > 0], tree.cells[tree.children > 0])
-    column, row = np.random.default_rng(4).integers(0, 1 << order, (2, 50)).astype(np.int32)
-    counts = np.bincount(subgrids.part_of(column, row), minlength=len(node_of))
-    np.testing.assert_array_equal(tree.sums(column, row, np.ones(50, np.int64))[node_of], counts)
+    counts = np.bincount(part, minlength=len(boxes))
+    assert counts.all()
+    np.testing.assert_array_equal(tree.sums(column, row, np.ones(4**order, np.int64))[node_of], counts)
 
 
-def test_no_cell_is_cut_finer_than_the_lattice_also_where_widths_differ():
+def test_no_cell_is_cut_finer_than_the_lattice_nor_into_more_levels_than_the_finest_cell_needs():
     subgrids = subgrids_of(3, 3, [100] * 9)
     box = subgrids.base.rectangles(subgrids.base.leaves)
     np.testing.assert_array_equal(np.stack([subgrids.columns, subgrids.rows], axis=1), box[:, 2:] - box[:, :2])
     assert subgrids.offset[-1] == 64
     assert {*subgrids.columns.tolist()} == {2, 3}
-
-
-def test_it_takes_no_more_levels_than_the_finest_cell_needs():
     assert subgrids_of(10, 4, [1] * 16).tree()[0].height == 2 + 1
     assert subgrids_of(10, 4, [33] + [1] * 15).tree()[0].height == 2 + 6

@@ -31,34 +31,24 @@ def nodes(rows, level):
     return list(dict.fromkeys(tuple(path[:level]) for path in rows))
 
 
-def slow_levels(tree, stage):
-    """One more level on each side in turn, the first side first."""
-    origin = destination = 0
-    for step in range(1, stage + 1):
-        refines_origin = (tree.first == "origin") == (step % 2 == 1)
-        origin, destination = origin + refines_origin, destination + (not refines_origin)
-    return origin, destination
-
-
 @few
 @given(trees())
 def test_stages_refine_one_side_at_a_time_and_reach_every_pair_once_from_the_root(drawn):
     tree, origins, ends = drawn
-    assert tree.height == 2 * len(origins[0])
-    for stage in range(tree.height + 1):
-        assert tree.levels(stage) == slow_levels(tree, stage)
-        a, b = tree.levels(stage)
-        assert tree.size(stage) == len(nodes(origins, a)) * len(nodes(ends, b))
-        if stage:
-            side = [new != old for new, old in zip(tree.levels(stage), tree.levels(stage - 1), strict=True)].index(True)
-            assert tree.refined_side(stage) == ["origin", "destination"][side]
-    assert tree.levels(tree.height) == (len(origins[0]),) * 2
+    depth, sides = len(origins[0]), ["origin", "destination"]
+    assert (tree.height, tree.levels(0)) == (2 * depth, (0, 0))
+    levels = {"origin": 0, "destination": 0}
     origin = destination = np.zeros(1, np.int32)
     for stage in range(1, tree.height + 1):
+        side = tree.first if stage % 2 else sides[tree.first == "origin"]
+        levels[side] += 1
+        assert (tree.refined_side(stage), tree.levels(stage)) == (side, tuple(levels.values()))
+        width = len(nodes(ends, levels["destination"]))
+        assert tree.size(stage) == len(nodes(origins, levels["origin"])) * width
         below = tree.children(stage, origin, destination)
         origin, destination = below.origin, below.destination
-        width = tree.destinations.size(tree.levels(stage)[1])
         assert sorted((origin.astype(np.int64) * width + destination).tolist()) == list(range(tree.size(stage)))
+    assert tree.levels(tree.height) == (depth, depth)
 
 
 @few
@@ -85,11 +75,10 @@ def test_children_are_those_of_a_dictionary(drawn, data):
 
 def test_titles_name_both_sides():
     origins, ends = regions_of([["a", "b"]]), regions_of([["c", "d"], ["c", "e"]])
-    tree = PairTree(origins=origins, destinations=ends)
+    one, other = (PairTree(origins=origins, destinations=ends, first=first) for first in ("destination", "origin"))
     expected = ["all to all", "all to level 1", "level 1 to level 1", "level 1 to level 2", "level 2 to level 2"]
-    assert [tree.title(stage) for stage in range(5)] == expected
-    mirror = PairTree(origins=origins, destinations=ends, first="origin")
-    assert [mirror.title(stage) for stage in (1, 3)] == ["level 1 to all", "level 2 to level 1"]
+    assert [one.title(stage) for stage in range(5)] == expected
+    assert [other.title(stage) for stage in (1, 3)] == ["level 1 to all", "level 2 to level 1"]
 
 
 def test_other_stages_trees_of_different_depth_and_another_first_side_are_refused():

@@ -8,66 +8,26 @@ import shapely
 from geopandas.tools.hilbert_curve import _encode
 
 from dpviz.errors import DomainError
-from dpviz.space.domain import Domain
 from dpviz.space.grids import MOST_NODES, grid, quadtree
 from dpviz.space.morton import morton
 from dpviz.space.tree import Tree, intervals, remove_descendants
-from tests.space.curves import CURVE_TREES, curve_tree
-from tests.trees import random_tree
+from tests.space.curves import CURVE_TREES, TILING_TREES, lattice
 
-
-def lattice(order: int) -> Domain:
-    return Domain(bounds=(0, 0, 1, 1), crs=None, order=order)
-
-
-def some_pruned(tree: Tree, seed: int) -> Tree:
-    return remove_descendants(tree, (np.random.default_rng(seed).random(len(tree)) < 0.3) & (tree.children > 0))[0]
-
-
-TREES = {
-    "one step": quadtree(lattice(1), 1),
-    "quadtree": quadtree(lattice(5), 5),
-    "coarse quadtree": quadtree(lattice(6), 3),
-    "fan-out 16, odd order": quadtree(lattice(5), 3, 16),
-    "grid 1 x 1": grid(lattice(4), 1, 1),
-    "grid 1 x 7": grid(lattice(3), 1, 7),
-    "grid 16 x 16": grid(lattice(4), 16, 16),
-    "grid 33 x 20": grid(lattice(6), 33, 20),
-    "pruned quadtree": some_pruned(quadtree(lattice(5), 5), 1),
-    "pruned grid": some_pruned(grid(lattice(5), 9, 13), 2),
-    "pruned to the root": remove_descendants(quadtree(lattice(3), 2), np.ones(21, bool))[0],
-    "random": random_tree(np.random.default_rng(3), side=32),
-    "random, more": random_tree(np.random.default_rng(9), side=64, most=6),
-}
-CURVE_TREES = CURVE_TREES | {"pruned curve": some_pruned(CURVE_TREES["curve 1"], 3)}
-TILED = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in TREES.items()])
-CURVED = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in CURVE_TREES.items()])
-EVERY = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in (TREES | CURVE_TREES).items()])
-
-
-def cover(tree: Tree, nodes: np.ndarray) -> np.ndarray:
-    """(side, side) how many of `nodes` cover each lattice cell."""
-    side = int(tree.east[0])
-    covered = np.zeros((side, side), int)
-    for west, south, east, north in tree.rectangles(nodes).tolist():
-        covered[south:north, west:east] += 1
-    return covered
+TILED = pytest.mark.parametrize("tree", TILING_TREES.values(), ids=TILING_TREES)
+CURVED = pytest.mark.parametrize("tree", CURVE_TREES.values(), ids=CURVE_TREES)
+EVERY = pytest.mark.parametrize("tree", [*TILING_TREES.values(), *CURVE_TREES.values()], ids=[*TILING_TREES, *CURVE_TREES])
 
 
 def every_cell(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of all lattice cells."""
-    side = int(tree.east[0])
-    row, column = (part.ravel().astype(np.int32) for part in np.indices((side, side)))
-    return row, column
+    return tuple(np.indices((tree.east[0], tree.east[0]), np.int32).reshape(2, -1))
 
 
 @EVERY
 def test_nodes_stand_in_breadth_first_order_with_contiguous_children_and_cannot_be_changed(tree):
     assert tree.parent[0] == -1
     assert (np.diff(tree.parent) >= 0).all()
-    assert tree.starts[0] == 0
-    assert tree.starts[-1] == len(tree)
-    assert len(tree.starts) == tree.height + 2
+    assert (tree.starts[0], tree.starts[-1], len(tree.starts)) == (0, len(tree), tree.height + 2)
     assert (np.diff(tree.starts) > 0).all()
     np.testing.assert_array_equal(tree.children, np.bincount(tree.parent[1:], minlength=len(tree)))
     for node in np.flatnonzero(tree.children).tolist():
@@ -82,40 +42,37 @@ def test_nodes_stand_in_breadth_first_order_with_contiguous_children_and_cannot_
 
 
 @TILED
-def test_children_leaves_and_every_cut_tile_what_they_are_parts_of(tree):
+def test_children_and_every_cut_tile_what_they_are_parts_of(tree):
     assert (tree.east > tree.west).all()
     assert (tree.north > tree.south).all()
     boxes = shapely.box(*tree.rectangles().T.astype(float))
-    for node in np.flatnonzero(tree.children).tolist():
-        children = boxes[tree.first_child[node] : tree.first_child[node] + tree.children[node]]
-        assert shapely.equals(shapely.union_all(children), boxes[node])
-        assert shapely.area(children).sum() == shapely.area(boxes[node])
     np.testing.assert_array_equal(tree.cells, shapely.area(boxes))
-    assert (cover(tree, tree.leaves) == 1).all()
-    for depth in range(tree.height + 1):
-        assert (cover(tree, tree.cut(depth)) == 1).all()
+    parts = [np.flatnonzero(tree.parent == node) for node in np.flatnonzero(tree.children)]
+    for whole, children in [
+        *zip(np.flatnonzero(tree.children), parts, strict=True),
+        *((0, tree.cut(depth)) for depth in range(tree.height + 1)),
+    ]:
+        assert shapely.equals(shapely.union_all(boxes[children]), boxes[whole])
+        assert tree.cells[children].sum() == tree.cells[whole]
 
 
 @TILED
 def test_sums_are_those_of_the_cells_of_every_node(tree):
-    side = int(tree.east[0])
-    counts = np.random.default_rng(4).integers(0, 3, (side, side))
-    row, column = np.nonzero(counts)
-    total = tree.sums(column.astype(np.int32), row.astype(np.int32), counts[row, column])
+    counts = np.random.default_rng(4).integers(0, 3, (tree.east[0], tree.east[0]))
+    row, column = every_cell(tree)
+    total = tree.sums(column, row, counts.ravel())
     assert total.dtype == np.int64
-    slow = [counts[south:north, west:east].sum() for west, south, east, north in tree.rectangles().tolist()]
-    np.testing.assert_array_equal(total, slow)
+    assert total.tolist() == [counts[south:north, west:east].sum() for west, south, east, north in tree.rectangles().tolist()]
 
 
 @CURVED
 def test_stretches_of_children_tile_that_of_their_parent_and_their_boxes_lie_in_its_box(tree):
-    first, last = tree.curve.first, tree.curve.last
+    first, last, box = tree.curve.first, tree.curve.last, tree.rectangles()
     assert (first[0], last[0]) == (0, 4**tree.curve.order)
-    west, south, east, north = tree.rectangles().T
     for node in np.flatnonzero(tree.children).tolist():
         below = slice(tree.first_child[node], tree.first_child[node] + tree.children[node])
         np.testing.assert_array_equal(np.r_[first[below], last[node]], np.r_[first[node], last[below]])
-        assert (west[below].min(), south[below].min(), east[below].max(), north[below].max()) == tuple(tree.rectangles()[node])
+        np.testing.assert_array_equal(np.r_[box[below, :2].min(axis=0), box[below, 2:].max(axis=0)], box[node])
     assert tree.overlaps
     assert tree.cells[tree.leaves].sum() == tree.cells[0] == 32 * 32
 
@@ -126,13 +83,10 @@ def test_sums_over_stretches_are_those_of_their_cells(tree):
     count = np.random.default_rng(4).integers(0, 3, len(row))
     shift = 5 - tree.curve.order
     place = _encode(tree.curve.order, column >> shift, row >> shift)
-    stretches = list(zip(tree.curve.first.tolist(), tree.curve.last.tolist(), strict=True))
-    slow = [count[(first <= place) & (place < last)].sum() for first, last in stretches]
-    np.testing.assert_array_equal(tree.sums(column, row, count), slow)
-    np.testing.assert_array_equal(tree.cells, [((first <= place) & (place < last)).sum() for first, last in stretches])
-    leaf = tree.leaf_of(column, row)
-    assert (tree.children[leaf] == 0).all()
-    assert ((tree.curve.first[leaf] <= place) & (place < tree.curve.last[leaf])).all()
+    inside = (tree.curve.first[:, None] <= place) & (place < tree.curve.last[:, None])
+    np.testing.assert_array_equal(tree.sums(column, row, count), inside @ count)
+    np.testing.assert_array_equal(tree.cells, inside.sum(axis=1))
+    assert inside[tree.leaf_of(column, row), np.arange(len(row))].all()
 
 
 def test_sums_are_exact_up_to_the_largest_number_of_records():
@@ -155,9 +109,7 @@ def test_sums_over_siblings_and_values_of_parents_are_as_node_by_node(tree):
     values = np.random.default_rng(5).normal(size=len(tree))
     for depth in range(tree.height):
         here, below = tree.at_depth(depth), tree.at_depth(depth + 1)
-        slow = np.zeros(here.stop - here.start)
-        for node in range(below.start, below.stop):
-            slow[tree.parent[node] - here.start] += values[node]
+        slow = np.bincount(tree.parent[below] - here.start, values[below], here.stop - here.start)
         np.testing.assert_allclose(tree.sum_children(depth, values[below]), slow, atol=1e-12)
         np.testing.assert_array_equal(tree.to_children(depth, values[here]), values[tree.parent[below]])
 
@@ -176,53 +128,42 @@ def test_a_quadtree_halves_each_side_once_or_twice_per_step(order, height, fan_o
 
 
 def test_siblings_of_a_quadtree_stand_sw_se_nw_ne_and_public_trees_are_shared():
-    tree = quadtree(lattice(1), 1)
-    assert tree.rectangles(slice(1, 5)).tolist() == [[0, 0, 1, 1], [1, 0, 2, 1], [0, 1, 1, 2], [1, 1, 2, 2]]
+    assert quadtree(lattice(1), 1).rectangles(slice(1, 5)).tolist() == [[0, 0, 1, 1], [1, 0, 2, 1], [0, 1, 1, 2], [1, 1, 2, 2]]
     assert quadtree(lattice(6), 4) is quadtree(lattice(6), 4)
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(1, 1), (3, 5), (7, 16), (16, 16)])
 def test_grid_edges_lie_within_half_a_cell_of_even_spacing(columns, rows):
     tree = grid(lattice(4), columns, rows)
-    assert len(tree.leaves) == columns * rows
     for edges, parts in ((tree.west, columns), (tree.south, rows)):
-        found = np.unique(edges[tree.leaves])
-        assert np.abs(found - np.arange(parts) * 16 / parts).max() <= 0.5
+        np.testing.assert_allclose(np.unique(edges[tree.leaves]), np.arange(parts) * 16 / parts, atol=0.5)
 
 
-def test_trees_that_do_not_fit_the_lattice_are_refused():
-    for order, height, fan_out in ((3, 4, 4), (3, 3, 16), (4, 0, 4), (4, -1, 4), (4, 2, 9), (4, 2, 2)):
-        with pytest.raises(DomainError, match="does not fit"):
-            quadtree(lattice(order), height, fan_out)
-    for columns, rows in ((0, 1), (1, 0), (9, 1), (1, 9)):
-        with pytest.raises(DomainError, match="1 to 8 columns"):
-            grid(lattice(3), columns, rows)
+TOO_LARGE = rf"nodes and about [\d,]+ GiB of memory; at most {MOST_NODES:,}"
+REFUSED = [
+    *[(quadtree, options, "does not fit") for options in ((3, 4, 4), (3, 3, 16), (4, 0, 4), (4, -1, 4), (4, 2, 9), (4, 2, 2))],
+    *[(grid, (3, columns, rows), "1 to 8 columns") for columns, rows in ((0, 1), (1, 0), (9, 1), (1, 9))],
+    *[(quadtree, options, TOO_LARGE) for options in ((24, 13), (24, 24), (24, 12, 16))],
+    *[(grid, options, TOO_LARGE) for options in ((24, 2**24, 2**24), (16, 8000, 8000))],
+]
 
 
-@pytest.mark.parametrize(
-    ("make", "asked"),
-    [(quadtree, (24, 13)), (quadtree, (24, 24)), (quadtree, (24, 12, 16)), (grid, (24, 2**24, 2**24)), (grid, (16, 8000, 8000))],
-)
-def test_a_tree_too_large_for_memory_is_refused_before_it_is_built_and_its_size_named(make, asked):
-    with pytest.raises(DomainError, match=rf"nodes and about [\d,]+ GiB of memory; at most {MOST_NODES:,}"):
-        make(lattice(asked[0]), *asked[1:])
+@pytest.mark.parametrize(("make", "options", "rule"), REFUSED)
+def test_trees_that_do_not_fit_the_lattice_or_memory_are_refused_before_they_are_built(make, options, rule):
+    order, *sizes = options
+    with pytest.raises(DomainError, match=rule):
+        make(lattice(order), *sizes)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 6, 7])
-def test_pruning_removes_exactly_the_descendants_of_marked_nodes(seed):
-    rng = np.random.default_rng(seed)
-    tree = curve_tree(rng) if seed > 5 else quadtree(lattice(4), 4) if seed % 2 else random_tree(rng)
-    stop = rng.random(len(tree)) < 0.25
+@pytest.mark.parametrize("name", ["quadtree", "random 1", "random 2", "curve 1", "curve 2"])
+def test_pruning_removes_exactly_the_descendants_of_marked_nodes(name):
+    tree = (TILING_TREES | CURVE_TREES)[name]
+    stop, alive = np.random.default_rng(1).random(len(tree)) < 0.25, np.ones(len(tree), bool)
     smaller, kept = remove_descendants(tree, stop)
+    for node in range(1, len(tree)):
+        alive[node] = alive[tree.parent[node]] and not stop[tree.parent[node]]
+    assert kept.tolist() == np.flatnonzero(alive).tolist()
     assert smaller.overlaps == tree.overlaps
-    expected = []
-    for start in range(len(tree)):
-        node, alive = int(tree.parent[start]), True
-        while node >= 0:
-            alive, node = alive and not stop[node], int(tree.parent[node])
-        if alive:
-            expected.append(start)
-    assert kept.tolist() == expected
     np.testing.assert_array_equal(smaller.rectangles(), tree.rectangles(kept))
     np.testing.assert_array_equal(smaller.children, np.where(stop[kept], 0, tree.children[kept]))
     if smaller.curve is not None:
@@ -235,21 +176,16 @@ def test_pruning_nothing_keeps_the_tree():
     assert kept.tolist() == list(range(len(tree)))
     assert same.starts == tree.starts
     assert same.lines is tree.lines
-    np.testing.assert_array_equal(same.first_child[same.children > 0], tree.first_child[tree.children > 0])
-
-
-def slow_morton(column: int, row: int) -> int:
-    return sum(((column >> bit & 1) | (row >> bit & 1) << 1) << 2 * bit for bit in range(24))
 
 
 def test_morton_codes_interleave_the_bits_up_to_24():
-    rng = np.random.default_rng(6)
     for bits in (1, 5, 12, 13, 24):
-        column, row = rng.integers(0, 1 << bits, (2, 200))
-        assert morton(column, row).tolist() == [slow_morton(*place) for place in zip(column.tolist(), row.tolist(), strict=True)]
+        column, row = np.random.default_rng(6).integers(0, 1 << bits, (2, 200))
+        slow = [int(f"{b:b}", 4) * 2 + int(f"{a:b}", 4) for a, b in zip(column.tolist(), row.tolist(), strict=True)]
+        assert morton(column, row).tolist() == slow
     last = np.array([2**24 - 1])
     assert morton(last, last).tolist() == [4**24 - 1]
-    assert morton(np.zeros(0, int), np.zeros(0, int)).shape == (0,)
+    assert morton(last[:0], last[:0]).shape == (0,)
 
 
 @pytest.mark.parametrize("lines", [[0, 4, 8, 12, 16], [0, 3, 6, 9], [0, 1, 2, 3], [0, 4, 8, 11], [0, 16], [0, 5, 6, 16]])

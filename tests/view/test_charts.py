@@ -13,7 +13,7 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.view import charts
 from dpviz.view.charts import GREY
-from tests.charts import assert_complete, found, rows
+from tests.charts import assert_complete, assert_plain_axes, rows
 
 UNIT = 'people"}</script>'
 
@@ -49,11 +49,8 @@ CHARTS = {
 def test_every_chart_is_complete_and_small_and_its_text_has_units_and_thousands(name):
     chart = CHARTS[name]().to_dict()
     assert_complete(chart, letters=40)
-    assert not [hit for hit in found(chart, "font") + found(chart, "background") + found(chart, "fill") if hit]
+    assert_plain_axes(chart, untitled=name == "parts")
     assert len(rows(chart)) < 300
-    quantities = [axis for key in ("x", "y") for axis in found(chart["layer"], key) if axis["type"] == "quantitative"]
-    assert all(axis["title"] for axis in quantities if name != "parts")
-    assert any("title" in axis for axis in quantities)
     if name != "receipt":
         assert UNIT in chart["description"] or name == "false positives"
         assert UNIT in json.dumps(chart).replace('\\"', '"')
@@ -61,24 +58,22 @@ def test_every_chart_is_complete_and_small_and_its_text_has_units_and_thousands(
         assert any("," in str(row.get(column)) for row in rows(chart) for column in row if column.endswith(" shown"))
 
 
-@pytest.mark.parametrize("rmse", [(0.0, 0.0), (0.0, 3.5, 12_345.678), (2.0,), (2.0, 3.0)])
+@pytest.mark.parametrize("rmse", [(0.0, 0.0), (0.0, 3.5, 12_345.678), (2.0,)])
 def test_zeros_stay_on_the_log_axis(rmse):
     table = a_table(rmse)
     chart = charts.accuracy_by_zoom(table, "people").to_dict()
     drawn = [row[column] for row in rows(chart) for column in row if column.endswith(" drawn")]
-    floor = chart["layer"][0]["encoding"]["y"]["scale"]["domainMin"]
-    assert min(drawn) >= floor > 0
-    assert all(math.isfinite(value) for value in drawn)
+    assert min(drawn) >= chart["layer"][0]["encoding"]["y"]["scale"]["domainMin"] > 0
+    assert max(drawn) < math.inf
     assert [row["rmse"] for row in rows(chart)] == list(rmse)
     assert charts.expected_by_zoom(table.assign(expected=0.0), "people").to_dict()
 
 
 def test_the_band_and_both_lines_share_one_legend_and_false_positives_are_shares_in_two_colours():
-    chart = charts.accuracy_by_zoom(a_table(), "people").to_dict()
-    marks = [layer["mark"]["type"] for layer in chart["layer"]]
-    assert marks == ["area", "line", "line"]
-    assert [layer["transform"][0]["calculate"] for layer in chart["layer"]] == ["'noise alone (95 % band)'"] * 2 + ["'measured'"]
-    assert chart["layer"][2]["encoding"]["color"]["scale"]["range"] == ["#0b6e8f", GREY]
+    layers = charts.accuracy_by_zoom(a_table(), "people").to_dict()["layer"]
+    assert [layer["mark"]["type"] for layer in layers] == ["area", "line", "line"]
+    assert [layer["transform"][0]["calculate"] for layer in layers] == ["'noise alone (95 % band)'"] * 2 + ["'measured'"]
+    assert layers[2]["encoding"]["color"]["scale"]["range"] == ["#0b6e8f", GREY]
     chart = charts.false_positives_by_zoom(a_table(), "people").to_dict()
     shares = {(row["kind"], row["zoom"]): row["share"] for row in rows(chart)}
     assert shares["false positives", 2] == pytest.approx(100 * 2 / 16)
@@ -98,9 +93,9 @@ def test_sizes_are_named_missing_percentages_are_a_dash_and_parts_of_an_error_ad
 
 def test_receipt_sums_by_zoom_in_exact_fractions_and_separates_structure_from_counts():
     chart = CHARTS["receipt"]().to_dict()
-    told = [(row["place"], row["step"], row["kind"], row["exact"]) for row in rows(chart)]
-    assert told[0] == ("zoom 0", "medians, zoom 0 (2 steps)", "structure", "2/7")
-    assert told[1:] == [("zoom 1", "counts, zoom 1", "counts", "1/3"), ("zoom 2", "counts, zoom 2", "counts", "1/3")]
+    steps = [(row["place"], row["step"], row["kind"], row["exact"]) for row in rows(chart)]
+    assert steps[0] == ("zoom 0", "medians, zoom 0 (2 steps)", "structure", "2/7")
+    assert steps[1:] == [("zoom 1", "counts, zoom 1", "counts", "1/3"), ("zoom 2", "counts, zoom 2", "counts", "1/3")]
     assert chart["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["structure", "counts"]
 
 

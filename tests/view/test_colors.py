@@ -1,7 +1,6 @@
 """Colour scales, their legends, and palettes: distinct for all kinds of colour vision, with contrast on both themes."""
 
 import itertools
-import re
 import tomllib
 from pathlib import Path
 
@@ -24,10 +23,6 @@ def scale(kind="density", **other):
     return Scale(kind=kind, top=100.0, title="people per km²", **other)
 
 
-def brightness(color):
-    return color[:3].astype(int).sum()
-
-
 @pytest.mark.parametrize("kind", ["density", "signed"])
 def test_zero_is_faint_the_top_is_strong_and_beyond_the_ends_is_like_the_ends(kind):
     colors = scale(kind).colors([0, 1, 100, 1e300, -100, -1e300])
@@ -38,20 +33,6 @@ def test_zero_is_faint_the_top_is_strong_and_beyond_the_ends_is_like_the_ends(ki
     assert (colors[2] != colors[4]).any()
 
 
-def test_strong_densities_stand_out_counts_below_zero_and_marks_have_colours_of_their_own():
-    light, dark = scale().colors([1, 100]), scale(dark=True).colors([1, 100])
-    assert brightness(light[1]) < brightness(light[0])
-    assert brightness(dark[1]) > brightness(dark[0])
-    red, green, blue, _ = scale().colors([-30.0])[0].astype(int)
-    assert red > green < blue
-    red, green, blue, _ = scale("signed").colors([-60.0])[0].astype(int)
-    assert red > green > blue
-    nothing, positive, negative = scale("marks").colors([0, 1, 2])
-    assert nothing[3] < 50
-    assert tuple(positive[:3]) == FALSE_POSITIVE == (213, 94, 0)
-    assert tuple(negative[:3]) == FALSE_NEGATIVE == (0, 114, 178)
-
-
 @given(NUMBERS, st.sampled_from(["density", "signed"]), st.booleans())
 def test_stronger_numbers_are_never_fainter(values, kind, dark):
     values = sorted(map(abs, values))
@@ -60,20 +41,11 @@ def test_stronger_numbers_are_never_fainter(values, kind, dark):
     assert (scale(kind, dark=dark).colors([-value for value in values])[:, 3] == alpha).all()
 
 
-@given(NUMBERS)
-def test_a_top_is_a_round_number_that_nearly_covers_the_values(values):
-    top = scale_top_of(values)
-    assert re.fullmatch(r"[125]e[+-]\d+", f"{top:.0e}")
-    largest = max(map(abs, values))
-    assert top == 1.0 or top <= 10.1 * largest
-    assert len(values) > 2 or largest == 0 or top >= 0.995 * min(map(abs, values))
-
-
 TOPS = [([], 1), ([0, 0], 1), ([3], 5), ([-70], 100), ([200] * 9, 200), ([0.012], 0.02), ([*[3.0] * 999, 1e9], 5)]  # one outlier
 
 
 @pytest.mark.parametrize(("values", "top"), TOPS)
-def test_tops(values, top):
+def test_a_top_is_a_round_number_that_nearly_covers_the_values(values, top):
     assert scale_top_of(values) == pytest.approx(top)
 
 
@@ -84,32 +56,31 @@ def test_short_numbers():
 
 def test_legends_show_their_ends_and_below_zero_only_where_it_occurs():
     assert "below zero" in scale().legend()
-    assert "below zero" not in scale().legend(negatives=False)
-    assert "below zero" not in scale("signed").legend()
+    assert "below zero" not in scale().legend(negatives=False) + scale("signed").legend()
     assert "0 <span" in scale().legend()
-    assert "−100 <span" in scale("signed").legend()
-    assert "100 and more" in scale("signed").legend()
-    html = scale("marks").legend()
-    assert "released, nothing there" in html
-    assert "something there, released as empty" in html
-    assert html.count("dpviz-mark") == 2
+    for end in ("−100 <span", "100 and more"):
+        assert end in scale("signed").legend()
     for kind in ("density", "signed", "marks"):
         html = Scale(kind=kind, top=1.0, title="<img src=x> & people").legend()
         assert "<img" not in html
         assert "&lt;img src=x&gt; &amp; people" in html
 
 
+def test_marks_have_the_two_colours_of_false_positives_and_negatives_and_a_legend():
+    nothing, positive, negative = scale("marks").colors([0, 1, 2])
+    assert nothing[3] < 50
+    assert tuple(positive[:3]) == FALSE_POSITIVE == (213, 94, 0)
+    assert tuple(negative[:3]) == FALSE_NEGATIVE == (0, 114, 178)
+    html = scale("marks").legend()
+    assert "released, nothing there" in html
+    assert "something there, released as empty" in html
+    assert html.count("dpviz-mark") == 2
+
+
 THEMES = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())["theme"]
 PAGES = {theme: THEMES[theme]["backgroundColor"] for theme in ("light", "dark")}
 APART, FAR_APART = 12, 25  # CIELAB; a difference of 2.3 is just noticed side by side
 SEEN = 2.2  # contrast to the page of thick lines and large marks, which differ in dash and shape as well; texts need 4.5
-
-
-def test_the_measure_itself():
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert difference("#ff0000", "#ff0000") == 0
-    assert np.linalg.norm(lab("#ffffff", "all cones") - [100, 0, 0]) < 0.01
-    assert difference("#d02020", "#6a6a20") < 15 < np.linalg.norm(lab("#d02020", "all cones") - lab("#6a6a20", "all cones"))
 
 
 def test_configurations_differ_in_colour_for_all_kinds_of_colour_vision_and_in_more_than_colour():
@@ -137,11 +108,10 @@ def test_pairs_that_mean_opposites_are_far_apart():
         assert difference(to_hex(leaving_color(dark=dark)), to_hex(arriving_color(dark=dark))) > FAR_APART
 
 
-@pytest.mark.parametrize("kind", ["density", "signed"])
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("kind", ["density", "signed"])
 def test_below_zero_looks_like_nothing_above(kind, dark):
-    scale = Scale(kind=kind, top=100.0, title="people", dark=dark)
-    below, above = (shades(scale, np.linspace(least, 100, 12) * sign) for least, sign in ((20, -1), (5, 1)))
+    below, above = (shades(scale(kind, dark=dark), np.linspace(least, 100, 12) * sign) for least, sign in ((20, -1), (5, 1)))
     assert min(difference(*pair) for pair in itertools.product(below, above)) > APART
 
 
@@ -151,7 +121,8 @@ def shades(scale, values):
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_lightness_is_monotone_in_density_for_all_kinds_of_colour_vision(dark):
-    colors = shades(Scale(kind="density", top=1.0, title="people", dark=dark), np.linspace(0, 1, 12))
+    colors = shades(scale(dark=dark), np.linspace(0, 100, 12))
     for eyes in EYES:
-        light = np.diff([lab(color, eyes)[0] for color in colors])
-        assert (light > -0.5).all() if dark else (light < 0.5).all()
+        steps = np.diff([lab(color, eyes)[0] for color in colors]) * (1 if dark else -1)
+        assert steps.min() > -0.5
+        assert steps.sum() > 10

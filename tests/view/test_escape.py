@@ -3,10 +3,9 @@
 import importlib
 import inspect
 import io
-import json
 import pkgutil
 import re
-from dataclasses import fields, replace
+from functools import partial
 from html import unescape
 
 import numpy as np
@@ -15,20 +14,15 @@ import pytest
 
 import dpviz.view
 from dpviz.data.reading.regions import read_regions
-from dpviz.evaluation.flow_metrics import error_bounds
-from dpviz.mechanisms.trips.top_down import TopDown
-from dpviz.privacy.budget import ApproxBudget
-from dpviz.privacy.entropy import Entropy
-from dpviz.release.manifest import Publication, describe
 from dpviz.view import study_charts, trips_charts
 from dpviz.view.escape import clean, deck, html, line, markdown
 from dpviz.view.points_map import points_map, truth_map
-from dpviz.view.report import report_html
 from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, trips_map
-from tests.hostile import ELSEWHERE, LEVELS, NAMES, regions_file
-from tests.release_cases import WORDS
+from tests.charts import found
+from tests.hostile import LEVELS, NAMES, regions_file
 from tests.view.test_points_map import released as released_points
-from tests.view.trips_cases import random_trips, released
+from tests.view.test_trips_charts import CHARTS as TRIPS_CHARTS
+from tests.view.trips_cases import layers_of, random_trips, released
 
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 PICTURES = ("alt.LayerChart", "CompactDeck", "PointsMap", "TripsMap", "bytes")
@@ -66,14 +60,9 @@ def hostile():
 
 
 def study_rows():
-    rows = [
-        {"label": name, "epsilon": epsilon, "figure": figure, "workload": NAMES[0], "runs": 2}
-        | dict.fromkeys(("mean", "low", "high", "p10", "p90", "stddev"), 1.0 + place)
-        for place, name in enumerate(NAMES[:6])
-        for epsilon in (0.5, 1.0)
-        for figure in ("noise", "suppression")
-    ]
-    return pd.DataFrame(rows)
+    columns = {"label": NAMES[:6], "epsilon": (0.5, 1.0), "figure": ("noise", "suppression")}
+    rows = pd.MultiIndex.from_product(columns.values(), names=columns).to_frame(index=False).assign(workload=NAMES[0], runs=2)
+    return rows.assign(**dict.fromkeys(("mean", "low", "high", "p10", "p90", "stddev"), 1.0 + rows.index))
 
 
 def _spread(_):
@@ -83,20 +72,15 @@ def _spread(_):
 
 TOTALS = pd.DataFrame({"trips": NAMES, "released": 1, "low": 0.0, "high": 2.0})
 CHARTS = {
-    "trips_charts.errors_by_stage": lambda case: trips_charts.errors_by_stage(case[1].by_stage, error_bounds(case[0]), NAMES[0]),
-    "trips_charts.rates_by_stage": lambda case: trips_charts.rates_by_stage(case[1].by_stage),
-    "trips_charts.pairs_by_stage": lambda case: trips_charts.pairs_by_stage(case[1].by_stage),
-    "trips_charts.expected_by_stage": lambda case: trips_charts.expected_by_stage(case[0], NAMES[3]),
+    **{f"trips_charts.{name}": partial(make, unit=NAMES[0]) for name, make in TRIPS_CHARTS.items()},
     "trips_charts.compare_stages": lambda case: trips_charts.compare_stages({NAMES[5]: case[1].by_stage}, "mean_error"),
-    "trips_charts.receipt_by_stage": lambda case: trips_charts.receipt_by_stage(case[0].receipt),
     "trips_charts.totals_bars": lambda _: trips_charts.totals_bars(TOTALS, NAMES[0]),
-    "trips_charts.matrix_chart": lambda case: trips_charts.matrix_chart(case[0], 2, NAMES[1]),
     "study_charts.error_by_epsilon": lambda _: study_charts.error_by_epsilon(study_rows(), study_rows(), NAMES[0], NAMES[1]),
     "study_charts.parts_by_label": lambda _: study_charts.parts_by_label(study_rows().query("epsilon == 1"), 1.0, NAMES[0], NAMES[1]),
     "study_charts.seconds_by_label": lambda _: study_charts.seconds_by_label(study_rows().query("epsilon == 1 and figure == 'noise'"), 1.0),
     "study_charts.lines_with_spread": _spread,
 }
-ELSEWHERE_TESTED = {"trips_map.trips_map", "points_map.points_map", "points_map.truth_map", "report.report_html"}  # below
+ELSEWHERE_TESTED = {"trips_map.trips_map", "points_map.points_map", "points_map.truth_map", "report.report_html"}  # below, in test_report
 
 
 def test_every_picture_has_an_entry():
@@ -104,26 +88,25 @@ def test_every_picture_has_an_entry():
     made = {
         f"{module.__name__.rpartition('.')[2]}.{name}"
         for module in modules
-        for name, found in inspect.getmembers(module, inspect.isfunction)
-        if found.__module__ == module.__name__ and not name.startswith("_") and found.__annotations__.get("return") in PICTURES
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_") and function.__annotations__.get("return") in PICTURES
     }
     assert {name for name in made if name.partition(".")[0] not in OWN} == {*CHARTS, *ELSEWHERE_TESTED, *OWN_CHARTS}
+
+
+def texts_of(part):
+    """All texts of a specification, without its keys."""
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return [part] if isinstance(part, str) else [text for each in inner for text in texts_of(each)]
 
 
 @pytest.mark.parametrize("name", sorted(CHARTS))
 def test_names_in_charts_are_texts_and_no_fields_expressions_or_addresses(hostile, name):
     chart = CHARTS[name](hostile).to_dict()
-
-    def look(found, key=""):
-        if isinstance(found, str):
-            assert key not in ("href", "url", "expr", "signal", "field", "filter", "calculate", "test") or not any(
-                each in found for each in NAMES
-            )
-            assert key == "datasets" or not UNSEEN.search(found), (key, found)
-        for inner, each in found.items() if isinstance(found, dict) else ((key, each) for each in found) if isinstance(found, list) else ():
-            look(each, key if key == "datasets" else inner)
-
-    look({part: value for part, value in chart.items() if part != "$schema"})
+    for key in ("href", "url", "expr", "signal", "field", "filter", "calculate", "test"):
+        assert not [hit for hit in found(chart, key) for each in NAMES if isinstance(hit, str) and each in hit]
+    shown = {key: part for key, part in chart.items() if key not in ("$schema", "datasets")}
+    assert not any(UNSEEN.search(text) for text in texts_of(shown))
 
 
 @pytest.mark.parametrize("level", [1, 2])
@@ -132,18 +115,15 @@ def test_names_on_the_map_of_trips(hostile, level, shown):
     release, truth = hostile
     view = TripsMapSettings(level=level, shown=shown, chosen=0, unit=NAMES[3])
     picture = trips_map(release, view, truth.true_level(level))
-    said = [row[key] for layer in json.loads(picture.deck.to_json())["layers"] for row in rows_of(layer) for key in "nte" if key in row]
-    assert any(NAMES[3] in text.replace("\u2060", "") for text in said)
-    for text in said:
+    rows = [row for layer in layers_of(picture).values() for row in layer.get("data") or () if isinstance(row, dict)]
+    texts = [row[key] for row in rows for key in "nte" if key in row]
+    assert any(NAMES[3] in text.replace("\u2060", "") for text in texts)
+    for text in texts:
         assert not re.match("@@[=#]", text)
         assert not re.search(r"<[\w/!?]|{\w", text)
         assert not UNSEEN.search(text)
     assert not re.search("<img|{[nte]}", picture.legend)
     assert not UNSEEN.search(picture.note + picture.description)
-
-
-def rows_of(layer):
-    return [row for row in layer.get("data") or () if isinstance(row, dict)]
 
 
 def test_units_on_maps_of_points():
@@ -155,17 +135,3 @@ def test_units_on_maps_of_points():
             assert not re.search("<img|<script", picture.legend + picture.deck._tooltip["html"])
             assert html(unit) in picture.legend
             assert set(re.findall("{(.*?)}", picture.deck._tooltip["html"])) <= {*"nabte"}
-
-
-@pytest.mark.parametrize("word", [each.name for each in fields(Publication) if "str" in str(each.type)])
-def test_a_curator_s_words_in_the_report(hostile, word):
-    """Each text of a publication, and all names of the regions, in one report each."""
-    release = TopDown().release(random_trips(hostile[0].tree.origins), ApproxBudget(5, "1e-6"), Entropy.system())
-    try:
-        about = replace(WORDS, **{word: " ".join(NAMES).replace("\x1b", "").replace("\x07", "")})
-    except dpviz.DpvizError:
-        return  # a text with a fixed form, such as an amount
-    page = report_html(release, describe(release, about)).decode()
-    assert not re.search("<(img|script|a) ", page)
-    assert not UNSEEN.search(page)
-    assert f"src=https://{ELSEWHERE}" in unescape(page)

@@ -35,21 +35,17 @@ def words(pieces):
     return [piece for piece, is_word in pieces if is_word]
 
 
-def test_headings_but_not_lines_of_code_cut_a_page_and_links_and_pictures_are_taken_out():
+def test_headings_but_not_lines_of_code_cut_a_page_and_links_pictures_and_signs_are_taken_out():
     boats, rowing, knots = BOATS.sections
-    assert [boats.key, rowing.key, knots.key] == ["", "how-to-row", "knots"]
-    assert [boats.title, rowing.title, knots.title] == ["Boats", "How to row", "Knots"]
+    assert [(each.key, each.title) for each in BOATS.sections] == [("", "Boats"), ("how-to-row", "How to row"), ("knots", "Knots")]
     assert rowing.links == (Link(page="sea"), Link(page="sea", section="tides")), "once each"
     assert "See *the sea* and *its tides*" in rowing.body
     assert "boat.webp" not in rowing.body
+    assert boats.text == "Rowing and sailing, with care."
+    assert "row homes/*.csv and sail_*.csv" in rowing.text
+    assert knots.text == "knot use bowline a loop reef knot"
     with pytest.raises(InputError, match="title"):
         page_of("boats", "Rowing.\n")
-
-
-def test_the_text_that_is_searched_has_no_signs_of_markdown_and_all_of_the_code():
-    assert BOATS.sections[0].text == "Rowing and sailing, with care."
-    assert "row homes/*.csv and sail_*.csv" in BOATS.sections[1].text
-    assert BOATS.sections[2].text == "knot use bowline a loop reef knot"
 
 
 def titles_of(query, page=BOATS):

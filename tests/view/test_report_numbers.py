@@ -28,14 +28,12 @@ def test_an_axis_holds_all_values_between_its_ends(values):
     axis = error_axis(rows_of(values))
     places = [place for place, _ in axis.ticks]
     assert places == sorted(places)
-    assert places[0] == 0
-    assert places[-1] == pytest.approx(1)
+    assert (places[0], places[-1]) == (0, pytest.approx(1))
+    assert places == pytest.approx([axis.position(float(text.replace(",", ""))) for _, text in axis.ticks], abs=1e-6)
     known = sorted(value for pair in values for value in pair if value)
+    assert all(axis.low <= value <= axis.high for value in known)
     shown = [axis.position(value) for value in known]
     assert shown == sorted(shown)
-    assert all(axis.low <= value <= axis.high for value in known)
-    for place, text in axis.ticks:
-        assert axis.position(float(text.replace(",", ""))) == pytest.approx(place, abs=1e-6)
 
 
 def test_the_pyramid_adds_up_exactly_and_shares_follow_the_classes_of_reliability():
@@ -57,12 +55,12 @@ def test_level_rows_are_the_manifests_numbers(release):
 
 @pytest.mark.parametrize("epsilon", ["1/1000", "1/3", "1", "7/3", "7", "10", "20", "300"])
 def test_odds_are_bounds_of_bayes_rule_also_after_rounding(epsilon):
-    told = odds(UniformGrid(side=4).release(points_of(50), PureBudget(epsilon), Entropy.system()).receipt)
+    stated = odds(UniformGrid(side=4).release(points_of(50), PureBudget(epsilon), Entropy.system()).receipt)
     e = float(Fraction(epsilon))
-    assert e <= float(told.epsilon) <= e * 1.001
-    for text, factor in ((told.factor, math.exp(e)), (told.twice, math.exp(2 * e))):
+    assert e <= float(stated.epsilon) <= e * 1.001
+    for text, factor in ((stated.factor, math.exp(e)), (stated.twice, math.exp(2 * e))):
         assert factor <= float(text.replace(",", "")) <= factor * 1.1
-    for before, least, most in told.beliefs:
+    for before, least, most in stated.beliefs:
         prior = float(before.removesuffix(" %")) / 100
         low, high = (100 / (1 + (1 - prior) / prior * factor) for factor in (math.exp(e), math.exp(-e)))
         assert max(low - 0.1, 0.9 * low if low > 0.1 else 0) <= float(least.removesuffix(" %")) <= low
@@ -70,14 +68,9 @@ def test_odds_are_bounds_of_bayes_rule_also_after_rounding(epsilon):
 
 
 def test_the_error_of_a_sum_of_independent_parts_is_stated():
-    flat = Identity(order=3).release(points_of(100), PureBudget(1), Entropy.system())
-    sums = error_sums(flat)
-    assert sums.drift
-    assert sums.stated == pytest.approx(sums.piled)
-    assert sums.piled == pytest.approx(sums.single * 8)
-    release = Quadtree(height=4).release(points_of(100), PureBudget(1), Entropy.system())
-    tree = error_sums(release)
-    assert not tree.drift
-    assert tree.agree
+    flat, release = (made.release(points_of(100), PureBudget(1), Entropy.system()) for made in (Identity(order=3), Quadtree(height=4)))
+    sums, tree = error_sums(flat), error_sums(release)
+    assert (sums.drift, tree.drift, tree.agree) == (True, False, True)
+    assert sums.stated == pytest.approx(sums.piled) == pytest.approx(sums.single * 8)
     assert tree.stated < tree.piled
     assert not error_sums(replace(release, count=release.count + np.eye(1, len(release.count))[0])).agree

@@ -2,6 +2,7 @@
 
 import json
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -40,17 +41,13 @@ def test_errors_have_a_band_a_line_points_and_the_frontier(table):
     mae = table[table["figure"] == "mae"].reset_index(drop=True)
     best = frontier(mae)
     chart = error_by_epsilon(mae, best, "mean absolute error (people)", "random boxes").to_dict()
-    marks = [layer["mark"]["type"] for layer in chart["layer"]]
-    assert marks == ["line", "area", "line", "point"]
+    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["line", "area", "line", "point"]
     assert chart["title"]["text"] == "Error against ε, random boxes"
-    front, *_ = chart["layer"]
-    assert len(chart["datasets"][front["data"]["name"]]) == len(best)
-    point = chart["layer"][-1]
-    assert point["encoding"]["x"]["field"] == "epsilon"
+    assert len(chart["datasets"][chart["layer"][0]["data"]["name"]]) == len(best)
+    assert chart["layer"][-1]["encoding"]["x"]["field"] == "epsilon"
     assert [each["select"]["fields"] for each in chart["params"] if each["name"] == PICKED] == [["label", "epsilon"]]
-    for label in ("tree", "cells"):
-        assert label in chart["description"]
-    assert f"On the frontier: {best['label'].iloc[0]} at" in chart["description"]
+    for text in ("tree", "cells", f"On the frontier: {best['label'].iloc[0]} at"):
+        assert text in chart["description"]
 
 
 def test_many_configurations_have_looks_a_higher_chart_and_whole_labels_and_one_epsilon_has_an_axis(table):
@@ -97,13 +94,12 @@ def test_parts_are_drawn_side_by_side_and_times_are_in_the_alternative_text(tabl
 
 
 UNIT = 'people"}</script>'
-QUERIES = ("random", "2 %")
 FORMS = ["HTF (5e-4)", "HTF (1e-3)", "HTF (ours)"]
 GRIDS = ["UG", "AG", "Singular", "Uniform", "Privelet", "Quadtree (geo)"]
 
 
 def errors(keys, columns):
-    rows = [(*key, queries) for key in keys for queries in QUERIES]
+    rows = [(*key, queries) for key in keys for queries in ("random", "2 %")]
     table, growth = pd.DataFrame(rows, columns=[*columns, "queries"]), 1.1 ** np.arange(len(rows))
     spreads = {f"{figure}_spread": 0.2 * growth for figure in figures_htf.FIGURES}
     return table.assign(mre=growth, n3=2 * growth, mae=300 * growth, **spreads)
@@ -111,20 +107,19 @@ def errors(keys, columns):
 
 def by_height(rivals):
     methods = [f"{rivals} (geo)", f"{rivals} (uniform)", *FORMS]
-    given = [(epsilon, method, height, False) for epsilon in (0.1, 0.5) for method in methods for height in (8, 12)]
-    found = [(epsilon, method, 9, True) for epsilon in (0.1, 0.5) for method in FORMS]
-    return errors(given + found, ["epsilon", "method", "height", "estimated"])
+    keys = [(epsilon, method, height, False) for epsilon, method, height in product((0.1, 0.5), methods, (8, 12))]
+    keys += [(epsilon, method, 9, True) for epsilon, method in product((0.1, 0.5), FORMS)]
+    return errors(keys, ["epsilon", "method", "height", "estimated"])
 
 
 def by_stop():
-    keys = [(epsilon, form, stop) for epsilon in (0.1, 0.5) for stop in (10, 100) for form in FORMS[:2]]
-    keys += [(epsilon, method, None) for epsilon in (0.1, 0.5) for method in ["HTF (ours)", *GRIDS]]
+    keys = [*product((0.1, 0.5), FORMS[:2], (10, 100)), *product((0.1, 0.5), ["HTF (ours)", *GRIDS], [None])]
     return errors(keys, ["epsilon", "method", "stop"]).astype({"stop": "Int64"})
 
 
 def by_set():
     sets = ["Los Angeles", *(f"σ = {sigma}, {letter}" for sigma in (20, 50, 100) for letter in "ab")]
-    return errors([(name, 0.1, method) for name in sets for method in (*FORMS, *GRIDS)], ["data", "epsilon", "method"])
+    return errors([*product(sets, [0.1], (*FORMS, *GRIDS))], ["data", "epsilon", "method"])
 
 
 def curve(crs=None, across=True, matrix=None):
@@ -173,6 +168,11 @@ def test_errors_have_logarithmic_axes_and_spreads_that_stay_on_them(name):
     assert all(0 < row["low drawn"] <= row["high drawn"] for row in rows(drawn(name)))
 
 
+def test_a_single_run_has_no_spread():
+    chart = study_charts.figure_3(by_height("KdTree").assign(mre_spread=np.nan), 0.1).to_dict()
+    assert all(row["low"] == row["mre"] == row["high"] for row in rows(chart))
+
+
 def test_a_panel_has_one_epsilon_and_workload_and_large_marks_where_htf_chose():
     chart = drawn("3")
     assert {(row["epsilon"], row["queries"]) for row in rows(chart)} == {(0.1, "random")}
@@ -189,8 +189,7 @@ def test_a_panel_has_one_epsilon_and_workload_and_large_marks_where_htf_chose():
 
 def test_one_stop_count_is_shown_beside_methods_that_have_none_and_all_data_share_one_axis():
     chart = drawn("4")
-    assert {row["method"] for row in rows(chart)} == {*FORMS, *GRIDS}
-    assert len(rows(chart)) == 2 * 9
+    assert sorted((row["epsilon"], row["method"]) for row in rows(chart)) == sorted(product((0.1, 0.5), (*FORMS, *GRIDS)))
     expected = by_stop().query("queries == 'random' and stop == 10")
     assert {row["mre"] for row in rows(chart) if row["method"] in FORMS[:2]} == set(expected["mre"])
     chart = drawn("6")
@@ -198,12 +197,6 @@ def test_one_stop_count_is_shown_beside_methods_that_have_none_and_all_data_shar
     assert axis["scale"]["type"] == "log"
     assert len({row["data"] for row in rows(chart)}) == 7
     assert "σ = 100, b" in chart["description"]
-
-
-def test_a_single_run_has_no_spread():
-    alone = by_height("KdTree").assign(mre_spread=np.nan)
-    chart = study_charts.figure_3(alone, 0.1).to_dict()
-    assert all(row["low"] == row["mre"] == row["high"] for row in rows(chart))
 
 
 def test_the_objective_is_drawn_with_the_best_line_and_the_visited_ones():

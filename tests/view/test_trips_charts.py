@@ -12,7 +12,7 @@ from dpviz.evaluation.flow_metrics import error_bounds
 from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.view import trips_charts as charts
 from dpviz.view.colors import ACCENT
-from tests.charts import assert_complete, found, rows
+from tests.charts import assert_complete, assert_plain_axes, found, rows
 from tests.view.trips_cases import grid, random_trips, released
 
 UNIT = 'trips"}</script>'
@@ -35,30 +35,28 @@ def totals(**other):
 
 
 CHARTS = {
-    "errors": lambda case: charts.errors_by_stage(case[1].by_stage, error_bounds(case[0]), UNIT),
-    "rates": lambda case: charts.rates_by_stage(case[1].by_stage),
-    "pairs": lambda case: charts.pairs_by_stage(case[1].by_stage),
-    "expected": lambda case: charts.expected_by_stage(case[0], UNIT),
-    "receipt": lambda case: charts.receipt_by_stage(case[0].receipt),
-    "compare": lambda case: charts.compare_stages({"one": case[1].by_stage, "two": case[1].by_stage}, "max_error", UNIT),
-    "totals": lambda case: charts.totals_bars(totals(true=[12_001, 899, 1]), UNIT),
-    "matrix": lambda case: charts.matrix_chart(case[0], 2, UNIT),
+    "errors_by_stage": lambda case, unit: charts.errors_by_stage(case[1].by_stage, error_bounds(case[0]), unit),
+    "rates_by_stage": lambda case, unit: charts.rates_by_stage(case[1].by_stage),
+    "pairs_by_stage": lambda case, unit: charts.pairs_by_stage(case[1].by_stage),
+    "expected_by_stage": lambda case, unit: charts.expected_by_stage(case[0], unit),
+    "receipt_by_stage": lambda case, unit: charts.receipt_by_stage(case[0].receipt),
+    "compare_stages": lambda case, unit: charts.compare_stages({"one": case[1].by_stage, "two": case[1].by_stage}, "max_error", unit),
+    "totals_bars": lambda _, unit: charts.totals_bars(totals(true=[12_001, 899, 1]), unit),
+    "matrix_chart": lambda case, unit: charts.matrix_chart(case[0], 2, unit),
 }
 
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_is_complete_and_small_and_loads_nothing_and_stages_stand_in_their_order(case, name):
-    chart = CHARTS[name](case).to_dict()
+    chart = CHARTS[name](case, UNIT).to_dict()
     assert_complete(chart, letters=60)
-    assert not [hit for hit in found(chart, "font") + found(chart, "background") + found(chart, "fill") if hit]
+    assert_plain_axes(chart)
     assert len(json.dumps(chart)) < 300_000
-    quantities = [axis for key in ("x", "y") for axis in found(chart["layer"], key) if axis["type"] == "quantitative"]
-    assert all(axis["title"] for axis in quantities)
     assert " nan" not in chart["description"].lower()
-    if name in ("errors", "expected", "compare", "totals", "matrix"):
+    if name not in ("rates_by_stage", "pairs_by_stage", "receipt_by_stage"):
         assert UNIT in chart["description"]
         assert UNIT in json.dumps(chart["layer"]).replace('\\"', '"')
-    if name in ("errors", "rates", "pairs", "compare"):
+    if name in ("errors_by_stage", "rates_by_stage", "pairs_by_stage", "compare_stages"):
         assert [axis["sort"] for axis in found(chart["layer"], "x")] == [STAGES]
         line = chart["layer"][0]["encoding"]
         dashes = line["strokeDash"]["scale"]["range"]
@@ -68,14 +66,14 @@ def test_every_chart_is_complete_and_small_and_loads_nothing_and_stages_stand_in
 
 def test_errors_bounds_and_rates_are_those_of_the_table(case):
     table, bounds = case[1].by_stage, error_bounds(case[0])
-    chart = CHARTS["errors"](case).to_dict()
+    chart = CHARTS["errors_by_stage"](case, UNIT).to_dict()
     for series, expected in (("largest error", table["max_error"]), ("mean error", table["mean_error"]), ("bound, 95 %", bounds)):
         assert [row["value"] for row in rows(chart) if row["series"] == series] == pytest.approx(list(expected))
     assert chart["layer"][0]["encoding"]["y"]["scale"]["type"] == "log"
     drawn = [row["value drawn"] for row in rows(chart)]
     assert min(drawn) >= chart["layer"][0]["encoding"]["y"]["scale"]["domainMin"] > 0
     assert all(math.isfinite(value) for value in drawn)
-    chart = CHARTS["rates"](case).to_dict()
+    chart = CHARTS["rates_by_stage"](case, UNIT).to_dict()
     line = chart["layer"][0]["encoding"]
     assert line["color"]["scale"] == {"domain": ["false discovery rate", "false negative rate"], "range": ["#d55e00", "#0072b2"]}
     assert line["y"]["scale"] == {"domainMax": 100, "domainMin": 0}
@@ -89,9 +87,8 @@ def test_a_bound_that_is_not_known_is_left_out_and_a_release_without_any_error_c
     assert {row["series"] for row in rows(chart)} == {"largest error", "mean error"}
     assert "NaN" not in json.dumps(rows(chart))
     table = table.assign(max_error=0, mean_error=0.0, false_discovery=0.0, false_negative=0.0)
-    assert charts.errors_by_stage(table, np.zeros(len(table)), "trips").to_dict()
-    assert charts.rates_by_stage(table).to_dict()
-    assert charts.compare_stages({"one": table}, "max_error").to_dict()
+    drawn = charts.errors_by_stage(table, np.zeros(5), "trips"), charts.compare_stages({"one": table}, "max_error")
+    assert all(chart.to_dict() for chart in (*drawn, charts.rates_by_stage(table)))
 
 
 def test_expected_noise_needs_no_truth_and_names_the_numbers_measured(case, flat):
@@ -141,20 +138,18 @@ def test_stages_that_mean_different_pairs_are_numbered(case):
 def test_totals_show_intervals_and_the_truth_only_if_it_was_given():
     with_truth, without = (charts.totals_bars(table, "trips").to_dict() for table in (totals(true=[1, 2, 3]), totals()))
     assert [layer["mark"]["type"] for layer in without["layer"]] == ["bar", "rule"]
-    assert "true" not in json.dumps(without).replace(": true", "")
     assert [layer["mark"]["type"] for layer in with_truth["layer"]] == ["bar", "rule", "tick"]
+    assert "true" not in json.dumps(without).replace(": true", "")
     assert "12,000" in with_truth["description"]
 
 
 def test_the_matrix_holds_the_released_pairs_with_intervals_for_all_at_once(case):
     chart = charts.matrix_chart(case[0], 2, "trips").to_dict()
-    at, regions = case[0].stages[4], case[0].tree.origins
-    names = [regions.names_of(2)[place] for place in (at.origin, at.destination)]
-    released = zip(*names, at.count, *pair_intervals(case[0], 4), strict=True)
-    expected = {(origin, destination): (count, low, high) for origin, destination, count, low, high in released if count > 0}
-    cells = {(row["origin"], row["destination"]): (row["count"], row["low"], row["high"]) for row in rows(chart)}
-    assert cells == expected
-    assert domain_of(chart, "x") == list(regions.names_of(2))
+    at, names = case[0].stages[4], case[0].tree.origins.names_of(2)
+    pairs = zip(names[at.origin], names[at.destination], at.count, *pair_intervals(case[0], 4), strict=True)
+    cells = {tuple(row[name] for name in ("origin", "destination", "count", "low", "high")) for row in rows(chart)}
+    assert cells == {pair for pair in pairs if pair[2] > 0}
+    assert domain_of(chart, "x") == list(names)
 
 
 def domain_of(chart, axis):
@@ -182,10 +177,8 @@ def test_the_matrix_works_without_geometry_with_two_geographies_and_equal_names(
     assert len(domain_of(chart, "x")) == 16
 
 
-def test_a_release_without_trips_is_an_empty_matrix():
-    flows = random_trips(grid())
-    flows = replace(flows, origin=flows.origin[:0], destination=flows.destination[:0], count=flows.count[:0])
-    release, evaluation = released(flows)
+def test_a_release_without_trips_has_charts():
+    release, evaluation = released(random_trips(grid(), pairs=0))
     assert "none" in charts.matrix_chart(release, 1).to_dict()["description"]
     assert charts.expected_by_stage(release).to_dict()
     assert charts.errors_by_stage(evaluation.by_stage, error_bounds(release), "trips").to_dict()
