@@ -12,7 +12,6 @@ from dpviz.mechanisms.points.tuned import GridSize, TunedGrid
 from dpviz.papers.e2epriv import TUNING_SETS, tuning_counts
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.selection import LAWS
 
 pytestmark = pytest.mark.slow
 RUNS = 100
@@ -51,17 +50,13 @@ def regret(error: np.ndarray, chosen: np.ndarray) -> float:
     return float((error * chosen).sum() / chosen.sum() / error.min() - 1)
 
 
-@pytest.mark.parametrize(("key", "always_smallest"), [("storage", 0), ("landmark", RUNS), ("gowalla", 0)])
+@pytest.mark.parametrize("key", ["storage", "landmark", "gowalla"])
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1"])
-def test_by_default_it_comes_within_15_percent_of_the_best_candidate_in_80_of_100_runs(monkeypatch, key, always_smallest, epsilon):
-    """Judged by the bound that it tunes by. On Landmark this says little: the smallest size and random ones pass as well."""
+def test_by_default_it_comes_within_15_percent_of_the_best_candidate_in_80_of_100_runs(monkeypatch, key, epsilon):
+    """Judged by the bound that it tunes by. On Landmark this says little: random sizes pass as well."""
     _, errors, chosen = tried(monkeypatch, key, epsilon)
     assert passed(errors["tight"], chosen) >= (80 if epsilon == "1" else 70 if key == "storage" else 95)
     assert regret(errors["tight"], chosen) < (0.08 if epsilon == "1" else 0.15)
-    if epsilon == "1":
-        at_random = np.full(len(chosen), 60)
-        assert passed(errors["tight"], np.where(np.arange(len(chosen)) == 0, RUNS, 0)) == always_smallest
-        assert (passed(errors["tight"], at_random) >= 0.8 * at_random.sum()) == (key == "landmark")
 
 
 @pytest.mark.parametrize("key", ["storage", "landmark", "gowalla"])
@@ -76,26 +71,12 @@ def test_the_papers_bound_is_too_loose_to_tune_by(monkeypatch, key):
 
 
 def test_on_storage_releases_are_better_than_with_the_smallest_size(monkeypatch):
-    mechanism, _, chosen = tried(monkeypatch, "storage")
-    measured = measured_errors(counts("storage"), mechanism)
-    assert (measured * chosen).sum() / RUNS < 0.9 * measured[0]
-
-
-def measured_errors(points, mechanism: TunedGrid) -> np.ndarray:
-    """(c,) mean relative error, same rho, of releases of each candidate, on other boxes than it was tuned by."""
+    """By the mean relative error, same rho, of releases of each candidate, on other boxes than it was tuned by."""
+    points, (mechanism, _, chosen) = counts("storage"), tried(monkeypatch, "storage")
     queries = BoxQueries(points=points, boxes=type(mechanism)(sizes=mechanism.sizes, seed=99).boxes(points.domain))
     boxes, floor = points.domain.coordinates(queries.boxes.lattice), np.maximum(queries.truth, mechanism.rho(int(points.count.sum())))
-    rest = PureBudget(str(mechanism.shares(points.domain)[-1].share))
-    found = []
+    rest, measured = PureBudget(str(mechanism.shares(points.domain)[-1].share)), []
     for each in mechanism.candidates(points.domain):
         runs = [UniformGrid(side=each.side).release(points, rest, entropy) for entropy in Entropy.seeded(3).spawn(20)]
-        found.append(np.mean([(np.abs(run.answer(boxes) - queries.truth) / floor).mean() for run in runs]))
-    return np.array(found)
-
-
-def test_the_papers_own_way_hardly_tells_candidates_apart(monkeypatch):
-    """Its sensitivity is |D| / rho times as large: recorded here, since it is why the default is another one."""
-    about = TUNING_SETS["storage"]
-    options = {"bound": "paper", "total": "declared", "law": LAWS[1], "sanity": about.sanity, "declared_total": about.size}
-    _, errors, chosen = tried(monkeypatch, "storage", **options)
-    assert passed(errors["paper"], chosen) < 70
+        measured.append(np.mean([(np.abs(run.answer(boxes) - queries.truth) / floor).mean() for run in runs]))
+    assert (measured * chosen).sum() / RUNS < 0.9 * measured[0]
