@@ -1,4 +1,4 @@
-"""Exact privacy by enumeration: no neighbouring inputs can ever be told apart better than the budget allows; see `tests/transcripts.py`."""
+"""Exact privacy by enumeration: no neighbouring inputs differ by more than the budget allows; see `tests/transcripts.py`."""
 
 from itertools import product
 

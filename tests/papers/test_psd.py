@@ -9,7 +9,7 @@ import pytest
 
 from dpviz.errors import InputError
 from dpviz.evaluation.metrics import true_answers
-from dpviz.mechanisms import Kdtree, Quadtree
+from dpviz.mechanisms import Quadtree
 from dpviz.papers import psd
 from dpviz.papers.psd import SHAPES, median_errors, occupied_boxes, paper_points
 from dpviz.privacy.budget import PureBudget
@@ -79,14 +79,6 @@ def test_figures_of_queries_have_a_row_per_method_budget_and_shape(few):
     assert list(quad["method"].unique()) == ["quad-baseline", "quad-geo", "quad-post", "quad-opt"]
     assert np.isfinite(quad[["error", "spread"]].to_numpy()).all()
     pd.testing.assert_frame_equal(kd, psd.figure_5(few, epsilons=[1.0], height=3, **how))
-
-
-def test_noisy_means_outside_a_node_cut_slivers_in_the_papers_form(few):
-    """With little budget most means fall outside their node; the paper's form cuts slivers off, ours halves."""
-    ways = (Kdtree(variant="noisy-mean", outside=outside, height=4) for outside in ("nearest", "middle"))
-    clipped, kinder = (way.release(few, PureBudget("0.02"), Entropy.seeded(3)) for way in ways)
-    slivers, fewer = ((np.minimum(tree.east - tree.west, tree.north - tree.south) == 1).sum() for tree in (clipped.tree, kinder.tree))
-    assert slivers > 5 * fewer
 
 
 def test_medians_of_figure_4_have_a_row_per_method_and_depth():

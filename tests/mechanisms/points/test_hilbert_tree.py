@@ -119,7 +119,6 @@ def test_answers_along_the_tree_are_those_of_the_leaves_by_share_of_their_boxes(
     np.testing.assert_allclose(release.answer(boxes), dense, atol=1e-5)
     np.testing.assert_allclose(release.answer(boxes, spread=True)[0], dense, atol=1e-5)
     assert release.answer([[0, 0, 1, 1]])[0] == pytest.approx(release.count[0])
-    assert tree.overlaps
     assert len(release.to_frame()) == len(tree.leaves)
 
 

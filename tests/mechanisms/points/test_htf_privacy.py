@@ -72,8 +72,3 @@ def test_the_enumeration_catches_a_fresh_count_that_forgets_what_its_path_has_sp
     honest = htf.Spending.remaining
     monkeypatch.setattr(htf.Spending, "remaining", lambda spending, depth: honest(spending, depth) + spending.counts[depth])
     assert worst_loss(monkeypatch, VARIANTS["default"], 2) > EPSILON
-
-
-def test_the_enumeration_catches_objectives_of_too_small_a_sensitivity(monkeypatch):
-    monkeypatch.setattr(htf, "SENSITIVITY", htf.SENSITIVITY // 4)
-    assert worst_loss(monkeypatch, Htf(search="rounds", rounds=1, split_share=0.8, height=1), 3) > EPSILON

@@ -112,7 +112,6 @@ NOTED = [
     *((5, {"split": "custom", "weights": weights, "height": 3}, 1, LEVELS) for weights in ((0, 1, 0, 0), (1, 0, 0, 0))),
     (5, {"sample": 0.5, "height": 2}, 2, None),
 ]
-"""Orders, settings, heights and notes."""
 
 
 @pytest.mark.parametrize(("order", "settings", "height", "note"), NOTED)

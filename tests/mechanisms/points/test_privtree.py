@@ -139,10 +139,6 @@ def test_no_tree_tells_inputs_that_differ_by_all_records_of_a_person_apart_bette
         assert max(worst_tree(rule, more, matrix), worst_tree(rule, matrix, more)) <= float(epsilon)
 
 
-def test_forgetting_the_records_per_person_would_be_seen(monkeypatch):
-    assert worst_tree(rule_of(monkeypatch, "3"), np.pad([[3]], (0, 7)), np.zeros((8, 8), np.int64)) > 3
-
-
 @pytest.mark.parametrize("fan_out", [4, 16])
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
 def test_every_node_is_biased_by_its_depth_and_tested_above_the_lattice_only(monkeypatch, fan_out, order):
