@@ -3,7 +3,6 @@
 from collections import Counter
 
 import numpy as np
-import pandas as pd
 
 from dpviz.data.flows import Flows
 from dpviz.release.flow_release import FlowRelease
@@ -73,15 +72,6 @@ def trips_of(number: int, depth: int = 2, **options) -> Flows:
     return flows_of(regions, Counter(map(tuple, ends.tolist())), **options)
 
 
-def table_of(flows: Flows) -> pd.DataFrame:
-    """Ids of both ends at every level, and the trips, one row per pair of leaves."""
-    columns = {}
-    for side, regions, leaf in (("origin", flows.regions, flows.origin), ("destination", flows.ends, flows.destination)):
-        for level in range(regions.depth + 1):
-            columns[f"{side} {level}"] = regions.ids_of(level)[regions.ancestors(level)[leaf]]
-    return pd.DataFrame({**columns, "count": flows.count})
-
-
 def sums_between(flows: Flows, levels: tuple[int, int]) -> Sums:
     """True trips between two levels, pair by pair: places to trips."""
     sums: Counter[tuple[int, int]] = Counter()
@@ -95,6 +85,19 @@ def released_at(release: FlowRelease, stage: int) -> Sums:
     """Released trips of a stage: places to trips."""
     at = release.stages[stage]
     return {(o, d): c for o, d, c in zip(at.origin.tolist(), at.destination.tolist(), at.count.tolist(), strict=True)}
+
+
+def recorded(monkeypatch, module, law: str) -> list[int]:
+    """The noise that a module will draw from a law, in order."""
+    honest, noise = getattr(module, law), []
+
+    def draw(counts, *rest):
+        noisy = honest(counts, *rest)
+        noise.extend((noisy - counts).tolist())
+        return noisy
+
+    monkeypatch.setattr(module, law, draw)
+    return noise
 
 
 def noise_of(release: FlowRelease, flows: Flows, stage: int) -> np.ndarray:

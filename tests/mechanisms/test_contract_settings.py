@@ -1,9 +1,12 @@
 """What every mechanism of every family must keep, whatever it counts: its name, and the ranges, choices and defaults of its settings."""
 
+import math
+
 import pytest
 
 from dpviz.errors import SettingError
 from dpviz.mechanisms import FAMILIES
+from dpviz.mechanisms.base import shares_of
 
 EVERY = {key: kind for family in FAMILIES.values() for key, kind in family.mechanisms.items()}
 ROWS = pytest.mark.parametrize("mechanism", [pytest.param(kind, id=key) for key, kind in EVERY.items()])
@@ -16,27 +19,12 @@ def bad_values(rule) -> list:
         return ["yes", 1, 0.0]
     if kind is str:
         return ["no such choice", 3, ""]
-    beyond = [
-        bound
-        for bound in (
-            rule.low and rule.low > 0 and rule.low * 0.99,
-            rule.low is not None and rule.low - 1,
-            rule.high and rule.high + max(1, rule.high * 0.01),
-        )
-        if bound
-    ]
+    beyond = [] if rule.low is None else [rule.low - 1, rule.low - 0.01 * abs(rule.low or 1)]
+    beyond += [] if rule.high is None else [rule.high + max(1, rule.high * 0.01)]
     if kind is tuple:
-        return [*((1.0, number) for number in beyond), "1,2", 3, (float("nan"),), (None,)]
-    return [
-        *beyond,
-        float("nan"),
-        float("inf"),
-        -float("inf"),
-        "5",
-        True,
-        *([] if rule.optional else [None]),
-        *([99] if rule.choices else []),
-    ]
+        return [*((1.0, number) for number in beyond), "1,2", 3, (math.nan,), (None,)]
+    wrong = [math.nan, math.inf, -math.inf, "5", True]
+    return [*beyond, *wrong, *([] if rule.optional else [None]), *([99] if rule.choices else [])]
 
 
 @ROWS
@@ -81,8 +69,15 @@ def test_settings_are_frozen_and_unknown_ones_refused(mechanism):
 
 
 @ROWS
-def test_what_is_set_is_told_from_the_defaults_and_builds_the_same_again(mechanism):
+def test_only_what_is_set_differs_from_the_defaults_and_it_builds_the_same_again(mechanism):
     assert mechanism().non_defaults() == {}
     assert mechanism.from_settings(mechanism().chosen()) == mechanism()
     with pytest.raises(SettingError, match="no setting 'no_such_setting'"):
         mechanism.from_settings({"no_such_setting": 1})
+
+
+def test_parts_of_the_budget_that_say_nothing_are_refused():
+    assert shares_of([3, 1]) == [0.75, 0.25]
+    for shares in ((0, 0), (-1, 2), (math.nan, 1), (math.inf, 1), (1e308, 1e308)):
+        with pytest.raises(SettingError, match="shares of a split"):
+            shares_of(shares)

@@ -45,15 +45,15 @@ def test_the_registries_have_it_last_and_lose_it_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("entries", "told"),
+    ("entries", "words"),
     [
         ("[dpviz.mechanisms]\nhalves = their_mechanisms:Pairs\n", "'halves' of dpviz.mechanisms is no mechanism based on PointMechanism"),
         ("[dpviz.mechanisms]\nhalves = their_mechanisms:quadtree\n", "is no mechanism"),
         ("[dpviz.flow_mechanisms]\nflat = dpviz.mechanisms:FlatGaussian\n", "'flat' of dpviz.flow_mechanisms has the key 'flat_gaussian'"),
     ],
 )
-def test_what_does_not_fit_is_named_at_the_first_look(tmp_path, entries, told):
-    with installed(tmp_path, entries), pytest.raises(SettingError, match=told):
+def test_what_does_not_fit_is_named_at_the_first_look(tmp_path, entries, words):
+    with installed(tmp_path, entries), pytest.raises(SettingError, match=words):
         len(POINT_MECHANISMS) + len(FLOW_MECHANISMS)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpviz.errors import InputError
 from dpviz.evaluation.metrics import true_answers
-from dpviz.mechanisms import Kdtree, Quadtree
+from dpviz.mechanisms import Quadtree
 from dpviz.papers import psd
 from dpviz.papers.psd import SHAPES, median_errors, occupied_boxes, paper_points
 from dpviz.privacy.budget import PureBudget
@@ -38,37 +38,26 @@ def questions(crossings):
 
 def by_shape(table):
     """Errors in percent, a row per method and a column per shape."""
-    shape = [f"({width:g}, {height:g})" for width, height in zip(table["width"], table["height"], strict=True)]
-    found = table.assign(shape=shape).pivot_table(index=["epsilon", "method"], columns="shape", values="error", sort=False)
-    print("\n", found.round(3).to_string())
-    return found
-
-
-def overall(table):
-    """Geometric mean of a method's errors over budgets and shapes, in percent."""
-    found = np.exp(np.log(table["error"]).groupby(table["method"], sort=False).mean())
+    found = table.pivot_table(index=["epsilon", "method"], columns=["width", "height"], values="error", sort=False)
     print("\n", found.round(3).to_string())
     return found
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_box_has_the_shape_and_holds_crossings(few, shape):
-    asked = occupied_boxes(few, shape, 200)
-    assert asked.boxes.shape == (200, 4)
-    assert asked.boxes[:, 2:] - asked.boxes[:, :2] == pytest.approx(np.tile(shape, (200, 1)), abs=0.03)
-    assert asked.truth.min() >= 1
-    assert np.array_equal(asked.truth, true_answers(few, asked.boxes))
-    assert np.array_equal(asked.boxes, occupied_boxes(few, shape, 200).boxes)
-    assert not np.array_equal(asked.boxes, occupied_boxes(few, shape, 200, seed=1).boxes)
+    boxes, same, others = (occupied_boxes(few, shape, 200, **seed).boxes for seed in ({}, {}, {"seed": 1}))
+    assert boxes[:, 2:] - boxes[:, :2] == pytest.approx(np.tile(shape, (200, 1)), abs=0.03)
+    assert true_answers(few, boxes).min() >= 1
+    np.testing.assert_array_equal(boxes, same)
+    assert (boxes != others).any()
     with pytest.raises(InputError, match="Too few boxes"):
         occupied_boxes(paper_points(1, order=16), (0.001, 0.001), 2)
 
 
 def test_the_median_error_is_that_of_the_answers(few):
-    asked = occupied_boxes(few, (1, 1), 51)
-    release = Quadtree(height=4).release(few, PureBudget(1), Entropy.seeded(1))
-    slow = sorted(abs(estimate - truth) / truth for estimate, truth in zip(release.answer(asked.boxes), asked.truth, strict=True))
-    assert asked.median_error(release) == pytest.approx(100 * slow[25])
+    chosen = occupied_boxes(few, (1, 1), 51)
+    release, truth = Quadtree(height=4).release(few, PureBudget(1), Entropy.seeded(1)), true_answers(few, chosen.boxes)
+    assert chosen.median_error(release) == pytest.approx(100 * np.median(np.abs(release.answer(chosen.boxes) - truth) / truth))
 
 
 def test_worst_cases_are_the_formulas_of_figure_2():
@@ -77,44 +66,26 @@ def test_worst_cases_are_the_formulas_of_figure_2():
     assert table["uniform"].tolist() == [(h + 1) ** 2 * (2 ** (h + 1) - 1) for h in table.index]
     geometric = [(2 ** ((h + 1) / 3) - 1) ** 3 / (2 ** (1 / 3) - 1) ** 3 for h in table.index]
     assert table["geometric"].to_numpy() == pytest.approx(geometric)
-    ratio = (table["uniform"] / table["geometric"]).to_numpy()
-    assert (np.diff(ratio) > 0).all()
-    assert ratio[-1] > 2.7
 
 
 def test_figures_of_queries_have_a_row_per_method_budget_and_shape(few):
-    how = {"epsilons": [0.5, 1.0], "shapes": [(5, 5), (10, 10)], "height": 4, "repeats": 2}
-    table = psd.figure_3(few, **how)
-    assert list(table.columns) == COLUMNS
-    assert len(table) == 4 * 2 * 2
-    assert list(table["method"].unique()) == ["quad-baseline", "quad-geo", "quad-post", "quad-opt"]
-    assert np.isfinite(table[["error", "spread"]].to_numpy()).all()
-    pd.testing.assert_frame_equal(table, psd.figure_3(few, **how))
-    kd = psd.figure_5(few, epsilons=[1.0], shapes=how["shapes"], height=3, repeats=1)
-    assert len(kd) == 8 * 2
-    assert kd["spread"].isna().all()
-    assert (kd.loc[kd["method"] == "kd-pure", "error"] > 0).all()
-    heights = psd.figure_6(few, heights=[2, 3], shapes=how["shapes"], repeats=1)
+    how = {"shapes": [(5, 5), (10, 10)], "repeats": 2}
+    quad = psd.figure_3(few, epsilons=[0.5, 1.0], height=4, **how)
+    kd = psd.figure_5(few, epsilons=[1.0], height=3, **how)
+    heights = psd.figure_6(few, heights=[2, 3], **how)
+    assert list(quad.columns) == list(kd.columns) == COLUMNS
     assert list(heights.columns) == ["steps", *COLUMNS]
-    assert len(heights) == 2 * 4 * 2
+    assert [len(table) for table in (quad, kd, heights)] == [4 * 2 * 2, 8 * 2, 2 * 4 * 2]
+    assert list(quad["method"].unique()) == ["quad-baseline", "quad-geo", "quad-post", "quad-opt"]
+    assert np.isfinite(quad[["error", "spread"]].to_numpy()).all()
+    pd.testing.assert_frame_equal(kd, psd.figure_5(few, epsilons=[1.0], height=3, **how))
 
 
-def test_noisy_means_outside_a_node_cut_slivers_in_the_papers_form(few):
-    """With little budget most means fall outside their node; the paper's form cuts slivers off, ours halves."""
-    ways = (Kdtree(variant="noisy-mean", outside=outside, height=4) for outside in ("nearest", "middle"))
-    clipped, kinder = (way.release(few, PureBudget("0.02"), Entropy.seeded(3)) for way in ways)
-    slivers, fewer = ((np.minimum(tree.east - tree.west, tree.north - tree.south) == 1).sum() for tree in (clipped.tree, kinder.tree))
-    assert slivers > 5 * fewer
-    assert clipped.receipt.spent == clipped.receipt.total
-
-
-def test_medians_of_figure_4_on_few_numbers():
+def test_medians_of_figure_4_have_a_row_per_method_and_depth():
     table = psd.figure_4(2**12, 2**16, levels=3, cell=2**8, repeats=2)
     assert list(table.columns) == ["method", "depth", "records", "error", "spread", "seconds"]
-    assert list(table["method"].unique()) == list(psd.METHODS)
-    assert table["depth"].tolist() == [0, 1, 2] * len(psd.METHODS)
+    assert list(zip(table["method"], table["depth"], strict=True)) == [(name, depth) for name in psd.METHODS for depth in range(3)]
     assert table["error"].between(0, 100).all()
-    assert (table["seconds"] > 0).all()
     assert (table.loc[table["depth"] == 0, "records"] == 2**12).all()
 
 
@@ -122,16 +93,14 @@ def test_build_times_come_in_seconds_and_in_sorts():
     table = psd.figure_7a(20_000, order=8, repeats=1)
     assert list(table.columns) == ["method", "seconds", "lexsorts"]
     assert table["method"].iloc[0] == psd.COUNTING
-    assert (table[["seconds", "lexsorts"]] > 0).all().all()
-    assert table["seconds"].to_numpy() / table["lexsorts"].to_numpy() == pytest.approx(table["seconds"][0] / table["lexsorts"][0])
+    ratio = (table["seconds"] / table["lexsorts"]).to_numpy()
+    assert ratio == pytest.approx(ratio[0])
 
 
-def test_matching_of_figure_7b_on_a_small_register():
+def test_finer_trees_of_figure_7b_save_more_work_on_a_small_register():
     table = psd.figure_7b(psd.made_up_register(5_000), epsilons=[0.5], heights=[2, 3], repeats=2)
     assert list(table.columns) == ["height", "epsilon", "method", "reduction", "spread", "padded", "recall"]
-    assert len(table) == 6
-    shares = table[["reduction", "padded", "recall"]].to_numpy()
-    assert ((shares >= 0) & (shares <= 1)).all()
+    assert ((table[["reduction", "padded", "recall"]] >= 0) & (table[["reduction", "padded", "recall"]] <= 1)).all(axis=None)
     saved = table.pivot_table(index="method", columns="height", values="reduction")
     assert (saved[3] > saved[2]).all()
 
@@ -166,7 +135,7 @@ def test_the_hybrid_is_the_most_reliable_of_the_paper_s_kd_trees(crossings, ques
     """
     names = ("kd-standard", "kd-hybrid", "kd-noisymean", "kd-noisymean, middle")
     table = median_errors(crossings, {name: psd.kd_trees()[name] for name in names}, questions, [0.1, 0.5], repeats=FEWER)
-    found, means = by_shape(table), overall(table)
+    found, means = by_shape(table), np.exp(np.log(table["error"]).groupby(table["method"], sort=False).mean())
     assert means["kd-hybrid"] <= 0.75 * means[["kd-standard", "kd-noisymean"]].min()
     for epsilon in (0.1, 0.5):
         assert (found.loc[epsilon, "kd-hybrid"] <= found.loc[epsilon].loc[["kd-standard", "kd-noisymean"]].min()).all()

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from dpviz.errors import InputError
+from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS
 from dpviz.release.files import read_manifest, read_release, seal
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import first_violation, manifest_schema, utility_facts
@@ -93,8 +94,18 @@ def test_a_changed_manifest_is_noticed(name, tmp_path):
         read_release(folder)
 
 
-@pytest.mark.parametrize("version", ["2.1", "3.0", ""])
+@pytest.mark.parametrize("version", ["2.2", "3.0", ""])
 def test_an_unknown_version_is_refused(version, tmp_path):
     folder = altered(KEPT[0], tmp_path, "identity", lambda identity: identity.update(schema_version=version))
-    with pytest.raises(InputError, match=r"another version of dpviz: the installed one reads manifests of versions 1\.0 and 2\.0"):
+    with pytest.raises(InputError, match=r"another version of dpviz: the installed one reads manifests of versions 1\.0, 2\.0, 2\.1"):
         read_release(folder)
+
+
+@pytest.mark.parametrize("name", ["quadtree", "top_down", "flat_gaussian"])
+def test_releases_of_schema_2_0_are_read_and_their_mechanism_is_built(name):
+    path = KEPT[0].parents[1] / "bundles_2_0" / f"{name}.zip"
+    manifest, release = read_manifest(path), read_release(path)
+    assert manifest["identity"]["schema_version"] == "2.0"
+    mechanism = (POINT_MECHANISMS | FLOW_MECHANISMS)[release.mechanism].from_settings(release.settings)
+    assert mechanism.conversion == ("simple" if name == "top_down" else "tight")
+    assert release.receipt.used == release.receipt.available

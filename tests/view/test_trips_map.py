@@ -10,15 +10,20 @@ import numpy as np
 import pytest
 
 from dpviz.errors import DomainError
+from dpviz.mechanisms import FittedTree
+from dpviz.privacy.budget import ApproxBudget
+from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import PairSums
 from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.trips_map import (
     MOST_ARCS,
+    PAIR_FILTERS,
     SHOWN_TRIPS,
     TripsMapSettings,
     arriving_color,
+    below_zero_color,
     has_geometry,
     leaving_color,
     shared_tops,
@@ -94,7 +99,7 @@ def test_arcs_run_from_centre_to_centre_and_are_light_where_they_begin(case):
         assert row["o"] != row["z"]
         assert row["s"] == pytest.approx(centres[row["o"]], abs=1e-4)
         assert row["d"] == pytest.approx(centres[row["z"]], abs=1e-4)
-        assert row["a"][:3] == row["b"][:3] == list(leaving_color(False))
+        assert row["a"][:3] == row["b"][:3]
         assert row["a"][3] < row["b"][3] / 3
     options = {"getTilt": 90, "getSourceColor": "@@=a", "getTargetColor": "@@=b", "getWidth": "@@=w"}
     assert options.items() <= layer.items()
@@ -102,17 +107,52 @@ def test_arcs_run_from_centre_to_centre_and_are_light_where_they_begin(case):
 
 def test_the_largest_released_pairs_are_drawn_and_the_largest_last_and_small_ones_can_be_left_out(case):
     table = case[0].level(2)
-    table = table[(table["count"] > 0) & (table["origin"] != table["destination"])]
+    table = table[table["origin"] != table["destination"]]
     picture = mapped(case, top=20)
     assert counts_of(picture) == sorted(table["count"].nlargest(20))
     widths = [row["w"] for row in arcs_of(picture)]
     assert widths == sorted(widths)
     assert (picture.drawn, picture.total) == (20, len(table))
-    assert picture.note == f"Showing 20 of {len(table):,} pairs with released trips, the largest first."
+    assert picture.note.startswith(f"Showing 20 of {len(table):,} pairs with released trips, the largest first.")
     picture = mapped(case, least=40, unit="flights")
-    assert min(counts_of(picture)) >= 40
+    assert min(map(abs, counts_of(picture))) >= 40
     assert picture.drawn < picture.total
     assert "from 40 flights on" in picture.note
+
+
+def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_can_be_drawn_alone(case):
+    release, everything = case[0], arcs_of(mapped(case, top=5000))
+    at, low = release.stages[4], pair_intervals(release, 4)[0]
+    known = {(o, z): (c, a > 0) for o, z, c, a in zip(*map(np.ndarray.tolist, (at.origin, at.destination, at.count, low)), strict=True)}
+    looks = {"above zero": set(), "below zero": set(), "certain": set()}
+    for row in everything:
+        count, certain = known[row["o"], row["z"]]
+        looks["certain" if certain else "below zero" if count < 0 else "above zero"].add(tuple(row["b"][:3]))
+    assert looks["certain"] == {leaving_color(False)}
+    assert looks["below zero"] <= {below_zero_color(False)}
+    assert len(looks["above zero"]) == 1
+    assert not looks["above zero"] & (looks["certain"] | looks["below zero"])
+    pairs = [known[row["o"], row["z"]] for row in everything]
+    negative, uncertain = sum(count < 0 for count, _ in pairs), sum(not certain for _, certain in pairs)
+    note = f"{negative:,} are below zero, by noise, and " if negative else ""
+    assert f"Of all, {note}{uncertain - negative:,}" in mapped(case).note
+    assert ("below zero, by noise" in mapped(case, top=5000).legend) == (negative > 0) == (release.mechanism == "flat_gaussian")
+    numbers = {"above zero": len(pairs) - negative, "below zero": negative, "certain": len(pairs) - uncertain, "all": len(pairs)}
+    assert {kind: mapped(case, pairs=kind, top=5000).drawn for kind in PAIR_FILTERS} == numbers
+
+
+def test_the_rest_of_a_list_is_told_by_note_and_tooltips():
+    flows = random_trips(grid())
+    release = FittedTree(false_discovery=0.05).release(flows, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
+    rest = release.rest(0, 0).count.sum()
+    assert f"{rest:,} trips are in pairs that are not listed" in mapped((release,), level=2).note
+    areas = layers_of(mapped((release,), level=2))["regions"]["data"]
+    leaving = [
+        int(re.search(r"([\d,]+) of them to regions", row["t"])[1].replace(",", "")) if "of them to" in row["t"] else 0 for row in areas
+    ]
+    assert sum(leaving) == rest
+    arcs = arcs_of(mapped((release,), level=1, top=5000))
+    assert any("in pairs that are not listed" in row["t"] for row in arcs)
 
 
 def test_at_most_5_000_arcs_are_drawn():
@@ -209,7 +249,9 @@ def test_of_a_chosen_region_both_directions_are_drawn_and_nothing_else(case, sho
     assert layers_of(picture)["names"]["data"][0]["n"] == name
     if shown in ("Released", "True"):
         for row in arcs_of(picture):
-            assert tuple(row["b"][:3]) == (arriving_color(False) if row["z"] == 5 else leaving_color(False))
+            full = arriving_color(False) if row["z"] == 5 else leaving_color(False)
+            pale = tuple((value + 128) // 2 for value in full)
+            assert tuple(row["b"][:3]) in ((full, pale, below_zero_color(False)) if shown == "Released" else (full,))
         assert "arriving" in picture.legend
 
 

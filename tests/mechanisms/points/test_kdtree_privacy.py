@@ -1,9 +1,8 @@
-"""Exact privacy of trees whose splits are bought: along any script, lines and counts together give nobody away beyond epsilon.
+"""Exact privacy of trees whose splits are bought: along any script, lines and counts together cost no unit more than epsilon.
 
 See `tests/transcripts.py` for how. The lines of a script are chosen level by level to tell as much as they can.
 """
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -14,7 +13,6 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms import ExactKdtree, HilbertTree, Kdtree
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms.noisy_counts import NoisyCounts
-from dpviz.mechanisms.points import median_tree
 from dpviz.mechanisms.points.median_tree import MedianTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -43,8 +41,8 @@ PURE = {
 HALF = {"paper's exponent": Kdtree(exponent="paper"), "paper's exponent along the curve": HilbertTree(exponent="paper")}
 SAMPLED = {"sample": Kdtree(sample=0.7, median_share=0.5), "hilbert on a sample": HilbertTree(sample=0.9)}
 EVERY = PURE | HALF | SAMPLED
-MANY = ("standard", "cell", "noisy mean", "hilbert")
-"""Trees that are tried with several records per person in every run."""
+USUAL = [*product(EVERY, (1,), (2,)), *product(("standard", "cell", "noisy mean", "hilbert"), (2,), (2,))]
+"""Trees, records per person and seeds of the ordinary run."""
 
 
 def crowd(records: int = 1) -> tuple[PointCounts, PointCounts]:
@@ -66,23 +64,15 @@ def worst_of(monkeypatch, mechanism, pairs) -> float:
     return max(worst_loss(monkeypatch, mechanism, *each, seed=seed) for seed, each in enumerate(pairs))
 
 
-@pytest.mark.parametrize(("name", "records"), often(product(EVERY, (1, 2)), [*product(EVERY, (1,)), *product(MANY, (2,))]))
-def test_no_unit_costs_more_than_epsilon_and_some_cost_all_of_it(monkeypatch, name, records):
+@pytest.mark.parametrize(("name", "records", "seeds"), often(product(EVERY, (1, 2), (2, 20)), USUAL))
+def test_no_unit_costs_more_than_epsilon_and_some_cost_all_of_it(monkeypatch, name, records, seeds):
     mechanism = EVERY[name]
-    pairs = neighbours(2, 2, records)
+    pairs = neighbours(2, seeds, records) + neighbours(3, seeds // 4, records)
     if mechanism.sample == 1:
         pairs.append(crowd(records))
     worst = worst_of(monkeypatch, mechanism, pairs) / EPSILON
     least = 0.5 if mechanism.sample < 1 else 0.849 if mechanism.exponent == "paper" else 0.999999
     assert least <= worst <= 1 + 1e-12
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("records", [1, 3])
-def test_the_same_for_many_more_neighbours_on_two_lattices(monkeypatch, name, records):
-    pairs = [*neighbours(2, 20, records), *neighbours(3, 6, records)]
-    assert worst_of(monkeypatch, EVERY[name], pairs) <= EPSILON * (1 + 1e-12)
 
 
 @pytest.mark.slow
@@ -113,39 +103,12 @@ def test_trees_of_smooth_medians_differ_by_nothing_but_their_lines_and_counts(mo
     mechanism = Kdtree(variant="smooth-sensitivity", fan_out=fan_out, sample=sample)
     for one, other in neighbours(2, 2, records):
         first, second = compared(monkeypatch, mechanism, one, other, Script(seed=5))
-        smooth = [asked for asked in first.asked if isinstance(asked, Smooth)]
-        assert [asked.sample for asked in smooth] == [Fraction(str(sample))] * 4
+        smooth = [step for step in first.asked if isinstance(step, Smooth)]
+        assert [step.sample for step in smooth] == [Fraction(str(sample))] * 4
         assert loss(first, second) <= EPSILON * Fraction("0.70001")
     receipt = run(monkeypatch, mechanism, one, Script()).receipt
     assert receipt.spent == receipt.total == ApproxBudget(EPSILON, DELTA)
     assert {step.delta for step in receipt.steps} == {Fraction(0), DELTA / 4}
-
-
-def unchecked(counter, finish):
-    """A receipt that takes any spending: the enumeration must find the fault by itself."""
-    return measure.Receipt(total=PureBudget(EPSILON * 100), steps=tuple(counter.steps), contributions=counter.points.contributions)
-
-
-def test_medians_that_are_charged_once_for_all_levels_are_caught(monkeypatch):
-    honest = MedianTree.spending
-
-    def once(tree, domain, budget):
-        spending = honest(tree, domain, budget)
-        return replace(spending, medians=[sum(spending.medians)] * len(spending.medians))
-
-    monkeypatch.setattr(MedianTree, "spending", once)
-    monkeypatch.setattr(NoisyCounts, "receipt", unchecked)
-    for mechanism in (Kdtree(), Kdtree(height=1), HilbertTree()):
-        assert worst_loss(monkeypatch, mechanism, *crowd()) > EPSILON * 1.25
-
-
-def test_medians_that_forget_the_records_per_person_are_caught(monkeypatch):
-    honest = Script.exponential
-    monkeypatch.setattr(Script, "exponential", lambda script, nodes, epsilon, entropy, m, exponent: honest(script, nodes, epsilon, entropy))
-    with pytest.raises(AssertionError):
-        worst_loss(monkeypatch, Kdtree(), *crowd(2))
-    monkeypatch.setattr("tests.transcripts.assert_stated", lambda *_: None)
-    assert worst_loss(monkeypatch, Kdtree(), *crowd(2)) > EPSILON * 1.25
 
 
 def test_splits_that_look_at_the_records_without_paying_are_caught(monkeypatch):
@@ -165,19 +128,8 @@ def test_splits_that_look_at_the_records_without_paying_are_caught(monkeypatch):
             worst_of(monkeypatch, Kdtree(fan_out=2), [pair(np.zeros((4, 4), int), [4 * at + 3]) for at in range(4)])
 
 
-def test_early_leaves_that_get_all_of_epsilon_are_caught(monkeypatch):
-    honest = NoisyCounts.count
-
-    def generous(counter, purpose, true, epsilon, level=None, *, replaces_later=False):
-        return honest(counter, purpose, true, EPSILON if replaces_later else epsilon, level, replaces_later=replaces_later)
-
-    monkeypatch.setattr(NoisyCounts, "count", generous)
-    first = compared(monkeypatch, Kdtree(fan_out=2), *pair(np.zeros((4, 4), int), [0]), Lined(digits=(0, 0, 0, 0)))
-    assert loss(*first) > EPSILON * 1.1
-
-
 @pytest.mark.parametrize("counts", ["noisy", "exact"])
-def test_the_references_are_told_apart_by_their_structure_alone(monkeypatch, counts):
+def test_the_references_differ_by_their_structure_alone(monkeypatch, counts):
     with pytest.raises(AssertionError):
         worst_of(monkeypatch, ExactKdtree(counts=counts), [pair(np.zeros((4, 4), int), [15]), *neighbours(2, 8)])
 
@@ -216,16 +168,3 @@ def test_trees_of_one_step_follow_their_enumerated_law_whole(rate, runs, entropy
     seen = trees_of(SKEWED, rate, runs, entropy)
     assert p_of_counts(seen, tree_law(SKEWED, rate).ravel()) > (SEEDED if entropy.simulation else SYSTEM)
     assert p_of_counts(seen, tree_law(SKEWED, rate * wrong).ravel()) < (1e-6 if entropy.simulation else 1e-9)
-
-
-def test_a_draw_that_two_nodes_share_is_caught(monkeypatch):
-    honest = median_tree.exponential_medians
-
-    def shared(nodes, *given):
-        """Lines of the first node's draw for all: at the same distance from each node's low end."""
-        lines = honest(nodes, *given)
-        return np.minimum(nodes.low + lines[0] - nodes.low[0], nodes.high - 1)
-
-    monkeypatch.setattr(median_tree, "exponential_medians", shared)
-    flat = np.ones((4, 4), int)
-    assert p_of_counts(trees_of(flat, 0.25, 250, Entropy.seeded(2)), tree_law(flat, 0.25).ravel()) < 1e-9

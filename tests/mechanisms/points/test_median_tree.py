@@ -11,16 +11,17 @@ from dpviz.mechanisms.points.median_tree import Grown, Halving, grow
 several = settings(max_examples=12, deadline=None, derandomize=True)
 
 
-def random_lines(seed: int, seen: list[Halving] | None = None):
-    """A splitter that puts lines anywhere, and keeps what it was shown."""
-    rng = np.random.default_rng(seed)
+class RandomLines:
+    """A splitter that puts lines anywhere, and keeps the nodes and its lines of every level."""
 
-    def lines(level: int, nodes: Halving) -> np.ndarray:
-        if seen is not None:
-            seen.append(nodes)
-        return rng.integers(nodes.low + 1, nodes.high)
+    def __init__(self, seed: int) -> None:
+        self.rng, self.seen, self.answers = np.random.default_rng(seed), [], []
 
-    return lines
+    def __call__(self, level: int, nodes: Halving) -> np.ndarray:
+        assert level == len(self.seen)
+        self.seen.append(nodes)
+        self.answers.append(self.rng.integers(nodes.low + 1, nodes.high))
+        return self.answers[-1]
 
 
 def points_of(order: int, seed: int = 0, filled: float = 0.4) -> PointCounts:
@@ -28,15 +29,15 @@ def points_of(order: int, seed: int = 0, filled: float = 0.4) -> PointCounts:
     return PointCounts.from_matrix(rng.integers(1, 5, (side, side)) * (rng.random((side, side)) < filled))
 
 
-def slow_tree(side: int, height: int, cuts: int, seen: list[Halving], answers: list[np.ndarray]) -> list[list[tuple[int, ...]]]:
+def slow_tree(side: int, height: int, cuts: int, given: RandomLines) -> list[list[tuple[int, ...]]]:
     """Rectangles of every depth, node by node, from the lines that were given; checks what each level was shown."""
     levels, binary = [[(0, 0, side, side)]], 0
     for _ in range(height):
         parts = [node for node in levels[-1] if (node[2] - node[0]) * (node[3] - node[1]) > 1]
         for _ in range(cuts):
             shown = [node for node in parts if (node[2] - node[0]) * (node[3] - node[1]) > 1]
-            assert [tuple(row) for row in seen[binary].rectangles.tolist()] == shown
-            lines, after = iter(zip(answers[binary].tolist(), seen[binary].across.tolist(), strict=True)), []
+            assert [tuple(row) for row in given.seen[binary].rectangles.tolist()] == shown
+            lines, after = iter(zip(given.answers[binary].tolist(), given.seen[binary].across.tolist(), strict=True)), []
             for west, south, east, north in parts:
                 if (east - west) * (north - south) == 1:
                     after.append((west, south, east, north))
@@ -55,16 +56,9 @@ def slow_tree(side: int, height: int, cuts: int, seen: list[Halving], answers: l
 @given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([1, 2]), st.data())
 def test_trees_are_those_of_cutting_node_by_node_and_count_what_lies_in_them(seed, order, cuts, data):
     height = data.draw(st.integers(1, 2 * order // cuts))
-    points, seen, answers = points_of(order, seed), [], []
-    honest = random_lines(seed, seen)
-
-    def lines(level, nodes):
-        assert level == len(answers)
-        answers.append(honest(level, nodes))
-        return answers[-1]
-
+    points, lines = points_of(order, seed, data.draw(st.sampled_from([0, 0.4]))), RandomLines(seed)
     grown = grow(points, height, cuts, lines)
-    levels = slow_tree(points.domain.side, height, cuts, seen, answers)
+    levels = slow_tree(points.domain.side, height, cuts, lines)
     assert [tuple(row) for row in grown.tree.rectangles().tolist()] == [node for level in levels for node in level]
     assert grown.tree.starts == tuple(np.cumsum([0, *map(len, levels)]).tolist())
     assert_sound(grown, points)
@@ -103,10 +97,10 @@ def test_even_lines_reach_every_cell_and_lines_at_the_very_edge_leave_slices_tha
 @several
 @given(st.integers(0, 10**6), st.integers(1, 3))
 def test_values_are_the_records_of_each_node_along_its_axis(seed, order):
-    points, seen = points_of(order, seed), []
-    grow(points, order, 2, random_lines(seed, seen))
+    points, lines = points_of(order, seed), RandomLines(seed)
+    grow(points, order, 2, lines)
     columns, rows = (np.repeat(part, points.count) for part in (points.column, points.row))
-    for nodes in seen:
+    for nodes in lines.seen:
         values = nodes.values()
         np.testing.assert_array_equal([values.low, values.high], [nodes.low, nodes.high])
         for node, (west, south, east, north) in enumerate(nodes.rectangles.tolist()):
@@ -116,13 +110,9 @@ def test_values_are_the_records_of_each_node_along_its_axis(seed, order):
             np.testing.assert_array_equal(records, np.sort((columns if nodes.across[node] else rows)[inside]))
 
 
-def test_an_empty_domain_is_halved_like_any_other_and_no_private_array_shows():
-    points = PointCounts.from_matrix(np.zeros((8, 8), int))
-    grown = grow(points, 3, 2, random_lines(1))
-    assert_sound(grown, points)
-    assert len(grown.tree.leaves) > 30
-    seen: list[Halving] = []
-    grown = grow(PointCounts.from_matrix(np.full((4, 4), 77)), 1, 1, random_lines(1, seen))
-    assert "NodeCells(1 nodes)" in repr(seen[0])
-    for private in (grown, seen[0].cells, seen[0].cells.by_row, seen[0].values()):
+def test_no_private_array_shows():
+    lines = RandomLines(1)
+    grown, nodes = grow(PointCounts.from_matrix(np.full((4, 4), 77)), 1, 1, lines), lines.seen[0]
+    assert "NodeCells(1 nodes)" in repr(nodes)
+    for private in (grown, nodes.cells, nodes.cells.by_row, nodes.values()):
         assert "77" not in repr(private).split(" object at ")[0]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from dpviz.mechanisms.points import path_tree
 from dpviz.privacy.budget import GRAIN, PureBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.point_release import INTERVAL_WIDTH, Release
+from dpviz.release.point_release import Release
 from tests import trees
 from tests.often import often
 from tests.transcripts import EPSILON, Script, compared, loss, pair
@@ -34,73 +34,43 @@ class Decided(Script):
         return np.ceil(float(scale) * np.array([0, 15, 10**6, -(10**6)]))[self.policy(len(counts))].astype(np.int64)
 
 
-def cost(monkeypatch, mechanism: PathTree, inputs, policy) -> Fraction:
-    """Privacy loss between two inputs along one script; fails if anything but the noise can tell them apart."""
+def cost(monkeypatch, mechanism: PathTree, rng: np.random.Generator, order: int, cells, policy, bound: int = 1) -> Fraction:
+    """Privacy loss between a random input and one with a record more in each of `cells`, along the script of a policy."""
+    inputs = pair(rng.integers(0, 3, (1 << order, 1 << order)), cells, bound)[:: rng.choice([1, -1])]
     return loss(*compared(monkeypatch, mechanism, *inputs, Decided(policy=policy)))
-
-
-def neighbours(rng: np.random.Generator, order: int, cells, bound: int = 1) -> tuple[PointCounts, PointCounts]:
-    """A random input and the same with one more record in each of `cells`."""
-    return pair(rng.integers(0, 3, (1 << order, 1 << order)), cells, bound)
 
 
 def each_in_turn(decisions):
     """A policy that hands out `decisions`, and starts again when there are no more."""
-    place = 0
-
-    def policy(size: int) -> np.ndarray:
-        nonlocal place
-        chosen = np.take(decisions, range(place, place + size), mode="wrap")
-        place += size
-        return chosen
-
-    return policy
+    left = cycle(decisions)
+    return lambda size: np.array([next(left) for _ in range(size)])
 
 
-def at_random(seed: int, chances: tuple[float, float, float]):
-    rng = np.random.default_rng(seed)
-    return lambda size: rng.choice([LEAF, PLAIN, SKIP], size, p=chances)
-
-
-@pytest.mark.parametrize("decisions", [[LEAF], [PLAIN], [SKIP]], ids=["all leaves", "all split", "all skipped"])
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_one_record_costs_exactly_epsilon_where_all_nodes_go_one_way(monkeypatch, order, decisions):
+def test_one_record_costs_exactly_epsilon_where_all_nodes_go_one_way(monkeypatch, order):
     rng = np.random.default_rng(order)
-    for cell in range(0, 4**order, (1, 1, 5, 21)[order - 1]):
-        assert cost(monkeypatch, PathTree(), neighbours(rng, order, [cell]), each_in_turn(decisions)) == EPSILON
+    for decision, cell in product((LEAF, PLAIN, SKIP), range(0, 4**order, (1, 1, 5, 21)[order - 1])):
+        assert cost(monkeypatch, PathTree(), rng, order, [cell], each_in_turn([decision])) == EPSILON
 
 
 def test_one_record_costs_exactly_epsilon_whatever_the_first_two_depths_release(monkeypatch):
     rng = np.random.default_rng(5)
     for turn, first in enumerate(product((LEAF, PLAIN, SKIP), repeat=4)):
         decisions = [*first, *[(LEAF, PLAIN)[turn % 2]] * 60]
-        inputs = neighbours(rng, 3, [int(rng.integers(64))])[:: 1 if turn % 4 < 2 else -1]
-        assert cost(monkeypatch, PathTree(), inputs, each_in_turn(decisions)) == EPSILON
+        assert cost(monkeypatch, PathTree(), rng, 3, rng.integers(64, size=1), each_in_turn(decisions)) == EPSILON
 
 
 @pytest.mark.parametrize("mechanism", [PathTree(), PathTree(growth=1, mix=1, calm=0), PathTree(growth=4, mix=0.01, big=1, doubt=1)])
-@pytest.mark.parametrize(("order", "chances"), [(2, (0.4, 0.3, 0.3)), (4, (0.4, 0.3, 0.3)), (10, (0.85, 0.1, 0.05))])
-def test_random_scripts_cost_exactly_epsilon_too(monkeypatch, mechanism, order, chances):
-    rng = np.random.default_rng(order)
-    for seed in range(1 if order == 10 else 8):
-        assert cost(monkeypatch, mechanism, neighbours(rng, order, [int(rng.integers(4**order))]), at_random(seed, chances)) == EPSILON
-
-
-@pytest.mark.parametrize("most", [5, 20, 60, 200])
-def test_one_record_costs_exactly_epsilon_where_memory_ends_the_tree(monkeypatch, most):
+@pytest.mark.parametrize("order", [3, 10])
+@pytest.mark.parametrize("most", [measure.MOST_GROWN, 60, 5])
+@pytest.mark.parametrize("bound", [1, 3])
+def test_random_scripts_cost_each_record_its_part_of_epsilon_also_where_memory_ends_the_tree(monkeypatch, mechanism, order, most, bound):
     monkeypatch.setattr(measure, "MOST_GROWN", most)
-    rng = np.random.default_rng(most)
-    for seed in range(8):
-        assert cost(monkeypatch, PathTree(), neighbours(rng, 4, [int(rng.integers(256))]), at_random(seed, (0.3, 0.4, 0.3))) == EPSILON
-
-
-@pytest.mark.parametrize("bound", [2, 3, 7])
-def test_all_records_of_a_person_cost_exactly_epsilon_wherever_they_lie(monkeypatch, bound):
-    rng = np.random.default_rng(bound)
-    for seed in range(12):
-        records = bound if seed % 3 else int(rng.integers(1, bound + 1))
-        inputs = neighbours(rng, 3, rng.integers(0, 64 if seed % 2 else 2, records), bound)
-        assert cost(monkeypatch, PathTree(), inputs, at_random(seed, (0.4, 0.3, 0.3))) == EPSILON * records / bound
+    rng, chances = np.random.default_rng(order), (0.85, 0.1, 0.05) if order == 10 else (0.4, 0.3, 0.3)
+    for records in {1, bound} if order < 10 else {bound}:
+        cells = rng.integers(rng.integers(1, 4**order, endpoint=True), size=records)
+        found = cost(monkeypatch, mechanism, rng, order, cells, lambda size: rng.choice([LEAF, PLAIN, SKIP], size, p=chances), bound)
+        assert found == EPSILON * records / bound
 
 
 @pytest.mark.parametrize("order", [1, 2, 24])
@@ -184,7 +154,7 @@ def crowd(order: int, bound: int = 1) -> PointCounts:
 
 
 class Shared:
-    """Stands in for `_add_noise`: the same noise for whoever asks, by depth, first or second measurement, and place in the depth."""
+    """Stands in for `_add_noise`: noise by depth, first or second measurement, and place in the depth."""
 
     def __init__(self, seed: int, order: int) -> None:
         self.calls = iter([(depth, second) for depth in range(1, order + 1) for second in (0, 1)])
@@ -220,7 +190,8 @@ def test_it_measures_splits_and_finishes_as_the_slow_definition_does_with_the_sa
 def finish(released: Release, wanted: list[dict], *, dense: bool) -> None:
     """Steps 6 and 7: what was stated, and what was drawn towards 0 before least squares."""
     tree = released.tree
-    mean, variance = (np.array([default if node.get(key) is None else node[key] for node in wanted], float) for key, default in KEYS)
+    mean = np.array([np.nan if node["mean"] is None else node["mean"] for node in wanted])
+    variance = np.array([node.get("variance", np.inf) for node in wanted])
     count, spread = least_squares(tree, mean, variance)
     np.testing.assert_allclose(released.unbiased, count, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(released.stddev**2, spread.variances(tree), rtol=1e-8)
@@ -234,9 +205,6 @@ def finish(released: Release, wanted: list[dict], *, dense: bool) -> None:
         np.testing.assert_allclose(released.count, trees.dense_solution(tree, mean, variance)[0], rtol=1e-6, atol=1e-6)
 
 
-KEYS = (("mean", np.nan), ("variance", np.inf))
-
-
 @pytest.mark.parametrize(("value", "parts"), [(3, 5), (5, 21), (7, 341)])
 def test_four_quarters_of_the_whole_are_never_doubted_but_equal_siblings_below_are(monkeypatch, value, parts):
     """Every level has epsilon 1, so that all thresholds are 3, and 6 where siblings look uniform."""
@@ -247,49 +215,29 @@ def test_four_quarters_of_the_whole_are_never_doubted_but_equal_siblings_below_a
 
 
 def test_noise_goes_where_its_parameter_says_and_nowhere_else(monkeypatch):
-    asked, epsilon = [], Fraction("0.3")
-
-    def exact(counts, budget, entropy, sensitivity=1):
-        asked.append((budget.epsilon, counts.tolist()))
-        return counts * 10
-
+    epsilons, epsilon = [], Fraction("0.3")
+    exact = lambda counts, budget, entropy: epsilons.append((budget.epsilon, counts.tolist())) or counts * 10  # noqa: E731
     monkeypatch.setattr(path_tree, "discrete_laplace", exact)
     counter = measure.NoisyCounts(points=crowd(3), entropy=Entropy.seeded(0))
     value, variance = path_tree._add_noise(counter, np.arange(6), np.array([0, GRAIN // 2, 7, GRAIN // 2, 0, GRAIN]), epsilon)
-    assert asked == [(epsilon * units / GRAIN, places) for units, places in ((7, [2]), (GRAIN // 2, [1, 3]), (GRAIN, [5]))]
+    assert epsilons == [(epsilon * units / GRAIN, places) for units, places in ((7, [2]), (GRAIN // 2, [1, 3]), (GRAIN, [5]))]
     np.testing.assert_array_equal(value, [np.nan, 10, 20, 30, np.nan, 50])
     half, whole = (variance_of(float(epsilon) * share) for share in (0.5, 1))
-    np.testing.assert_allclose(variance[[1, 3, 5]], [half, half, whole])
-    assert np.isinf(variance[[0, 4]]).all()
+    np.testing.assert_allclose(variance[[0, 1, 3, 4, 5]], [np.inf, half, half, np.inf, whole])
 
 
 def test_switched_off_it_is_plain_least_squares_and_answers_uniformly():
-    points, boxes = crowd(6), trees.random_boxes(np.random.default_rng(1), 64, 80)
-    plain = PathTree(zero=False, inside="uniform").release(points, PureBudget(2), Entropy.seeded(3))
-    full = PathTree().release(points, PureBudget(2), Entropy.seeded(3))
+    points, budget = crowd(6), PureBudget(2)
+    plain = PathTree(zero=False, inside="uniform").release(points, budget, Entropy.seeded(3))
+    full = PathTree().release(points, budget, Entropy.seeded(3))
     assert (plain.unbiased, plain.steps, plain.inside) == (None, ("least squares",), "uniform")
     leaning = "answers lean towards fuller neighbours inside leaves"
     assert full.steps == ("small leaves drawn towards 0", "least squares, the total at least 0", leaning)
     np.testing.assert_array_equal(plain.count, full.unbiased)
     np.testing.assert_array_equal(plain.stddev, full.stddev)
-    leaves = full.tree.leaves
-    uniform = trees.shares_of(full.tree, boxes, leaves)
-    np.testing.assert_allclose(plain.answer(boxes), uniform @ plain.count[leaves], atol=1e-7)
-    np.testing.assert_allclose(full.answer(boxes, inside="uniform"), uniform @ full.count[leaves], atol=1e-7)
-    np.testing.assert_array_equal(full.answer(boxes), full.answer(boxes, inside="interpolated"))
-    assert np.abs(full.answer(boxes) - full.answer(boxes, inside="uniform")).max() > 1
-    assert (full.receipt, plain.settings["zero"]) == (plain.receipt, False)
-
-
-def test_its_spread_is_called_approximate_and_intervals_stand_around_the_unbiased_count():
-    found = PathTree().release(crowd(6), PureBudget(2), Entropy.seeded(4))
-    assert "towards 0" in found.approximate
-    assert "decided what is split" in PathTree(zero=False).release(crowd(3), PureBudget(2), Entropy.seeded(4)).approximate
-    nodes = found.nodes()
-    assert (found.count[nodes] != found.unbiased[nodes]).any()
-    low, high = found.interval(nodes)
-    np.testing.assert_array_equal(low, np.floor(found.unbiased[nodes] - INTERVAL_WIDTH * found.stddev[nodes]))
-    np.testing.assert_array_equal(high, np.ceil(found.unbiased[nodes] + INTERVAL_WIDTH * found.stddev[nodes]))
+    assert (full.receipt, full.inside) == (plain.receipt, "interpolated")
+    assert "decided what is split" in plain.approximate
+    assert "towards 0" in full.approximate
 
 
 def test_the_total_is_never_under_0_and_the_receipt_has_one_step_for_all_paths():
@@ -297,8 +245,6 @@ def test_the_total_is_never_under_0_and_the_receipt_has_one_step_for_all_paths()
     found = [PathTree().release(empty, PureBudget("0.1"), Entropy.seeded(seed)) for seed in range(20)]
     assert min(each.count[0] for each in found) == 0
     assert min(each.unbiased[0] for each in found) < -20
-    (step,) = found[0].receipt.steps
-    assert (step.amount, step.sensitivity, step.scale, step.counts) == (Fraction("0.1"), 1, 10, None)
     assert "Every path spends all" in found[0].receipt.notes[0]
     (step,) = PathTree().release(crowd(4, 5), PureBudget("0.1"), Entropy.seeded(1)).receipt.steps
-    assert (step.amount, step.sensitivity, step.scale) == (Fraction("0.1"), 5, 50)
+    assert (step.amount, step.sensitivity, step.scale, step.counts) == (Fraction("0.1"), 5, 50, None)

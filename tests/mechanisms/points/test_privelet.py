@@ -63,12 +63,9 @@ def test_the_spread_of_nodes_and_boxes_is_exact(order, finer):
     assert found.stddev[0] ** 2 == pytest.approx(covariance.sum(), rel=1e-8)
 
 
-def test_an_order_finer_than_the_lattice_is_cut_and_the_receipt_says_so():
-    points = PointCounts.from_matrix(np.ones((8, 8), np.int64))
-    found = Privelet().release(points, PureBudget(1), Entropy.seeded(1))
-    assert found.receipt.notes == ("The grid has order 3: the lattice is no finer.",)
+@pytest.mark.parametrize(("order", "used", "notes"), [(1, 1, ()), (3, 3, ()), (10, 3, ("The grid has order 3: the lattice is no finer.",))])
+def test_an_order_finer_than_the_lattice_is_cut_and_the_receipt_says_so(order, used, notes):
+    found = Privelet(order=order).release(PointCounts.from_matrix(np.ones((8, 8), np.int64)), PureBudget(1), Entropy.seeded(1))
     (step,) = found.receipt.steps
-    assert (step.sensitivity, step.scale, step.counts, step.amount) == (16, 16, 64, 1)
-    assert Privelet(order=3).release(points, PureBudget(1), Entropy.seeded(1)).receipt.notes == ()
-    coarse = Privelet(order=1).release(points, PureBudget(1), Entropy.seeded(1))
-    assert (len(coarse.tree.leaves), coarse.receipt.steps[0].sensitivity) == (4, 4)
+    assert (step.sensitivity, step.counts, found.receipt.notes) == ((1 + used) ** 2, 4**used, notes)
+    assert len(found.tree.leaves) == 4**used

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -25,15 +24,11 @@ DEEPEST = {4: 24, 16: 12}
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """The exact law of splits with one scale of the noise, bias per step, threshold and number of parts.
-
-    A node splits if b + X > theta. Everything follows from s = b - theta, a whole number if theta and delta are; reals work as well,
-    to show what would go wrong with the paper's real-valued delta.
-    """
+    """The exact law of splits with one scale of the noise, bias per step, threshold and number of parts: b + X > theta."""
 
     scale: float
-    delta: float
-    theta: float = 0
+    delta: int
+    theta: int = 0
     fan_out: int = 4
 
     @property
@@ -46,11 +41,11 @@ class Rule:
 
     def splits(self, count, depth: int):
         """(k,) logarithm of P(X > -s), X discrete Laplace."""
-        return self._log_tail(np.floor(-self.surplus(count, depth)) + 1)
+        return self._log_tail(1 - self.surplus(count, depth))
 
     def stays(self, count, depth: int):
         """(k,) logarithm of P(X <= -s) = P(X >= s)."""
-        return self._log_tail(-np.floor(-self.surplus(count, depth)))
+        return self._log_tail(self.surplus(count, depth))
 
     def _log_tail(self, least):
         """(k,) logarithm of P(X >= least): q**least / (1 + q) above 0, 1 - q**(1 - least) / (1 + q) up to 0."""
@@ -65,7 +60,7 @@ def worst_chain(rule: Rule, depth: int) -> float:
     by dynamic programming from the deepest tested depth up to the root: with c records here, the best of at most c below. A path ends
     at the lattice, untested, or in a node that stays whole.
     """
-    count = np.arange(1, int(abs(rule.theta) + (depth + 1) * math.ceil(rule.delta) + 50 * max(rule.scale, 1)) + 2)
+    count = np.arange(1, int(abs(rule.theta) + (depth + 1) * rule.delta + 50 * max(rule.scale, 1)) + 2)
     more, fewer = np.zeros(len(count)), np.full(len(count), 0.0)
     for here in range(depth - 1, -1, -1):
         split = rule.splits(count, here) - rule.splits(count - 1, here)
@@ -92,14 +87,12 @@ class Splits(Script):
 
     decide: Callable
     bias: list[np.ndarray] = field(default_factory=list)
-    given_back: list[np.ndarray] = field(default_factory=list)
     rates: set[Fraction] = field(default_factory=set)
 
     def split(self, bias, budget, entropy, sensitivity=1):
         self.bias.append(bias.copy())
         self.rates.add(budget.epsilon / sensitivity)
-        self.given_back.append(self.decide(bias))
-        return self.given_back[-1].copy()
+        return self._answer(self.decide(bias))
 
 
 def rule_of(monkeypatch, epsilon: str, fan_out: int = 4, theta: int = 0, contributions: int = 1) -> Rule:
@@ -112,18 +105,6 @@ def rule_of(monkeypatch, epsilon: str, fan_out: int = 4, theta: int = 0, contrib
     (delta,), (rate,) = set(-np.diff(first)), only_first.rates
     assert all((level[1:] == max(-depth * delta, theta - delta)).all() for depth, level in enumerate(only_first.bias))
     return Rule(scale=float(1 / rate), delta=int(delta), theta=theta, fan_out=fan_out)
-
-
-@pytest.mark.parametrize("scale", [0.1, 0.7, 3.0])
-def test_the_chances_used_here_are_sums_over_the_law_of_the_noise(scale):
-    noise = np.arange(-300, 301)
-    chance = np.exp(-np.abs(noise) / scale) / np.exp(-np.abs(noise) / scale).sum()
-    for theta, delta, depth in ((0, 3, 0), (2, 1, 2), (-4, 2, 1), (0, 1.3, 3), (0.5, 2, 1)):
-        rule, count = Rule(scale=scale, delta=delta, theta=theta), np.arange(12)
-        b = np.maximum(count - depth * delta, theta - delta)
-        wanted = (chance * (b[:, None] + noise > theta + 1e-12)).sum(1)
-        np.testing.assert_allclose(np.exp(rule.splits(count, depth)), wanted, rtol=1e-9, atol=1e-300)
-        np.testing.assert_allclose(np.exp(rule.stays(count, depth)), 1 - wanted, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize(("fan_out", "contributions"), [(4, 1), (16, 1), (4, 3)])
@@ -146,80 +127,16 @@ def test_no_chain_of_counts_costs_more_than_the_splits_may_spend(monkeypatch, ep
         assert 0.85 * rule.declared < worst[-1] <= rule.declared
 
 
-@pytest.mark.parametrize("fan_out", [4, 16])
-def test_nor_between_the_budgets_tried(fan_out):
-    for epsilon in np.exp(np.linspace(math.log(0.2), math.log(60), 80)).tolist():
-        scale = (2 * fan_out - 1) / (fan_out - 1) / epsilon
-        rule = Rule(scale=scale, delta=math.ceil(scale * math.log(fan_out)), fan_out=fan_out)
-        assert worst_chain(rule, DEEPEST[fan_out]) <= epsilon
-
-
-@pytest.mark.parametrize("theta", [0, 2, -1])
-@pytest.mark.parametrize("epsilon", [0.8, 3, 10])
-def test_the_dynamic_programme_finds_what_trying_every_chain_finds(epsilon, theta):
-    scale = 7 / 3 / epsilon
-    rule, top = Rule(scale=scale, delta=math.ceil(scale * math.log(4)), theta=theta), int(60 / epsilon) + 6
-    chains = np.array([chain for chain in product(range(top, 0, -1), repeat=3) if chain[0] >= chain[1] >= chain[2]]).T
-    split = [rule.splits(count, depth) - rule.splits(count - 1, depth) for depth, count in enumerate(chains)]
-    stays = [rule.stays(count, depth) - rule.stays(count - 1, depth) for depth, count in enumerate(chains)]
-    ends = [sum(split), *(sum(split[:depth]) + stays[depth] for depth in range(3))]
-    assert np.abs(ends).max() == pytest.approx(worst_chain(rule, 3), rel=1e-9)
-
-
-SPOILT = [
-    *((4, 10, {"delta": 7 / 30 * math.log(4)}, 1.71), (4, 20, {"delta": 7 / 60 * math.log(4)}, 2.99)),
-    *((16, 20, {"delta": 31 / 300 * math.log(16)}, 1.93), (4, 2, {"delta": 1}, 1.034), (4, 10, {"delta": 0}, 10.28)),
-    *((16, 3, {"delta": 1}, 1.037), (4, 0.1, {"scale": 21.0}, 1.02), (16, 1, {"scale": 1.96}, 1.031), (4, 1, {"scale": 1.0}, 2.0)),
-]
-
-
-@pytest.mark.parametrize(("fan_out", "epsilon", "spoil", "times"), SPOILT)
-def test_a_real_bias_or_a_smaller_one_or_a_smaller_scale_costs_more_than_declared(fan_out, epsilon, spoil, times):
-    scale = (2 * fan_out - 1) / (fan_out - 1) / epsilon
-    rule = Rule(scale=scale, delta=math.ceil(scale * math.log(fan_out)), fan_out=fan_out)
-    assert worst_chain(rule, DEEPEST[fan_out]) <= epsilon
-    assert worst_chain(replace(rule, **spoil), DEEPEST[fan_out]) / epsilon > times
-
-
-@pytest.mark.parametrize("fan_out", [4, 9, 16])
-def test_every_inequality_of_the_proof_holds(fan_out):
-    for scale in np.exp(np.linspace(-4, 10, 300)).tolist():
-        rate, delta = 1 / scale, math.ceil(scale * math.log(fan_out))
-        rule = Rule(scale=scale, delta=delta, fan_out=fan_out)
-        for gap in (0, 1, delta):
-            assert float(rule.splits(-gap, 0) - rule.splits(-gap - 1, 0)) <= rate * (1 + 1e-9)
-        for j in range(1, 12):
-            share = fan_out**-j
-            cost = float(rule.splits(1 + j * delta, 0) - rule.splits(j * delta, 0))
-            assert cost <= share * -math.expm1(-rate) / (1 + math.exp(-rate) - share) * (1 + 1e-9) + 1e-12
-            assert -math.expm1(-rate) / (1 + math.exp(-rate) - share) <= rate
-
-
-@pytest.mark.parametrize("epsilon", ["0.5", "3", "10"])
-def test_no_tree_tells_tiny_neighbours_apart_better_than_declared(monkeypatch, epsilon):
-    rule = rule_of(monkeypatch, epsilon)
-    for base in product(range(3), repeat=4):
-        matrix = np.kron(np.array(base).reshape(2, 2), [[1, 0], [0, 0]])
-        for row, column in product((0, 2), repeat=2):
-            more = matrix.copy()
-            more[row, column] += 1
-            assert max(worst_tree(rule, more, matrix), worst_tree(rule, matrix, more)) <= float(epsilon)
-
-
 @pytest.mark.parametrize("contributions", [1, 2, 4])
 @pytest.mark.parametrize("theta", [0, 3])
 @pytest.mark.parametrize("epsilon", ["1", "10"])
-def test_nor_inputs_that_differ_by_all_records_of_a_person_wherever_they_lie(monkeypatch, epsilon, theta, contributions):
+def test_no_tree_tells_inputs_that_differ_by_all_records_of_a_person_apart_better_than_declared(monkeypatch, epsilon, theta, contributions):
     rule, rng = rule_of(monkeypatch, epsilon, 4, theta, contributions), np.random.default_rng(3)
     for trial in range(40):
         matrix = rng.integers(0, 2 + trial // 8, (16, 16)) * (rng.random((16, 16)) < rng.choice([0.02, 0.3]))
         more, cells = matrix.copy(), rng.integers(0, 16 if trial % 2 else 3, (2, contributions))
         np.add.at(more, tuple(cells), 1)
         assert max(worst_tree(rule, more, matrix), worst_tree(rule, matrix, more)) <= float(epsilon)
-
-
-def test_forgetting_the_records_per_person_would_be_seen(monkeypatch):
-    assert worst_tree(rule_of(monkeypatch, "3"), np.pad([[3]], (0, 7)), np.zeros((8, 8), np.int64)) > 3
 
 
 @pytest.mark.parametrize("fan_out", [4, 16])
@@ -236,7 +153,7 @@ def test_every_node_is_biased_by_its_depth_and_tested_above_the_lattice_only(mon
         tested = np.flatnonzero(tree.cells > 1)
         biased = np.maximum(true - tree.depth * delta, theta - delta)
         np.testing.assert_array_equal(np.concatenate(script.bias), biased[tested])
-        np.testing.assert_array_equal(tree.children[tested] > 0, np.concatenate(script.given_back) > theta)
+        np.testing.assert_array_equal(tree.children[tested] > 0, np.concatenate(script.answers[:-1]) > theta)
         assert set(tree.children.tolist()) <= {0, 4, fan_out}
 
 
@@ -269,16 +186,14 @@ def test_trees_come_as_often_as_their_exact_chances_say():
     assert laws.p_of_counts(seen, chance) > laws.SEEDED
 
 
-def test_shares_receipts_and_budgets_that_are_too_small():
+def test_only_leaves_are_counted_and_budgets_that_are_too_small_are_refused():
     points = PointCounts.from_matrix(np.eye(8, dtype=int) * 50)
     found = PrivTree(structure_share=0.25).release(points, PureBudget(2), Entropy.seeded(1))
     splits, counts = found.receipt.steps
     assert (splits.counts, splits.sensitivity, splits.scale) == (None, Fraction(7, 3), Fraction(7, 3) / splits.amount)
     assert counts.counts == len(found.tree.leaves)
-    assert np.isfinite(found.noisy[found.tree.leaves]).all()
-    assert np.isnan(found.noisy[found.tree.children > 0]).all()
-    assert [part.share for part in PrivTree().with_shares([3.0, 1.0]).shares(points.domain)] == [0.75, 0.25]
-    assert PrivTree().with_shares([1.0, 0.0]).structure_share == 0.99
+    np.testing.assert_array_equal(np.isnan(found.noisy), found.tree.children > 0)
+    assert [PrivTree().with_shares(shares).structure_share for shares in ([3.0, 1.0], [1.0, 0.0])] == [0.75, 0.99]
     with pytest.raises(BudgetError, match="1e15"):
         PrivTree().release(points, PureBudget("1e-15"), Entropy.seeded(1))
 

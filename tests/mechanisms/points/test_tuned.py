@@ -1,7 +1,5 @@
 """Private tuning of grids, heights and thresholds: bounds that hold, sensitivities that are never exceeded, choices that make sense."""
 
-import math
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -9,9 +7,8 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, SettingError
+from dpviz.errors import SettingError
 from dpviz.mechanisms import Quadtree, UniformGrid, tuning
-from dpviz.mechanisms.base import shares_of
 from dpviz.mechanisms.expected_error import Boxes, BoxQueries
 from dpviz.mechanisms.points.tuned import MOST_NODES, Tuned, TunedGrid
 from dpviz.mechanisms.tuning import TUNABLE, GridCandidate, HeightCandidate, PruningCandidate, TreeNoise, answer_variance
@@ -58,23 +55,6 @@ def test_the_bound_covers_the_true_spread_of_answers_and_the_bias(name):
     assert found.sensitivity == wanted.sensitivity
 
 
-def test_a_tree_of_which_only_the_root_was_measured_has_its_noise_by_share_of_area():
-    queries, tree = queries_of(np.ones((8, 8), int)), Quadtree(height=2, split="custom", weights=(1, 0, 0))
-    _, spread = tree.release(queries.points, BUDGET, Entropy.seeded(1)).answer(
-        queries.points.domain.coordinates(queries.boxes.lattice), spread=True
-    )
-    np.testing.assert_allclose(answer_variance(queries.boxes, TreeNoise.of(tree, queries.points.domain, BUDGET, 1)), spread**2)
-
-
-def test_leaves_alone_are_the_same_candidate_as_a_grid():
-    queries = queries_of(np.random.default_rng(2).poisson(3, (8, 8)))
-    for height in (1, 2, 3):
-        one = HeightCandidate(mechanism=Quadtree(height=height, split="leaf")).expected(queries, BUDGET)
-        other = GridCandidate(mechanism=UniformGrid(side=2**height)).expected(queries, BUDGET)
-        np.testing.assert_allclose(one.error, other.error)
-        assert one.sensitivity == other.sensitivity
-
-
 def test_the_noise_of_a_tree_that_nothing_is_pruned_from_is_that_of_the_whole_tree():
     queries, sides, variance = queries_of(np.full((8, 8), 9)), (1, 2, 4, 8), (1.0, 2.0, 3.0, 5.0)
     levels = tuning._prune([np.full((side, side), 576 // side**2) for side in sides], 1.0)
@@ -97,11 +77,9 @@ def test_no_noise_is_drawn_and_no_tree_is_built_to_compare_heights(monkeypatch):
 def test_candidates_that_are_too_large_are_refused_before_anything_is_spent():
     domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=14)
     Tuned(values=(2, 11)).check(domain)
-    for mechanism, told in (
-        (Tuned(values=(2, 11, 12)), "quadtree height of 12 needs 22,369,621"),
-        (Tuned(tune="grid size", values=(4096,)), "4,096"),
-    ):
-        with pytest.raises(SettingError, match=told):
+    tall, fine = Tuned(values=(2, 11, 12)), Tuned(tune="grid size", values=(4096,))
+    for mechanism, words in ((tall, "quadtree height of 12 needs 22,369,621"), (fine, "4,096")):
+        with pytest.raises(SettingError, match=words):
             mechanism.check(domain)
         with pytest.raises(SettingError, match=f"{MOST_NODES:,}"):
             mechanism.release(PointCounts.from_xy([0.5], [0.5], domain=domain), BUDGET, Entropy.seeded(1))
@@ -146,6 +124,15 @@ def test_thresholds_keep_the_nodes_that_are_full_enough():
     assert fine.sum() == fine_leaf.sum() == 4
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"values": (2.5,)}, {"values": (0,)}, {"tune": "grid size", "values": (0.5,)}, {"sides": ()}, {"sides": (2.5,)}, {"sizes": (0.0,)}],
+)
+def test_values_that_do_not_suit_what_is_tuned_are_refused(wrong):
+    with pytest.raises(SettingError):
+        (TunedGrid if "sides" in wrong else Tuned)(**wrong)
+
+
 @pytest.mark.parametrize("tune", TUNABLE)
 def test_every_family_releases_with_a_candidate_and_says_which(tune):
     points, mechanism = PointCounts.from_matrix(np.random.default_rng(1).poisson(5, (16, 16))), Tuned(tune=tune)
@@ -163,15 +150,6 @@ def test_heights_follow_the_data_and_the_budget():
     usual = Tuned(values=(1, 6), sizes=(0.1, 0.2))
     for mechanism, points, epsilon, height in ((usual, crowded, 20, 6), (usual, crowded, 10**4, 6), (eager, flat, 2, 1)):
         assert {mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed)).tree.height for seed in range(8)} == {height}
-
-
-def test_values_must_suit_what_is_tuned():
-    for wrong in ({"values": (2.5,)}, {"values": (0,)}, {"tune": "grid size", "values": (0.5,)}, {"tune": "luck"}):
-        with pytest.raises(SettingError):
-            Tuned(**wrong)
-    assert Tuned(tune="pruning threshold", values=(0, 2.5)).values == (0, 2.5)
-    domain = PointCounts.from_matrix(np.ones((4, 4), int)).domain
-    assert [each.mechanism.height for each in Tuned(values=(1, 2, 9)).candidates(domain)] == [1, 2]
 
 
 POINTS = PointCounts.from_matrix(np.random.default_rng(1).poisson(5, (64, 64)))
@@ -211,18 +189,30 @@ def test_a_declared_total_is_listed_as_unprotected_and_saves_its_share():
     assert "declared" not in "".join(release(TunedGrid()).receipt.unprotected)
 
 
-def test_a_single_candidate_costs_nothing():
-    for mechanism in (TunedGrid(sides=(8,)), TunedGrid(sides=(64, 128, 512)), Tuned(values=(3,))):
-        found = release(mechanism)
-        assert "choice" not in str(found.receipt.steps)
-        assert found.receipt.spent.epsilon == 1
-        assert [share.share for share in mechanism.shares(POINTS.domain)] == [1.0]
+@pytest.mark.parametrize(("wrong", "words"), [({"total": "declared"}, "Declared number of records"), ({"sizes": ()}, "16,384 boxes")])
+def test_what_cannot_be_tuned_is_refused_before_anything_is_spent(wrong, words):
+    for refused in (TunedGrid(**wrong).check, lambda _: release(TunedGrid(**wrong))):
+        with pytest.raises(SettingError, match=words):
+            refused(POINTS.domain)
 
 
-def test_sizes_are_cut_to_the_lattice_and_the_receipt_says_so():
+def test_sizes_are_cut_to_the_lattice_with_a_note_and_a_single_one_costs_nothing():
     assert [each.side for each in TunedGrid(sides=(100, 3, 64, 3)).candidates(POINTS.domain)] == [3, 64]
+    assert [each.value for each in Tuned(values=(1, 2, 9)).candidates(POINTS.domain)] == [1, 2, 6]
     assert release(TunedGrid()).receipt.notes == ("Grids have at most 64 cells per side: the lattice is no finer.",)
     assert release(TunedGrid(sides=(3, 64))).receipt.notes == ()
+    for mechanism in (TunedGrid(sides=(64, 128, 512)), Tuned(values=(3,))):
+        assert "choice" not in str(release(mechanism).receipt.steps)
+        assert [share.share for share in mechanism.shares(POINTS.domain)] == [1.0]
+        assert mechanism.with_shares([1]) is mechanism
+
+
+def test_the_parts_of_the_budget_can_be_moved():
+    moved = TunedGrid().with_shares([0.05, 0.5, 0.45])
+    assert [float(step.amount) for step in release(moved).receipt.steps] == pytest.approx([0.05, 0.5, 0.45])
+    declared = TunedGrid(declared_total=5).with_shares([3, 1])
+    assert (declared.tuning_share, declared.total_share) == (0.75, 0.02)
+    assert TunedGrid().with_shares([0, 0, 1]).tuning_share == 0.01
 
 
 def test_with_a_large_budget_it_chooses_the_best_candidate_under_either_law():
@@ -234,41 +224,6 @@ def test_with_a_large_budget_it_chooses_the_best_candidate_under_either_law():
             assert {side_of(release(mechanism, 10**5, seed, fine)) for seed in range(5)} == {64}
     coarse = TunedGrid(sides=(2, 64), tuning_share=0.8, sizes=(1.0,), clip=0.1)
     assert {side_of(release(coarse, 2, seed, flat)) for seed in range(5)} == {2}
-
-
-def test_settings_that_make_no_sense_are_refused():
-    for wrong in ({"sides": ()}, {"sides": (2.5,)}, {"bound": "loose"}, {"law": "best"}, {"sizes": (0.0,)}):
-        with pytest.raises(SettingError):
-            TunedGrid(**wrong)
-    many = "16,384 boxes"
-    wrong = ({"total": "declared"}, "Declared number of records"), ({"sizes": ()}, many), ({"sizes": (0.5,) * 20, "per_size": 1000}, many)
-    for settings, told in wrong:
-        mechanism = TunedGrid(**settings)
-        for refused in (mechanism.check, lambda _, each=mechanism: release(each)):
-            with pytest.raises(SettingError, match=told):
-                refused(POINTS.domain)
-
-
-def test_the_parts_of_the_budget_can_be_moved():
-    mechanism = TunedGrid()
-    assert [share.share for share in mechanism.shares(POINTS.domain)] == pytest.approx([0.02, 0.2, 0.78])
-    moved = mechanism.with_shares([0.05, 0.5, 0.45])
-    assert (moved.total_share, moved.tuning_share) == (0.05, 0.5)
-    assert [float(step.amount) for step in release(moved).receipt.steps] == pytest.approx([0.05, 0.5, 0.45])
-    declared = TunedGrid(declared_total=5).with_shares([3, 1])
-    assert (declared.tuning_share, declared.total_share) == (0.75, 0.02)
-    assert mechanism.with_shares([0, 0, 1]).tuning_share == 0.01
-    assert mechanism.with_shares([1]) is mechanism
-
-
-@pytest.mark.parametrize("mechanism", [TunedGrid(), Tuned()])
-@pytest.mark.parametrize("shares", [(0, 0), (0.0, 0.0, 0.0), (-1, 2), (math.nan, 1), (math.inf, 1), (1e308, 1e308, 1e308)])
-def test_a_split_that_says_nothing_is_refused(mechanism, shares):
-    with pytest.raises(SettingError, match="shares of a split"):
-        mechanism.with_shares(shares)
-    assert shares_of([3, 1]) == [0.75, 0.25]
-    assert shares_of((0, 0.0, 2)) == [0, 0, 1]
-    assert sum(shares_of([0.1] * 10)) == pytest.approx(1)
 
 
 def neighbours(bound: int):
@@ -285,18 +240,3 @@ def test_no_record_and_no_person_costs_more_than_epsilon_whatever_is_drawn_and_c
     VARIANTS[variant].release(next(neighbours(bound))[0], PureBudget(EPSILON), Entropy.seeded(0))  # what is public is kept from here on
     found = [worst_loss(monkeypatch, VARIANTS[variant], *inputs, seed) for seed, inputs in enumerate(neighbours(bound))]
     assert 0.7 * EPSILON < max(found) <= float(EPSILON) + 1e-9
-
-
-def test_it_catches_scores_whose_sensitivity_is_understated(monkeypatch):
-    mechanism, honest = TunedGrid(sides=(1, 2, 4), declared_total=200, tuning_share=0.8, **QUICK), tuning.clipped_scores
-    assert max(worst_loss(monkeypatch, mechanism, *inputs, 3) for inputs in neighbours(1)) <= EPSILON
-    understated = lambda *given: honest(*given[:4], [0.1 * each for each in given[4]], 0)  # noqa: E731
-    monkeypatch.setattr(tuning, "clipped_scores", understated)
-    assert max(worst_loss(monkeypatch, mechanism, *inputs, 3) for inputs in neighbours(1)) > 1.5 * EPSILON
-
-
-def test_it_catches_a_release_that_forgets_what_tuning_cost(monkeypatch):
-    honest = tuning.Tuning.tune_by
-    monkeypatch.setattr(tuning.Tuning, "tune_by", lambda self, *rest: replace(honest(self, *rest), remaining=EPSILON))
-    with pytest.raises(BudgetError, match="more than the budget"):
-        release(TunedGrid(), str(EPSILON))

@@ -58,31 +58,23 @@ def test_a_declared_total_or_a_given_side_costs_nothing_and_only_a_total_that_is
     assert {len(each.receipt.steps) for each in (found, *given)} == {1}
 
 
-def test_a_side_finer_than_the_lattice_is_cut_and_the_receipt_says_so():
-    found = release(UniformGrid(side=100))
-    assert side_of(found) == 64
-    assert found.receipt.notes == ("The grid has 64 cells per side, not 100: the lattice or the memory has no room for more.",)
-    assert release(UniformGrid(side=64)).receipt.notes == ()
-
-
-def test_only_the_cells_are_measured_and_coarser_levels_are_their_sums():
-    found = release(UniformGrid(side=5))
+@pytest.mark.parametrize(
+    ("side", "notes"), [(64, ()), (100, ("The grid has 64 cells per side, not 100: the lattice or the memory has no room for more.",))]
+)
+def test_a_side_finer_than_the_lattice_is_cut_and_only_cells_are_measured(side, notes):
+    found = release(UniformGrid(side=side))
     inner = found.tree.children > 0
-    assert np.isnan(found.noisy[inner]).all()
-    np.testing.assert_array_equal(found.count[~inner], found.noisy[~inner])
-    np.testing.assert_allclose(found.stddev[0] ** 2, 25 * found.stddev[~inner][0] ** 2)
-    assert found.steps == ()
+    assert (side_of(found), found.receipt.notes, found.steps) == (64, notes, ())
+    np.testing.assert_array_equal(np.isnan(found.noisy), inner)
+    np.testing.assert_allclose(found.stddev[0], 64 * found.stddev[~inner][0])
 
 
-def test_the_parts_of_the_budget_that_it_shows_are_those_it_spends_and_can_be_moved():
-    domain = POINTS.domain
-    assert [part.share for part in UniformGrid(side=3).shares(domain)] == [1.0]
-    total, cells = UniformGrid(total_share=0.25).shares(domain)
-    assert (total.share, cells.share, total.structure, cells.structure) == (0.25, 0.75, True, False)
+def test_the_parts_of_the_budget_can_be_moved():
+    assert [part.share for part in UniformGrid(side=3).shares(POINTS.domain)] == [1.0]
+    assert [part.structure for part in UniformGrid().shares(POINTS.domain)] == [True, False]
     found = release(UniformGrid().with_shares([0.25, 0.75]))
     assert [float(step.amount) for step in found.receipt.steps] == pytest.approx([0.25, 0.75])
-    assert UniformGrid().with_shares([0.0, 1.0]).total_share == 0.001
-    assert UniformGrid().with_shares([0.9, 0.1]).total_share == 0.5
+    assert [UniformGrid().with_shares(shares).total_share for shares in ([0.0, 1.0], [0.9, 0.1])] == [0.001, 0.5]
 
 
 def test_the_rule_counts_epsilon_per_record():

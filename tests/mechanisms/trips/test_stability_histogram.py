@@ -8,8 +8,8 @@ from dpviz.mechanisms import StabilityHistogram
 from dpviz.mechanisms.trips import stability_histogram
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.noise import discrete_laplace, laplace_variance
-from tests.flow_cases import flows_of, random_flows, random_regions, regular, released_at, sums_between
+from dpviz.privacy.noise import laplace_variance
+from tests.flow_cases import flows_of, random_flows, random_regions, recorded, regular, released_at, sums_between
 
 BUDGET = ApproxBudget(1, "1e-4")
 
@@ -18,14 +18,8 @@ BUDGET = ApproxBudget(1, "1e-4")
 @pytest.mark.parametrize("threshold", ["tight", "paper"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_is_released_is_every_noisy_count_from_the_threshold_on_and_sums_of_those(monkeypatch, neighbours, threshold, seed):
-    rng, depth, noise = np.random.default_rng(seed), 1 + seed % 3, []
-
-    def record(counts, *rest):
-        noisy = discrete_laplace(counts, *rest)
-        noise.extend((noisy - counts).tolist())
-        return noisy
-
-    monkeypatch.setattr(stability_histogram, "discrete_laplace", record)
+    rng, depth = np.random.default_rng(seed), 1 + seed % 3
+    noise = recorded(monkeypatch, stability_histogram, "discrete_laplace")
     flows = random_flows(rng, random_regions(rng, depth, 4, "from "), random_regions(rng, depth, 4, "to "), most=100)
     mechanism = StabilityHistogram(neighbours=neighbours, threshold=threshold)
     release, least = mechanism.release(flows, BUDGET, Entropy.seeded(seed)), mechanism.least(BUDGET)
