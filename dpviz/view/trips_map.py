@@ -555,7 +555,7 @@ _FEW_ARCS, _LEAST_WIDE = 100, 3.5
 _SAMPLES = (0.01, 0.25, 1.0)
 _FAINTEST_ARC, _STRONGEST_ARC = 45, 245
 _RIGHT, _GREY = (128, 128, 128, 90), (128, 128, 128)
-_PALE = 45  # percent of the opacity of other arcs
+_PALE = 0.45  # of the opacity of other arcs
 _FAINTEST_NEGATIVE = 90
 
 
@@ -633,7 +633,7 @@ def plain_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     negative = pale & (pairs.released < 0)
     base = np.where(negative[:, None], below_zero_color(view.dark), np.where(pale[:, None], (base + np.array(_GREY)) // 2, base))
     color = _with_alpha(base, widths.strength(shown))
-    color[pale, 3] = color[pale, 3] * _PALE // 100
+    color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
     color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
     title = f"<b>{'true ' if view.shown == 'True' else ''}{html(view.unit)} per pair</b>"
     directions = "" if view.chosen is None else f"{_colour_mark(out)}leaving {_colour_mark(into)}arriving"

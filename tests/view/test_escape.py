@@ -70,10 +70,12 @@ def _spread(_):
     return study_charts.lines_with_spread(study_rows().query("figure == 'noise'"), columns, names, NAMES[0], 300)
 
 
+LISTS = pd.DataFrame({"method": "a", "setting": ["b", "c"], "false_discovery": 1.0, "recall": 2.0, "listed": 3, "max_error": 4})
 TOTALS = pd.DataFrame({"trips": NAMES, "released": 1, "low": 0.0, "high": 2.0})
 CHARTS = {
     **{f"trips_charts.{name}": partial(make, unit=NAMES[0]) for name, make in TRIPS_CHARTS.items()},
     "trips_charts.compare_stages": lambda case: trips_charts.compare_stages({NAMES[5]: case[1].by_stage}, "mean_error"),
+    "trips_charts.lists_chart": lambda _: trips_charts.lists_chart(LISTS),  # its texts are titles and settings of mechanisms
     "trips_charts.totals_bars": lambda _: trips_charts.totals_bars(TOTALS, NAMES[0]),
     "study_charts.error_by_epsilon": lambda _: study_charts.error_by_epsilon(study_rows(), study_rows(), NAMES[0], NAMES[1]),
     "study_charts.parts_by_label": lambda _: study_charts.parts_by_label(study_rows().query("epsilon == 1"), 1.0, NAMES[0], NAMES[1]),

@@ -40,14 +40,17 @@ class Case:
         """The leaf error over the published one."""
         return float(self.errors["fitted_tree"][-1]) / self.published
 
+    def over(self, *keys: str) -> Floats:
+        """(g,) errors of the levels, less 1, over the smallest error of these mechanisms."""
+        return (self.errors["fitted_tree"][2::2] - 1) / np.min([self.errors[key][2::2] for key in keys], axis=0)
+
     @property
-    def even(self) -> tuple[float, float]:
-        """The largest error of a level, over the better of flat and stability histogram plus 1, and over TopDown plus 1."""
-        fitted, flat, stability, top_down = (
-            self.errors[key][2::2] for key in ("fitted_tree", "flat_gaussian", "stability_histogram", "top_down")
-        )
-        simple = (fitted - 1) / np.minimum(flat, stability)
-        return float(simple.max()), float(((fitted - 1) / top_down).max())
+    def over_simple(self) -> Floats:
+        return self.over("flat_gaussian", "stability_histogram")
+
+    @property
+    def over_top_down(self) -> Floats:
+        return self.over("top_down")
 
 
 def mean_errors(mechanism: FlowMechanism, flows: Flows, budget: ApproxBudget, runs: int) -> Floats:

