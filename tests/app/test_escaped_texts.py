@@ -241,7 +241,6 @@ OURS_BY_REASON = {
             "release_page.py: label",
             "learn_page.py: label",
             "__init__.py: text",
-            "compare/page.py: tiny_means_note(rows)",
         ),
     ),
     "record or trip": ("question.noun", "unit_controls.py: noun"),
