@@ -55,5 +55,6 @@ def _count_ticks(least: float, most: float) -> list[float]:
 
 def _count_y(title: str, ticks: list[float], most: float, field: str) -> Any:
     """Make a y axis of counts: nearly linear from 0 to 1, logarithmic above."""
+    axis = alt.Axis(format=FORMAT, values=ticks, labelOverlap="greedy")
     scale = alt.Scale(type="symlog", constant=1, domain=[ticks[0], most], nice=False)
-    return alt.Y(field=field, type="quantitative", title=title, scale=scale, axis=alt.Axis(format=FORMAT, values=ticks))
+    return alt.Y(field=field, type="quantitative", title=title, scale=scale, axis=axis)

@@ -15,6 +15,7 @@ class Figure:
 
     Attributes:
         title: with its unit; {unit} stands for what is counted, {places} for what is asked about: blocks, boxes or pairs.
+        column: the title over a column of a table, shorter; empty where the title is short.
         about: its definition, with the same words in braces; empty where the title says all.
         scale: of its axis.
         family: kind of data that has it, "points" or "trips"; empty for both.
@@ -22,6 +23,7 @@ class Figure:
     """
 
     title: str
+    column: str = ""
     about: str = ""
     scale: Scale = LOG
     family: str = ""
@@ -30,6 +32,11 @@ class Figure:
     def title_of(self, unit: str, places: str) -> str:
         """Return the title for data in this unit, asked about such places."""
         return self.title.format(unit=unit, places=places)
+
+    def column_of(self, unit: str, places: str) -> str:
+        """Return the title over a column of a table, beginning with a capital letter."""
+        text = (self.column or self.title).format(unit=unit, places=places)
+        return text[:1].upper() + text[1:]
 
     def about_of(self, unit: str, places: str) -> str:
         """Return the definition for data in this unit, asked about such places."""
@@ -43,23 +50,27 @@ FIGURES = {
     "median20": Figure(title="median relative error, smoothing 20 (%)"),
     "max_error": Figure(
         title="maximum error of a pair ({unit})",
+        column="maximum error ({unit})",
         about="Maximum error: the largest difference between released and true {unit} of one pair.",
         family="trips",
     ),
     "false_discovery": Figure(
         title="false discovery rate (% of released pairs)",
+        column="false discovery rate (%)",
         about="False discovery rate: released pairs that have no {unit} in truth, in percent of all released pairs.",
         scale=PERCENT,
         family="trips",
     ),
     "false_negative": Figure(
         title="false negative rate (% of true pairs)",
+        column="false negative rate (%)",
         about="False negative rate: pairs that have {unit} in truth but are not released, in percent of all pairs with {unit} in truth.",
         scale=PERCENT,
         family="trips",
     ),
     "false_positives": Figure(
         title="false positives (number of {places})",
+        column="false positives ({places})",
         about="False positives: {places} without {unit} that are released as 0.5 or more.",
         scale=COUNT,
         family="points",
@@ -67,6 +78,7 @@ FIGURES = {
     ),
     "false_negatives": Figure(
         title="false negatives (number of {places})",
+        column="false negatives ({places})",
         about="False negatives: {places} with {unit} that are released as less than 0.5.",
         scale=COUNT,
         family="points",

@@ -100,10 +100,6 @@ def y_axis(chart):
     return title, kind
 
 
-def figure_words(name):
-    return FIGURES[name].title_of("flights", "pairs")
-
-
 @pytest.fixture(scope="module")
 def done():
     return finished(started(compare_app()))
@@ -236,14 +232,14 @@ class TestStudy:
         assert len(maps(fine(picking(app, *list(pickable(app.session_state[JOB]))[:2])))) == 2
 
     @pytest.mark.parametrize(
-        ("figure", "scale", "title", "other"),
+        ("figure", "scale", "title", "other", "column"),
         [
-            ("max_error", "log", "maximum error of a pair (flights)", "false_discovery"),
-            ("false_discovery", None, "false discovery rate (% of released pairs)", "max_error"),
-            ("false_negative", None, "false negative rate (% of true pairs)", "max_error"),
+            ("max_error", "log", "maximum error of a pair (flights)", "false_discovery", "False discovery rate (%)"),
+            ("false_discovery", None, "false discovery rate (% of released pairs)", "max_error", "Maximum error (flights)"),
+            ("false_negative", None, "false negative rate (% of true pairs)", "max_error", "Maximum error (flights)"),
         ],
     )
-    def test_each_figure_of_trips_has_its_axis_at_every_level_and_its_columns(self, flights, figure, scale, title, other):
+    def test_each_figure_of_trips_has_its_axis_at_every_level_and_its_columns(self, flights, figure, scale, title, other, column):
         app = flights
         app.session_state["compare tab"] = "By level"
         good(app.selectbox(key="compare figure").set_value(figure).run())
@@ -253,12 +249,12 @@ class TestStudy:
             for chart in charts(fine(app)):
                 assert y_axis(chart) == (title, scale)
             assert f"pairs of level {level}" in charts(app)[0]["title"]["text"]
+        assert y_axis(charts(fine(tab(app, "By size")))[1]) == (title, scale)
         table = tab(app, "Table").dataframe[0].value
         job = app.session_state[JOB].table()
         means = job[job["workload"] == level].groupby("label", sort=False)[other].mean()
-        column = next(name for name in table.columns if name.lower() == figure_words(other))
         assert table[column].tolist() == pytest.approx(means.tolist())
-        assert title.capitalize() in captions(app)
+        assert title in captions(app)
 
     @pytest.mark.parametrize("figure", ["false_positives", "false_negatives"])
     def test_each_figure_of_points_has_its_axis_by_zoom_level_and_references_have_it_too(self, exact, figure):
@@ -269,7 +265,9 @@ class TestStudy:
         assert main["title"]["text"] == "Error against ε, all blocks of zoom level 4"
         assert y_axis(main) == y_axis(by_level) == (title, "symlog")
         assert "(NOT PRIVATE)" in main["description"]
-        assert title.capitalize() not in tab(app, "Table").dataframe[0].value.columns
+        assert y_axis(charts(fine(tab(app, "By size")))[1]) == (title, "symlog")
+        further = ({"false_positives", "false_negatives"} - {figure}).pop().replace("_", " ").capitalize()
+        assert tab(app, "Table").dataframe[0].value.columns[-1] == f"{further} (blocks)"
         good(app.selectbox(key="compare workload").set_value("random").run())
         assert y_axis(charts(fine(app))[0]) == (title.replace("blocks", "boxes"), "symlog")
 
@@ -277,7 +275,7 @@ class TestStudy:
         exact.session_state["compare config"] = replace(exact.session_state["compare config"], figure="false_discovery", workload="")
         app = fine(exact.run())
         assert "false_discovery" not in app.selectbox(key="compare figure").options
-        assert y_axis(charts(app)[0])[0] == figure_words("n3")
+        assert y_axis(charts(app)[0])[0] == FIGURES["n3"].title
 
     def test_runs_of_before_say_in_every_tab_that_they_have_no_such_figure(self):
         app = finished(started(compare_app(LINK | {"steps": "1"})))

@@ -76,6 +76,11 @@ def figure_title(name: str, data: CompareData, workload: str = "") -> str:
     return FIGURES[name].title_of(data.unit, _places(workload, data))
 
 
+def figure_column(name: str, data: CompareData, workload: str) -> str:
+    """Return the title over a figure's column of a table."""
+    return FIGURES[name].column_of(data.unit, _places(workload, data))
+
+
 def figure_about(name: str, data: CompareData, workload: str = "") -> str:
     """Return a figure's definition, one sentence; empty for errors whose title says all. Without a workload, for blocks or pairs."""
     return FIGURES[name].about_of(data.unit, _places(workload, data))

@@ -16,6 +16,7 @@ from dpviz.app.cached import keeper
 from dpviz.app.compare.controls import compare_data, study_controls
 from dpviz.app.compare.figures import (
     figure_about,
+    figure_column,
     figure_controls,
     figure_title,
     figures_of,
@@ -408,14 +409,13 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     further = [name for name in figures_of(data) if FIGURES[name].family and name != figure]
     table = summary_table(rows[rows["workload"] == workload], figure, further)
     if len(table):
-        titles = {name: _capitalised(figure_title(name, data, workload)) for name in further}
-        table = table.rename(columns=COLUMNS | titles)
+        table = table.rename(columns=COLUMNS | {name: figure_column(name, data, workload) for name in further})
         st.dataframe(table, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
     else:
         st.info(NO_FIGURE)
     about = " ".join(filter(None, (figure_about(name, data, workload) for name in (figure, *further))))
     st.caption(
-        f"{markdown(_capitalised(figure_title(figure, data, workload)))}; {markdown(workload_words(workload, data))}. 95 %: confidence"
+        f"{markdown(figure_title(figure, data, workload))}; {markdown(workload_words(workload, data))}. 95 %: confidence"
         " interval of the mean, by Student's t over the repeats. 10 % and 90 % of the repeats lie under the next two columns. The last"
         f" columns are means of further figures. {markdown(about)} The files hold all workloads and errors; rows with the same study mark"
         " can be joined, and a study can be resumed from them."
@@ -456,10 +456,6 @@ def summary_table(rows: pd.DataFrame, figure: str, further: list[str]) -> pd.Dat
     table = table.assign(settings=table["settings"].replace("{}", "defaults"))[list(COLUMNS)]
     means = rows.pivot_table(index=["label", "epsilon"], columns="figure", values="mean")
     return table.join(means[[name for name in further if name in means]], on=["label", "epsilon"])
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> None:
