@@ -416,8 +416,8 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     about = " ".join(filter(None, (figure_about(name, data, workload) for name in (figure, *further))))
     st.caption(
         f"{markdown(figure_title(figure, data, workload))}; {markdown(workload_words(workload, data))}. 95 %: confidence"
-        " interval of the mean, by Student's t over the repeats. 10 % and 90 % of the repeats lie under the next two columns. The last"
-        f" columns are means of further figures. {markdown(about)} The files hold all workloads and errors; rows with the same study mark"
+        " interval of the mean, by Student's t over the repeats. 10 % under and 90 % under: so many of the repeats lie below. Columns after"
+        f" these are means of further figures. {markdown(about)} The files hold all workloads and errors; rows with the same study mark"
         " can be joined, and a study can be resumed from them."
     )
     left, right, _ = st.columns([2, 2, 3])
