@@ -189,6 +189,18 @@ class FlowEvaluation:
             }
         )
 
+    def largest_error(self, stage: int) -> int:
+        """Find the largest |released - true| of all pairs of a stage, in trips; pairs that are not released count as 0. PRIVATE.
+
+        Args:
+            stage: 0 to T; stage 2k pairs the regions of level k.
+        """
+        levels = self.release.tree.levels(stage)
+        truth, released = self.true_sums(*levels), self.release.sums(*levels)
+        error = np.abs(released.count - truth.at(released.origin, released.destination))
+        absent = truth.count[released.at(truth.origin, truth.destination) == 0]
+        return int(max(error.max(initial=0), absent.max(initial=0)))
+
     @cached_property
     def _sums(self) -> dict[tuple[int, int], PairSums]:
         return {}
@@ -212,7 +224,7 @@ class FlowEvaluation:
             "pairs": tree.size(stage),
             "true_pairs": len(truth.count),
             "released_pairs": int(positive.sum()),
-            "max_error": int(max(error.max(initial=0), absent.max(initial=0))),
+            "max_error": self.largest_error(stage),
             "mean_error": float(error.sum() + absent.sum()) / tree.size(stage),
             "mean_error_present": present_error / max(present, 1),
             "false_discovery": 100.0 * int(wrong.sum()) / max(int(positive.sum()), 1),

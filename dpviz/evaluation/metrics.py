@@ -149,6 +149,23 @@ def error_figures(estimate: ArrayLike, truth: ArrayLike, total: float) -> dict[s
     }
 
 
+def presence_errors(estimate: ArrayLike, truth: ArrayLike) -> dict[str, int]:
+    """Count the blocks that a release calls occupied though they are empty, and the other way round.
+
+    Args:
+        estimate: (q,) released counts, of blocks or boxes.
+        truth: (q,) true counts.
+
+    Returns:
+        false_positives (without records, released as 0.5 or more) and false_negatives (with records, released as less than 0.5).
+
+    >>> presence_errors([0.6, 0.4, 3.0, 0.4], [0, 0, 2, 2])
+    {'false_positives': 1, 'false_negatives': 1}
+    """
+    empty, present = np.asarray(truth) == 0, np.asarray(estimate) >= PRESENT
+    return {"false_positives": int((empty & present).sum()), "false_negatives": int((~empty & ~present).sum())}
+
+
 def true_answers(points: PointCounts, boxes: ArrayLike) -> Integers:
     """Count the records in boxes. CURATOR ONLY.
 
@@ -227,7 +244,7 @@ def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:
 def _zoom_errors(release: Release, points: PointCounts, zoom: int) -> dict[str, float]:
     truth, estimate = points.blocks(zoom), release.blocks(zoom)
     error = estimate - truth
-    empty, present = truth == 0, estimate >= PRESENT
+    empty, wrong = truth == 0, presence_errors(estimate, truth)
     expected = expected_error(release, zoom)
     half_freedom = truth.size / (_LAPLACE_KURTOSIS - 1)
     low, high = expected * np.sqrt(scipy.special.gammaincinv(half_freedom, [0.025, 0.975]) / half_freedom)
@@ -241,9 +258,9 @@ def _zoom_errors(release: Release, points: PointCounts, zoom: int) -> dict[str, 
         "high": float(high),
         "relative": float(100 * (np.abs(error) / np.maximum(truth, SMOOTHING)).mean()),
         "empty": int(empty.sum()),
-        "false_positives": int((empty & present).sum()),
-        "false_positive_records": float(estimate[empty & present].sum()),
-        "false_negatives": int((~empty & ~present).sum()),
+        "false_positives": wrong["false_positives"],
+        "false_positive_records": float(estimate[empty & (estimate >= PRESENT)].sum()),
+        "false_negatives": wrong["false_negatives"],
     }
 
 

@@ -9,6 +9,9 @@ Workloads of trips:
     the name of a level: the pairs of regions of this level that are released or have true trips.
     levels: every level.
     sizes: the pairs of the finest level, grouped by their true count.
+
+Rows of points also count the blocks (or boxes) that are wrongly released as occupied or as empty, see `presence_errors`. Rows of trips
+also have the largest error of a pair and the rates of false pairs, see `trip_figures`.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
 from dpviz.evaluation.flow_metrics import evaluate_flows
-from dpviz.evaluation.metrics import error_figures, true_answers
+from dpviz.evaluation.metrics import error_figures, presence_errors, true_answers
 from dpviz.mechanisms import AnyFamily, AnyMechanism, Mechanism, family_of
 from dpviz.privacy.budget import ApproxBudget, PureBudget, exact
 from dpviz.privacy.entropy import Entropy
@@ -141,7 +144,7 @@ class PointQuestions(Questions):
         return list(self.truth)
 
     def rows(self, release: Release, *, parts: bool) -> list[Row]:
-        """Compute the four metrics of every workload, and the number of partitions.
+        """Compute the four metrics of every workload, its false positives and negatives (questions), and the number of partitions.
 
         With `parts`, a row also has the mean absolute errors from noise and from uniformity, in records. These two parts of an error can
         cancel each other.
@@ -151,6 +154,7 @@ class PointQuestions(Questions):
         rows = []
         for name, truth in self.truth.items():
             row = {"workload": name, "questions": len(truth), **error_figures(estimates[name], truth, total)}
+            row |= presence_errors(estimates[name], truth)
             if parts:
                 row["noise"] = float(np.abs(estimates[name] - without_noise[name]).mean())
                 row["uniformity"] = float(np.abs(without_noise[name] - truth).mean())
@@ -210,10 +214,16 @@ class TripQuestions(Questions):
         return [*self.levels, *self.sizes]
 
     def rows(self, release: FlowRelease, *, parts: bool) -> list[Row]:  # noqa: ARG002
-        """Compute the metrics of every workload (see `trip_figures`); `parts` has no effect, since both parts of the error are included."""
+        """Compute the metrics of every workload (see `trip_figures`); `parts` has no effect, since both parts of the error are included.
+
+        The max_error of a level is that of all its pairs, also of those without true trips that are released as less than 0.
+        """
         evaluation, finest = evaluate_flows(release, self.flows), self.flows.regions.depth
         tables = {level: evaluation.compare(level) for level in {*self.levels.values(), *([finest] if self.sizes else ())}}
-        rows = [{"workload": name} | trip_figures(tables[level], self.flows) for name, level in self.levels.items()]
+        rows: list[Row] = [
+            {"workload": name} | trip_figures(tables[level], self.flows) | {"max_error": evaluation.largest_error(2 * level)}
+            for name, level in self.levels.items()
+        ]
         if self.sizes:
             group = dict(group_by_size(tables[finest]["true"].to_numpy()))
             no_pair = np.zeros(len(tables[finest]), bool)

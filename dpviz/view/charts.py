@@ -114,6 +114,12 @@ def log_y(title: str, ticks: list[float], field: str) -> Any:
     return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(type="log", domainMin=ticks[0], nice=False), axis=axis)
 
 
+def percent_y(title: str, field: str) -> Any:
+    """Make a y axis of percentages from 0 to 100."""
+    scale = alt.Scale(domainMin=0, domainMax=100)
+    return alt.Y(field=field, type="quantitative", title=title, scale=scale, axis=alt.Axis(format=FORMAT, tickCount=5))
+
+
 def with_texts(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Add a column "<name> shown" with readable texts for each column, for tooltips."""
     return table.assign(**{f"{column} shown": table[column].map(readable) for column in columns})

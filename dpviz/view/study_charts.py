@@ -25,20 +25,21 @@ from dpviz.view.charts import (
     entry_width,
     finish,
     legend,
-    log_y,
     prepare_log_axis,
     readable,
     tooltip,
     with_texts,
 )
 from dpviz.view.colors import ACCENT
+from dpviz.view.error_axis import LOG, error_axis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dpviz.evaluation.split_objective import ObjectiveCurve
+    from dpviz.view.error_axis import Scale
 
-__all__ = ["FIGURES", "PARTS", "PICKED", "error_by_epsilon", "legend_height", "parts_by_label", "seconds_by_label", "tiny_means_note"]
+__all__ = ["PARTS", "PICKED", "error_by_epsilon", "legend_height", "parts_by_label", "seconds_by_label", "tiny_means_note"]
 
 MEASURES = {
     "mre": "mean relative error, smoothing 20 (%)",
@@ -161,9 +162,9 @@ def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> a
 
 
 def lines_with_spread(
-    table: pd.DataFrame, columns: Columns, names: Mapping[str, str], title: str, height: int, *, extra: Any = None
+    table: pd.DataFrame, columns: Columns, names: Mapping[str, str], title: str, height: int, *, extra: Any = None, scale: Scale = LOG
 ) -> alt.LayerChart:
-    """Draw a line per series on a logarithmic axis, with bars of one standard deviation over the runs.
+    """Draw a line per series, with bars of one standard deviation over the runs.
 
     Args:
         table: one row per point. CURATOR ONLY if it has errors.
@@ -172,12 +173,14 @@ def lines_with_spread(
         title: of the chart.
         height: of the whole chart, in pixels.
         extra: further rows, each drawn as a large mark in the colour of its series.
+        scale: of the axis of the measure, see `dpviz.view.error_axis`.
     """
     x_column, series, measure, spread = columns
     rows = table if extra is None else pd.concat([table, extra], ignore_index=True)
     deviation = rows[spread].fillna(0.0)
-    rows = rows.assign(low=np.maximum(rows[measure] - deviation, rows[measure] / 10), high=rows[measure] + deviation)
-    drawn, ticks = prepare_log_axis(rows, [measure, "low", "high"])
+    least = rows[measure] / 10 if scale == LOG else 0.0
+    rows = rows.assign(low=np.maximum(rows[measure] - deviation, least), high=rows[measure] + deviation)
+    drawn, make_y = error_axis(rows, [measure, "low", "high"], names[measure], scale)
     drawn, order = with_texts(drawn, list(names)), rows[series].unique().tolist()
     x = alt.X(
         field=x_column, type="ordinal", title=names[x_column], sort=sorted(rows[x_column].unique().tolist()), axis=alt.Axis(labelAngle=0)
@@ -185,10 +188,10 @@ def lines_with_spread(
     colors, dashes = (
         [looks[_LOOK_OF_METHOD.get(name, index) % len(looks)] for index, name in enumerate(order)] for looks in (MORE_COLORS, MORE_DASHES)
     )
-    color, y = category_channel(alt.Color, series, order, colors), log_y(names[measure], ticks, f"{measure} drawn")
+    color, y = category_channel(alt.Color, series, order, colors), make_y(f"{measure} drawn")
     lined, large = drawn.iloc[: len(table)], drawn.iloc[len(table) :]
     base = alt.Chart(lined).encode(x=x, color=color, tooltip=tooltip(dict(names)))
-    spreads = base.mark_rule(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=log_y(names[measure], ticks, "low drawn"), y2="high drawn")
+    spreads = base.mark_rule(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=make_y("low drawn"), y2="high drawn")
     lines = base.mark_line(point=alt.OverlayMarkDef(size=50, filled=True), strokeWidth=2.5, opacity=0.9)
     layers = [spreads, lines.encode(y=y, strokeDash=category_channel(alt.StrokeDash, series, order, dashes))]
     if len(large):
@@ -260,12 +263,6 @@ def _curve_text(curve: ObjectiveCurve, unit: str) -> str:
     return text + f" for the default's choice it is {readable(curve.choice_noise)}."
 
 
-FIGURES = {
-    "n3": "mean relative error, smoothing N/1000 (%)",
-    "mae": "mean absolute error ({unit})",
-    "mean20": "mean relative error, smoothing 20 (%)",
-    "median20": "median relative error, smoothing 20 (%)",
-}
 PICKED = "picked"
 PARTS = {"noise": "noise", "uniformity": "uniformity", "suppression": "suppression"}
 
@@ -285,15 +282,17 @@ def legend_height(labels: list[str], height: int) -> int:
     return height + _LEGEND_ROW * max(math.ceil(len(labels) / columns) - _ROWS_INCLUDED, 0)
 
 
-def tiny_means_note(rows: pd.DataFrame) -> str:
-    """Write the sentence about means too small for the logarithmic axis; "" if there are none."""
+def tiny_means_note(rows: pd.DataFrame, scale: Scale = LOG) -> str:
+    """Write the sentence about means too small for the logarithmic axis; "" if there are none, or if the axis is another one."""
     means = rows["mean"][np.isfinite(rows["mean"])]
-    if not len(means) or means.min() >= means.max() * LEAST_SHARE:
+    if scale != LOG or not len(means) or means.min() >= means.max() * LEAST_SHARE:
         return ""
     return " Errors of 0, and those under a millionth of the largest, are drawn at the lower end of the axis."
 
 
-def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, workload: str, *, height: int = 400) -> alt.LayerChart:
+def error_by_epsilon(
+    rows: pd.DataFrame, best: pd.DataFrame, what: str, workload: str, *, height: int = 400, scale: Scale = LOG
+) -> alt.LayerChart:
     """Draw the error of all configurations against epsilon: means, bands over the repeats and the frontier. Points can be clicked.
 
     Args:
@@ -302,26 +301,27 @@ def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, workload
         what: the metric with its unit.
         workload: the workload, for the title.
         height: of the whole chart, in pixels; more where the legend is long.
+        scale: of the axis of the metric, see `dpviz.view.error_axis`.
     """
-    drawn, ticks = prepare_log_axis(rows, ["mean", "p10", "p90"])
+    drawn, make_y = error_axis(rows, ["mean", "p10", "p90"], what, scale)
     names = {"label": "configuration", "epsilon": "ε", "mean": what, "low": "mean: 95 % from", "high": "mean: 95 % to"}
     names |= {"p10": "runs: 10 % under", "p90": "runs: 10 % over", "runs": "runs"}
     order, drawn = rows["label"].unique().tolist(), with_texts(drawn, list(names))
     color = _repeat_looks(alt.Color, order, MORE_COLORS)
     base = alt.Chart(drawn).encode(x=_epsilon_axis(rows), color=color, tooltip=tooltip(names))
-    band = base.mark_area(opacity=0.18, aria=False).encode(y=log_y(what, ticks, "p10 drawn"), y2="p90 drawn")
+    band = base.mark_area(opacity=0.18, aria=False).encode(y=make_y("p10 drawn"), y2="p90 drawn")
     dash = _repeat_looks(alt.StrokeDash, order, MORE_DASHES)
-    line = base.mark_line(strokeWidth=2.2, aria=False).encode(y=log_y(what, ticks, "mean drawn"), strokeDash=dash)
+    line = base.mark_line(strokeWidth=2.2, aria=False).encode(y=make_y("mean drawn"), strokeDash=dash)
     picked = alt.selection_point(name=PICKED, fields=["label", "epsilon"], empty=True)
     marks = base.mark_point(filled=True, size=110, cursor="pointer").encode(
-        y=log_y(what, ticks, "mean drawn"),
+        y=make_y("mean drawn"),
         shape=_repeat_looks(alt.Shape, order, MARKS),
         opacity=alt.condition(picked, alt.value(1.0), alt.value(0.55)),
     )
     frontier_line = alt.Chart(drawn.loc[drawn.index.intersection(best.index)].sort_values("epsilon"))
     frontier_line = frontier_line.mark_line(strokeWidth=9, color=GREY, opacity=0.35, strokeCap="round", strokeJoin="round", aria=False)
-    frontier_line = frontier_line.encode(x=_epsilon_axis(rows), y=log_y(what, ticks, "mean drawn"))
-    text = f"{what}: {_means_in_words(rows, 'epsilon')}. On the frontier: {_frontier_text(best)}.{tiny_means_note(rows)}"
+    frontier_line = frontier_line.encode(x=_epsilon_axis(rows), y=make_y("mean drawn"))
+    text = f"{what}: {_means_in_words(rows, 'epsilon')}. On the frontier: {_frontier_text(best)}.{tiny_means_note(rows, scale)}"
     return finish(
         alt.layer(frontier_line, band, line, marks.add_params(picked)), f"Error against ε, {workload}", text, legend_height(order, height)
     )

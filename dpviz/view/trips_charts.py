@@ -23,6 +23,7 @@ from dpviz.view.charts import (
     finish,
     legend,
     log_y,
+    percent_y,
     prepare_log_axis,
     readable,
     to_hex,
@@ -75,9 +76,7 @@ def log_lines(rows: pd.DataFrame, title: str, styles: Styles) -> Any:
 def percent_lines(rows: pd.DataFrame, styles: Styles) -> Any:
     """Draw lines of percentages on an axis from 0 to 100."""
     title = "share (%)"
-    axis = alt.Axis(format=FORMAT, tickCount=5)
-    y = alt.Y(field="value", type="quantitative", title=title, scale=alt.Scale(domainMin=0, domainMax=100), axis=axis)
-    return _lines(rows, title, styles, y)
+    return _lines(rows, title, styles, percent_y(title, "value"))
 
 
 def _lines(rows: pd.DataFrame, title: str, styles: Styles, y: Any) -> Any:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import islice
 from unittest.mock import Mock
 
+import pandas as pd
 import pytest
 
 from dpviz.app import jobs
@@ -16,6 +17,7 @@ from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
 from dpviz.mechanisms import Identity, Quadtree
 from dpviz.privacy.ledger import Ledger
+from dpviz.view.study_figures import FIGURES
 from tests.app.browse import until
 from tests.app.seen import captions, errors, fine, good, infos, labelled, layers_of
 from tests.app.start import BARE, SMALL, pages_app, trips_uploaded, uploaded
@@ -86,9 +88,25 @@ def runs_of(app):
     return {row["run"] for row in app.session_state[JOB].rows}
 
 
+def y_axis(chart):
+    """Title and kind of the axis that all layers share."""
+    ((title, kind),) = {(layer["encoding"]["y"]["title"], layer["encoding"]["y"]["scale"].get("type")) for layer in chart["layer"]}
+    return title, kind
+
+
 @pytest.fixture(scope="module")
 def done():
     return finished(started(compare_app()))
+
+
+@pytest.fixture(scope="module")
+def flights():
+    return finished(started(compare_app({"kind": "Trips", "sample": "us_flights", "steps": "1", "repeats": "2"})))
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return finished(started(compare_app(LINK | {"mechanisms": '["exact_kdtree","identity"]'})))
 
 
 class TestBefore:
@@ -144,7 +162,7 @@ class TestLinks:
         config = read_link(CompareConfig, {"kind": "Trips", "mechanisms": '["quadtree"]', "sample": "la_residents"})
         assert config.chosen == FAMILY["Trips"].usual
         assert config.chosen_sample == "northeast_commuters"
-        assert [mechanism.key for mechanism in config.built().values()] == ["top_down", "flat_gaussian", "stability_histogram"]
+        assert [mechanism.key for mechanism in config.built().values()] == list(FAMILY["Trips"].usual)
 
     def test_epsilons_are_exact_and_ends_may_be_swapped(self):
         assert CompareConfig(low=2.0, high=0.1, steps=3).epsilons() == (Fraction("0.1"), Fraction("0.45"), Fraction(2))
@@ -203,6 +221,64 @@ class TestStudy:
             fine(tab(app, name))
             assert ("Suppression" in captions(app)) == (name == "Parts of the error")
         assert len(maps(fine(picking(app, *list(pickable(app.session_state[JOB]))[:2])))) == 2
+
+    @pytest.mark.parametrize(
+        ("figure", "scale", "title", "other", "column"),
+        [
+            ("max_error", "log", "maximum error of a pair (flights)", "false_discovery", "False discovery rate (%)"),
+            ("false_discovery", None, "false discovery rate (% of released pairs)", "max_error", "Maximum error (flights)"),
+            ("false_negative", None, "false negative rate (% of true pairs)", "max_error", "Maximum error (flights)"),
+        ],
+    )
+    def test_each_figure_of_trips_has_its_axis_at_every_level_and_its_columns(self, flights, figure, scale, title, other, column):
+        app = flights
+        app.session_state["compare tab"] = "By level"
+        good(app.selectbox(key="compare figure").set_value(figure).run())
+        for level in app.session_state[JOB].study.questions.levels:
+            good(app.selectbox(key="compare workload").set_value(level).run())
+            assert app.query_params["figure"] == figure
+            for chart in charts(fine(app)):
+                assert y_axis(chart) == (title, scale)
+            assert f"pairs of level {level}" in charts(app)[0]["title"]["text"]
+        assert y_axis(charts(fine(tab(app, "By size")))[1]) == (title, scale)
+        table = tab(app, "Table").dataframe[0].value
+        job = app.session_state[JOB].table()
+        means = job[job["workload"] == level].groupby("label", sort=False)[other].mean()
+        assert table[column].tolist() == pytest.approx(means.tolist())
+        assert title in captions(app)
+
+    @pytest.mark.parametrize("figure", ["false_positives", "false_negatives"])
+    def test_each_figure_of_points_has_its_axis_by_zoom_level_and_references_have_it_too(self, exact, figure):
+        app, title = exact, f"{figure.replace('_', ' ')} (number of blocks)"
+        app.session_state["compare tab"] = "By level"
+        app.session_state["compare config"] = replace(app.session_state["compare config"], figure=figure, workload="")
+        main, by_level = charts(fine(app.run()))
+        assert main["title"]["text"] == "Error against ε, all blocks of zoom level 4"
+        assert y_axis(main) == y_axis(by_level) == (title, "symlog")
+        assert "(NOT PRIVATE)" in main["description"]
+        assert y_axis(charts(fine(tab(app, "By size")))[1]) == (title, "symlog")
+        further = ({"false_positives", "false_negatives"} - {figure}).pop().replace("_", " ").capitalize()
+        assert tab(app, "Table").dataframe[0].value.columns[-1] == f"{further} (blocks)"
+        good(app.selectbox(key="compare workload").set_value("random").run())
+        assert y_axis(charts(fine(app))[0]) == (title.replace("blocks", "boxes"), "symlog")
+
+    def test_a_link_with_a_figure_of_the_other_kind_shows_the_usual_one(self, exact):
+        exact.session_state["compare config"] = replace(exact.session_state["compare config"], figure="false_discovery", workload="")
+        app = fine(exact.run())
+        assert "false_discovery" not in app.selectbox(key="compare figure").options
+        assert y_axis(charts(app)[0])[0] == FIGURES["n3"].title
+
+    def test_runs_of_before_say_in_every_tab_that_they_have_no_such_figure(self):
+        app = finished(started(compare_app(LINK | {"steps": "1"})))
+        job = app.session_state[JOB]
+        job._rows[:] = [{name: value for name, value in row.items() if name != "false_positives"} for row in job.rows]
+        job._table = (-1, pd.DataFrame())
+        app.session_state["compare config"] = replace(app.session_state["compare config"], figure="false_positives")
+        for name in ("By level", "By size", "Table"):
+            fine(tab(app, name))
+            assert infos(app).count("These runs have no such figure") == 2
+            assert not charts(app)
+        assert "random boxes" in charts(good(app.selectbox(key="compare figure").set_value("mae").run()))[0]["title"]["text"]
 
     def test_forgetting_ends_the_study(self):
         app = started(compare_app(LINK | {"repeats": "200", "order": "8"}))

@@ -212,7 +212,7 @@ PAGE_CHOICE += ", persist_state='session')"
 OURS_IN_FILES = {
     "__init__.py": ("text", "st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")"),
     "compare/controls.py": ("names", "option", "text", "title"),
-    "compare/page.py": ("number", "size_words(name)", "tiny_means_note(rows)"),
+    "compare/page.py": ("number", "size_words(name)"),
     "dataset_block.py": ("colour", "title"),
     "files.py": ("counting", "hint"),
     "first_row.py": ("protected",),

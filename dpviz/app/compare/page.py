@@ -14,22 +14,29 @@ import streamlit as st
 
 from dpviz.app.cached import keeper
 from dpviz.app.compare.controls import compare_data, study_controls
+from dpviz.app.compare.figures import (
+    figure_about,
+    figure_column,
+    figure_controls,
+    figure_title,
+    figures_of,
+    shown_figure,
+    shown_workload,
+    size_words,
+    workload_words,
+)
 from dpviz.app.compare.maps import side_by_side
 from dpviz.app.compare.state import (
     COMPARE,
     JOB,
     MOST_PICKED,
-    CompareConfig,
     CompareData,
     Pick,
     job,
     of_points,
     pickable,
-    size_words,
     still_public,
     study_of,
-    usual_workload,
-    workload_words,
 )
 from dpviz.app.fields import in_range, show_lock, show_problem, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
@@ -45,7 +52,6 @@ from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.dry_run import WantedError
 from dpviz.view.escape import html, markdown
 from dpviz.view.study_charts import (
-    FIGURES,
     PARTS,
     PICKED,
     error_by_epsilon,
@@ -55,6 +61,7 @@ from dpviz.view.study_charts import (
     seconds_by_label,
     tiny_means_note,
 )
+from dpviz.view.study_figures import FIGURES
 
 TICK = 1.0  # seconds between two refreshes of a running study
 FIRST_ROWS = 1.2  # seconds that a start waits for the first rows, so that the page shows its chart at once
@@ -73,6 +80,7 @@ MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
 )
 TABS = (MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE)
 HEIGHT = 340
+NO_FIGURE = "These runs have no such figure: they were made before it was measured. Choose another error, or start the study again."
 COLUMNS = {
     "label": "Configuration",
     "settings": "Settings",
@@ -226,19 +234,29 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
     if not len(table):
         st.caption("The first releases are being made ..." if study_job.state == RUNNING else "No release was made yet.")
         return
-    figure, workload = _measure_controls(study_job)
+    figure, workload = figure_controls(study_job.study.questions.names(), data)
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
-    measure, workload_text = FIGURES[figure].format(unit=data.unit), workload_words(workload, data)
-    chart = error_by_epsilon(rows, frontier(rows), measure, workload_text)
-    chart_state = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
-    st.html(
-        '<div class="dpviz-note">Bands: the middle 80 % of the repeats. In grey the frontier: no private configuration has a'
-        f" smaller error at the same or a smaller ε. Click a point to see that release.{html(tiny_means_note(rows))}</div>"
-    )
-    pick(study_job, _clicked_point(chart_state))
+    if len(rows):
+        pick(study_job, _show_chart(rows, figure, workload, data))
+    else:
+        st.info(NO_FIGURE)
     if COMPARE.config() != st.session_state.get(CONFIG_SHOWN):
         st.rerun()
+
+
+def _show_chart(rows: pd.DataFrame, figure: str, workload: str, data: CompareData) -> Pick | None:
+    """Show the figure against epsilon, and its definition; return the configuration and epsilon of a point that was clicked."""
+    scale, title = FIGURES[figure].scale, figure_title(figure, data, workload)
+    chart = error_by_epsilon(rows, frontier(rows), title, workload_words(workload, data), scale=scale)
+    chart_state = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
+    about = figure_about(figure, data, workload)
+    st.html(
+        f'<div class="dpviz-note">{html(about)}{" " if about else ""}Bands: the middle 80 % of the repeats. In grey the frontier: no'
+        " private configuration has a smaller error at the same or a smaller ε. Click a point to see that"
+        f" release.{html(tiny_means_note(rows, scale))}</div>"
+    )
+    return _clicked_point(chart_state)
 
 
 def _show_progress(study_job: StudyJob, data: CompareData) -> None:
@@ -252,32 +270,6 @@ def _show_progress(study_job: StudyJob, data: CompareData) -> None:
         st.rerun()
     if state == FAILED:
         show_error(study_job.error)
-
-
-def _measure_controls(study_job: StudyJob) -> tuple[str, str]:
-    """Ask which error measure of which workload is shown; return the names of both."""
-    config: CompareConfig = COMPARE.config()
-    names = study_job.study.questions.names()
-    workload = config.workload if config.workload in names else usual_workload(names)
-    left, right = st.columns(2)
-    st.session_state["compare figure"], st.session_state["compare workload"] = config.figure, workload
-    data = study_job.config[1]
-    left.selectbox(
-        "Error",
-        list(FIGURES),
-        key="compare figure",
-        format_func=lambda name: FIGURES[name].format(unit=data.unit),
-        help="On sparse data judge by an error without smoothing 20: with it, releasing zero everywhere does well.",
-        on_change=lambda: COMPARE.change(figure=st.session_state["compare figure"]),
-    )
-    right.selectbox(
-        "Queries",
-        names,
-        key="compare workload",
-        format_func=lambda name: workload_words(name, data),
-        on_change=lambda: COMPARE.change(workload=st.session_state["compare workload"]),
-    )
-    return config.figure, workload
 
 
 def _clicked_point(chart_state: Any) -> Pick | None:
@@ -332,14 +324,9 @@ def _epsilon_control(rows: pd.DataFrame, key: str) -> float:
     return float(st.select_slider("ε", values, values[len(values) // 2], key=f"compare epsilon {key} {values}", format_func="{:g}".format))
 
 
-def _measure_of(data: CompareData) -> tuple[str, str]:
-    figure = COMPARE.config().figure
-    return figure, FIGURES[figure].format(unit=data.unit)
-
-
 def _show_by_level(data: CompareData, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by zoom level (points) or by geographic level (trips)."""
-    epsilon, (figure, measure) = _epsilon_control(rows, "level"), _measure_of(data)
+    epsilon, figure = _epsilon_control(rows, "level"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure)]
     if of_points(data):
         rows, title = rows[rows["workload"].str.startswith("zoom ")], "zoom level"
@@ -348,7 +335,7 @@ def _show_by_level(data: CompareData, rows: pd.DataFrame) -> None:
         rows, title = rows[~rows["workload"].str.startswith("size ")], "level of the regions, 1 for the coarsest"
         names = rows["workload"].unique().tolist()
         rows = rows.assign(place=rows["workload"].map({name: number for number, name in enumerate(names, 1)}))
-    _show_lines(rows, title, measure, f"Error by {'zoom level' if of_points(data) else 'level'}, ε = {epsilon:g}")
+    _show_lines(rows, title, figure, data, f"Error by {'zoom level' if of_points(data) else 'level'}, ε = {epsilon:g}")
     if of_points(data):
         st.caption("Zoom z cuts the domain into 2^z x 2^z equal blocks; all are queried. Lines up and down: one standard deviation.")
     else:
@@ -358,29 +345,41 @@ def _show_by_level(data: CompareData, rows: pd.DataFrame) -> None:
 
 def _show_by_size(data: CompareData, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by the true count."""
-    epsilon, (figure, measure) = _epsilon_control(rows, "size"), _measure_of(data)
+    epsilon, figure = _epsilon_control(rows, "size"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(place=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
     noun = "block" if of_points(data) else "pair of the finest level"
-    _show_lines(rows, f"true count of the {noun}, lower end of the group ({data.unit})", measure, f"Error by true count, ε = {epsilon:g}")
+    title = f"true count of the {noun}, lower end of the group ({data.unit})"
+    _show_lines(rows, title, figure, data, f"Error by true count, ε = {epsilon:g}")
     groups = ", ".join(size_words(name) for name in rows["workload"].unique())
     st.caption(f"Groups of true counts: {groups}. The same noise weighs little on large counts and buries small ones.")
 
 
-def _show_lines(rows: pd.DataFrame, title: str, measure: str, heading: str) -> None:
-    names = {"label": "configuration", "place": title, "mean": measure, "stddev": "spread over runs", "runs": "runs"}
-    height = legend_height(rows["label"].unique().tolist(), HEIGHT)
-    chart = lines_with_spread(rows.reset_index(drop=True), ("place", "label", "mean", "stddev"), names, heading, height)
-    st.altair_chart(chart, width="stretch")
-    if text := tiny_means_note(rows):
-        st.caption(text.strip())
+def _show_lines(rows: pd.DataFrame, title: str, figure: str, data: CompareData, heading: str) -> None:
+    """Show a figure by place, and its definition.
+
+    Args:
+        rows: of the summary, for this figure, with a column "place".
+        title: of the x axis.
+        figure: key of the figure.
+        data: the data of the study.
+        heading: title of the chart.
+    """
+    if not len(rows):
+        st.info(NO_FIGURE)
+        return
+    names = {"label": "configuration", "place": title, "mean": figure_title(figure, data), "stddev": "spread over runs", "runs": "runs"}
+    height, scale = legend_height(rows["label"].unique().tolist(), HEIGHT), FIGURES[figure].scale
+    columns = ("place", "label", "mean", "stddev")
+    st.altair_chart(lines_with_spread(rows.reset_index(drop=True), columns, names, heading, height, scale=scale), width="stretch")
+    if text := f"{figure_about(figure, data)}{tiny_means_note(rows, scale)}":
+        st.caption(markdown(text.strip()))
 
 
 def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
     epsilon = _epsilon_control(rows, "parts")
     names = study_job.study.questions.names()
-    wanted_workload = COMPARE.config().workload
-    workload = wanted_workload if wanted_workload in names else usual_workload(names)
+    workload = shown_workload(names, shown_figure(data))
     rows = rows[(rows["epsilon"] == epsilon) & (rows["workload"] == workload) & rows["figure"].isin(PARTS)].reset_index(drop=True)
     st.altair_chart(parts_by_label(rows, epsilon, data.unit, workload_words(workload, data)), width="stretch")
     if of_points(data):
@@ -404,17 +403,22 @@ def _show_times(rows: pd.DataFrame) -> None:
 
 
 def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
-    """Show the summary of the chosen workload and error measure; offer all rows and the whole summary as files."""
-    config = COMPARE.config()
-    names = study_job.study.questions.names()
-    workload = config.workload if config.workload in names else usual_workload(names)
-    table = rows[(rows["workload"] == workload) & (rows["figure"] == config.figure)]
-    table = table.assign(settings=table["settings"].replace("{}", "defaults"))[list(COLUMNS)].rename(columns=COLUMNS)
-    st.dataframe(table, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
+    """Show the summary of the chosen workload and figure, and means of further figures; offer all rows and the summary as files."""
+    figure = shown_figure(data)
+    workload = shown_workload(study_job.study.questions.names(), figure)
+    further = [name for name in figures_of(data) if FIGURES[name].family and name != figure]
+    table = summary_table(rows[rows["workload"] == workload], figure, further)
+    if len(table):
+        table = table.rename(columns=COLUMNS | {name: figure_column(name, data, workload) for name in further})
+        st.dataframe(table, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
+    else:
+        st.info(NO_FIGURE)
+    about = " ".join(filter(None, (figure_about(name, data, workload) for name in (figure, *further))))
     st.caption(
-        f"{FIGURES[config.figure].format(unit=data.unit)}; {markdown(workload_words(workload, data))}. 95 %: confidence interval of"
-        " the mean, by Student's t over the repeats. 10 % and 90 % of the repeats lie under the last two columns. The files hold all"
-        " workloads and errors; rows with the same study mark can be joined, and a study can be resumed from them."
+        f"{markdown(figure_title(figure, data, workload))}; {markdown(workload_words(workload, data))}. 95 %: confidence"
+        " interval of the mean, by Student's t over the repeats. 10 % under and 90 % under: so many of the repeats lie below. Columns after"
+        f" these are means of further figures. {markdown(about)} The files hold all workloads and errors; rows with the same study mark"
+        " can be joined, and a study can be resumed from them."
     )
     left, right, _ = st.columns([2, 2, 3])
     left.download_button(
@@ -435,6 +439,23 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
         key="study summary",
         width="stretch",
     )
+
+
+def summary_table(rows: pd.DataFrame, figure: str, further: list[str]) -> pd.DataFrame:
+    """Return the columns of `COLUMNS` for one figure, and the means of further figures.
+
+    Args:
+        rows: of the summary, for one workload.
+        figure: key of the figure.
+        further: keys of the further figures; those that no row has are left out.
+
+    Returns:
+        One row per configuration and epsilon.
+    """
+    table = rows[rows["figure"] == figure]
+    table = table.assign(settings=table["settings"].replace("{}", "defaults"))[list(COLUMNS)]
+    means = rows.pivot_table(index=["label", "epsilon"], columns="figure", values="mean")
+    return table.join(means[[name for name in further if name in means]], on=["label", "epsilon"])
 
 
 def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> None:

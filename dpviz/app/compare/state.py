@@ -23,9 +23,9 @@ from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.publishing.study_config import VariedPart
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
-from dpviz.view.study_charts import FIGURES
+from dpviz.view.study_figures import FIGURES
 
-__all__ = ["ABOUT", "of_points", "pick_words", "size_words", "usual_workload", "workload_words"]
+__all__ = ["of_points", "pick_words"]
 
 POINTS_KIND, TRIPS_KIND = "Points", "Trips"
 SAMPLE, OWN = "sample", "own"
@@ -36,12 +36,6 @@ MOST_CONFIGURATIONS = 24
 JOB = "study"
 
 Pick = tuple[str, float]
-ABOUT = {
-    "random": "random boxes",
-    "small": "blocks of 0.1 % of the area",
-    "medium": "blocks of 1 % of the area",
-    "large": "blocks of 10 % of the area",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +55,8 @@ class CompareConfig:
         delta: delta of mechanisms that need one.
         repeats: releases per configuration and epsilon.
         seed: seed of the noise and of the random queries.
-        figure: key of the error measure that is shown, one of `FIGURES`.
-        workload: name of the workload that is shown; empty for the usual one.
+        figure: key of the figure that is shown, one of `FIGURES`; the usual one is shown instead if it is for the other kind of data.
+        workload: name of the workload that is shown; empty for the usual one of the figure.
         picked: up to four pairs of configuration and epsilon, whose releases are shown side by side.
     """
 
@@ -244,31 +238,6 @@ def of_points(data: CompareData) -> bool:
     return not isinstance(data.data, Flows)
 
 
-def workload_words(name: str, data: CompareData) -> str:
-    """Return the name of a workload as it is written on screen."""
-    if name.startswith("size "):
-        noun = "blocks" if of_points(data) else "pairs"
-        return f"{noun} with {size_words(name)} {data.unit} in truth"
-    if not of_points(data):
-        return f"pairs of level {name}"
-    return ABOUT.get(name, f"all blocks of {name.replace('zoom', 'zoom level')}")
-
-
-def size_words(name: str) -> str:
-    """Return a group of true counts as it is written on screen.
-
-    >>> size_words("size 1000-9999")
-    '1,000–9,999'
-    """
-    return "–".join(f"{int(end):,}" for end in name.removeprefix("size ").split("-"))
-
-
 def pick_words(pick: Pick) -> str:
     """Return a configuration and its epsilon as one text."""
     return f"{pick[0]}, ε {pick[1]:g}"
-
-
-def usual_workload(names: list[str]) -> str:
-    """Return the workload that is shown first: random boxes, or the finest level."""
-    by_area = [name for name in names if not name.startswith("size ")]
-    return "random" if "random" in names else (by_area or names)[-1]

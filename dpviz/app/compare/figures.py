@@ -1,0 +1,111 @@
+"""Which figure of which queries the Compare page shows, and how both are named on screen."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.app.compare.state import COMPARE, CompareData, of_points
+from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY
+from dpviz.view.study_figures import FIGURES, Figure
+
+USUAL_FIGURE = "n3"
+RANDOM = "random"
+BOXES = {
+    RANDOM: "random boxes",
+    "small": "blocks of 0.1 % of the area",
+    "medium": "blocks of 1 % of the area",
+    "large": "blocks of 10 % of the area",
+}
+
+
+def figures_of(data: CompareData) -> list[str]:
+    """Return the keys of the figures that this kind of data has."""
+    family = (POINT_FAMILY if of_points(data) else TRIP_FAMILY).name
+    return [name for name, figure in FIGURES.items() if figure.family in ("", family)]
+
+
+def shown_figure(data: CompareData) -> str:
+    """Return the key of the chosen figure, or of the usual one if the chosen one belongs to the other kind of data."""
+    chosen: str = COMPARE.config().figure
+    return chosen if chosen in figures_of(data) else USUAL_FIGURE
+
+
+def shown_workload(names: list[str], figure: str) -> str:
+    """Return the chosen workload, or the usual one of this figure if there is none of that name."""
+    chosen: str = COMPARE.config().workload
+    return chosen if chosen in names else usual_workload(names, FIGURES[figure])
+
+
+def usual_workload(names: list[str], figure: Figure) -> str:
+    """Return the workload that is shown first: random boxes, or the finest level for trips and for figures by level."""
+    by_area = [name for name in names if not name.startswith("size ")]
+    return RANDOM if RANDOM in names and not figure.by_level else (by_area or names)[-1]
+
+
+def figure_controls(names: list[str], data: CompareData) -> tuple[str, str]:
+    """Ask which figure of which workload is shown; return the names of both.
+
+    Args:
+        names: of the study's workloads.
+        data: the data of the study.
+    """
+    figure = shown_figure(data)
+    workload = shown_workload(names, figure)
+    left, right = st.columns(2)
+    st.session_state["compare figure"], st.session_state["compare workload"] = figure, workload
+    left.selectbox(
+        "Error",
+        figures_of(data),
+        key="compare figure",
+        format_func=lambda name: figure_title(name, data, workload),
+        help="On sparse data judge by an error without smoothing 20: with it, releasing zero everywhere does well.",
+        on_change=lambda: COMPARE.change(figure=st.session_state["compare figure"]),
+    )
+    right.selectbox(
+        "Queries",
+        names,
+        key="compare workload",
+        format_func=lambda name: workload_words(name, data),
+        on_change=lambda: COMPARE.change(workload=st.session_state["compare workload"]),
+    )
+    return figure, workload
+
+
+def figure_title(name: str, data: CompareData, workload: str = "") -> str:
+    """Return a figure's title with its unit, as it is written on screen; without a workload, for blocks or pairs."""
+    return FIGURES[name].title_of(data.unit, _places(workload, data))
+
+
+def figure_column(name: str, data: CompareData, workload: str) -> str:
+    """Return the title over a figure's column of a table."""
+    return FIGURES[name].column_of(data.unit, _places(workload, data))
+
+
+def figure_about(name: str, data: CompareData, workload: str = "") -> str:
+    """Return a figure's definition, one sentence; empty for errors whose title says all. Without a workload, for blocks or pairs."""
+    return FIGURES[name].about_of(data.unit, _places(workload, data))
+
+
+def workload_words(name: str, data: CompareData) -> str:
+    """Return the name of a workload as it is written on screen."""
+    if name.startswith("size "):
+        return f"{_places(name, data)} with {size_words(name)} {data.unit} in truth"
+    if not of_points(data):
+        return f"pairs of level {name}"
+    return BOXES.get(name, f"all blocks of {name.replace('zoom', 'zoom level')}")
+
+
+def size_words(name: str) -> str:
+    """Return a group of true counts as it is written on screen.
+
+    >>> size_words("size 1000-9999")
+    '1,000–9,999'
+    """
+    return "–".join(f"{int(end):,}" for end in name.removeprefix("size ").split("-"))
+
+
+def _places(workload: str, data: CompareData) -> str:
+    """Return what a workload asks about, in the plural."""
+    if not of_points(data):
+        return "pairs"
+    return "boxes" if workload == RANDOM else "blocks"

@@ -1,0 +1,60 @@
+"""The vertical axis of an error: logarithmic, of percentages from 0 to 100, or of counts that may be 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from dpviz.view.charts import FORMAT, log_y, percent_y, prepare_log_axis
+
+Scale = Literal["log", "percent", "count"]
+LOG: Scale = "log"
+PERCENT: Scale = "percent"
+COUNT: Scale = "count"
+
+
+def error_axis(rows: pd.DataFrame, columns: Sequence[str], title: str, scale: Scale = LOG) -> tuple[pd.DataFrame, Callable[[str], Any]]:
+    """Prepare columns for the axis that they share.
+
+    Args:
+        rows: a table that has the columns.
+        columns: names of the columns.
+        title: of the axis, with the unit.
+        scale: LOG, on which zeros are raised to the lower end; PERCENT, from 0 to 100; or COUNT, logarithmic above 1, with a place for 0.
+
+    Returns:
+        The table with a column "<name> drawn" for each, in which no value lies outside the axis; and a function that makes the y axis
+        of such a column.
+    """
+    if scale == LOG:
+        drawn, ticks = prepare_log_axis(rows, columns)
+        return drawn, partial(log_y, title, ticks)
+    most = 100.0 if scale == PERCENT else None
+    drawn = rows.assign(**{f"{column} drawn": rows[column].clip(0.0, most) for column in columns})
+    if scale == PERCENT:
+        return drawn, partial(percent_y, title)
+    values = drawn[[f"{column} drawn" for column in columns]].to_numpy(np.float64)
+    finite = values[np.isfinite(values)]
+    least, most = (float(finite.min()), max(float(finite.max()), 1.0)) if finite.size else (0.0, 1.0)
+    return drawn, partial(_count_y, title, _count_ticks(least, most), most)
+
+
+def _count_ticks(least: float, most: float) -> list[float]:
+    """Choose ticks for counts: powers of ten, with 0 before them if there are counts below 1, and with 2 and 5 between few of them."""
+    low, high = (math.floor(math.log10(max(end, 1.0))) for end in (least, most))
+    steps = (1, 2, 5) if high - low < 2 else (1,)
+    ticks = [step * 10.0**power for power in range(low, high + 1) for step in steps]
+    return [0.0, *ticks] if least < 1 else ticks
+
+
+def _count_y(title: str, ticks: list[float], most: float, field: str) -> Any:
+    """Make a y axis of counts: nearly linear from 0 to 1, logarithmic above."""
+    axis = alt.Axis(format=FORMAT, values=ticks, labelOverlap="greedy")
+    scale = alt.Scale(type="symlog", constant=1, domain=[ticks[0], most], nice=False)
+    return alt.Y(field=field, type="quantitative", title=title, scale=scale, axis=axis)

@@ -1,0 +1,87 @@
+"""The figures that a study can be judged by: titles with units, definitions, kinds of data and kinds of axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpviz.view.error_axis import COUNT, LOG, PERCENT, Scale
+
+__all__ = ["FIGURES", "Figure"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A figure of the rows of a study.
+
+    Attributes:
+        title: with its unit; {unit} stands for what is counted, {places} for what is asked about: blocks, boxes or pairs.
+        column: the title over a column of a table, shorter; empty where the title is short.
+        about: its definition, with the same words in braces; empty where the title says all.
+        scale: of its axis.
+        family: kind of data that has it, "points" or "trips"; empty for both.
+        by_level: whether a level is shown first, instead of random boxes.
+    """
+
+    title: str
+    column: str = ""
+    about: str = ""
+    scale: Scale = LOG
+    family: str = ""
+    by_level: bool = False
+
+    def title_of(self, unit: str, places: str) -> str:
+        """Return the title for data in this unit, asked about such places."""
+        return self.title.format(unit=unit, places=places)
+
+    def column_of(self, unit: str, places: str) -> str:
+        """Return the title over a column of a table, beginning with a capital letter."""
+        text = (self.column or self.title).format(unit=unit, places=places)
+        return text[:1].upper() + text[1:]
+
+    def about_of(self, unit: str, places: str) -> str:
+        """Return the definition for data in this unit, asked about such places."""
+        return self.about.format(unit=unit, places=places)
+
+
+FIGURES = {
+    "n3": Figure(title="mean relative error, smoothing N/1000 (%)"),
+    "mae": Figure(title="mean absolute error ({unit})"),
+    "mean20": Figure(title="mean relative error, smoothing 20 (%)"),
+    "median20": Figure(title="median relative error, smoothing 20 (%)"),
+    "max_error": Figure(
+        title="maximum error of a pair ({unit})",
+        column="maximum error ({unit})",
+        about="Maximum error: the largest difference between released and true {unit} of one pair.",
+        family="trips",
+    ),
+    "false_discovery": Figure(
+        title="false discovery rate (% of released pairs)",
+        column="false discovery rate (%)",
+        about="False discovery rate: released pairs that have no {unit} in truth, in percent of all released pairs.",
+        scale=PERCENT,
+        family="trips",
+    ),
+    "false_negative": Figure(
+        title="false negative rate (% of true pairs)",
+        column="false negative rate (%)",
+        about="False negative rate: pairs that have {unit} in truth but are not released, in percent of all pairs with {unit} in truth.",
+        scale=PERCENT,
+        family="trips",
+    ),
+    "false_positives": Figure(
+        title="false positives (number of {places})",
+        column="false positives ({places})",
+        about="False positives: {places} without {unit} that are released as 0.5 or more.",
+        scale=COUNT,
+        family="points",
+        by_level=True,
+    ),
+    "false_negatives": Figure(
+        title="false negatives (number of {places})",
+        column="false negatives ({places})",
+        about="False negatives: {places} with {unit} that are released as less than 0.5.",
+        scale=COUNT,
+        family="points",
+        by_level=True,
+    ),
+}
