@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cache
 from itertools import permutations
 
 import numpy as np
@@ -90,3 +91,20 @@ def permute_and_flip_law(scores: Sequence[int], rate: float) -> np.ndarray:
             chance[candidate] += open_still * heads[candidate]
             open_still *= 1 - heads[candidate]
     return chance
+
+
+def by_integral(scores: Sequence[int], rate: float) -> np.ndarray:
+    """Probabilities of permute-and-flip by its integral, exactly for polynomials; only differences of scores count."""
+    return _by_integral(tuple(max(scores) - score for score in scores), rate)
+
+
+@cache
+def _by_integral(gaps: tuple[int, ...], rate: float) -> np.ndarray:
+    heads = [math.exp(-rate * gap) for gap in gaps]
+    chance = []
+    for own in range(len(gaps)):
+        others = np.polynomial.Polynomial([1.0])
+        for head in heads[:own] + heads[own + 1 :]:
+            others *= np.polynomial.Polynomial([1.0, -head])
+        chance.append(heads[own] * others.integ()(1.0))
+    return np.array(chance)

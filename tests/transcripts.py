@@ -25,8 +25,8 @@ from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.sampling import epsilon_before_sampling
 from dpviz.privacy.selection import GRAIN, LAWS
 from dpviz.release.point_release import Release
+from tests.laws import by_integral
 from tests.nodes import Histogram, exponential_logs, normed
-from tests.privacy.test_selection import by_integral
 
 EPSILON, DELTA = Fraction("1.3"), Fraction("1e-6")
 

@@ -27,7 +27,7 @@ SEED_REFUSED = (
 )
 
 
-def _read_text(path: Path) -> str | None:
+def _read_utf8(path: Path) -> str | None:
     """Read at most a little more than the largest configuration; None if it is not text in UTF-8."""
     try:
         with path.open("rb") as file:
@@ -44,7 +44,7 @@ def read_file(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file does not exist, or is not TOML; the text names the line, and quotes nothing from it.
     """
-    text = _read_text(path)
+    text = _read_utf8(path)
     if text is None:  # outside of the handler, since its exception holds the file's bytes
         raise InputError("The configuration must be text in UTF-8.")
     if len(text) > LARGEST_FILE:

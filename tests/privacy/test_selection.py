@@ -24,9 +24,14 @@ from dpviz.privacy.selection import (
     clipped_scores,
     permute_and_flip,
 )
-from tests.laws import SEEDED, p_of_counts, permute_and_flip_law
+from tests.laws import SEEDED, by_integral, p_of_counts, permute_and_flip_law
 
 CASES = [[0], [0, 0], [5, 3], [3, 5, 5], [0, -1, -2, -7], [1000, 998, 1], [2, 2, 2, 0, 1]]
+
+
+@pytest.mark.parametrize("scores", CASES)
+def test_the_integral_is_the_distribution_of_the_published_algorithm(scores):
+    np.testing.assert_allclose(by_integral(scores, 0.35), permute_and_flip_law(scores, 0.35), atol=1e-12)
 
 
 def test_many_nodes_in_one_call_each_follow_their_own_distribution():

@@ -15,8 +15,8 @@ from dpviz.mechanisms.points import htf
 from dpviz.mechanisms.points.htf import LARGEST, SENSITIVITY, UNITS, SplitCells, Splitting, by_permute_and_flip, by_rounds, candidates
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
+from tests.laws import by_integral
 from tests.often import often
-from tests.privacy.test_selection import by_integral
 
 EPSILON = Fraction(7, 5)
 
