@@ -85,8 +85,8 @@ def run(capsys, ledger):
 
     def ran(*words):
         code = main([str(word) for word in words])
-        told = capsys.readouterr()
-        assert "Traceback" not in told.err
-        return code, told.out, told.err
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return code, printed.out, printed.err
 
     return ran

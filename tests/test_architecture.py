@@ -105,6 +105,6 @@ def test_the_top_level_holds_exactly_what_was_agreed_and_app_py_little():
     assert len((ROOT / "app.py").read_text("utf-8").splitlines()) < 20
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
     if not listed:
-        pytest.skip("not a git checkout: the top level cannot be told from build products")
+        pytest.skip("not a git checkout: the top level cannot be distinguished from build products")
     top = {name.partition("/")[0] for name in listed}
     assert {name for name in top if not name.startswith(".")} == TOP_LEVEL

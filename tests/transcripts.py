@@ -1,6 +1,6 @@
-"""Whole releases along scripts: every random answer is given by hand, so that two inputs can be told apart by nothing else.
+"""Whole releases along scripts: every random answer is given by hand, so that nothing else can distinguish two inputs.
 
-One run writes down everything that randomness was asked for and what it answered; the run on a neighbouring input gets the
+One run writes down every request for randomness and its answer; the run on a neighbouring input gets the
 same answers, so whatever it chooses from them must be the same. The loss is the sum over all answers of how much likelier one
 input makes them: exactly |difference of true counts| / scale for noise on counts, and ln(P / Q) for lines and choices.
 """
@@ -140,7 +140,7 @@ def sampled_logs(histogram: Histogram, rate: Fraction, sample: Fraction) -> np.n
 
 @dataclass(kw_only=True)
 class Script:
-    """Stands in for noise, choices and medians: writes down what was asked, answers from a list or makes the answers up.
+    """Stands in for noise, choices and medians: writes down each request, and answers from a list or makes the answers up.
 
     Attributes:
         given: answers, first to last; later ones are made up.
@@ -150,7 +150,7 @@ class Script:
     given: list = field(default_factory=list)
     seed: int = 0
     reach: tuple[int, int] = (-2, 4)
-    asked: list[Noise | Choice | Lines | Means | Smooth | None] = field(default_factory=list)
+    requests: list[Noise | Choice | Lines | Means | Smooth | None] = field(default_factory=list)
     answers: list = field(default_factory=list)
     sample: Fraction = Fraction(1)
     entropy: Entropy = field(default_factory=lambda: Entropy.seeded(0))
@@ -185,8 +185,8 @@ class Script:
 
     def noise(self, counts, budget, entropy, sensitivity=1):
         assert entropy is self.entropy
-        self.asked.append(Noise(true=counts.copy(), scale=sensitivity / budget.epsilon))
-        return self._answer(self.made_up(counts, self.asked[-1].scale))
+        self.requests.append(Noise(true=counts.copy(), scale=sensitivity / budget.epsilon))
+        return self._answer(self.made_up(counts, self.requests[-1].scale))
 
     def split(self, bias, budget, entropy, sensitivity=1):
         """PrivTree's choices of what to split, whose loss is that of whole paths: see `test_privtree.py`."""
@@ -196,12 +196,12 @@ class Script:
     def flip(self, scores, valid, budget, entropy, sensitivity=1):
         assert entropy is self.entropy
         errors = [(-row[own]).tolist() for row, own in zip(scores, valid, strict=True)]
-        self.asked.append(Choice(errors=errors, rate=budget.epsilon / (2 * sensitivity), law=LAWS[0]))
+        self.requests.append(Choice(errors=errors, rate=budget.epsilon / (2 * sensitivity), law=LAWS[0]))
         return self._answer(np.array([self.rng.choice(np.flatnonzero(row)) for row in valid], np.int64))
 
     def choose(self, scores, step, bound, entropy):
         assert entropy is self.entropy
-        self.asked.append(Choice(errors=[scores.scaled()], rate=step.amount / (2 * bound * (GRAIN + 1)), law=step.noise))
+        self.requests.append(Choice(errors=[scores.scaled()], rate=step.amount / (2 * bound * (GRAIN + 1)), law=step.noise))
         return int(self._answer(self.rng.integers(0, len(scores.error), 1))[0])
 
     def thinned(self, nodes, rate, entropy):
@@ -213,18 +213,18 @@ class Script:
         assert entropy is self.entropy
         rate = epsilon / contributions / (1 if exponent == "sharp" else 2)
         line = self._lines(nodes)
-        self.asked.append(Lines(nodes=nodes, epsilon=epsilon, rate=rate, sample=self.sample, line=line))
+        self.requests.append(Lines(nodes=nodes, epsilon=epsilon, rate=rate, sample=self.sample, line=line))
         return line
 
     def means(self, nodes, epsilon, entropy, contributions=1, *, outside="nearest"):
         assert entropy is self.entropy
-        self.asked += [Means(nodes=nodes, epsilon=epsilon / contributions), None]
+        self.requests += [Means(nodes=nodes, epsilon=epsilon / contributions), None]
         self._answer(np.zeros(0, np.int64))
         return self._answer(nodes.low + 1) if self.seed == 0 else self._lines(nodes)
 
     def smooth(self, nodes, budget, entropy, contributions=1, *, outside="nearest"):
         assert entropy is self.entropy
-        self.asked.append(Smooth(nodes=nodes, budget=budget, bound=contributions, sample=self.sample))
+        self.requests.append(Smooth(nodes=nodes, budget=budget, bound=contributions, sample=self.sample))
         return self._lines(nodes)
 
 
@@ -240,7 +240,7 @@ def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, scrip
     released = run(monkeypatch, mechanism, one, script)
     second = Script(given=script.answers)
     again = run(monkeypatch, mechanism, other, second)
-    assert len(script.asked) == len(second.asked)
+    assert len(script.requests) == len(second.requests)
     assert len(second.answers) == len(script.answers)
     np.testing.assert_array_equal(released.tree.rectangles(), again.tree.rectangles())
     np.testing.assert_array_equal(released.tree.children, again.tree.children)
@@ -249,32 +249,32 @@ def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, scrip
     assert released.receipt == again.receipt
     assert (released.steps, released.settings, released.approximate) == (again.steps, again.settings, again.approximate)
     if mechanism.key not in ("path_tree", "htf", "privtree"):  # of which one step stands for several draws
-        for asked, step in zip(script.asked, released.receipt.steps, strict=True):
-            assert_stated(asked, step, one.contributions)
+        for request, step in zip(script.requests, released.receipt.steps, strict=True):
+            assert_stated(request, step, one.contributions)
     return script, second
 
 
-def assert_stated(asked: Noise | Choice | Lines | Means | Smooth | None, step: measure.Step, bound: int) -> None:
-    """What the receipt says about a step is what was asked for."""
-    if isinstance(asked, Noise):
-        assert (asked.scale, len(asked.true)) == (step.scale, step.counts)
-        assert asked.scale * step.amount == step.sensitivity
-    if isinstance(asked, Lines):
-        assert (asked.rate * step.scale, len(asked.nodes)) == (1, step.counts)
-        assert asked.epsilon == epsilon_before_sampling(step.amount, asked.sample, bound)
-        assert asked.rate * bound <= asked.epsilon
-    if isinstance(asked, Smooth):
-        assert (asked.budget.epsilon, len(asked.nodes)) == (epsilon_before_sampling(step.amount, asked.sample, bound), step.counts)
-        assert asked.budget.delta <= step.delta / (1 - (1 - asked.sample) ** bound)
-        assert asked.bound == bound
-    if isinstance(asked, Means):
-        assert (2 / asked.epsilon, asked.epsilon * bound / 2, len(asked.nodes)) == (step.scale, step.amount, step.counts)
+def assert_stated(request: Noise | Choice | Lines | Means | Smooth | None, step: measure.Step, bound: int) -> None:
+    """What the receipt says about a step is what was requested."""
+    if isinstance(request, Noise):
+        assert (request.scale, len(request.true)) == (step.scale, step.counts)
+        assert request.scale * step.amount == step.sensitivity
+    if isinstance(request, Lines):
+        assert (request.rate * step.scale, len(request.nodes)) == (1, step.counts)
+        assert request.epsilon == epsilon_before_sampling(step.amount, request.sample, bound)
+        assert request.rate * bound <= request.epsilon
+    if isinstance(request, Smooth):
+        assert (request.budget.epsilon, len(request.nodes)) == (epsilon_before_sampling(step.amount, request.sample, bound), step.counts)
+        assert request.budget.delta <= step.delta / (1 - (1 - request.sample) ** bound)
+        assert request.bound == bound
+    if isinstance(request, Means):
+        assert (2 / request.epsilon, request.epsilon * bound / 2, len(request.nodes)) == (step.scale, step.amount, step.counts)
 
 
 def loss(first: Script, second: Script) -> Fraction | float:
     """Largest loss of any release along these lines, whichever of the two inputs is the true one; but for smooth medians."""
     noise, lines = Fraction(0), 0.0
-    for one, other in zip(first.asked, second.asked, strict=True):
+    for one, other in zip(first.requests, second.requests, strict=True):
         if isinstance(one, Lines):
             lines += one.gain(other)
         elif isinstance(one, Noise | Choice | Means):
@@ -287,12 +287,12 @@ def worst_loss(monkeypatch, mechanism, one: PointCounts, other: PointCounts, see
     given: list[np.ndarray] = []
     while True:
         first, second = compared(monkeypatch, mechanism, one, other, Script(given=given, seed=seed))
-        later = [place for place, asked in enumerate(first.asked) if isinstance(asked, Lines) and place >= len(given)]
+        later = [place for place, request in enumerate(first.requests) if isinstance(request, Lines) and place >= len(given)]
         if not later:
             return loss(first, second)
-        asked, against = first.asked[later[0]], second.asked[later[0]]
-        best = [_telling(gains, line) for gains, line in zip(asked.gains(against), asked.line - asked.nodes.low - 1, strict=True)]
-        given = [*first.answers[: later[0]], asked.nodes.low + 1 + np.array(best)]
+        request, against = first.requests[later[0]], second.requests[later[0]]
+        best = [_telling(gains, line) for gains, line in zip(request.gains(against), request.line - request.nodes.low - 1, strict=True)]
+        given = [*first.answers[: later[0]], request.nodes.low + 1 + np.array(best)]
 
 
 def _telling(gains: np.ndarray, made_up: int) -> int:

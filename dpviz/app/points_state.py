@@ -283,7 +283,7 @@ def truth_of(what: Drawn) -> Evaluation | None:
 
 
 def truth_allowed(data: LoadedData, account: str | None) -> bool:
-    """Return whether the truth may be shown. In Curate the curator must have asked for it.
+    """Return whether the truth may be shown. In Curate the curator must have requested it.
 
     The look is recorded first, as `record_public_look` and `record_private_look` say.
 
@@ -302,5 +302,5 @@ def truth_key(data: LoadedData) -> str:
 
 
 def truth_wanted(data: LoadedData) -> bool:
-    """Return whether the curator asked to see this dataset's truth."""
+    """Return whether the curator requested to see this dataset's truth."""
     return bool(st.session_state.get(truth_key(data), False))

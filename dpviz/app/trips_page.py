@@ -394,13 +394,13 @@ def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMap
 
 def _totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation | None) -> pd.DataFrame:
     """Return the trips that leave, arrive or stay as a table, with their intervals, and true numbers if `truth` is given."""
-    asked = (
+    questions = (
         ("leaving or staying", ident, LEVEL_ZERO, (level, 0)),
         ("arriving or staying", LEVEL_ZERO, ident, (0, level)),
         ("staying", ident, ident, (level, level)),
     )
     rows = []
-    for title, origin, destination, levels in asked:
+    for title, origin, destination, levels in questions:
         if not _known(release, origin, destination, levels):
             continue
         count, stddev = release.answer([origin], [destination], levels=levels, spread=True)

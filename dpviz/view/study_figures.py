@@ -14,7 +14,7 @@ class Figure:
     """A figure of the rows of a study.
 
     Attributes:
-        title: with its unit; {unit} stands for what is counted, {places} for what is asked about: blocks, boxes or pairs.
+        title: with its unit; {unit} stands for what is counted, {places} for the places that are compared: blocks, boxes or pairs.
         column: the title over a column of a table, shorter; empty where the title is short.
         about: its definition, with the same words in braces; empty where the title says all.
         scale: of its axis.
@@ -30,7 +30,7 @@ class Figure:
     by_level: bool = False
 
     def title_of(self, unit: str, places: str) -> str:
-        """Return the title for data in this unit, asked about such places."""
+        """Return the title for data in this unit, for such places."""
         return self.title.format(unit=unit, places=places)
 
     def column_of(self, unit: str, places: str) -> str:
@@ -39,7 +39,7 @@ class Figure:
         return text[:1].upper() + text[1:]
 
     def about_of(self, unit: str, places: str) -> str:
-        """Return the definition for data in this unit, asked about such places."""
+        """Return the definition for data in this unit, for such places."""
         return self.about.format(unit=unit, places=places)
 
 

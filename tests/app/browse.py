@@ -48,7 +48,7 @@ def visit(chromium, address, path, *, scheme, tmp_path):
 
 
 def until(condition, what, patience=40.0):
-    """The first true value of `condition`; a page is asked again and again, no fixed time is waited for."""
+    """The first true value of `condition`; a page is read again and again, without waiting a fixed time."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
         if value := condition():

@@ -22,7 +22,7 @@ SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTop"
 
 
 def where(page):
-    """The address bar, asked of the page itself: Playwright's own copy is only renewed while it is waiting for something."""
+    """The address bar, read in the page itself: Playwright's own copy is only renewed while it is waiting for something."""
     return page.evaluate("location.href")
 
 

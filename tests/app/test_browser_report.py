@@ -1,4 +1,4 @@
-"""The report in Chromium, opened as a file: nothing is asked for, nothing is cut off, both themes and print."""
+"""The report in Chromium, opened as a file: nothing is requested, nothing is cut off, both themes and print."""
 
 import io
 
@@ -32,12 +32,12 @@ def report(request, tmp_path):
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1100), ("dark", 1100), ("light", 360)])
 def test_a_report_is_read_from_the_file_alone(chromium, report, scheme, width):
     context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page, asked, said = context.new_page(), [], []
-    page.on("request", lambda request: asked.append(request.url))
+    page, requests, said = context.new_page(), [], []
+    page.on("request", lambda request: requests.append(request.url))
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(report)
-    assert asked == [report]
+    assert requests == [report]
     assert page.locator("h1").inner_text() == WORDS.name
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     box = page.locator("svg.map").bounding_box()

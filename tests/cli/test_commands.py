@@ -172,7 +172,7 @@ def test_audit_gives_a_lower_bound_and_fails_on_a_fault(run, monkeypatch):
     row = json.loads(out)[0]
     assert (code, row["passed"], row["lower_bound"] <= row["epsilon"]) == (0, True, True)
     code, _, err = run("audit", "no such")
-    assert (code, "; " in err) == (2, True), "names with commas can be told apart"
+    assert (code, "; " in err) == (2, True), "names with commas stay distinct"
     table = pd.DataFrame([{**row, "passed": False}])
     monkeypatch.setattr(commands, "audit_all", lambda *_, **__: table)
     assert run("audit", "uniform_grid", "--runs", "100")[0] == 1

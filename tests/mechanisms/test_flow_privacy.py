@@ -97,7 +97,7 @@ class Script(transcripts.Script):
             monkeypatch.setattr(module, "discrete_gaussian", self.gaussian)
 
     def gaussian(self, counts, budget, entropy, squared_sensitivity=1):
-        self.asked.append((counts.copy(), squared_sensitivity / (2 * budget.rho)))
+        self.requests.append((counts.copy(), squared_sensitivity / (2 * budget.rho)))
         return self._answer(self.made_up(counts, 1))
 
 
@@ -121,7 +121,7 @@ def loss(monkeypatch, mechanism, one: Flows, other: Flows, seed: int = 0) -> Fra
         assert (at.variance, at.measured) == (same.variance, same.measured)
         assert len(at.count) == len(released.stage(stage))
     total = Fraction(0)
-    for (true, variance), (moved, same), step in zip(first.asked, second.asked, released.receipt.steps, strict=True):
+    for (true, variance), (moved, same), step in zip(first.requests, second.requests, released.receipt.steps, strict=True):
         assert variance == same == step.scale
         assert step.counts == len(true) == len(moved)
         total += int(((true - moved) ** 2).sum()) / (2 * variance)
@@ -232,13 +232,13 @@ def renyi_divergence(monkeypatch, flows: tuple[Flows, Flows], neighbours: str, o
     mechanism, firsts = TopDown(neighbours=neighbours), 1 if neighbours == "bounded" else 2
     probe, every = Script(), np.arange(-50, 51)
     run(monkeypatch, mechanism, flows[0], probe)
-    variance, total = probe.asked[0][1], 0.0
-    centre = np.concatenate([true for true, _ in probe.asked[:firsts]])
+    variance, total = probe.requests[0][1], 0.0
+    centre = np.concatenate([true for true, _ in probe.requests[:firsts]])
     for noise in product(range(-wide, wide + 1), repeat=len(centre)):
         scripts = [Beginning(given=np.split(centre + noise, [1][: firsts - 1])) for _ in flows]
         for trips, script in zip(flows, scripts, strict=True):
             run(monkeypatch, mechanism, trips, script)
-        one, other = (np.concatenate([true for true, _ in script.asked]) for script in scripts)
+        one, other = (np.concatenate([true for true, _ in script.requests]) for script in scripts)
         shifts = other - one
         drawn = [np.array([value]) for value in noise] + [every] * (len(shifts) - len(noise))
         total += math.prod(renyi_sum(variance, shift, at, order) for at, shift in zip(drawn, shifts.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Files of points: every format is read, and what columns and rows hold is found, asked for, refused or dropped, and never quoted."""
+"""Files of points: every format is read, and what columns and rows hold is found, requested, refused or dropped, and never quoted."""
 
 import json
 from contextlib import nullcontext

@@ -103,7 +103,7 @@ def test_trees_of_smooth_medians_differ_by_nothing_but_their_lines_and_counts(mo
     mechanism = Kdtree(variant="smooth-sensitivity", fan_out=fan_out, sample=sample)
     for one, other in neighbours(2, 2, records):
         first, second = compared(monkeypatch, mechanism, one, other, Script(seed=5))
-        smooth = [step for step in first.asked if isinstance(step, Smooth)]
+        smooth = [step for step in first.requests if isinstance(step, Smooth)]
         assert [step.sample for step in smooth] == [Fraction(str(sample))] * 4
         assert loss(first, second) <= EPSILON * Fraction("0.70001")
     receipt = run(monkeypatch, mechanism, one, Script()).receipt

@@ -30,7 +30,7 @@ def test_a_record_costs_exactly_epsilon_wherever_it_lies(monkeypatch, order, gri
 def test_counts_are_the_inverse_wavelet_at_every_node_and_add_up(monkeypatch, order):
     points, script = PointCounts.from_matrix(np.random.default_rng(2).integers(0, 9, (32, 32))), Script()
     found = run(monkeypatch, Privelet(order=order), points, script)
-    assert script.asked[0].true.tolist() == coefficients(points.blocks(order)).ravel().tolist()
+    assert script.requests[0].true.tolist() == coefficients(points.blocks(order)).ravel().tolist()
     cells = table(script.answers[0].reshape(1 << order, -1))
     boxes = (found.tree.rectangles() // (32 >> order)).tolist()
     np.testing.assert_allclose(found.count, [cells[south:north, west:east].sum() for west, south, east, north in boxes], atol=1e-8)

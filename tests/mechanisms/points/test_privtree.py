@@ -167,7 +167,7 @@ def test_the_leaves_cost_the_rest_and_all_else_is_a_function_of_what_was_release
         inputs, script = pair(rng.integers(0, 5, (8, 8)), rng.integers(0, 64, contributions)), Script(seed=trial, reach=(-1, 3))
         cost = loss(*compared(monkeypatch, mechanism, *inputs, script))
         splits, counts = run(monkeypatch, mechanism, inputs[0], Script(given=script.answers)).receipt.steps
-        assert (script.asked[-1].scale, cost) == (counts.scale, counts.amount)
+        assert (script.requests[-1].scale, cost) == (counts.scale, counts.amount)
         assert splits.amount + counts.amount == EPSILON
         assert float(splits.amount) == pytest.approx(0.39)
 
