@@ -91,8 +91,8 @@ def measure_methods(
     Returns:
         One row per method, epsilon, measure and stage: epsilon, method, measure, stage (missing for the run time), between (the name of the
         stage), and mean, minimum and maximum over the repeats. The measures are "max_error" (the largest absolute error of all pairs of
-        the stage, in trips), "false_discovery" (percent of the released pairs without true trips) and "seconds" (of a whole release;
-        a first run also computes what later ones take from a cache).
+        the stage, in trips), "false_discovery" (percent of the released pairs without true trips) and "seconds" (wall-clock time of a whole
+        release; a first run also computes what later ones take from a cache).
 
     Raises:
         SettingError: `repeats` is less than 1.
@@ -167,6 +167,8 @@ def measure_sets(
 ) -> pd.DataFrame:
     """Measure methods on several sets: all that Figures 4 to 6 show, from the same runs. CURATOR ONLY.
 
+    With the defaults this takes several minutes, most of them for TDA-linf.
+
     Args:
         sets: the trips by name; None for the paper's six synthetic sets.
         methods: the methods by name; None for the paper's.
@@ -206,17 +208,20 @@ def figure_3(
         As `measure_methods`: epsilon, method, measure, stage, between, mean, minimum, maximum.
 
     Raises:
-        SettingError: `also` has the name of a method of the paper, or `repeats` is less than 1.
+        SettingError: `also` has a name that the figure has already, or `repeats` is less than 1.
 
     Source:
         Boninsegna, Silvestri, 2025, Figure 3, with the budgets, the delta, the 10 runs and the error bars (least and largest) of its
-        Section 5. As there, VanillaGauss is left out: noise on 65 million pairs was not feasible. Here it is; name it in `also`.
+        Section 5. As there, VanillaGauss is left out: noise on 65 million pairs was not feasible there. Here it is:
+        also=paper_methods(["VanillaGauss"]).
 
     Deviations:
         The census of Italian commuters is not included; a made-up country of the same size and about the same sparsity takes its place.
-        TDA-linf is left out there: a solver takes regions of at most 64 parts here, and its provinces and regions have more. Noise is
+        TDA-linf is left out there: the solver takes regions of at most 64 parts, and many provinces have more municipalities. Noise is
         exact and has the variance of the paper's text, half that of its published curves (see `TopDown`). Another machine and
-        another solver (HiGHS for GLPK, our own projection for CLARABEL) run for other times.
+        another solver (HiGHS for GLPK, our own projection for CLARABEL) run for other times. On pairs of municipalities SH errs about half
+        as much as InfTDA, not a tenth as the paper says: at epsilon 1, SH leaves out noisy counts under 40 trips, so that its largest error
+        can hardly be smaller.
 
     >>> import pandas as pd
     >>> import dpviz as dv
@@ -251,7 +256,7 @@ def figure_4(
         As `measure_sets`, with the measure "max_error" only: data, epsilon, method, measure, stage, between, mean, minimum, maximum.
 
     Raises:
-        SettingError: `also` has the name of a method of the paper, or `repeats` is less than 1.
+        SettingError: `also` has a name that the figure has already, or `repeats` is less than 1.
 
     Source:
         Boninsegna, Silvestri, 2025, Figure 4, with the protocol of its Section 5.
@@ -293,7 +298,7 @@ def figure_5(
         As `measure_sets`, with the measure "false_discovery" (percent) only.
 
     Raises:
-        SettingError: `also` has the name of a method of the paper, or `repeats` is less than 1.
+        SettingError: `also` has a name that the figure has already, or `repeats` is less than 1.
 
     Source:
         Boninsegna, Silvestri, 2025, Figure 5, with the protocol of its Section 5; f_d counts the released pairs above 0 that have no trips.
@@ -335,7 +340,7 @@ def figure_6(
         As `measure_sets`, with the measure "seconds" only, so that there is one row per set, method and epsilon.
 
     Raises:
-        SettingError: `also` has the name of a method of the paper, or `repeats` is less than 1.
+        SettingError: `also` has a name that the figure has already, or `repeats` is less than 1.
 
     Source:
         Boninsegna, Silvestri, 2025, Figure 6, with the protocol of its Section 5.
@@ -358,8 +363,8 @@ def figure_6(
 def _with_others(names: Sequence[str], also: Mapping[str, FlowMechanism] | None) -> dict[str, FlowMechanism]:
     """Build some of the paper's methods, and add others after them."""
     others = dict(also or {})
-    if set(others) & set(METHODS):
-        raise SettingError(f"These names are the paper's: {', '.join(METHODS)}; give another method another name.")
+    if set(others) & set(names):
+        raise SettingError(f"This figure has the methods {', '.join(names)} already; give another method another name.")
     return {**paper_methods(names), **others}
 
 

@@ -80,7 +80,9 @@ def test_figure_3_has_the_errors_of_direct_runs_and_run_times(tiny):
 
 def test_figure_3_is_by_default_on_a_country_without_vanilla_gauss(tiny, monkeypatch):
     monkeypatch.setattr(inftda, "made_up_country", lambda: tiny)
-    assert figure_3(epsilons=[1], repeats=1)["method"].unique().tolist() == ["SH", "InfTDA", "TDA-l2", "TDA-linf"]
+    names = ["SH", "InfTDA", "TDA-l2", "TDA-linf"]
+    for also, more in ((None, []), (paper_methods(["VanillaGauss"]), ["VanillaGauss"])):
+        assert figure_3(epsilons=[1], repeats=1, also=also)["method"].unique().tolist() == names + more
 
 
 @pytest.mark.parametrize(("figure", "measure"), [(figure_4, "max_error"), (figure_5, "false_discovery")])
@@ -121,7 +123,7 @@ def test_methods_that_refuse_the_data_are_left_out_alone():
     assert found_methods["narrow"].tolist() == list(METHODS)
 
 
-def test_names_of_the_paper_no_repeats_and_two_trips_per_person_are_refused(tiny):
+def test_repeated_names_no_repeats_and_two_trips_per_person_are_refused(tiny):
     with pytest.raises(SettingError, match="VanillaGauss, SH, InfTDA"):
         figure_4({"tiny": tiny}, also={"InfTDA": TopDown()})
     with pytest.raises(SettingError, match="repeats"):
@@ -238,3 +240,14 @@ def test_vanilla_gauss_beats_sh_on_coarse_stages_of_complete_sets_which_the_solv
         assert (3 * error.loc["VanillaGauss", :coarse] < error.loc["SH", :coarse]).all()
         assert "TDA-linf" not in error.index
     assert (table.loc[table["measure"] == "false_discovery", "maximum"] == 0).all()
+
+
+@pytest.mark.slow
+def test_on_a_country_inftda_errs_by_about_100_trips_and_has_fewer_false_positives_and_sh_is_of_use_at_the_leaves_only():
+    table = figure_3(epsilons=[1], repeats=1).assign(data="country")
+    error, rate = (shown(table, "country", measure) for measure in ("max_error", "false_discovery"))
+    assert error.index.tolist() == ["SH", "InfTDA", "TDA-l2"]
+    assert 50 < error.loc["InfTDA", 6] < 200
+    assert (error.loc["SH", :4] > 100 * error.loc["InfTDA", :4]).all()
+    assert error.loc["SH", 6] < 0.7 * error.loc["InfTDA", 6]
+    assert (rate.loc["InfTDA", 2:] < rate.loc["TDA-l2", 2:]).all()
