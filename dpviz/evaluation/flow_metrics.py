@@ -136,8 +136,9 @@ class FlowEvaluation:
             of all pairs of the stage, public), true_pairs, released_pairs, max_error, mean_error (trips, over all pairs),
             mean_error_present (over present pairs), false_discovery (percent of released pairs without true trips), false_negative
             (percent of pairs with true trips that are not released), false_positives, false_negatives (pairs), false_positive_trips
-            (released on pairs without true trips) and coverage (percent of released pairs whose true count lies in the stated 95 %
-            interval). Percentages of nothing are 0; a coverage of nothing is NaN.
+            (released on pairs without true trips), rest (released trips that are in no pair of the stage: 0 unless the stage is a list)
+            and coverage (percent of released pairs whose true count lies in the stated 95 % interval). Percentages of nothing are 0; a
+            coverage of nothing is NaN.
         """
         table = pd.DataFrame([self._stage_errors(stage) for stage in range(self.release.tree.height + 1)])
         return table.astype({"level": "Int64"})
@@ -232,6 +233,7 @@ class FlowEvaluation:
             "false_positives": int(wrong.sum()),
             "false_negatives": int(missing.sum()),
             "false_positive_trips": int(counts.count[wrong].sum()),
+            "rest": int(self.release.rest(0, 0).count.sum()) if stage == tree.height else 0,
             "coverage": float(100 * inside.mean()) if len(inside) else np.nan,
         }
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from dpviz.errors import DomainError, SettingError
 from dpviz.evaluation.flow_metrics import error_bounds, evaluate_flows, proposition_1_gaussian, proposition_1_stability, theorem_4
-from dpviz.mechanisms import FlatGaussian, StabilityHistogram, TopDown
+from dpviz.mechanisms import FittedTree, FlatGaussian, StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
@@ -25,6 +25,7 @@ MECHANISMS = {
     "origins first": TopDown(tree="origin", neighbours="add_remove"),
     "flat_gaussian": FlatGaussian(),
     "flat from 3": FlatGaussian(least=3),
+    "list": FittedTree(false_discovery=0.2),
     "stability_histogram": StabilityHistogram(),
 }
 BUDGET = ApproxBudget("0.8", "1e-3")
@@ -52,6 +53,7 @@ def slow_row(release, flows, stage: int) -> dict:
         for o, d, count, noisy, stddev in zip(at.origin, at.destination, at.count, at.noisy, release.stddev(stage), strict=True)
         if count > 0
     ]
+    listed = release.across is not None and stage == 2 * release.depth
     return {
         "stage": stage,
         "between": release.tree.title(stage),
@@ -67,6 +69,9 @@ def slow_row(release, flows, stage: int) -> dict:
         "false_positives": len(false),
         "false_negatives": len(missed),
         "false_positive_trips": sum(out[pair] for pair in false),
+        "rest": sum(released_at(release, 0).values()) - sum(out.values())
+        if release.across is not None and stage == 2 * release.depth
+        else 0,
         "coverage": 100 * np.mean(inside) if inside else np.nan,
     }
 
