@@ -69,9 +69,7 @@ def slow_row(release, flows, stage: int) -> dict:
         "false_positives": len(false),
         "false_negatives": len(missed),
         "false_positive_trips": sum(out[pair] for pair in false),
-        "rest": sum(released_at(release, 0).values()) - sum(out.values())
-        if release.across is not None and stage == 2 * release.depth
-        else 0,
+        "rest": sum(released_at(release, 0).values()) - sum(out.values()) if listed else 0,
         "coverage": 100 * np.mean(inside) if inside else np.nan,
     }
 
