@@ -60,16 +60,21 @@ def operate(page, stop):
     return before
 
 
-def test_a_walk_through_all_stops_each_operated(chromium, address, tmp_path):
+def operate_and_reset(page, stop):
+    words = descriptions(page)
+    shown, url = operate(page, stop)
+    until(lambda: figures(page) != shown or descriptions(page) != words, f"another picture at {stop.key}")
+    page.get_by_role("button", name="Reset", exact=True).click()
+    until(lambda: where(page) == url, f"the address of {stop.key} after the reset")
+    until(lambda: figures(page) == shown, f"the first figures of {stop.key} after the reset")
+
+
+def test_a_walk_through_all_stops_every_other_one_operated(chromium, address, tmp_path):
     with visit(chromium, address, "learn", scheme="light", tmp_path=tmp_path) as (page, _):
         for place, stop in enumerate(LESSONS):
             arrive(page, place)
-            words = descriptions(page)
-            shown, url = operate(page, stop)
-            until(lambda shown=shown, words=words: figures(page) != shown or descriptions(page) != words, f"another picture at {stop.key}")
-            page.get_by_role("button", name="Reset", exact=True).click()
-            until(lambda url=url: where(page) == url, f"the address of {stop.key} after the reset")
-            until(lambda shown=shown: figures(page) == shown, f"the first figures of {stop.key} after the reset")
+            if place % 2 == 0:
+                operate_and_reset(page, stop)
             if place + 1 < len(LESSONS):
                 page.get_by_role("button", name="Next").last.click()
                 until(lambda: page.evaluate(SCROLLED) == 0, "the top of the next stop")

@@ -15,7 +15,7 @@ from dpviz.papers.psd import SHAPES, median_errors, occupied_boxes, paper_points
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 
-RUNS, FEWER = 6, 3
+RUNS, FEWER = 4, 2
 COLUMNS = ["method", "epsilon", "width", "height", "error", "spread"]
 
 
