@@ -359,11 +359,14 @@ def _lists(what: TripsDrawn) -> None:
     budget, slot = what.config.budget(), f"lists of draw {what.number}"
     if what.config.mode == CURATE or not isinstance(budget, ApproxBudget):
         return
-    pressed = st.button("Compare lists of pairs", help="Releases these trips once with each of 12 settings of three mechanisms.")
+    pressed = st.button("Compare lists of pairs", help="Releases these trips once with each setting of three mechanisms.")
     if pressed and slot not in st.session_state:
-        with st.spinner("Releasing 12 times ..."):
+        with st.spinner("Releasing with every setting ..."):
             neighbours, entropy = what.config.built().neighbours, Entropy.seeded(what.number)
-            st.session_state[slot] = compare_lists(what.data.flows, budget, entropy, neighbours=neighbours)
+            try:
+                st.session_state[slot] = compare_lists(what.data.flows, budget, entropy, neighbours=neighbours)
+            except DpvizError as error:
+                show_error(str(error))
     if slot in st.session_state:
         st.altair_chart(charts.lists_chart(st.session_state[slot]), width="stretch")
         st.caption(

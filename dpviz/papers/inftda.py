@@ -1,6 +1,6 @@
 """Figures 3 to 6 of the InfTDA paper as tables: errors, false positives and run times of released trips, by stage and by budget.
 
-All four figures measure the same runs. So for several of them it is enough to call `measure_sets` once: the charts of
+Figures 4 to 6 measure the same runs. So for several of them it is enough to call `measure_sets` once: the charts of
 `dpviz.papers.inftda_charts` take its table, too.
 """
 

@@ -69,6 +69,8 @@ def pair_sums(origin: Places, destination: Places, count: Integers, width: int) 
 
 
 INTERVAL_WIDTH = 1.959963984540054
+ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
+"""The step of post-processing after which `StageCounts.noisy` are estimates, not single measurements."""
 Level = int | str
 
 
@@ -80,9 +82,12 @@ class StageCounts:
         origin: (k,) index of the origin region in the stage's level of origins.
         destination: (k,) index of the destination region in its level of destinations.
         count: (k,) trips after post-processing.
-        noisy: (k,) trips as first measured; equal to `count` if the stage itself was not measured.
-        variance: variance of the noise on each measured number; 0 if the stage is exact, infinite if it was not measured.
-        measured: how many numbers were measured, including those dropped afterwards. If that number is private, how many were released.
+        noisy: (k,) trips as first measured, or as estimated without bias from all measured stages (`ESTIMATED` is then a step of the
+            release); equal to `count` if the stage was neither measured nor estimated.
+        variance: variance of the noise in each number of `noisy`; 0 if the stage is exact, infinite if it was neither measured nor
+            estimated.
+        measured: how many numbers were measured, including those dropped afterwards; 0 if the stage was not measured. If the number is
+            private, how many were released.
     """
 
     origin: Places
@@ -157,7 +162,7 @@ class FlowRelease:
 
     @property
     def across_levels(self) -> tuple[int, int]:
-        """Levels of origins and destinations of `across`: like stage T - 1, one side has leaves, but it is the other side."""
+        """Levels of origins and destinations of `across`: stage T - 1 has leaves on one side, these levels have them on the other."""
         origin_level, destination_level = self.tree.levels(self.tree.height - 1)
         return destination_level, origin_level
 

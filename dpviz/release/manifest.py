@@ -32,7 +32,7 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.wavelet import WaveletSpread
-from dpviz.release.flow_release import FlowRelease, interval
+from dpviz.release.flow_release import ESTIMATED, FlowRelease, interval
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import verdict_facts
 from dpviz.space.regions import Regions
@@ -93,7 +93,8 @@ _TRIP_COLUMNS = {
 def columns_of(release: Release | FlowRelease) -> dict[str, str]:
     """Describe the meaning of every column that a table of a release may have, by name."""
     if isinstance(release, FlowRelease):
-        return dict(_TRIP_COLUMNS)
+        estimated = {"count_noisy": "The best unbiased estimate of the count, from the noisy counts of all stages."}
+        return _TRIP_COLUMNS | (estimated if ESTIMATED in release.steps else {})
     columns = dict(_POINT_COLUMNS)
     if release.unbiased is not None:
         columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."

@@ -186,7 +186,7 @@ def _point_level(release: Release, level: int) -> LevelVerdict:
 def _trip_level(release: FlowRelease, level: int, *, lacking: bool) -> LevelVerdict:
     stage, total = release.stages[2 * level], float(release.stages[0].count.sum())
     stddev, known = release.stddev(2 * level), math.isfinite(stage.variance)
-    numbers = stage.measured if known else release.tree.size(2 * level) if release.every_pair else len(stage.count)
+    numbers = stage.measured if known and stage.measured else release.tree.size(2 * level) if release.every_pair else len(stage.count)
     mean = math.sqrt(stage.variance) if known else float(np.mean(stddev)) if len(stddev) else math.inf
     name = "all trips" if level == 0 else f"level {level} ({release.tree.title(2 * level)})"
     graded = _grade(level, name, max(numbers, 1), total, mean)

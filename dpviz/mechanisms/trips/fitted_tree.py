@@ -22,7 +22,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import list_nonzero
 from dpviz.privacy.noise import gaussian_variance
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, whole_counts
-from dpviz.release.flow_release import FlowRelease, PairSums, StageCounts, pair_sums
+from dpviz.release.flow_release import ESTIMATED, FlowRelease, PairSums, StageCounts, pair_sums
 from dpviz.space.pair_tree import Children, PairTree
 from dpviz.space.regions import Regions
 
@@ -63,7 +63,7 @@ class FittedTree(FlowMechanism):
     m trips), or adding or removing them.
 
     Proof: a stage adds independent discrete Gaussian noise to the counts of disjoint sets of trips. Which nodes are measured is a function
-    of the noisy counts of coarser stages, and each stage's share of the budget follows from the public numbers of regions. So the stages
+    of the noisy counts of coarser stages, and each stage's share of the budget follows from the settings and the public numbers of regions. So the stages
     compose adaptively, and everything after the noise is post-processing. A person's m trips change the counts of a stage by vectors with
     a sum of squares of at most 2 m**2 (bounded) or m**2 (add/remove): the worst case is m trips in one node. With m = 1, at most two
     counts (or one) change by one each, which is what the exact accounting takes for granted; for m > 1 rho is converted by the tight
@@ -156,7 +156,7 @@ class FittedTree(FlowMechanism):
             counter.receipt(budget, converted=rho, conversion=conversion, exact_total=self.neighbours == BOUNDED),
             mechanism=self.key,
             settings=self.chosen(),
-            steps=self._steps(),
+            steps=self._steps(pruned=self._pruned(tree)),
             every_pair=not self._pruned(tree),
             approximate=_PRUNED if self._pruned(tree) else _ALL_MEASURED,
             across=across,
@@ -201,14 +201,13 @@ class FittedTree(FlowMechanism):
     def _release_stages(self, tree: PairTree, nodes: _Nodes, root: Root, counts: list[Integers]) -> list[StageCounts]:
         """Make the released stages: whole counts, beside what was measured or estimated without bias."""
         noisy: Sequence[Floats | None]
+        measured = [number * (stage == 0 or nodes.stages[stage - 1].noisy is not None) for stage, number in enumerate(nodes.numbers)]
         if self._pruned(tree):
             noisy = [np.array([root.count]), *(stage.noisy for stage in nodes.stages)]
             variance = [root.variance, *(stage.variance if stage.noisy is not None else np.inf for stage in nodes.stages)]
-            measured = list(nodes.numbers)
         else:
             noisy, variances = fit_unbiased(root, nodes.stages)
             variance = [float(at.max()) for at in variances]
-            measured = [len(count) for count in counts]
         made = []
         for stage, count in enumerate(counts):
             some = count > 0
@@ -240,13 +239,13 @@ class FittedTree(FlowMechanism):
         fan_outs = [below / above for above, below in pairwise(sizes)]
         return minimax_shares(fan_outs, root=root, between=self.between, pruned=self._pruned(tree))
 
-    def _steps(self) -> tuple[str, ...]:
+    def _steps(self, *, pruned: bool) -> tuple[str, ...]:
         """Describe the steps of post-processing, in order."""
-        fitted, whole = "non-negative least squares on the whole tree", "whole numbers that add up"
+        fitted = (*(() if pruned else (ESTIMATED,)), "non-negative least squares on the whole tree", "whole numbers that add up")
         if self.false_discovery is None:
-            return fitted, whole, "zeros dropped"
+            return *fitted, "zeros dropped"
         chosen = f"pairs of the finest level listed for a false discovery rate of at most {self.false_discovery:g}"
-        return chosen, fitted, whole, "zeros and pairs that are not listed dropped from the finest level"
+        return chosen, *fitted, "zeros and pairs that are not listed dropped from the finest level"
 
     def check(self, frame: Regions) -> None:
         """Raise an error if custom weights do not fit the levels."""
