@@ -1,7 +1,7 @@
 """What discrete Gaussian noise costs exactly: a certified delta from privacy-loss distributions, and the most rho that a budget buys.
 
-The setting is several stages, each of which adds independent discrete Gaussian noise to counts of disjoint sets of records. One unit
-changes `changes` counts of each stage by one at most: 1 if it is added or removed, 2 if one record is replaced by another.
+Several stages each add independent discrete Gaussian noise to counts of disjoint sets of records. One unit changes at most `changes`
+counts of a stage, each by at most 1: one count if it is added or removed, two if one record is replaced by another.
 """
 
 from __future__ import annotations

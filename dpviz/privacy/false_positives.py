@@ -1,4 +1,4 @@
-"""Thresholds below which a noisy count is dropped, because the true count is probably 0. This is post-processing of noisy counts."""
+"""Which noisy counts are dropped because the true count may be 0: by thresholds, or by a list with few false entries. Post-processing."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def discovery_threshold(noisy: Integers, variance: Fraction | float, rate: float
         SettingError: the rate is out of range.
 
     Source:
-        Benjamini, Hochberg, Journal of the Royal Statistical Society B 57, 1995, Theorem 1. The mechanism then projects the kept
-        counts onto their parent's total, which drops some more of them; so in its release the rate holds only roughly.
+        Benjamini, Hochberg, Journal of the Royal Statistical Society B 57, 1995, Theorem 1. A mechanism that then changes
+        the kept counts, so that they add up to a total, holds the rate only roughly.
     """
     if not 0 < rate < 1:
         raise SettingError("The false discovery rate must be above 0 and below 1.")

@@ -1,4 +1,4 @@
-"""Non-negative least squares on a tree of noisy counts, and whole numbers next to it: what the fitted tree of trips does with its noise.
+"""Non-negative least squares on a tree of noisy counts, and rounding to whole numbers that add up.
 
 A tree is a list of stages, the finest last. The nodes of a stage stand family by family, in the order of their parents.
 """
@@ -25,6 +25,7 @@ class NoisyStage:
         starts: (parents,) index of each parent's first child in this stage; every parent has a child.
         noisy: (n,) noisy counts; None if the stage was not measured.
         variance: variance of the noise of each count; unused if the stage was not measured.
+        size: n, the number of nodes.
     """
 
     starts: Integers

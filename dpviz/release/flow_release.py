@@ -276,7 +276,7 @@ class FlowRelease:
         return self._sums[key]
 
     def rest(self, origin_level: int, destination_level: int) -> PairSums:
-        """Subtract the listed pairs of the finest level from the trips between regions of two levels.
+        """Count the released trips between regions of two levels that are in no listed pair of the finest level.
 
         A release with a list says nothing about a pair of leaves that is not listed; its trips are part of the rest of every coarser
         pair that it lies in.

@@ -295,12 +295,12 @@ def rest_texts(release: FlowRelease, view: TripsMapSettings) -> tuple[list[str],
         return [""] * origins, [""] * destinations
     leaving = release.rest(view.level, 0).at(*_with_root(origins)).tolist()
     arriving = release.rest(0, view.level).at(*_with_root(destinations)[::-1]).tolist()
-    to_others = [f"; {format_count(count)} of them to regions that are not listed with it" if count else "" for count in leaving]
+    to_others = [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in leaving]
     if release.tree.origins == release.tree.destinations:
-        from_others = [f"; {format_count(count)} from regions that are not listed with it" if count else "" for count in arriving]
+        from_others = [f"; {format_count(count)} of those arriving are in pairs that are not listed" if count else "" for count in arriving]
         both = [one + other for one, other in zip(to_others, from_others, strict=True)]
         return both, both
-    return to_others, [f"; {format_count(count)} of them from regions that are not listed with it" if count else "" for count in arriving]
+    return to_others, [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in arriving]
 
 
 def areas_of(

@@ -147,7 +147,7 @@ def test_note_and_tooltips_say_how_much_is_not_listed():
     rest = release.rest(0, 0).count.sum()
     assert f"{rest:,} trips are in pairs that are not listed" in mapped((release,), level=2).note
     areas = layers_of(mapped((release,), level=2))["regions"]["data"]
-    leaving = [number(found) for row in areas for found in re.findall(r"([\d,]+) of them to regions", row["t"])]
+    leaving = [number(found) for row in areas for found in re.findall(r"; ([\d,]+) of them in pairs", row["t"])]
     assert sum(leaving) == rest
     arcs = arcs_of(mapped((release,), level=1, top=5000))
     assert any("in pairs that are not listed" in row["t"] for row in arcs)

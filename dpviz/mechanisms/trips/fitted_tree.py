@@ -30,12 +30,10 @@ MOST_AT_ONCE = 2**21
 _ABOVE_ZERO = 1e-7
 _SMALLEST_VARIANCE = 1e-9  # of a stage in the fit, whose weights are inverse variances; the noise of huge budgets has a variance of 0
 _PRUNED = (
-    "the spread is that of the noise on the best single stage; which nodes were measured depends on earlier noise, and pairs that are left"
-    " out have an unknown error"
+    "the spread is that of the noise in the one stage that gives the smallest; which nodes were measured depends on earlier noise, and"
+    " pairs that are left out have an unknown error"
 )
-_ALL_MEASURED = (
-    "the spread is that of the best unbiased estimate, before counts were made whole and non-negative, which moves small counts further"
-)
+_ALL_MEASURED = "the spread is that of the best unbiased estimate; making counts whole and non-negative adds an error, mostly to small ones"
 
 
 @dataclass(kw_only=True, eq=False)
@@ -63,11 +61,10 @@ class FittedTree(FlowMechanism):
     m trips), or adding or removing them.
 
     Proof: a stage adds independent discrete Gaussian noise to the counts of disjoint sets of trips. Which nodes are measured is a function
-    of the noisy counts of coarser stages, and each stage's share of the budget follows from the settings and the public numbers of regions. So the stages
-    compose adaptively, and everything after the noise is post-processing. A person's m trips change the counts of a stage by vectors with
-    a sum of squares of at most 2 m**2 (bounded) or m**2 (add/remove): the worst case is m trips in one node. With m = 1, at most two
-    counts (or one) change by one each, which is what the exact accounting takes for granted; for m > 1 rho is converted by the tight
-    formula.
+    of the noisy counts of coarser stages, and each stage's share of the budget follows from the settings and the public numbers of
+    regions. So the stages compose adaptively, and everything after the noise is post-processing. A person's m trips change the counts of
+    a stage by vectors with a sum of squares of at most 2 m**2 (bounded) or m**2 (add/remove): the worst case is m trips in one node. With
+    m = 1, at most two counts (or one) change by one each, as the exact accounting assumes; for m > 1 rho comes from the tight conversion.
 
     Source:
         Our own. Least squares on a tree of noisy counts: Hay, Rastogi, Miklau, Suciu, VLDB 2010, Section 4; non-negative:
@@ -88,9 +85,9 @@ class FittedTree(FlowMechanism):
     )
     advice: ClassVar[str] = (
         "Take it by default. On a made-up country (28.8 million trips, ε = 1) the largest error of its finest pairs is 48 trips where"
-        " TopDown has 95, at about TopDown's accuracy on coarser levels. Two weaknesses: without its list 45 % of its finest pairs there"
-        " have no trip (TopDown 29 %; with the list 3 %), and pairs between levels, such as region to province, are 2 to 5 times less"
-        " exact."
+        " TopDown has 95, at about TopDown's accuracy on coarser levels. Two weaknesses: without its list, 45 % of the finest pairs that it"
+        " releases there have no trip (TopDown 29 %; with the list 3 %); and pairs between levels, such as all to region, are 2 to 5 times"
+        " less exact."
     )
     page_settings: ClassVar[Mapping[str, Any]] = {"false_discovery": 0.05}
 
