@@ -235,18 +235,6 @@ def test_a_read_only_folder_gets_no_ledger(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="modes do not bind the superuser")
-@pytest.mark.parametrize(("file_mode", "folder_mode"), [(0o400, 0o700), (0o600, 0o500)])
-def test_modes_that_forbid_writing_refuse(path, file_mode, folder_mode):
-    path.chmod(file_mode)
-    path.parent.chmod(folder_mode)
-    try:
-        assert "read-only" in refusal(WRITES["spend"], path)
-        assert Ledger(path).account("visits").draws == 3
-    finally:
-        path.parent.chmod(0o700)
-
-
 def test_the_ledger_of_another_process_that_was_faster_is_kept(tmp_path, monkeypatch):
     path, link = tmp_path / "ledger.sqlite", os.link
 
