@@ -87,13 +87,6 @@ def test_emptied_keeps_what_is_public_and_nothing_else():
     assert (empty.regions, empty.exactly, len(empty.count), empty.notes, empty.dropped) == (flows.regions, True, 0, (), 0)
 
 
-@pytest.mark.parametrize("points", ["parts/*.parquet", "parts", ["parts/2.parquet", "parts/[01].parquet"]])
-def test_a_glob_a_folder_and_a_list_are_their_files(tmp_path, points):
-    parts(tmp_path)
-    found = counted(tmp_path, {"points": points})
-    assert (found.data.count.sum(), found.engine) == (60, "numpy")
-
-
 def test_the_folders_own_name_is_no_pattern(tmp_path):
     folder = tmp_path / "[a]*"
     folder.mkdir()
