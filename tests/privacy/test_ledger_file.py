@@ -204,7 +204,7 @@ def mounted(command):
 
 
 def test_a_ledger_that_sqlite_may_not_write_is_read_but_not_spent_from(path):
-    """The header's write version says that a later SQLite made it: one bit, and it binds everybody."""
+    """The header's write version says that a later SQLite made it: this binds the superuser too."""
     whole = bytearray(path.read_bytes())
     whole[18] = 9
     path.write_bytes(whole)
