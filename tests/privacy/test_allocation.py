@@ -108,23 +108,6 @@ def test_worst_errors_are_twice_nodes_over_squared_epsilons_added_over_levels(he
     assert worst_case_variance(height, epsilon, "geometric") == pytest.approx((2 * nodes / geometric_epsilons(height, epsilon) ** 2).sum())
 
 
-@pytest.mark.parametrize("height", [2, 6])
-def test_no_other_split_has_a_smaller_bound_than_the_geometric_one(height):
-    rng = np.random.default_rng(2)
-    for _ in range(200):
-        other = geometric_epsilons(height, 1.0) * np.exp(rng.normal(0, 0.3, height + 1))
-        assert (2 * most_nodes_touched(height) / (other / other.sum()) ** 2).sum() >= worst_case_variance(height, 1.0, "geometric")
-
-
-def test_the_geometric_bound_grows_much_slower_than_the_uniform_one_and_faster_than_lemma_3_says():
-    ratios = [worst_case_variance(height, 1.0, "uniform") / worst_case_variance(height, 1.0, "geometric") for height in range(5, 11)]
-    assert all(ratio > 1.2 for ratio in ratios)
-    assert ratios == sorted(ratios)
-    assert worst_case_variance(10, 1.0, "uniform") / 16 == pytest.approx(121 * 2047)
-    holds = [worst_case_variance(height, 1.0, "geometric") <= 2 ** (height + 7) for height in range(12)]
-    assert holds == [True, True] + [False] * 10, "the second bound of Lemma 3 is too small from height 2 on"
-
-
 def level_bounds(sizes: list[int], rho: np.ndarray) -> float:
     """Sum over the geographic levels of twice the largest noise of all stages down to each, up to a constant."""
     noise = np.sqrt(np.log(2 * np.array(sizes)) / rho)

@@ -135,12 +135,6 @@ def test_bits_are_fair_independent_and_of_any_number(make):
     assert entropy.bytes(0) == b""
 
 
-def test_every_bit_of_a_word_is_fair():
-    words = Entropy.seeded(8).words(50_000)
-    share = [((words >> np.uint64(bit)) & np.uint64(1)).mean() for bit in range(64)]
-    assert np.abs(np.array(share) - 0.5).max() < 5.5 / (2 * math.sqrt(50_000))
-
-
 def test_a_stream_cannot_be_passed_off_as_the_operating_systems_and_a_seed_is_a_whole_number():
     with pytest.raises(TypeError, match=r"Entropy\.system"):
         Entropy(np.random.SFC64(1).random_raw, None)

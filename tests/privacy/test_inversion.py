@@ -129,14 +129,6 @@ def test_each_digit_of_a_geometric_number_has_the_exact_distribution(rate):
         assert p_of_counts(np.bincount(values // BASE**place % BASE, minlength=BASE), law) > SEEDED
 
 
-def test_a_geometric_number_past_the_table_starts_again_and_keeps_the_distribution():
-    rate = Fraction(1, 60)
-    values = noise.geometric(rate, 300_000, Entropy.seeded(33))
-    cuts = np.array([200, 240, 255, 256, 257, 270, 300, 400, 511, 512, 513, 600])
-    assert (values > 2 * BASE).sum() > 30
-    assert p_value(values, lambda k: -np.expm1(-k / 60), cuts) > SEEDED
-
-
 def frequency_is(coins: np.ndarray, share: float) -> bool:
     return abs(coins.mean() - share) <= 5 * math.sqrt(share * (1 - share) / len(coins)) + 1e-12
 

@@ -4,7 +4,6 @@ import datetime as dt
 import os
 import re
 import stat
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
@@ -183,17 +182,6 @@ def test_file_and_folder_are_the_owner_s_alone_whatever_the_mask(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert {stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent)} == {0o700}
     assert [each.name for each in path.parent.iterdir()] == ["ledger.sqlite"], "nothing is left beside it"
-
-
-def test_one_ledger_may_be_used_from_many_threads(ledger):
-    def granted(_):
-        try:
-            return draw(ledger) > 0
-        except RefusedError:
-            return False
-
-    with ThreadPoolExecutor(4) as threads:
-        assert sum(threads.map(granted, range(20))) == ledger.account("visits").draws == 10
 
 
 # Terms are fixed by the first draw.

@@ -204,7 +204,7 @@ def mounted(command):
 
 
 def test_a_ledger_that_sqlite_may_not_write_is_read_but_not_spent_from(path):
-    """The header's write version says that a later SQLite made it: one bit, and it binds everybody."""
+    """The header's write version says that a later SQLite made it: this binds the superuser too."""
     whole = bytearray(path.read_bytes())
     whole[18] = 9
     path.write_bytes(whole)
@@ -233,18 +233,6 @@ def test_a_read_only_folder_gets_no_ledger(tmp_path):
     for path in (tmp_path / "ledger.sqlite", tmp_path / "new" / "ledger.sqlite"):
         assert "Read-only file system" in run(code, path, under=under)[0]
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="modes do not bind the superuser")
-@pytest.mark.parametrize(("file_mode", "folder_mode"), [(0o400, 0o700), (0o600, 0o500)])
-def test_modes_that_forbid_writing_refuse(path, file_mode, folder_mode):
-    path.chmod(file_mode)
-    path.parent.chmod(folder_mode)
-    try:
-        assert "read-only" in refusal(WRITES["spend"], path)
-        assert Ledger(path).account("visits").draws == 3
-    finally:
-        path.parent.chmod(0o700)
 
 
 def test_the_ledger_of_another_process_that_was_faster_is_kept(tmp_path, monkeypatch):

@@ -110,8 +110,8 @@ def test_noise_on_sums_and_numbers_covers_every_neighbour_and_the_farthest_recor
     assert epsilon * Fraction("0.999999999999") < worst <= epsilon
 
 
-def line_law(histogram: Histogram, scale: float, rate: float, outside: str, low: int = 0, far: int = 170) -> tuple[np.ndarray, float]:
-    """(width - 1,) chances of noisy-mean lines for the stated noise, and the chance of noise beyond the enumeration."""
+def line_law(histogram: Histogram, scale: float, rate: float, outside: str, low: int = 0, far: int = 170) -> np.ndarray:
+    """(width - 1,) chances of noisy-mean lines for the stated noise."""
     width, noise = len(histogram), np.arange(-far, far + 1)
     tails = 0.5 * np.exp(-(np.arange(1, far + 2) - 0.5) / scale)
     size = np.concatenate([[1 - math.exp(-0.5 / scale)], tails[:-1] - tails[1:]])
@@ -123,17 +123,7 @@ def line_law(histogram: Histogram, scale: float, rate: float, outside: str, low:
     inside = np.clip(line, 1, width - 1)
     line = np.where((inside != line) & (outside == "middle"), width // 2, inside)
     weight = size[np.abs(noise)][:, None] * number
-    law = np.bincount(line.ravel(), weight.ravel(), minlength=width)[1:]
-    return law, 1 - law.sum()
-
-
-@pytest.mark.parametrize("outside", ["nearest", "middle"])
-@pytest.mark.parametrize("epsilon", [1.0, 3.0])
-def test_the_released_line_of_a_noisy_mean_tells_less_than_epsilon(outside, epsilon):
-    found = nodes.histograms(3, (0, 1, 2))
-    laws, beyond = zip(*(line_law(each, 2 * 2 / epsilon, epsilon / 2, outside) for each in found), strict=True)
-    assert max(beyond) < 1e-11
-    assert 0.2 * epsilon < worst_loss(dict(zip(found, np.log(laws), strict=True))) < epsilon
+    return np.bincount(line.ravel(), weight.ravel(), minlength=width)[1:]
 
 
 @pytest.mark.parametrize("outside", ["nearest", "middle"])
@@ -142,7 +132,7 @@ def test_noisy_means_are_drawn_from_that_distribution(outside):
     draws = noisy_mean_medians(tiled(packed(found, low=5), copies), Fraction("1.2"), Entropy.seeded(3), outside=outside) - 6
     seen = [np.bincount(draws[node :: len(found)], minlength=3) for node in range(len(found))]
     for off in (1, 1.3, 0.7):
-        laws = [line_law(each, 6 / epsilon * off, epsilon / 2 / off, outside, 5)[0] for each in found]
+        laws = [line_law(each, 6 / epsilon * off, epsilon / 2 / off, outside, 5) for each in found]
         p_values = [p_of_counts(*pair) for pair in zip(seen, laws, strict=True)]
         assert min(p_values) > SEEDED if off == 1 else min(p_values) < 1e-9
 

@@ -145,33 +145,21 @@ def test_counts_that_are_no_vector_of_whole_numbers_well_inside_64_bits_are_refu
             noise(counts, budget, Entropy.system())
 
 
-def test_noise_so_large_that_64_bits_could_overflow_is_refused():
+LARGE = [(discrete_laplace, PureBudget("9.99e-16"), 1, "1e15"), (discrete_laplace, PureBudget("1e-15"), 2, "1e15")]
+LARGE += [(discrete_gaussian, ZcdpBudget("4.9e-17"), 1, "1e16")]
+KINDS = [(discrete_laplace, budget, 1, "PureBudget") for budget in (ZcdpBudget(1), ApproxBudget(1, 1e-9), 1.0)]
+KINDS += [(discrete_gaussian, budget, 1, "ZcdpBudget") for budget in (PureBudget(1), ApproxBudget(1, 1e-9), 1.0)]
+WRONG = [(discrete_laplace, PureBudget(1), wrong, "sensitivity") for wrong in (0, -1, 1.5, True, "1")]
+WRONG += [(discrete_gaussian, ZcdpBudget(1), wrong, "sensitivity") for wrong in (0, -1, float("nan"), "x")]
+
+
+@pytest.mark.parametrize(("noise", "budget", "sensitivity", "words"), [*LARGE, *KINDS, *WRONG])
+def test_noise_beyond_64_bits_other_kinds_of_budget_and_wrong_sensitivities_are_refused(noise, budget, sensitivity, words):
+    with pytest.raises(BudgetError, match=words):
+        noise(np.zeros(1, np.int64), budget, Entropy.system(), sensitivity)
+
+
+def test_the_largest_noise_stays_inside_64_bits():
     zero = np.zeros(1, np.int64)
-    for noise, budget, sensitivity, words in (
-        (discrete_laplace, PureBudget("9.99e-16"), 1, "1e15"),
-        (discrete_laplace, PureBudget("1e-15"), 2, "1e15"),
-        (discrete_gaussian, ZcdpBudget("4.9e-17"), 1, "1e16"),
-    ):
-        with pytest.raises(BudgetError, match=words):
-            noise(zero, budget, Entropy.system(), sensitivity)
     assert abs(int(discrete_laplace(zero, PureBudget("1e-15"), Entropy.seeded(3))[0])) < 10**17
     assert abs(int(discrete_gaussian(zero, ZcdpBudget("5e-17"), Entropy.seeded(3))[0])) < 10**10
-
-
-@pytest.mark.parametrize(
-    ("noise", "kind", "other"), [(discrete_laplace, "PureBudget", ZcdpBudget), (discrete_gaussian, "ZcdpBudget", PureBudget)]
-)
-def test_every_noise_takes_its_own_kind_of_budget(noise, kind, other):
-    for budget in (other(1), ApproxBudget(1, 1e-9), 1.0):
-        with pytest.raises(BudgetError, match=kind):
-            noise(np.zeros(1, np.int64), budget, Entropy.system())
-
-
-@pytest.mark.parametrize(
-    ("noise", "budget", "wrong"),
-    [(discrete_laplace, PureBudget(1), (0, -1, 1.5, True, "1")), (discrete_gaussian, ZcdpBudget(1), (0, -1, float("nan"), "x"))],
-)
-def test_sensitivities_that_are_no_whole_numbers_or_not_positive_are_refused(noise, budget, wrong):
-    for sensitivity in wrong:
-        with pytest.raises(BudgetError, match="sensitivity"):
-            noise(np.zeros(1, np.int64), budget, Entropy.system(), sensitivity)

@@ -78,12 +78,6 @@ def test_part_of_a_converted_budget_stands_for_less_at_the_same_delta_and_never_
     assert (receipt.spent == total) == (share == 1)
 
 
-def test_what_is_protected_and_what_is_not_is_kept_as_given():
-    said = {"unit": "person", "neighbours": "replace one", "contributions": 3, "unprotected": ("the total",), "notes": ("declared",)}
-    receipt = Receipt(total=ZcdpBudget(1), steps=(step("1"),), **said)
-    assert {name: getattr(receipt, name) for name in said} == said
-
-
 def test_what_is_spent_in_place_of_later_steps_is_not_added_up():
     early = replace(laplace("0.9"), replaces_later=True, level=2)
     receipt = Receipt(total=PureBudget(1), steps=(laplace("0.4"), early, laplace("0.6")))

@@ -87,21 +87,6 @@ def test_own_files_need_a_declared_unit_of_privacy_and_ends_of_one_kind(tables, 
         from_tables(changed(changed(tables, "data", data), "dataset.unit", unit))
 
 
-@pytest.mark.parametrize(
-    ("tables", "data", "unit"),
-    [
-        (POINTS, {"points": "a.csv"}, "record"),
-        (POINTS, {"points": "a.csv", "person": "who", "contributions": 1}, None),
-        (POINTS, {"points": "a.csv", "person": "who", "contributions": 1}, "person"),
-        (FLOWS, {"trips": "a.csv", "contributions": 2}, None),  # the curator vouches that nobody has more
-        (changed(POINTS, "domain", None), {"sample": "la_residents"}, None),
-    ],
-)
-def test_declared_units_of_privacy_are_accepted(tables, data, unit):
-    config = from_tables(changed(changed(tables, "data", data), "dataset.unit", unit))
-    assert config.data.unit == ("person" if "contributions" in data else unit or "record")
-
-
 def test_references_that_are_not_private_and_line_ends_within_cells_are_for_studies_only(tmp_path):
     with pytest.raises(RefusedError, match="NOT PRIVATE"):
         from_tables(changed(POINTS, "mechanism", {"key": "exact_kdtree"}))
@@ -162,6 +147,8 @@ ENDS = {"trips": "t/*.csv", "origin": ["x", "y"], "destination": ["x2", "y2"], "
     [
         {**FLOWS, "destinations": SIDES},
         changed(FLOWS, "data", ENDS),
+        per_person(FLOWS, {"trips": "a.csv", "contributions": 2}),
+        changed(POINTS | {"data": {"points": "a.csv", "person": "who", "contributions": 1}}, "dataset.unit", "person"),
         changed(POINTS, "data", {"points": ["one.csv"], "engine": "duckdb"}),
         changed(POINTS, "mechanism.settings", {"split": "custom", "height": 2, "weights": [1, 2, 0.5], "least_squares": False}),
         changed(POINTS, "mechanism", {"key": "tuned_grid", "settings": {"seed": 3}}),  # a public seed, of boxes

@@ -96,18 +96,6 @@ def test_leaves_keep_their_counts_and_no_cell_has_another_sign_than_its_leaf(see
     assert cells.sum() == pytest.approx(count[0], abs=1e-9 * size)
 
 
-def test_it_leans_towards_fuller_neighbours_and_not_beyond_peaks_and_an_even_domain_stays_even():
-    tree = quadtree(lattice(4), 2)
-    steep, peak = (
-        interpolated_blocks(tree, trees.leaf_matrix(tree) @ np.array(counts)[tree.west[tree.leaves] // 4])
-        for counts in ([10.0, 20, 30, 40], [10.0, 40, 10, 10])
-    )
-    assert (np.diff(steep[:, 4:12], axis=1) >= 0).all()
-    assert steep[0, 4] < 20 / 16 < steep[0, 7]
-    np.testing.assert_allclose(peak[:, 4:8], 40 / 16)
-    np.testing.assert_allclose(interpolated_blocks(tree, tree.cells * 3.0), 3)
-
-
 @pytest.mark.parametrize(("kind", "consistent"), [("quadtree", True), ("any tree", True), ("any tree", False)])
 def test_answers_are_sums_over_the_raster_and_blocks_are_answers(kind, consistent):
     rng = np.random.default_rng(2)

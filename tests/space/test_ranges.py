@@ -1,6 +1,5 @@
 """Which nodes answer what: the frontier, the raster and the dense overlap of every leaf with every query agree."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -79,15 +78,6 @@ def test_blocks_are_the_sums_of_equal_boxes(tree):
         south, west = (part.ravel() * step for part in np.indices((per_side, per_side)))
         dense = shares_of(tree, np.stack([west, south, west + step, south + step], axis=1), tree.leaves) @ count[tree.leaves]
         np.testing.assert_allclose(sums.blocks(per_side, 32).ravel(), dense, atol=1e-8)
-
-
-@pytest.mark.parametrize("name", ["quadtree", "grid 29 x 12", "grid 1 x 1"])
-def test_the_shortcut_for_grids_equals_the_raster_of_any_leaves(name):
-    count = consistent_counts(TREES[name])
-    quick, slow = cumulative(TREES[name], count), cumulative(replace(TREES[name], lines=None), count)
-    np.testing.assert_array_equal(quick.columns, slow.columns)
-    np.testing.assert_array_equal(quick.rows, slow.rows)
-    np.testing.assert_allclose(quick.sums, slow.sums, atol=1e-9)
 
 
 def test_a_raster_that_would_be_too_fine_or_could_not_tell_a_dense_cell_from_its_surroundings_is_not_built(monkeypatch):

@@ -24,14 +24,6 @@ def regions_with(geometry, crs="EPSG:4326"):
     return Regions.from_table(map_of(ROWS, geometry, crs), levels=LEVELS)
 
 
-def test_polygons_are_dissolved_up_to_the_root():
-    regions = regions_with(squares(4, columns=2))
-    assert shapely.equals(regions.outlines(1).to_numpy(), [shapely.box(0, 0, 2, 1), shapely.box(0, 1, 2, 2)]).all()
-    assert regions.outlines(0)[0].equals(shapely.box(0, 0, 2, 2))
-    assert regions.outlines(0) is regions.outlines(0)
-    assert regions.outlines(1).crs == "EPSG:4326"
-
-
 @few
 @given(paths(most_children=4), st.randoms(use_true_random=False))
 def test_outlines_are_unions_of_the_leaves(rows, random):

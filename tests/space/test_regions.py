@@ -306,12 +306,6 @@ def test_the_right_table_is_read_and_columns_that_are_missing_are_named():
         assert f"no column {column!r}" in refusal(lambda column=column: Regions.from_parents(table().drop(columns=column)))
 
 
-@pytest.mark.parametrize("level", [[1, 1, 2], [0, 0, 1], ["1", "1", "2"], [1.0, 1.0, 2.0], ["0", "0", "1"], ["top", "top", "leaf"]])
-def test_levels_are_numbers_from_0_or_1_or_names(level):
-    found = Regions.from_parents(pd.DataFrame({"region_id": ["a", "b", "c"], "parent_id": [None, None, "a"], "level": level}).iloc[[0, 2]])
-    assert [ids.tolist() for ids in found.ids] == [["c"]]
-
-
 @pytest.mark.parametrize("dtype", [object, "str", "category", "string[pyarrow]"])
 def test_the_coarsest_regions_have_no_parent_however_that_is_written(dtype):
     for blank in (None, np.nan, "", " "):

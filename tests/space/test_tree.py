@@ -170,14 +170,6 @@ def test_pruning_removes_exactly_the_descendants_of_marked_nodes(name):
         np.testing.assert_array_equal(smaller.curve.rectangles(5), smaller.rectangles())
 
 
-def test_pruning_nothing_keeps_the_tree():
-    tree = quadtree(lattice(3), 3)
-    same, kept = remove_descendants(tree, np.zeros(len(tree), bool))
-    assert kept.tolist() == list(range(len(tree)))
-    assert same.starts == tree.starts
-    assert same.lines is tree.lines
-
-
 def test_morton_codes_interleave_the_bits_up_to_24():
     for bits in (1, 5, 12, 13, 24):
         column, row = np.random.default_rng(6).integers(0, 1 << bits, (2, 200))

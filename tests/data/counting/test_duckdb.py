@@ -214,7 +214,7 @@ def test_trips_by_ids_are_those_of_memory(tmp_path, regions, ending, options):
     same_flows(source, regions, bad_rows="refuse", **options)
 
 
-def test_somebody_with_fewer_trips_is_refused(tmp_path, regions):
+def test_a_person_with_fewer_trips_is_refused(tmp_path, regions):
     table = pa.table({"from": ["01001"] * 3, "to": ["01003"] * 3, "who": [1, 1, 2]})
     found = same_flows(written(table, tmp_path / "few.parquet"), regions, person="who", contributions=2, exactly=True)
     assert found[:2] == (dv.InputError, True)

@@ -76,12 +76,6 @@ def test_parts_of_a_table_are_counted_as_the_whole(tmp_path, form, table, read, 
     assert whole.dropped == whole.outside + whole.over == table[options.get("count", "count")].sum() - whole.count.sum()
 
 
-def test_a_person_in_several_files_has_one_bound():
-    uploads = [text(f"x,y,who,part\n1.5,1.5,7,{name}\n", f"{name}.csv") for name in "abc"]
-    points = read_points(uploads, domain=PLANE, person="who", contributions=2)
-    assert (points.count.tolist(), points.over, points.unit, points.contributions) == ([2], 1, "person", 2)
-
-
 def test_files_of_every_format_are_counted(tmp_path):
     frame = gpd.GeoDataFrame({"who": ["a", "a", "b"]}, geometry=gpd.points_from_xy([1.5, 2.5, 9.0], [1.5] * 3), crs="EPSG:4326")
     for name in ("a", "b"):
@@ -114,27 +108,10 @@ def test_a_bound_without_a_person_column_is_refused():
     assert read_points(text(table), domain=PLANE).unit == "record"
 
 
-def test_exactly_is_enforced():
-    table = "origin,destination,who\na,b,p\na,b,p\na,c,q\n"
-    options = {"regions": TOWNS, "person": "who", "contributions": 2, "exactly": True}
-    assert "fewer" in refused(read_flows, text(table), **options)
-    flows = read_flows(text(table), bad_rows="drop", **options)
-    assert (flows.count.tolist(), flows.exactly, flows.over) == ([2], True, 1)
-    assert "fewer" in refused(read_flows, text(table.replace("a,c,q\n", "")), distinct=True, **options)
-
-
 def coordinate_trips(**options):
     lines = "x1,y1,x2,y2,n,who\n0.5,0.5,1.5,0.5,2,a\n0.5,0.5,2.5,0.5,1,b\n9,9,0.5,0.5,4,a\n"
     sides = {"origin": ("x1", "y1"), "destination": ("x2", "y2"), "crs": "EPSG:4326"}
     return read_flows(text(lines), **{"regions": squares()} | sides | options)
-
-
-def test_trips_between_coordinates_are_looked_up():
-    flows = coordinate_trips(count="n")
-    assert (flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()) == ([0, 0], [1, 2], [2, 1])
-    assert (counters(flows), flows.unit) == ((4, 4, 0, 0), "trip")
-    bounded = coordinate_trips(count="n", person="who", contributions=1)
-    assert (bounded.count.tolist(), counters(bounded)) == ([1, 1], (5, 4, 0, 1))
 
 
 def test_coordinates_of_trips_are_reprojected():

@@ -80,7 +80,7 @@ READ += [("lon,lat\n", 0), ("lon,lat", 0), ("lon,lat\n\n", 0), ("\ufefflon,lat\r
 
 @pytest.mark.parametrize(("content", "rows"), READ)
 def test_tables_are_read_however_they_are_written(content, rows):
-    """Columns are found by their names; a count is never applied unasked; a header without rows is a file without records."""
+    """Columns are found by their names; a count is applied only where it is named; a header without rows is a file without records."""
     points = read_points(text(content), domain=PLANE)
     assert (points.column.tolist(), points.row.tolist()) == ([1] * rows, [2] * rows)
     assert (points.count.tolist(), points.dropped) == ([1] * rows, 0)

@@ -78,6 +78,8 @@ def test_what_once_went_wrong_is_refused(name, tmp_path):
 @few
 @given(head=st.sampled_from(HEADS), content=st.binary(max_size=400))
 @example(head=b"", content=b"\0")
+@example(head=b"", content=b"[]")
+@example(head=b"", content=b'{"type": "Topology"}')
 @example(head=b"", content=b"PK\x05\x06" + bytes(18))
 @example(head=b"", content=b"{" * 100_000)
 @example(head=b"", content=b"SQLite format 3\0" + bytes(52) + b"GPKG" + bytes(500))

@@ -69,22 +69,6 @@ def test_cells_are_in_no_error_and_beside_a_good_row_none_is_raised_under_drop(r
         assert "count" in options or points.count.sum() + points.dropped == len(rows) + 1
 
 
-@more
-@given(
-    st.lists(
-        st.one_of(
-            st.sampled_from([b"1,2,3,a", b"7.5,0,0,b", b"1,2", b"", b"1,2,3,a,5", b'"', b'1,"2,3,a', b"\xff,1,1,c", b"1,2,3,\xe9"]),
-            st.binary(max_size=20),
-        ),
-        max_size=10,
-    )
-)
-def test_dropping_never_raises_because_of_lines(lines):
-    content = b"\n".join([b"lon,lat,n,who", b"1,2,3,a", *lines, b""])
-    points = read_points(upload(content, "dirty.csv"), domain=PLANE, bad_rows="drop", count="n", person="who")
-    assert points.count.sum() >= 1
-
-
 json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.integers(0, 7), marked),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(marked, inner, max_size=2),

@@ -37,11 +37,6 @@ def test_files_that_cannot_be_opened(name, tmp_path):
     assert UNOPENED[name] in refusal(str(tmp_path / name))
 
 
-def test_json_that_is_no_collection_of_features_is_refused():
-    for content in ("{}", "[]", "7", '{"type": "Topology"}', '{"type": "FeatureCollection"}', "[" * 100_000):
-        assert "GeoJSON" in refusal(text(content, "a.json"))
-
-
 def test_a_geopackage_of_several_layers_or_of_none_is_refused(tmp_path):
     for layer in ("one", "two"):
         pyogrio.write_dataframe(frame(), tmp_path / "a.gpkg", layer=layer, append=layer == "two")
