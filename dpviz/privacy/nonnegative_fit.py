@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from dpviz.arrays import Floats, Integers, Mask
+from dpviz.arrays import Floats, Integers
 
 _NEGATIVE = 1e-7
 _WHOLE = 1e-9
@@ -33,7 +34,7 @@ class NoisyStage:
     variance: float
     size: int
 
-    @property
+    @cached_property
     def parent(self) -> Integers:
         """(n,) index of each node's parent in the stage above."""
         return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=self.size))
@@ -82,13 +83,21 @@ def fit_nonnegative(root: Root, stages: Sequence[NoisyStage], *, selected: bool 
     >>> [counts.round(6).tolist() for counts in fit_nonnegative(Root(count=10), [family])]
     [[10.0], [7.5, 2.5, 0.0]]
     """
-    zero = np.zeros(stages[-1].size, np.bool_)
+    leaves = stages[-1]
+    active, parent = np.arange(leaves.size), leaves.parent
+    noisy = np.zeros(leaves.size) if leaves.noisy is None else leaves.noisy
     while True:
-        fitted = _fit(root, stages, zero, selected=selected)
-        negative = (fitted[-1] < -_NEGATIVE) & ~zero
-        if not negative.any():
-            return [np.maximum(counts, 0) for counts in fitted]
-        zero |= negative
+        total: Floats = np.bincount(parent, noisy, len(leaves.starts)).astype(np.float64, copy=False)
+        spread: Floats = leaves.variance * np.bincount(parent, minlength=len(leaves.starts)).astype(np.float64)
+        fitted, gap = _fit_above(_from_below(root, stages, total, spread, selected=selected), stages)
+        values = noisy + leaves.variance * gap[parent]
+        kept = values >= -_NEGATIVE
+        if kept.all():
+            break
+        active, parent, noisy = active[kept], parent[kept], noisy[kept]
+    counts = np.zeros(leaves.size)
+    counts[active] = values
+    return [np.maximum(count, 0) for count in (*fitted, counts)]
 
 
 def fit_unbiased(root: Root, stages: Sequence[NoisyStage]) -> tuple[list[Floats], list[Floats]]:
@@ -102,45 +111,58 @@ def fit_unbiased(root: Root, stages: Sequence[NoisyStage]) -> tuple[list[Floats]
     >>> counts[1].tolist(), variances[1].tolist()
     ([7.5, 2.5], [0.5, 0.5])
     """
-    nothing = np.zeros(stages[-1].size, np.bool_)
-    below = _from_below(root, stages, nothing, selected=False)
-    counts, variances = [below[0].estimate], [below[0].variance]
-    for stage, above, here in zip(stages, below[:-1], below[1:], strict=True):
-        parent, share = stage.parent, _ratio(here.variance, above.sum_variance[stage.parent])
-        counts.append(here.estimate + share * (counts[-1] - above.sum)[parent])
-        variances.append(here.variance - share * here.variance + share**2 * variances[-1][parent])
+    leaves = stages[-1]
+    noisy = np.zeros(leaves.size) if leaves.noisy is None else leaves.noisy
+    variance = np.full(leaves.size, leaves.variance)
+    below = _from_below(root, stages, leaves.sums(noisy), leaves.sums(variance), selected=False)
+    own = [*((node.estimate, node.variance) for node in below), (noisy, variance)]
+    counts, variances = [own[0][0]], [own[0][1]]
+    for stage, above, (estimate, spread) in zip(stages, below, own[1:], strict=True):
+        parent, share = stage.parent, _ratio(spread, above.sum_variance[stage.parent])
+        counts.append(estimate + share * (counts[-1] - above.sum)[parent])
+        variances.append(spread - share * spread + share**2 * variances[-1][parent])
     return counts, variances
 
 
-def _fit(root: Root, stages: Sequence[NoisyStage], zero: Mask, *, selected: bool) -> list[Floats]:
-    """Fit counts that add up, with some leaves at 0."""
-    below = _from_below(root, stages, zero, selected=selected)
+def _fit_above(below: Sequence[_FromBelow], stages: Sequence[NoisyStage]) -> tuple[list[Floats], Floats]:
+    """Fit the nodes above the leaves, from the root down; also the gap that each family of leaves shares, over its sum of variances."""
     fitted = [below[0].estimate]
-    for stage, above, here in zip(stages, below[:-1], below[1:], strict=True):
-        gap = _ratio(fitted[-1] - above.sum, above.sum_variance)
-        fitted.append(here.estimate + here.variance * gap[stage.parent])
-    return fitted
+    for stage, above, here in zip(stages, below, below[1:], strict=False):
+        fitted.append(here.estimate + here.variance * _gap(fitted[-1], above)[stage.parent])
+    return fitted, _gap(fitted[-1], below[-1])
 
 
-def _from_below(root: Root, stages: Sequence[NoisyStage], zero: Mask, *, selected: bool) -> list[_FromBelow]:
-    """Estimate every node from its own subtree, from the leaves up; the root from all."""
-    leaves = stages[-1]
-    noisy = np.zeros(leaves.size) if leaves.noisy is None else leaves.noisy
-    estimate, variance = np.where(zero, 0.0, noisy), np.where(zero, 0.0, leaves.variance)
-    found = [_FromBelow(estimate=estimate, variance=variance, sum=estimate, sum_variance=variance)]
-    for below, here in zip(stages[:0:-1], stages[-2::-1], strict=True):
-        found.append(_combined(below, found[-1], here.noisy, here.variance, selected=selected))
-    found.append(_combined(stages[0], found[-1], np.array([root.count]), root.variance, selected=False))
+def _gap(fitted: Floats, above: _FromBelow) -> Floats:
+    return _ratio(fitted - above.sum, above.sum_variance)
+
+
+def _from_below(root: Root, stages: Sequence[NoisyStage], total: Floats, spread: Floats, *, selected: bool) -> list[_FromBelow]:
+    """Estimate every node above the leaves from its own subtree, from the bottom up; the root from all.
+
+    Args:
+        root: the root's count.
+        stages: stages 1 to T.
+        total: for each parent of leaves, the sum of its leaves' noisy counts.
+        spread: likewise of their variances.
+        selected: see `fit_nonnegative`.
+
+    Returns:
+        T estimates, of the root first.
+    """
+    found: list[_FromBelow] = []
+    for here in stages[-2::-1]:
+        found.append(_combine(total, spread, here.noisy, here.variance, selected=selected))
+        total, spread = here.sums(found[-1].estimate), here.sums(found[-1].variance)
+    found.append(_combine(total, spread, np.array([root.count]), root.variance, selected=False))
     return found[::-1]
 
 
-def _combined(below: NoisyStage, children: _FromBelow, noisy: Floats | None, variance: float, *, selected: bool) -> _FromBelow:
-    """Combine the sums of children with the noisy counts of their parents, each weighted by the other's variance."""
-    total, spread = below.sums(children.estimate), below.sums(children.variance)
+def _combine(total: Floats, spread: Floats, noisy: Floats | None, variance: float, *, selected: bool) -> _FromBelow:
+    """Combine the sums of children (and their variances) with the noisy counts of their parents, each weighted by the other's variance."""
     if noisy is None:
         return _FromBelow(estimate=total, variance=spread, sum=total, sum_variance=spread)
-    doubted = spread * _inflation(noisy - total, spread, variance) if selected else spread
-    weight = _ratio(doubted, doubted + variance)
+    inflated = spread * _inflation(noisy - total, spread, variance) if selected else spread
+    weight = _ratio(inflated, inflated + variance)
     estimate = np.where((spread > 0) | (variance == 0), total + weight * (noisy - total), 0.0)
     return _FromBelow(estimate=estimate, variance=weight * variance, sum=total, sum_variance=spread)
 
