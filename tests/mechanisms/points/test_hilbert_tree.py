@@ -5,7 +5,6 @@ import pytest
 from geopandas.tools.hilbert_curve import _encode
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import SettingError
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -120,9 +119,3 @@ def test_answers_along_the_tree_are_those_of_the_leaves_by_share_of_their_boxes(
     np.testing.assert_allclose(release.answer(boxes, spread=True)[0], dense, atol=1e-5)
     assert release.answer([[0, 0, 1, 1]])[0] == pytest.approx(release.count[0])
     assert len(release.to_frame()) == len(tree.leaves)
-
-
-@pytest.mark.parametrize("order", [15, 25, 16.5])
-def test_orders_of_the_curve_that_no_curve_has_are_refused(order):
-    with pytest.raises(SettingError, match="Order of the curve"):
-        HilbertTree(order=order)
