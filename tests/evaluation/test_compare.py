@@ -10,12 +10,11 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
 from dpviz.evaluation.compare import compare
-from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.metrics import workload_errors
 from dpviz.evaluation.rows import make_rows
-from dpviz.evaluation.study import Run, Study, trip_figures
+from dpviz.evaluation.study import Run, Study
 from dpviz.mechanisms import Identity, Kdtree, Quadtree, TopDown
-from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
@@ -75,16 +74,6 @@ def test_figures_of_points_are_those_of_the_metrics():
     assert row["n3"] == pytest.approx(errors.n3)
     assert row["partitions"] == 64
     assert row["seconds"] > 0
-
-
-def test_figures_of_trips_at_a_level():
-    release = TopDown().release(COMMUTERS, ApproxBudget(1, "1e-8"), Entropy.seeded(3))
-    found = trip_figures(evaluate_flows(release, COMMUTERS).compare(3), COMMUTERS)
-    at = evaluate_flows(release, COMMUTERS).by_stage.set_index("level").loc[3]
-    theirs = {"mae": "mean_error_present", "pairs": "released_pairs"}
-    for name in ("mae", "pairs", "max_error", "false_discovery", "false_negative"):
-        assert found[name] == pytest.approx(at[theirs.get(name, name)])
-    assert 0 < found["n3"] < 100
 
 
 def test_trips_are_compared_at_the_given_level():
