@@ -155,16 +155,13 @@ VARIANTS = {
     "default": TopDown(),
     "origins first": TopDown(tree="origin"),
     "add or remove": TopDown(neighbours="add_remove"),
-    "add or remove, origins first": TopDown(neighbours="add_remove", tree="origin"),
-    "levels": TopDown(split="levels"),
-    "largest lowered": TopDown(lowered="largest"),
+    "levels, largest lowered": TopDown(split="levels", lowered="largest"),
     "least squares": TopDown(optimiser="euclidean"),
     "flat": FlatGaussian(),
     "flat, add or remove": FlatGaussian(neighbours="add_remove"),
     "flat from 9": FlatGaussian(least=9),
     "stability": StabilityHistogram(),
-    "stability, add or remove": StabilityHistogram(neighbours="add_remove"),
-    "stability, paper": StabilityHistogram(threshold="paper"),
+    "stability, add or remove": StabilityHistogram(neighbours="add_remove", threshold="paper"),
 }
 
 

@@ -89,13 +89,6 @@ def test_a_piece_of_one_place_is_a_leaf_that_is_measured_with_all_that_its_path_
     assert (release.noise_variance[early] <= release.noise_variance[tree.starts[-2]]).all()
 
 
-def test_on_the_smallest_lattice_leaves_are_its_cells():
-    release = released(PointCounts.from_matrix(np.array([[3, 4], [5, 6]])))
-    assert release.tree.rectangles(release.tree.leaves).tolist() == [[0, 0, 1, 1], [0, 1, 1, 2], [1, 1, 2, 2], [1, 0, 2, 1]]
-    np.testing.assert_allclose(release.count[release.tree.leaves], [3, 5, 6, 4], atol=1e-6)
-    assert release.receipt.notes == ("The curve has order 1: the lattice is no finer.", "The height is 1: the lattice is no finer.")
-
-
 @pytest.mark.parametrize(("lattice", "order", "used"), [(16, 16, 16), (16, 18, 16), (18, 16, 16), (24, 24, 24)])
 def test_the_curve_is_no_finer_than_the_lattice_and_a_cut_is_noted(lattice, order, used):
     points = points_of(lattice, 500)

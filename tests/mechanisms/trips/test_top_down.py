@@ -149,22 +149,6 @@ def test_custom_weights_that_do_not_fit_are_refused_before_anything_is_spent(wei
         mechanism.release(trips_of(10), RHO, Entropy.seeded(1))
 
 
-@pytest.mark.parametrize("optimiser", ["chebyshev", "solver"])
-def test_the_solver_finds_the_same_distance_as_the_closed_form_in_every_family(monkeypatch, optimiser):
-    flows = random_flows(np.random.default_rng(2), regular(4, 3), most=40)
-    noise = recorded(monkeypatch, flow_measure, "discrete_gaussian")
-    release = TopDown(optimiser=optimiser).release(flows, RHO, Entropy.seeded(2))
-    noise, tree = iter(noise), release.tree
-    for stage in range(1, 5):
-        true, count = sums_between(flows, tree.levels(stage)), released_at(release, stage)
-        for parent, total in released_at(release, stage - 1).items():
-            family = children_of(tree, stage, parent)
-            noisy = np.array([true.get(child, 0) + next(noise) for child in family])
-            found = np.array([count.get(child, 0) for child in family])
-            assert found.sum() == total
-            assert np.abs(found - noisy).max() == np.abs(nearest_whole_numbers(noisy, total=total) - noisy).max()
-
-
 def test_groups_too_large_for_the_solver_are_refused_before_anything_is_spent():
     for regions in (regular(100), regular(1, 65)):
         with pytest.raises(SettingError, match=r"solver.* at most 64 parts"):
