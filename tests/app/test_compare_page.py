@@ -206,7 +206,7 @@ class TestStudy:
         job = app.session_state[JOB]
         assert job.total == 12
         assert before < runs_of(app)
-        assert set(job.table().groupby("run").size()) == {len(job.study.questions.names())}
+        assert set(pd.DataFrame(job.rows).groupby("run").size()) == {len(job.study.questions.names())}
 
     def test_trips_too(self, flights):
         for name in TABS:

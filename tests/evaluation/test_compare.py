@@ -93,7 +93,7 @@ def test_trips_are_compared_at_the_given_level():
         ({"public": False}, RefusedError, "already public"),
         ({"workloads": ("random", "random")}, SettingError, "twice"),
         ({"workloads": ("county",)}, SettingError, "random, small, medium, large, zooms, sizes"),
-        ({"epsilons": ()}, SettingError, "at least one mechanism and one epsilon"),
+        *((change, SettingError, "at least one mechanism and one epsilon") for change in ({"mechanisms": {}}, {"epsilons": ()})),
         ({"epsilons": (1, 1.0)}, SettingError, "twice"),
         ({"mechanisms": {"a": Identity(), "b": Identity()}}, SettingError, "twice"),
         ({"repeats": 0}, SettingError, "repeats"),
