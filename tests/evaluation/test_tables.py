@@ -8,10 +8,10 @@ from scipy import stats
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.rows import make_rows
-from dpviz.evaluation.study import trip_figures
+from dpviz.evaluation.study import trip_figures, with_true_counts
 from dpviz.evaluation.tables import frontier, summary, tidy
 from dpviz.mechanisms import ExactKdtree, Identity, Quadtree, TopDown
-from tests.evaluation.test_compare import COMMUTERS, study
+from tests.evaluation.test_compare import COMMUTERS, CROWD, study
 
 
 def test_summaries_have_intervals_of_the_mean_over_repeats():
@@ -54,6 +54,7 @@ def test_errors_of_points_come_apart():
     assert coarse["uniformity"] == pytest.approx(coarse["mae"], abs=1e-3)
     assert coarse["uniformity"] > 1
     assert cells["uniformity"] == pytest.approx(0, abs=1e-9)
+    assert with_true_counts(study().release(study().runs()[0]), CROWD).count[0] == 500
 
 
 def test_errors_of_trips_come_apart_and_add_up():

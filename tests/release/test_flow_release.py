@@ -211,10 +211,6 @@ def test_the_pairs_of_a_list_and_the_rest_add_up_at_every_pair_of_levels(mechani
         release.rest(2, 2)
 
 
-def test_a_release_without_a_list_has_no_rest():
-    assert len(released("top_down", 1).rest(0, 1).count) == 0
-
-
 @pytest.mark.parametrize(("entropy", "status"), [(Entropy.seeded(1), SIMULATION), (Entropy.system(), PRIVATE)], ids=["seeded", "system"])
 def test_every_frame_states_its_status_also_without_rows_and_a_simulation_must_not_be_published(entropy, status):
     release = TopDown().release(trips_of(500, 2), BUDGET, entropy)
