@@ -33,6 +33,16 @@ def assert_complete(chart, *, letters):
     assert "://" not in json.dumps({key: value for key, value in chart.items() if key != "$schema"})
 
 
+def assert_series_differ(chart):
+    """Every series has a colour of its own, and a mark or dashes of its own."""
+    for channels in (["color"], ["shape", "strokeDash"]):
+        hits = [hit for channel in channels for hit in found(chart["layer"], channel) if isinstance(hit, dict)]
+        scales = [hit["scale"] for hit in hits if "scale" in hit]
+        assert scales
+        for scale in scales:
+            assert len(scale["domain"]) == len(scale["range"]) == len({json.dumps(each) for each in scale["range"]})
+
+
 def assert_plain_axes(chart, *, untitled=False):
     """It sets no font or background of its own, and its quantitative axes have titles; `untitled`: at least one has."""
     assert not [hit for hit in found(chart, "font") + found(chart, "background") + found(chart, "fill") if hit]

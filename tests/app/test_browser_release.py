@@ -4,7 +4,7 @@ import pytest
 
 import dpviz as dv
 from dpviz.privacy.ledger import Ledger
-from tests.app.browse import draw, until, visit
+from tests.app.browse import draw, visit
 from tests.app.walk import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -68,16 +68,3 @@ def test_a_release_is_published_downloaded_and_read_back(chromium, own, tmp_path
         page.get_by_role("button", name="Start again").click()
         page.get_by_text("Nothing can be released yet").wait_for()
         assert len(draws(ledger)) == 2
-
-
-def test_a_double_click_on_draw_spends_once_where_the_draw_takes_a_while(chromium, own, tmp_path):
-    address, ledger = own
-    slow = 'points?mode=Curate&sample=la_residents&mechanism=privelet&epsilon=1&settings={"height":9}'
-    with visit(chromium, address, slow, scheme="dark", tmp_path=tmp_path) as (page, _):
-        button = page.get_by_role("button", name="Draw a release")
-        until(button.is_enabled, "a page that is ready")
-        button.dblclick()
-        page.get_by_text("ε 1. The next draw makes it ε 2").wait_for()
-        page.get_by_text("Partitions shown").wait_for()
-        page.get_by_text("Running...").wait_for(state="hidden")
-        assert len(draws(ledger)) == 1

@@ -197,13 +197,6 @@ class TestStudy:
         assert len(layers_of(fine(app.run()))["partitions"]["data"]) == 16
         assert json.loads(app.query_params["picked"]) == [["Quadtree", 2.0], ["Every cell (Identity)", 0.1]]
 
-    def test_a_map_is_the_very_release_that_was_measured(self, done):
-        job = done.session_state[JOB]
-        run = job.study.runs()[0]
-        (row,) = (row for row in job.rows if row["run"] == run.id and row["workload"] == "random")
-        figures = job.study.questions.rows(job.study.release(run), parts=False)
-        assert next(each for each in figures if each["workload"] == "random")["mae"] == row["mae"]
-
     def test_changed_settings_have_a_note_and_finished_releases_are_not_made_again(self):
         app = finished(started(compare_app()))
         before = runs_of(app)
@@ -213,14 +206,13 @@ class TestStudy:
         job = app.session_state[JOB]
         assert job.total == 12
         assert before < runs_of(app)
-        assert set(job.table().groupby("run").size()) == {len(job.study.questions.names())}
+        assert set(pd.DataFrame(job.rows).groupby("run").size()) == {len(job.study.questions.names())}
 
-    def test_trips_too(self):
-        app = finished(started(compare_app({"kind": "Trips", "sample": "us_flights", "steps": "1", "repeats": "2"})))
+    def test_trips_too(self, flights):
         for name in TABS:
-            fine(tab(app, name))
-            assert ("Suppression" in captions(app)) == (name == "Parts of the error")
-        assert len(maps(fine(picking(app, *list(pickable(app.session_state[JOB]))[:2])))) == 2
+            fine(tab(flights, name))
+            assert ("Suppression" in captions(flights)) == (name == "Parts of the error")
+        assert len(maps(fine(picking(flights, *list(pickable(flights.session_state[JOB]))[:2])))) == 2
 
     @pytest.mark.parametrize(
         ("figure", "scale", "title", "other", "column"),

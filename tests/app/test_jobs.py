@@ -135,22 +135,6 @@ class TestSearches:
 
 
 class TestStudies:
-    def test_a_stopped_study_goes_on_where_it_was(self):
-        which = study(repeats=500)
-        job = StudyJob(which, None, [])
-        job.start()
-        until(lambda: len(job.rows) >= 10, "ten rows")
-        job.stop()
-        assert job.state == STOPPED
-        assert len(job.rows) < len(which)
-        few = study(repeats=3)
-        rest = StudyJob(few, None, job.rows)
-        rest.start()
-        rest._thread.join(PATIENCE)
-        assert rest.state == DONE
-        assert len(rest.table()) == len(few)
-        assert rest.made == rest.total == 12
-
     def test_starting_waits_for_the_first_rows_and_a_keeper_stops_its_studies(self):
         keeper = Keeper()
         first, second = (StudyJob(study(repeats=4000), None, []) for _ in range(2))

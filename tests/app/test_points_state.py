@@ -32,26 +32,14 @@ TEXTS = st.one_of(
 )
 
 
-def numbers(rule):
-    """Values that a setting accepts."""
-    whole = isinstance(rule.low if rule.optional else rule.default, int)
-    low, high = (bound if bound is None else max(min(bound, 10**6), -(10**6)) for bound in (rule.low, rule.high))
-    values = st.integers(int(low), int(high)) if whole else st.floats(low, high)
-    return values | st.none() if rule.optional else values
-
-
 def settings_of(mechanism):
+    """Settings at their defaults, at any choice or at an end of their range; weights are any numbers."""
     kinds = {}
     for rule in mechanism.rules():
-        if rule.choices:
-            kinds[rule.name] = st.sampled_from(rule.choices)
-        elif isinstance(rule.default, bool):
-            kinds[rule.name] = st.booleans()
-        elif isinstance(rule.default, tuple):
-            weights = st.lists(st.floats(0, 10), max_size=9).map(tuple)
-            kinds[rule.name] = weights if rule.name == "weights" else st.just(rule.default)
-        else:
-            kinds[rule.name] = numbers(rule)
+        values = [rule.default, *rule.choices, *(() if isinstance(rule.default, tuple) else (rule.low, rule.high))]
+        kinds[rule.name] = st.sampled_from([value for value in values if value is not None or rule.optional])
+    if "weights" in kinds:
+        kinds["weights"] = st.lists(st.floats(0, 10), max_size=9).map(tuple)
     return st.fixed_dictionaries({}, optional=kinds)
 
 

@@ -7,7 +7,6 @@ from scipy import stats
 
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
-from dpviz.evaluation.metrics import error_by_size, evaluate
 from dpviz.evaluation.rows import make_rows
 from dpviz.evaluation.study import trip_figures, with_true_counts
 from dpviz.evaluation.tables import frontier, summary, tidy
@@ -48,17 +47,6 @@ def test_every_row_says_what_it_comes_from_also_one_of_an_older_table():
         assert set(table.loc[table["label"] == "exact", "status"]) == {"NOT PRIVATE"}
 
 
-def test_zooms_and_sizes_are_those_of_the_evaluation():
-    which = study(workloads=("zooms", "sizes"), repeats=1, mechanisms={"cells": Identity()})
-    run = which.runs()[0]
-    release, found = which.release(run), pd.DataFrame(make_rows(which, run))
-    zooms, sizes = evaluate(release, CROWD).by_zoom, error_by_size(CROWD.blocks(4).ravel(), release.blocks(4).ravel())
-    assert found["workload"].tolist() == [*(f"zoom {zoom}" for zoom in range(5)), "size 0", "size 1-9"]
-    assert found["mae"].tolist() == pytest.approx([*zooms["mae"], *sizes["mae"]])
-    assert found["mean20"].tolist()[:5] == pytest.approx(zooms["relative"].tolist())
-    assert found["questions"].tolist()[5:] == [(CROWD.blocks(4) == 0).sum(), (CROWD.blocks(4) > 0).sum()]
-
-
 def test_errors_of_points_come_apart():
     which = study(parts=True, repeats=1, epsilons=(10**6,), mechanisms={"tree": Quadtree(height=1), "cells": Identity()})
     coarse, cells = compare(which)
@@ -66,9 +54,7 @@ def test_errors_of_points_come_apart():
     assert coarse["uniformity"] == pytest.approx(coarse["mae"], abs=1e-3)
     assert coarse["uniformity"] > 1
     assert cells["uniformity"] == pytest.approx(0, abs=1e-9)
-    run = study().runs()[0]
-    held = with_true_counts(study().release(run), CROWD)
-    assert held.count[0] == 500
+    assert with_true_counts(study().release(study().runs()[0]), CROWD).count[0] == 500
 
 
 def test_errors_of_trips_come_apart_and_add_up():

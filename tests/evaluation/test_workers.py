@@ -2,8 +2,6 @@
 
 import itertools
 import os
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -16,9 +14,10 @@ from dpviz.evaluation import compare as compare_module
 from dpviz.evaluation import workers as workers_module
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.tables import read_rows, tidy
-from dpviz.mechanisms import FlatGaussian, Identity, TopDown
+from dpviz.mechanisms import POINT_MECHANISMS, FlatGaussian, Identity, TopDown
 from tests.evaluation.slow_mechanisms import Dying, Endless, Failing
 from tests.evaluation.test_compare import COMMUTERS, study
+from tests.mechanisms.joined import installed
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30
@@ -228,38 +227,9 @@ def test_a_mechanism_of_the_running_script_needs_one_process():
         list(compare(which, workers=2))
 
 
-SCRIPT = """
-import sys
-import dpviz.mechanisms as known
-from dpviz.evaluation.compare import compare
-from dpviz.evaluation.tables import tidy
-from dpviz.evaluation.workers import Crew
-from tests.evaluation.test_compare import study
-enter = Crew.__enter__
-Crew.__enter__ = lambda crew: crew.ready.wait(30) and enter(crew)  # this process makes no run before a worker is ready
-mechanisms = {"theirs": known.POINT_MECHANISMS["theirs"](side=4), "cells": known.Identity()}
-which = study(mechanisms=mechanisms, repeats=6, workloads=("random", "zooms", "sizes"), parts=True)
-one, two = (tidy(which, compare(which, workers=workers)) for workers in (1, 2))
-assert one.drop(columns="seconds").equals(two.drop(columns="seconds"))
-print(one["package"].unique().tolist(), one["settings"][0])
-"""  # without a guard on __main__, on purpose: no worker imports the script
-
-
-def test_mechanisms_of_other_packages_join_in_workers_too(tmp_path):
-    (tmp_path / "their_package.py").write_text(
-        "from dpviz.mechanisms.points.uniform_grid import UniformGrid\n"
-        "class Theirs(UniformGrid):\n    key = 'theirs'\n    title = 'Theirs'\n"
-    )
-    info = tmp_path / "their_package-2.5.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 2.5\n")
-    (info / "entry_points.txt").write_text("[dpviz.mechanisms]\ntheirs = their_package:Theirs\n")
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, script], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("['their-package 2.5', 'dpviz ")
-    assert done.stdout.rstrip().endswith('{"side": 4}')
+def test_mechanisms_of_other_packages_join_in_workers_too(patient, tmp_path):
+    with installed(tmp_path):
+        which = study(mechanisms={"theirs": POINT_MECHANISMS["their_halves"](share=0.3), "cells": Identity()})
+        table = tidy(which, compare(which, workers=2))
+        same(table, tidy(which, compare(which)))
+    assert table["package"][0] == "their-mechanisms 2.5"

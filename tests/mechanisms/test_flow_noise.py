@@ -68,10 +68,3 @@ def test_the_stability_histogram_has_fresh_laplace_noise_of_the_stated_scale(nei
     assert_noise(draws, laplace_below, scale)
     assert_fresh(draws)
     assert draws.var() == pytest.approx(releases[0].stages[4].variance, rel=5 * (5 / draws.size) ** 0.5)
-
-
-def test_large_noise_hardly_ever_repeats_within_a_release():
-    flows = flows_of(regular(8, 8), {pair: 10**12 for pair in product(range(64), repeat=2) if sum(pair) < 60})
-    release = TopDown().release(flows, ZcdpBudget("1e-11"), Entropy.system())
-    draws = np.concatenate([noise_of(release, flows, stage) for stage in range(1, 5)])
-    assert len(np.unique(draws)) > 0.99 * len(draws) > 1000

@@ -67,9 +67,3 @@ def test_noise_is_drawn_afresh_for_every_node(mechanism):
     for values, most in ((noisy, 5), (np.abs(noisy - noisy.mean(0)), 5.5)):
         assert np.abs(np.corrcoef(values.T) - np.eye(noisy.shape[1])).max() < most / np.sqrt(runs)
     assert len(np.unique(noisy, axis=0)) == runs
-
-
-def test_large_noise_hardly_ever_repeats_within_a_release():
-    points = PointCounts.from_matrix(np.zeros((64, 64), int))
-    noisy = Identity(order=6).release(points, PureBudget("1e-9"), Entropy.system()).noisy
-    assert len(np.unique(noisy[np.isfinite(noisy)])) >= 4090

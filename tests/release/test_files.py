@@ -480,12 +480,6 @@ def test_the_report_needs_no_library_of_the_app():
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)
 
 
-def test_a_release_that_was_read_can_be_changed_and_another_reading_is_as_before(folders):
-    one, other = (read_release(folders / "points") for _ in range(2))
-    one.count[:] = -1
-    assert_same(other, point_release())
-
-
 NINTH = {"exact": "1/9", "decimal": 1 / 9}
 CONTRADICTIONS = [
     (("utility", "levels", 0, "stddev_median"), 0.5, "at utility"),

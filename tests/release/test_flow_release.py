@@ -136,18 +136,6 @@ def test_spreads_of_top_down_are_those_of_the_best_stages_measured_numbers_one_b
         assert release.answer(*ids, levels=(a, b), spread=True)[1] ** 2 == pytest.approx(expected)
 
 
-def test_a_total_has_the_spread_of_its_noise_and_dropped_pairs_count_as_measured():
-    flows = flows_of(regular(2, 2), {(0, 0): 3000, (2, 1): 2000})
-    exact, noisy = (TopDown(neighbours=neighbours).release(flows, RHO, Entropy.seeded(1)) for neighbours in ("bounded", "add_remove"))
-    assert exact.level(0, spread=True).to_numpy().tolist() == [["all", "all", 5000, 5000, 0.0, 5000.0, 5000.0, SIMULATION]]
-    assert noisy.level(0, spread=True)["stddev"].tolist() == [noisy.stages[0].variance ** 0.5]
-    flows = flows_of(regular(3, 4), {(0, 0): 4000, (5, 0): 3000, (5, 11): 2000})
-    release = TopDown().release(flows, ZcdpBudget(10), Entropy.seeded(1))
-    assert [len(at.count) for at in release.stages[1:3]] == [2, 3], "two destinations went on, each with all three origins"
-    _, stddev = release.answer(["a0", "a1", "a2"], ["all"] * 3, levels=(1, 0), spread=True)
-    assert stddev**2 == pytest.approx([2 * release.stages[2].variance] * 3)
-
-
 def test_intervals_are_rounded_outwards_and_never_below_zero():
     ends = interval(np.array([10, 1, -7, 0]), np.array([2.0, 5.0, 1.0, 0.0]))
     assert [end.tolist() for end in ends] == [[6, 0, 0, 0], [14, 11, 0, 0]]
@@ -221,10 +209,6 @@ def test_the_pairs_of_a_list_and_the_rest_add_up_at_every_pair_of_levels(mechani
     assert (changed.inconsistencies()["mismatches"] > 0).tolist() == [False, False, False, True]
     with pytest.raises(DomainError, match="coarser level"):
         release.rest(2, 2)
-
-
-def test_a_release_without_a_list_has_no_rest():
-    assert len(released("top_down", 1).rest(0, 1).count) == 0
 
 
 @pytest.mark.parametrize(("entropy", "status"), [(Entropy.seeded(1), SIMULATION), (Entropy.system(), PRIVATE)], ids=["seeded", "system"])

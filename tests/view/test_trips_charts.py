@@ -12,7 +12,7 @@ from dpviz.evaluation.flow_metrics import error_bounds
 from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.view import trips_charts as charts
 from dpviz.view.colors import ACCENT
-from tests.charts import assert_complete, assert_plain_axes, found, rows
+from tests.charts import assert_complete, assert_plain_axes, assert_series_differ, found, rows
 from tests.view.trips_cases import grid, random_trips, released
 
 UNIT = 'trips"}</script>'
@@ -58,10 +58,7 @@ def test_every_chart_is_complete_and_small_and_loads_nothing_and_stages_stand_in
         assert UNIT in json.dumps(chart["layer"]).replace('\\"', '"')
     if name in ("errors_by_stage", "rates_by_stage", "pairs_by_stage", "compare_stages"):
         assert [axis["sort"] for axis in found(chart["layer"], "x")] == [STAGES]
-        line = chart["layer"][0]["encoding"]
-        dashes = line["strokeDash"]["scale"]["range"]
-        assert len({tuple(dash) for dash in dashes}) == len(dashes) == len(line["color"]["scale"]["range"])
-        assert line["strokeDash"]["scale"]["domain"] == line["color"]["scale"]["domain"]
+        assert_series_differ(chart)
 
 
 def test_errors_bounds_and_rates_are_those_of_the_table(case):

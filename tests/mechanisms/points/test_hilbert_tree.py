@@ -5,7 +5,6 @@ import pytest
 from geopandas.tools.hilbert_curve import _encode
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import SettingError
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -90,13 +89,6 @@ def test_a_piece_of_one_place_is_a_leaf_that_is_measured_with_all_that_its_path_
     assert (release.noise_variance[early] <= release.noise_variance[tree.starts[-2]]).all()
 
 
-def test_on_the_smallest_lattice_leaves_are_its_cells():
-    release = released(PointCounts.from_matrix(np.array([[3, 4], [5, 6]])))
-    assert release.tree.rectangles(release.tree.leaves).tolist() == [[0, 0, 1, 1], [0, 1, 1, 2], [1, 1, 2, 2], [1, 0, 2, 1]]
-    np.testing.assert_allclose(release.count[release.tree.leaves], [3, 5, 6, 4], atol=1e-6)
-    assert release.receipt.notes == ("The curve has order 1: the lattice is no finer.", "The height is 1: the lattice is no finer.")
-
-
 @pytest.mark.parametrize(("lattice", "order", "used"), [(16, 16, 16), (16, 18, 16), (18, 16, 16), (24, 24, 24)])
 def test_the_curve_is_no_finer_than_the_lattice_and_a_cut_is_noted(lattice, order, used):
     points = points_of(lattice, 500)
@@ -120,9 +112,3 @@ def test_answers_along_the_tree_are_those_of_the_leaves_by_share_of_their_boxes(
     np.testing.assert_allclose(release.answer(boxes, spread=True)[0], dense, atol=1e-5)
     assert release.answer([[0, 0, 1, 1]])[0] == pytest.approx(release.count[0])
     assert len(release.to_frame()) == len(tree.leaves)
-
-
-@pytest.mark.parametrize("order", [15, 25, 16.5])
-def test_orders_of_the_curve_that_no_curve_has_are_refused(order):
-    with pytest.raises(SettingError, match="Order of the curve"):
-        HilbertTree(order=order)

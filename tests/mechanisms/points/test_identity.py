@@ -59,12 +59,3 @@ def test_after_the_threshold_coarser_levels_are_sums_and_hardly_any_empty_cell_i
     assert (found.count[found.tree.leaves] > 0).sum() <= 8
     persons = release(Identity(order=5, threshold=True), points=replace(POINTS, contributions=3))
     assert persons.steps == (f"cells below {3 * math.log(1024):,.1f} set to 0",)
-
-
-def test_intervals_of_zeroed_cells_still_hold_the_truth():
-    points, inside = PointCounts.from_matrix(np.full((64, 64), 5)), []
-    for seed in range(20):
-        found = Identity(order=6, threshold=True).release(points, PureBudget(1), Entropy.seeded(seed))
-        low, high = found.interval(found.tree.leaves)
-        inside.append(((low <= 5) & (high >= 5)).mean())
-    assert np.mean(inside) > 0.95

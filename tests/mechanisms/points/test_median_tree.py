@@ -1,7 +1,6 @@
 """Growing trees by halving, wherever the lines are put: they tile, cut what can be cut, and hold what lies in them."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,21 +76,6 @@ def assert_sound(grown: Grown, points: PointCounts) -> None:
     early = (tree.children == 0) & (tree.depth < tree.height)
     np.testing.assert_array_equal(early, (tree.cells == 1) & (tree.depth < tree.height))
     np.testing.assert_array_equal(np.bincount(tree.parent[1:], minlength=len(tree)), tree.children)
-
-
-@pytest.mark.parametrize("cuts", [1, 2])
-def test_even_lines_reach_every_cell_and_lines_at_the_very_edge_leave_slices_that_are_cut_across(cuts):
-    even = grow(points_of(3), 6 // cuts, cuts, lambda _, nodes: nodes.middles())
-    assert (even.tree.cells[even.tree.leaves] == 1).all()
-    assert len(even.tree.leaves) == 64
-    assert set(even.tree.children.tolist()) == {0, 2**cuts}
-    seen: list[Halving] = []
-    assert_sound(grow(points_of(3), 6 // cuts, cuts, lambda _, nodes: seen.append(nodes) or nodes.low + 1), points_of(3))
-    for nodes in seen:
-        width, height = (nodes.rectangles[:, 2:] - nodes.rectangles[:, :2]).T
-        assert (nodes.across[height == 1]).all()
-        assert not nodes.across[width == 1].any()
-        assert (nodes.high - nodes.low >= 2).all()
 
 
 @several

@@ -128,13 +128,3 @@ def test_pruned_trees_on_fine_lattices_answer_the_same_by_every_way(order):
         boxes = np.array([[0, 0, 100, 100], [20, 10, 50.5, 60], [49, 49, 51, 51]], float)
         assert found.answer(boxes) == pytest.approx(found.answer(boxes, spread=True)[0], rel=1e-9)
         assert found.blocks(0)[0, 0] == pytest.approx(found.count[0])
-
-
-def test_levels_keep_their_numbers_when_pruning_lowers_the_tree():
-    points = PointCounts.from_matrix(np.zeros((16, 16), int))
-    found = Quadtree(height=4, prune=1e9).release(points, PureBudget(1), Entropy.seeded(3))
-    assert found.tree.height < found.height == 4
-    assert {step.level for step in found.receipt.steps} == set(range(5))
-    assert found.to_frame()["level"].tolist() == [0]
-    assert [len(found.nodes(level)) for level in range(5)] == [1] * 5
-    assert found.answer([[0, 0, 8, 16]])[0] == pytest.approx(found.count[0] / 2)
