@@ -131,6 +131,7 @@ class Crew:
         """Send one worker the study, then numbers of runs, and collect the results."""
         _send_message(process, sys.path)
         process.stdin.write(pickled_study)  # type: ignore[union-attr]
+        process.stdin.flush()  # type: ignore[union-attr]
         _read_message(process)
         self.ready.set()
         while self._assign_runs(process, assigned):

@@ -91,8 +91,8 @@ def fit_nonnegative(root: Root, stages: Sequence[NoisyStage], *, selected: bool 
         spread: Floats = leaves.variance * np.bincount(parent, minlength=len(leaves.starts)).astype(np.float64)
         fitted, gap = _fit_above(_from_below(root, stages, total, spread, selected=selected), stages)
         values = noisy + leaves.variance * gap[parent]
-        kept = values >= -_NEGATIVE
-        if kept.all():
+        kept = np.flatnonzero(values >= -_NEGATIVE)
+        if len(kept) == len(values):
             break
         active, parent, noisy = active[kept], parent[kept], noisy[kept]
     counts = np.zeros(leaves.size)
@@ -224,5 +224,6 @@ def _raised(fraction: Floats, floor: Integers, stage: NoisyStage, missing: Integ
     candidates = np.flatnonzero((missing[parent] > 0) & ((fraction > _WHOLE) | (floor > 0)))
     order = candidates[np.lexsort((-fraction[candidates], floor[candidates] < 1, parent[candidates]))]
     family = parent[order]
-    first = np.searchsorted(family, family)
-    return order[np.arange(len(order)) - first < missing[family]]
+    place = np.arange(len(order))
+    first = np.maximum.accumulate(np.where(np.diff(family, prepend=-1) > 0, place, 0))
+    return order[place - first < missing[family]]
