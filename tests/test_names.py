@@ -25,6 +25,12 @@ def test_every_public_name_and_method_is_documented():
     assert [name for name, each in objects.items() if callable(each) and not inspect.getdoc(each)] == []
 
 
+def test_every_public_class_and_function_has_an_example():
+    objects = {name: getattr(dpviz, name) for name in dpviz.__all__}
+    documented = {name: each for name, each in objects.items() if inspect.isclass(each) or inspect.isfunction(each)}
+    assert [name for name, each in documented.items() if ">>>" not in (each.__doc__ or "")] == []
+
+
 def test_every_error_raised_on_purpose_has_one_root():
     errors = [getattr(dpviz, name) for name in dpviz.__all__ if name.endswith("Error")]
     assert all(issubclass(error, dpviz.DpvizError) for error in errors)

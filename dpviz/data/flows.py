@@ -291,6 +291,16 @@ class Flows:
     Raises:
         InputError: arrays of different lengths, indexes outside the regions, pairs out of order or twice, counts under 1
             or beyond 2**53 in all, a depth or unit that does not fit.
+
+    >>> import dpviz as dv
+    >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
+    >>> regions = dv.Regions.from_table(table, levels=["state", "town"])
+    >>> trips = pd.DataFrame({"origin": ["a", "a", "b", "c"], "destination": ["c", "b", "c", "a"], "who": [1, 1, 1, 2]})
+    >>> flows = dv.Flows.from_table(trips, regions=regions, person="who", contributions=2)
+    >>> flows
+    Flows(Regions(2 state, 3 town), unit='person', contributions=2)
+    >>> flows.total, flows.over
+    (3, 1)
     """
 
     regions: Regions
@@ -421,7 +431,23 @@ class Flows:
         bad_rows: str = "refuse",
         key: bytes | None = None,
     ) -> Flows:
-        """Bound each person's trips, and add up the trips of each pair; arguments as for `from_table`, with indexes in place of ids."""
+        """Bound each person's trips, and add up the trips of each pair.
+
+        Args:
+            trips: (n,) rows of trips, with indexes of leaf regions in place of ids.
+            regions: where trips begin.
+            destinations: where they end, a hierarchy of the same depth.
+            contributions: m >= 1; each person keeps at most m trips. Without persons the curator vouches for m > 1.
+            distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
+            exactly: declare that every person has exactly m trips.
+            bad_rows: "refuse" raises on a missing person, and with `exactly` on a person with fewer trips; "drop" leaves such rows out.
+                Rows that `trips` marks are left out in any case.
+            key: bytes that decide which trips a person keeps; fresh from the operating system if None.
+
+        Raises:
+            InputError: a bound that is no whole number of at least 1, `distinct` without persons, another number of persons than of rows,
+                a bad row under "refuse", or hierarchies of different depths.
+        """
         most = _check_contributions(contributions)
         refuse_unenforced(trips.person, 1, distinct=distinct)
         pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))

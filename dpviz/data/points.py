@@ -41,6 +41,18 @@ class PointCounts:
     Raises:
         InputError: the arrays differ in length, a cell is outside the lattice or out of order, a count is under 1, the counts add up to
             more than 2**53, the unit is unknown, or outside, bad and over do not add up to dropped.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5, 1.6, 9.5, 99.0], [2.5, 2.4, 2.5, 2.5], domain=domain)
+    >>> points.column.tolist(), points.row.tolist(), points.count.tolist(), points.outside
+    ([1, 9], [2, 2], [2, 1], 1)
+
+    With a person column, the protected unit is a person, who keeps at most `contributions` records:
+
+    >>> people = dv.PointCounts.from_xy([1.5, 1.6, 9.5], [2.5, 2.4, 2.5], domain=domain, person=["a", "a", "b"], contributions=1)
+    >>> people.unit, people.count.tolist(), people.over
+    ('person', [1, 1], 1)
     """
 
     domain: Domain
@@ -136,10 +148,16 @@ class PointCounts:
 
     @classmethod
     def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain, **options: Any) -> PointCounts:
-        """Count a GeoDataFrame's points, reprojected to the domain's CRS; `options` as for `from_xy`.
+        """Count a GeoDataFrame's points, reprojected to the domain's CRS.
+
+        Args:
+            frame: n rows with points as geometry, in a CRS if the domain has one.
+            domain: the public domain; points outside it are dropped.
+            options: count, person, contributions, distinct, bad_rows and key, as for `from_xy`.
 
         Raises:
-            InputError: there is no geometry column, no CRS although the domain has one, or a geometry that is not a point.
+            InputError: there is no geometry column, no CRS although the domain has one, or a geometry that is not a point; the points
+                cannot be reprojected; or as for `from_xy`.
         """
         geometry, crs = guard("The frame must be a GeoDataFrame with a geometry column.", lambda: (frame.geometry, frame.crs))
         if domain.crs is not None:

@@ -96,6 +96,18 @@ def audit_mechanism(
     Raises:
         SettingError: an unknown key, or a number out of its range.
         BudgetError: a budget of the wrong kind.
+        DpvizError: the mechanism does not fit the made-up inputs.
+
+    Here a mechanism spends more than its budget, and the audit shows it:
+
+    >>> import dpviz as dv
+    >>> class Overspent(dv.UniformGrid):
+    ...     audit_inputs = dv.UniformGrid.audit_inputs[:1]
+    ...     def release(self, points, budget, entropy):
+    ...         return super().release(points, dv.PureBudget(20), entropy)
+    >>> result = dv.audit_mechanism(Overspent(side=2), budget=dv.PureBudget(1), runs=100)
+    >>> result.epsilon, result.lower_bound > 1, result.passed
+    (1.0, True, False)
     """
     name, target = _find_target(mechanism)
     plan = AuditPlan(runs=runs, confidence=confidence, tests=tests, seed=seed)
@@ -121,6 +133,17 @@ def audit_all(
 
     Returns:
         DataFrame with one row per mechanism: the fields of `AuditResult` and `passed`.
+
+    Raises:
+        DpvizError: a mechanism does not fit the made-up inputs, such as weights for another number of levels.
+
+    >>> import dpviz as dv
+    >>> from dpviz.privacy.audit import AuditPlan
+    >>> class Grid(dv.UniformGrid):
+    ...     audit_inputs = dv.UniformGrid.audit_inputs[:1]
+    >>> found = dv.audit_all({"one cell": Grid(side=1), "four cells": Grid(side=2)}, plan=AuditPlan(runs=100))
+    >>> found[["mechanism", "epsilon", "passed"]].values.tolist()
+    [['one cell', 2.0, True], ['four cells', 2.0, True]]
     """
     targets = audit_targets() if mechanisms is None else dict(mechanisms)
     plan = plan or AuditPlan(runs=RUNS)

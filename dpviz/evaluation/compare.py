@@ -102,6 +102,20 @@ def compare(
         SettingError: no study, a number of workers out of range, rows of another study, or a mechanism that workers cannot import.
         DpvizError: after all other rows, if runs failed; the text names their configurations and epsilons, and the reasons. A resumed
             study tries the failed runs again. Raised at once if a worker cannot start.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> study = dv.Study(data=points, public=True, mechanisms={"quad": dv.Quadtree(height=2)}, epsilons=(1,), repeats=3)
+    >>> first = next(dv.compare(study))
+    >>> first["mechanism"], first["workload"]
+    ('quadtree', 'random')
+
+    A study that was stopped after its first run is resumed:
+
+    >>> rest = list(dv.compare(study, done=pd.DataFrame([first])))
+    >>> len(study), len(rest)
+    (3, 2)
     """
     if not isinstance(study, Study):
         raise SettingError("compare takes a Study: see dpviz.Study.")

@@ -368,6 +368,17 @@ class Study:
             of range, something else where a list is needed, or mechanisms that are classes or are for the other kind of data.
         BudgetError: an epsilon or delta out of range, or no delta where one is needed.
         DomainError: a mechanism that does not fit the frame.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> mechanisms = {"quadtree": dv.Quadtree(height=2), "grid": dv.UniformGrid(side=4)}
+    >>> study = dv.Study(data=points, public=True, mechanisms=mechanisms, epsilons=(0.5, 1), repeats=2, queries=20)
+    >>> len(study), study.questions.names()
+    (8, ['random'])
+    >>> table = dv.tidy(study, dv.compare(study))
+    >>> table.groupby(["label", "epsilon"])["n3"].size().to_dict()
+    {('grid', 0.5): 2, ('grid', 1.0): 2, ('quadtree', 0.5): 2, ('quadtree', 1.0): 2}
     """
 
     data: PointCounts | Flows

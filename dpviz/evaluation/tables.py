@@ -34,6 +34,9 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
     Returns:
         One row per run and workload.
 
+    Raises:
+        DpvizError: `rows` is a call of `compare`, which raises it while its rows are taken.
+
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
     >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)

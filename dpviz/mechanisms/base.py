@@ -87,7 +87,34 @@ def setting(
     optional: bool = False,
     when: tuple[str, Any] | None = None,
 ) -> Any:
-    """Declare a setting: its default, title, sentence of help and range; see `Rule` for the meaning of each argument."""
+    """Declare a setting of a mechanism. Range check, widget and documentation are made from this declaration.
+
+    The type of the setting is that of its annotation: int, float, str, bool or tuple[float, ...].
+
+    Args:
+        default: the default.
+        label: a short title.
+        help: one sentence.
+        low: smallest value; None without a limit. It holds for each number of a tuple.
+        high: largest value, likewise.
+        choices: allowed texts or numbers; empty if every value in the range is allowed.
+        optional: whether None is allowed, which means "chosen by the mechanism".
+        when: another setting's name and the value (or tuple of values) of that setting with which this one matters; None if it always
+            matters.
+
+    Returns:
+        The field of a dataclass.
+
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Grid(Settings):
+    ...     side: int = setting(8, "Cells per side", low=1, high=64, help="How many cells a row has.")
+    >>> Grid().side
+    8
+    >>> Grid(side=100)
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.SettingError: Cells per side must be from 1 to 64.
+    """
     rule = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "optional": optional, "when": when}
     return field(default=default, metadata={"rule": rule})
 
@@ -188,6 +215,18 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         private: False for references that must never be published.
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
         page_settings: settings with which a page starts, where they differ from the defaults.
+
+    What can be asked of any mechanism, whatever it counts:
+
+    >>> import dpviz as dv
+    >>> mechanism = dv.POINT_MECHANISMS["uniform_grid"].from_settings({"total_share": 0.25})
+    >>> isinstance(mechanism, dv.Mechanism), mechanism.needs_delta, mechanism.non_defaults()
+    (True, False, {'total_share': 0.25})
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> [(share.label, share.share) for share in mechanism.shares(domain)]
+    [('total', 0.25), ('cells', 0.75)]
+    >>> mechanism.with_shares([1, 9]).total_share
+    0.1
     """
 
     family: ClassVar[str]

@@ -94,7 +94,42 @@ def most_leaf_pairs(tree: PairTree) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
-    """Base of every mechanism of trips: it counts trips between regions and releases noisy trips per pair, stage by stage."""
+    """Base of every mechanism of trips: it counts trips between regions and releases noisy trips per pair, stage by stage.
+
+    A mechanism in full. It adds discrete Gaussian noise to every pair of leaves; larger regions are sums of noisy pairs. Empty pairs get
+    noise, too, since a list of the others would reveal where trips are. It protects one trip (or one person) that is added or removed,
+    as every mechanism does that does not declare the setting `neighbours`.
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import dpviz as dv
+    >>> from dpviz.mechanisms.noisy_flows import NoisyFlows, measured_stage, with_sums_above
+    >>> from dpviz.privacy.noise import gaussian_variance
+    >>> from dpviz.space.pair_tree import PairTree
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class EveryPair(dv.FlowMechanism):
+    ...     key, title, summary = "every_pair", "Every pair", "Counts every pair of leaf regions with noise."
+    ...     def release(self, flows, budget, entropy):
+    ...         self.check_data(flows)
+    ...         counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
+    ...         rho, conversion = counter.convert(budget, self.title, "tight", [1.0])
+    ...         tree = PairTree(origins=flows.regions, destinations=flows.ends)
+    ...         true = np.zeros([side.size(side.depth) for side in (tree.origins, tree.destinations)], np.int64)
+    ...         true[flows.origin, flows.destination] = flows.count
+    ...         noisy = counter.measure("every pair of leaves", true.ravel(), rho.rho, tree.height).reshape(true.shape)
+    ...         pairs, variance = np.argwhere(noisy).astype(np.int32).T, gaussian_variance(counter.variance(rho.rho))
+    ...         stages = with_sums_above(tree, measured_stage(*pairs, noisy[tuple(pairs)], variance, noisy.size), tree.height)
+    ...         receipt = counter.receipt(budget, converted=rho, conversion=conversion)
+    ...         facts = {"mechanism": self.key, "settings": self.chosen(), "steps": ("larger regions are sums",), "every_pair": True}
+    ...         return counter.make_release(tree, stages, receipt, **facts)
+    >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
+    >>> regions = dv.Regions.from_table(table, levels=["state", "town"])
+    >>> trips = pd.DataFrame({"origin": ["a", "b", "c"], "destination": ["c", "c", "a"], "count": [900, 40, 500]})
+    >>> release = EveryPair().release(dv.Flows.from_table(trips, regions=regions), dv.ZcdpBudget(1000), dv.Entropy.seeded(1))
+    >>> release.level("state")[["origin", "destination", "count"]].values.tolist()
+    [['A', 'B', 940], ['B', 'A', 500]]
+    """
 
     family: ClassVar[str] = "trips"
 

@@ -290,7 +290,7 @@ class FlowsFile:
 
 
 def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> FlowsFile:
-    """Describe a file of trips. The result holds no entry of a row.
+    r"""Describe a file of trips. The result holds no entry of a row.
 
     Args:
         source: a path, or an open binary file with a `name`.
@@ -300,6 +300,13 @@ def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEF
 
     Raises:
         InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"home,work,trips\na,b,12\nb,a,3\n")
+    >>> upload.name = "commuters.csv"
+    >>> found = inspect_flows(upload, through=True)
+    >>> found.origin, found.destination, found.count, found.matrix
+    ('home', 'work', 'trips', False)
     """
     opened = _open(source, limits)
     proposed = propose_columns(opened.names)

@@ -72,7 +72,7 @@ class PointsFile:
 
 
 def inspect_points(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> PointsFile:
-    """Describe a file of points. The result holds no entry of the file.
+    r"""Describe a file of points. The result holds no entry of the file.
 
     Args:
         source: a path, or an open binary file with a `name`.
@@ -82,6 +82,15 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
 
     Raises:
         InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"who,lon,lat,taken\na,4.9,52.4,May\nb,4.8,52.3,June\n")
+    >>> upload.name = "walks.csv"
+    >>> found = inspect_points(upload, through=True)
+    >>> found.format, found.columns, (found.x, found.y)
+    ('CSV', ('who', 'lon', 'lat', 'taken'), ('lon', 'lat'))
+    >>> found.needs_crs
+    True
     """
     opened = _open_source(source, limits, PointColumns())
     names, tabular = opened.names, not opened.has_geometry

@@ -55,7 +55,7 @@ class RegionsFile:
 
 
 def inspect_regions(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> RegionsFile:
-    """Describe a file of regions by its header or metadata; its rows are read only with `through`.
+    r"""Describe a file of regions by its header or metadata; its rows are read only with `through`.
 
     Args:
         source: a path, or an open binary file with a `name`.
@@ -65,6 +65,13 @@ def inspect_regions(source: Source, *, through: bool = False, limits: Limits = D
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
         DomainError: the regions are not valid.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"region_id,parent_id,level\n06,,state\n06037,06,county\n06073,06,county\n")
+    >>> upload.name = "counties.csv"
+    >>> found = inspect_regions(upload, through=True)
+    >>> found.columns, found.nested
+    (('region_id', 'parent_id', 'level'), True)
     """
     opened = open_shapes(*read_checked(source, limits), limits)
     ids = candidates(opened.names, ID_NAMES)

@@ -53,7 +53,7 @@ _USUAL_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The most that a file may hold. A file beyond a limit is refused, before its content is read if its header declares the size.
+    r"""The most that a file may hold. A file beyond a limit is refused, before its content is read if its header declares the size.
 
     Attributes:
         file_bytes: bytes of the file itself.
@@ -65,6 +65,15 @@ class Limits:
 
     Raises:
         SettingError: a limit is not a whole number, or under 1.
+
+    >>> import io
+    >>> import dpviz as dv
+    >>> upload = io.BytesIO(b"lon,lat\n4.9,52.4\n4.8,52.3\n4.7,52.5\n")
+    >>> upload.name = "walks.csv"
+    >>> dv.inspect_points(upload, through=True, limits=dv.Limits(rows=2))
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.InputError: The file has more rows than the limit of 2.
     """
 
     file_bytes: int = 512 * 2**20
