@@ -435,7 +435,7 @@ def error_sums(release: Release | FlowRelease) -> ErrorSums:
         gap = float(release.count[leaves].sum() - release.count[0])
     else:
         parts, root = release.stddev(release.tree.height), release.stddev(0)
-        gap = float(release.stages[-1].count.sum() - release.stages[0].count.sum())
+        gap = float(release.stages[-1].count.sum() + release.rest(0, 0).count.sum() - release.stages[0].count.sum())
     stated, piled = float(root.max(initial=0.0)), float(np.sqrt((parts**2).sum()))
     return ErrorSums(
         parts=len(parts),

@@ -474,7 +474,8 @@ def ranked(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
     else:
         size = rank = np.abs(pairs.released)
     present = rank > 0
-    fits = np.flatnonzero(present & (size >= view.least) & _passes(pairs, view))
+    present &= _passes(pairs, view)
+    fits = np.flatnonzero(present & (size >= view.least))
     return fits[np.argsort(-rank[fits], kind="stable")[: view.top]][::-1], int(present.sum())
 
 

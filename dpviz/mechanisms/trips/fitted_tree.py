@@ -86,8 +86,8 @@ class FittedTree(FlowMechanism):
     advice: ClassVar[str] = (
         "Take it by default. On a made-up country (28.8 million trips, ε = 1) the largest error of its finest pairs is 48 trips where"
         " TopDown has 95, at about TopDown's accuracy on coarser levels. Two weaknesses: without its list, 45 % of the finest pairs that it"
-        " releases there have no trip (TopDown 29 %; with the list 3 %); and pairs between levels, such as all to region, are 2 to 5 times"
-        " less exact."
+        " releases there have no trip (TopDown 29 %; with the list 3 %); and where stages between levels are not measured, such as all to"
+        " region, errors are 2 to 4 times larger."
     )
     page_settings: ClassVar[Mapping[str, Any]] = {"false_discovery": 0.05}
 
