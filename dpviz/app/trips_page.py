@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dpviz.amounts import format_percent
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import Field, in_range, show_lock, start_checks
@@ -24,12 +25,12 @@ from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
 from dpviz.evaluation.lists import compare_lists
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.flow_release import FlowRelease, interval
+from dpviz.release.flow_release import FlowRelease
 from dpviz.release.simultaneous_intervals import count_of_numbers, pair_intervals
 from dpviz.space.regions import Regions
 from dpviz.view import trips_charts as charts
 from dpviz.view.escape import html, markdown
-from dpviz.view.trips_charts import matrix_chart
+from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
 from dpviz.view.trips_map import PAIR_FILTERS, SHOWN_TRIPS, TripsMapSettings, has_geometry, trips_map
 
 MAP_HEIGHT, MAP_WIDTH = 620, 780
@@ -226,7 +227,7 @@ def _picture(what: TripsDrawn, place: int, view: TripsMapSettings, truths: tuple
         st.markdown(f"**{what.titles[place]}**")
     if not has_geometry(release.tree.origins, view.level):
         st.altair_chart(matrix_chart(release, view.level, view.unit), width="stretch")
-        st.caption("These regions have neither outlines nor coordinates: a matrix stands for the map.")
+        st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
         return
     picture = trips_map(release, view, truth)
     key = f"trips map {place}"
@@ -255,13 +256,15 @@ def _take_click(key: str, regions: Regions, level: int) -> None:
 
 def _key_figures(what: TripsDrawn, release: FlowRelease, evaluation: FlowEvaluation | None, level: int) -> None:
     """Show the numbers that sum one release up at the level shown."""
-    at, title = release.stages[2 * level], what.titles[what.releases.index(release)]
+    place = what.releases.index(release)
+    at, title = release.stages[2 * level], what.titles[place]
+    _heading(what, place)
     negative, rest = int((at.count < 0).sum()), release.across is not None and level == release.depth
     columns = iter(st.columns(4 + bool(negative) + rest))
     possible = release.tree.size(2 * level)
-    listed = "listed pairs" if rest else "pairs with a count other than 0"
-    pairs = f"{title}: {listed} of this level, out of {possible:,} possible ones."
-    next(columns).metric("Pairs released", f"{int(np.count_nonzero(at.count)):,}", help=pairs)
+    listed = "listed pairs" if rest else "pairs with a count above 0"
+    pairs = f"{title}: {listed} of this level, out of {possible:,} possible ones. {_list_bound(release, level)}"
+    next(columns).metric("Pairs released", f"{int((at.count > 0).sum()):,}", help=pairs)
     if negative:
         why = "Pairs with a count below zero: noise on pairs with few trips or none. They keep sums unbiased."
         next(columns).metric("Below zero", f"{negative:,}", help=why)
@@ -278,6 +281,15 @@ def _key_figures(what: TripsDrawn, release: FlowRelease, evaluation: FlowEvaluat
     next(columns).metric("Largest error", f"{row['max_error']:,}", help=f"Of any pair of this level, in {what.data.unit}.")
     wrong = f"{row['false_positives']:,} released pairs have no trips in truth; {row['false_negatives']:,} true ones are missing."
     next(columns).metric("False discovery rate", f"{row['false_discovery']:.1f} %", help=wrong)
+
+
+def _list_bound(release: FlowRelease, level: int) -> str:
+    """Say how many released pairs of a level may be empty, where a list of the finest level bounds it."""
+    if release.most_false is None:
+        return ""
+    if level < release.depth:
+        return "This level is no list: nothing bounds how many of its pairs are empty."
+    return f"In expectation, at most {format_percent(release.most_false)} of the listed pairs are empty."
 
 
 def _rest_figure(column: Any, what: TripsDrawn, release: FlowRelease) -> None:
@@ -348,10 +360,12 @@ def _errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
     left.altair_chart(charts.errors_by_stage(table, error_bounds(release), what.data.unit), width="stretch")
     middle.altair_chart(charts.rates_by_stage(table), width="stretch")
     right.altair_chart(charts.pairs_by_stage(table), width="stretch")
-    st.caption(
-        "A stage refines the destinations or the origins by one level. The bound holds for all pairs of a stage at once with"
-        " probability 95 %; it is a worst case, known without the truth."
+    bound = (
+        " The bound holds for all pairs of a stage at once with probability 95 %; it is a worst case, known without the truth."
+        if np.isfinite(error_bounds(release)).any()
+        else ""
     )
+    st.caption(f"A stage refines the destinations or the origins by one level.{bound}")
 
 
 def _lists(what: TripsDrawn) -> None:
@@ -389,14 +403,18 @@ def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMap
             rows = _totals(release, ident, view.level, truths[place] if truths else None)
             st.altair_chart(charts.totals_bars(rows, what.data.unit), width="stretch")
             st.dataframe(rows, hide_index=True, width="stretch")
-    st.caption(
-        f"In {what.data.unit}. The interval is that of the noise alone; sums over many regions take the best single stage. Where counts"
-        " are made whole and consistent, it is approximate: between 86 and 98 % of true sums were inside in our tests."
-    )
+            if "staying" not in set(rows["trips"]) and _known(release, ident, ident, (view.level, view.level)):
+                st.caption(f"Staying: {_rest_sentence(release, (view.chosen, view.chosen), what.data.unit)}")
+            if release.approximate:
+                st.caption(f"The intervals are approximate: {release.approximate}.")
+    st.caption(f"In {what.data.unit}. Intervals are those of the noise alone; for sums over many regions, of the best single stage.")
 
 
 def _totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation | None) -> pd.DataFrame:
-    """Return the trips that leave, arrive or stay as a table, with their intervals, and true numbers if `truth` is given."""
+    """Return the trips that leave, arrive or stay as a table, with their intervals, and true numbers if `truth` is given.
+
+    A region whose trips to itself are not listed has no row for them.
+    """
     questions = (
         ("leaving or staying", ident, LEVEL_ZERO, (level, 0)),
         ("arriving or staying", LEVEL_ZERO, ident, (0, level)),
@@ -406,11 +424,13 @@ def _totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation 
     for title, origin, destination, levels in questions:
         if not _known(release, origin, destination, levels):
             continue
-        count, stddev = release.answer([origin], [destination], levels=levels, spread=True)
-        low, high = interval(count, stddev)
+        u, v = release.tree.origins.find([origin], levels[0]), release.tree.destinations.find([destination], levels[1])
+        if release.is_unlisted(levels, u, v)[0]:
+            continue
+        count = release.answer([origin], [destination], levels=levels)
+        low, high = release.answer_intervals([origin], [destination], levels=levels)
         row: dict[str, Any] = {"trips": title, "released": int(count[0]), "low": low[0], "high": high[0], "status": release.status}
         if truth is not None:
-            u, v = release.tree.origins.find([origin], levels[0]), release.tree.destinations.find([destination], levels[1])
             row["true"] = int(truth.true_sums(*levels).at(u, v)[0])
         rows.append(row)
     return pd.DataFrame(rows)
@@ -432,18 +452,39 @@ def _pair(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
         st.info("Choose a region on both sides.")
         return
     for place, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
-        count, stddev = release.answer([tree.origins.ids_of(a)[u]], [tree.destinations.ids_of(b)[v]], levels=(a, b), spread=True)
-        low, high = interval(count, stddev)
         with column:
             _heading(what, place)
-            one, two, three = st.columns(3)
-            one.metric("Released answer", f"{count[0]:,} {what.data.unit}")
-            kind = f"Approximate: {release.approximate}." if release.approximate else "Exact for the noise."
-            two.metric("95 % interval, noise only", f"{low[0]:,.0f} to {high[0]:,.0f}", help=f"{kind} {CHOSEN_BEFOREHAND}")
-            if truths:
-                where = np.array([u], np.int32), np.array([v], np.int32)
-                true = int(truths[place].true_sums(a, b).at(*where)[0])
-                three.metric("True answer", f"{true:,}", delta=f"{int(count[0]) - true:+,} error", delta_color="off")
+            _answer(release, (a, b), (u, v), what.data.unit, truths[place] if truths else None)
+
+
+def _answer(release: FlowRelease, levels: tuple[int, int], pair: tuple[int, int], unit: str, truth: FlowEvaluation | None) -> None:
+    """Show the released number of one pair with its interval, or where the trips of a pair that is not listed are counted."""
+    tree, (origin, destination) = release.tree, (np.array([index], np.int32) for index in pair)
+    ids = [tree.origins.ids_of(levels[0])[pair[0]]], [tree.destinations.ids_of(levels[1])[pair[1]]]
+    true = None if truth is None else int(truth.true_sums(*levels).at(origin, destination)[0])
+    one, two, three = st.columns(3)
+    if release.is_unlisted(levels, origin, destination)[0]:
+        one.metric("Released answer", "not listed")
+        st.caption(_rest_sentence(release, pair, unit))
+        if true is not None:
+            three.metric("True answer", f"{true:,}")
+        return
+    count, (low, high) = int(release.answer(*ids, levels=levels)[0]), release.answer_intervals(*ids, levels=levels)
+    one.metric("Released answer", f"{count:,} {unit}")
+    kind = f"Approximate: {release.approximate}." if release.approximate else "Exact for the noise."
+    two.metric("95 % interval, noise only", f"{low[0]:,.0f} to {high[0]:,.0f}", help=f"{kind} {CHOSEN_BEFOREHAND}")
+    if true is not None:
+        three.metric("True answer", f"{true:,}", delta=f"{count - true:+,} error", delta_color="off")
+
+
+def _rest_sentence(release: FlowRelease, pair: tuple[int, int], unit: str) -> str:
+    """Say how many trips all pairs that are not listed have together, in the pair of regions that refines into the given pair of leaves."""
+    tree, depth = release.tree, release.depth
+    above = tree.levels(tree.height - 1)
+    u, v = int(tree.origins.ancestors(above[0], depth)[pair[0]]), int(tree.destinations.ancestors(above[1], depth)[pair[1]])
+    rest = int(release.rest(*above).at(np.array([u], np.int32), np.array([v], np.int32))[0])
+    names = markdown(tree.origins.names_of(above[0])[u]), markdown(tree.destinations.names_of(above[1])[v])
+    return f"This pair has no number of its own. All pairs from {names[0]} to {names[1]} that are not listed have {rest:,} {unit} together."
 
 
 def ask_for_pair(regions: Regions, level: int, origin: object, destination: object) -> None:
@@ -479,7 +520,8 @@ def _consistency(what: TripsDrawn) -> None:
             table = release.inconsistencies()
             wrong = int(table["mismatches"].sum())
             left_out = "".join(f" ({markdown(step)})" for step in release.steps if "left out" in step)
-            says = f"{wrong:,} pairs do not add up{left_out}." if wrong else "Every stage adds up to the one above it, pair by pair."
+            rest = "; listed pairs do so together with their rest" if release.across is not None else ""
+            says = f"{wrong:,} pairs do not add up{left_out}." if wrong else f"Every stage adds up to the one above it, pair by pair{rest}."
             st.markdown(f":green[{says}]" if wrong == 0 else f":orange[{says}]")
             st.dataframe(table, hide_index=True, width="stretch")
     st.caption("Checked on the released numbers: each pair against the sum of the pairs that it is refined into.")
@@ -515,4 +557,5 @@ def _table(what: TripsDrawn, place: int, view: TripsMapSettings) -> None:
 
 
 def _matrix(what: TripsDrawn, place: int, view: TripsMapSettings) -> None:
-    st.altair_chart(charts.matrix_chart(what.releases[place], view.level, view.unit), width="stretch")
+    st.altair_chart(matrix_chart(what.releases[place], view.level, view.unit), width="stretch")
+    st.caption(MATRIX_CAPTION)

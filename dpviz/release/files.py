@@ -48,6 +48,7 @@ from dpviz.release.tables import (
     REGIONS,
     STAGES,
     TABLE,
+    TOTALS,
     Member,
     Plan,
     finest_counts,
@@ -500,7 +501,8 @@ def _tables_to_read(manifest: Facts) -> list[str]:
         names = [*main, LEVELS]
     else:
         stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
-        names = [*main, STAGES, *(f"{stem}.parquet" for stem in stems), *([ACROSS] if contents["across"] else [])]
+        further = [name for name, field in ((ACROSS, "across"), (TOTALS, "totals")) if contents.get(field)]
+        names = [*main, STAGES, *(f"{stem}.parquet" for stem in stems), *further]
     if not {stored_name(manifest, name) for name in names} <= {entry["name"] for entry in manifest["files"]}:
         raise InputError("The release was published without GeoParquet, so dpviz cannot read it back. Open its files with other software.")
     return names

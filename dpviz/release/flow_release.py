@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.arrays import Floats, Integers, Places
+from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.space.pair_tree import PairTree
@@ -76,7 +76,9 @@ Level = int | str
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StageCounts:
-    """The released counts of one stage of the tree of pairs. PUBLIC. A pair that is missing was released as 0.
+    """The released counts of one stage of the tree of pairs. PUBLIC.
+
+    A pair that is missing was released as 0; in the finest stage of a release with a list (`FlowRelease.across`), it is not listed.
 
     Attributes:
         origin: (k,) index of the origin region in the stage's level of origins.
@@ -99,6 +101,27 @@ class StageCounts:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class RegionTotals:
+    """Unbiased estimates of the trips from each region to anywhere, and from anywhere to each region. PUBLIC.
+
+    Sums of released counts that were raised to 0 are biased; these are sums over all pairs of a stage, negative estimates included.
+
+    Attributes:
+        leaving: (n,) trips from each region of a level of origins; level 1 first.
+        arriving: (n,) trips to each region of a level of destinations; level 1 first.
+    """
+
+    leaving: tuple[Integers, ...]
+    arriving: tuple[Integers, ...]
+
+    def at(self, levels: tuple[int, int], origin: Places, destination: Places) -> Integers | None:
+        """Look up (q,) totals of regions; None unless one of the two levels is the root's, and the other one is not."""
+        if levels[1] == 0 and levels[0] > 0:
+            return self.leaving[levels[0] - 1][origin]
+        return self.arriving[levels[1] - 1][destination] if levels[0] == 0 and levels[1] > 0 else None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class FlowRelease:
     """Noisy counts of trips on every stage of a tree of pairs. PUBLIC: everything in it was released by a mechanism.
 
@@ -114,6 +137,8 @@ class FlowRelease:
         approximate: why the stated standard deviations are only approximate; None if they are exact.
         across: counts at `across_levels`. They are needed only if the finest stage lists some pairs, and trips of the others are still
             part of coarser sums (see `rest`); otherwise they follow from the stages, and `across` is None.
+        totals: centres of the intervals of what leaves and arrives, if the sums of the released counts are biased; None if they are not,
+            or if no better estimate is known.
 
     >>> import dpviz as dv
     >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
@@ -137,6 +162,7 @@ class FlowRelease:
     every_pair: bool = False
     approximate: str | None = None
     across: PairSums | None = None
+    totals: RegionTotals | None = None
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
@@ -159,6 +185,15 @@ class FlowRelease:
     def depth(self) -> int:
         """The number of geographic levels below the root, g."""
         return self.tree.origins.depth
+
+    @property
+    def most_false(self) -> float | None:
+        """The bound q of a list: in expectation, at most this share of its pairs has no trips; None without such a list.
+
+        It holds for the pairs of the finest level alone. Nothing bounds the share at coarser levels.
+        """
+        bound = self.settings.get("false_discovery")
+        return None if self.across is None or bound is None else float(bound)
 
     @property
     def across_levels(self) -> tuple[int, int]:
@@ -236,14 +271,55 @@ class FlowRelease:
             spread: also give the standard deviations.
 
         Returns:
-            (q,) trips. With `spread` also (q,) standard deviations of the noise, in trips. Each is that of adding up the measured numbers
-            of one stage: the stage for which it is smallest. The effect of post-processing is not included (see `approximate`).
-            For TopDown, intervals of 1.96 standard deviations contained the truth in 86 to 98 % of the sums in an experiment, instead of
-            95 %.
+            (q,) trips; 0 for pairs of leaves that are not listed (see `is_unlisted`). With `spread` also (q,) standard deviations of the
+            noise, in trips; NaN for pairs that are not listed. For a released pair of a stage it is that of `stage`. For other sums it is
+            that of adding up the numbers of one stage, of the stage for which it is smallest. The effect of post-processing is not
+            included (see `approximate`).
 
         Raises:
             DomainError: unknown ids or levels, or lengths that differ.
         """
+        level_numbers, *pairs = self._find_pairs(origins, destinations, levels)
+        count = self.sums(*level_numbers).at(*pairs)
+        return (count, self._answer_noise(level_numbers, *pairs)[1]) if spread else count
+
+    def answer_intervals(
+        self, origins: ArrayLike, destinations: ArrayLike, *, levels: tuple[Level, Level] | None = None
+    ) -> tuple[Floats, Floats]:
+        """Compute 95 % intervals for the sums of `answer`, which takes the same arguments.
+
+        For a released pair of a stage the interval is that of `stage`: its centre is the number as measured, or as estimated without
+        bias. For all that leaves or arrives, the centre is that of `totals`. For other sums, and without `totals`, it is the released
+        count, so that the interval is approximate after post-processing.
+
+        Returns:
+            (q,) lower and (q,) upper ends, in trips, at least 0; NaN for pairs of leaves that are not listed.
+
+        Raises:
+            DomainError: unknown ids or levels, or lengths that differ.
+        """
+        level_numbers, *pairs = self._find_pairs(origins, destinations, levels)
+        return interval(*self._answer_noise(level_numbers, *pairs))
+
+    def is_unlisted(self, levels: tuple[int, int], origin: Places, destination: Places) -> Mask:
+        """Tell which pairs of regions have no number of their own, because the finest level is a list that they are not in.
+
+        Args:
+            levels: level of the origins and level of the destinations, 0 to g.
+            origin: (q,) indices of origin regions.
+            destination: (q,) indices of destination regions.
+
+        Returns:
+            (q,) True for pairs of leaves that are not listed; their trips are part of the `rest` of coarser pairs.
+        """
+        if self.across is None or levels != self.tree.levels(self.tree.height):
+            return np.zeros(len(origin), np.bool_)
+        return np.asarray(self.sums(*levels).at(origin, destination) == 0)
+
+    def _find_pairs(
+        self, origins: ArrayLike, destinations: ArrayLike, levels: tuple[Level, Level] | None
+    ) -> tuple[tuple[int, int], Places, Places]:
+        """Find the numbers of two levels, and the (q,) indices of regions with the given ids."""
         level_pair = (self.depth, self.depth) if levels is None else levels
         if not isinstance(level_pair, tuple | list) or len(level_pair) != 2:
             raise DomainError("levels must be a pair: the level of the origins and the level of the destinations.")
@@ -255,8 +331,20 @@ class FlowRelease:
         destination_index = self.tree.destinations.find(destination, level_numbers[1])
         if min(origin_index.min(initial=0), destination_index.min(initial=0)) < 0:
             raise DomainError("There is an id that is not a region of the given level.")
-        count = self.sums(*level_numbers).at(origin_index, destination_index)
-        return (count, np.sqrt(self._variance(level_numbers, origin_index, destination_index))) if spread else count
+        return level_numbers, origin_index, destination_index
+
+    def _answer_noise(self, levels: tuple[int, int], u: Places, v: Places) -> tuple[Floats, Floats]:
+        """Compute (q,) centres of intervals and (q,) standard deviations of answers; NaN for pairs that are not listed."""
+        centre, stddev = self.sums(*levels).at(u, v).astype(np.float64), np.sqrt(self._variance(levels, u, v))
+        stage = next((s for s in range(self.tree.height + 1) if self.tree.levels(s) == levels), None)
+        if stage is not None and np.isfinite(self.stages[stage].variance):
+            released = self.sums(*levels).at(u, v) != 0
+            centre = np.where(released, self._sum_pairs(stage, levels, self.stages[stage].noisy).at(u, v), centre)
+            stddev = np.where(released, np.sqrt(self.stages[stage].variance), stddev)
+        elif self.totals is not None and (totals := self.totals.at(levels, u, v)) is not None:
+            centre = totals.astype(np.float64)
+        unlisted = self.is_unlisted(levels, u, v)
+        return np.where(unlisted, np.nan, centre), np.where(unlisted, np.nan, stddev)
 
     def sums(self, origin_level: int, destination_level: int) -> PairSums:
         """Add up the released trips between all regions of two levels, from the coarsest stage that is fine enough.
@@ -420,7 +508,7 @@ def interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:
         stddev: (n,) standard deviations.
 
     Returns:
-        (n,) lower and (n,) upper ends, whole numbers of at least 0.
+        (n,) lower and (n,) upper ends, whole numbers of at least 0; NaN where an argument is NaN.
     """
     width = INTERVAL_WIDTH * stddev
     return np.maximum(np.floor(centre - width), 0.0), np.maximum(np.ceil(centre + width), 0.0)

@@ -94,7 +94,8 @@ def columns_of(release: Release | FlowRelease) -> dict[str, str]:
     """Describe the meaning of every column that a table of a release may have, by name."""
     if isinstance(release, FlowRelease):
         estimated = {"count_noisy": "The best unbiased estimate of the count, from the noisy counts of all stages."}
-        return _TRIP_COLUMNS | (estimated if ESTIMATED in release.steps else {})
+        direction = {"direction": "leaving or arriving: whether the trips begin or end in the region."}
+        return _TRIP_COLUMNS | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
     columns = dict(_POINT_COLUMNS)
     if release.unbiased is not None:
         columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."
@@ -380,6 +381,7 @@ def _trip_contents(release: FlowRelease) -> Facts:
         "refined_first": tree.first,
         "every_pair": release.every_pair,
         "across": release.across is not None,
+        **({} if release.totals is None else {"totals": True}),
         "origins": _region_facts(tree.origins),
         "destinations": None if shared else _region_facts(tree.destinations),
         "stages": [

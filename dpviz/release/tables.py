@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,12 @@ from numpy.typing import NDArray
 from pyproj import CRS, Transformer
 from pyproj.exceptions import ProjError
 
-from dpviz.arrays import Places, Texts
+from dpviz.arrays import Floats, Integers, Places, Texts
 from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
-from dpviz.release.flow_release import FlowRelease, PairSums, StageCounts, interval
+from dpviz.release.flow_release import FlowRelease, PairSums, RegionTotals, StageCounts, interval
 from dpviz.release.manifest import CURVE, GRID, INDEPENDENT, WAVELET, reliability, settings_of
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
@@ -364,7 +365,11 @@ def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], edges
         raise InputError("The partitions of the release are no tree of nested rectangles: its table was not written by dpviz.")
 
 
-FLOWS, STAGES, ACROSS, REST = "flows.parquet", "stages.parquet", "across.parquet", "rest.parquet"
+FLOWS, STAGES, ACROSS, REST, TOTALS = "flows.parquet", "stages.parquet", "across.parquet", "rest.parquet", "totals.parquet"
+_ABOUT_TOTALS = (
+    "Trips that leave and that arrive in each region, those within it included: as released, and as an unbiased estimate (count_noisy),"
+    " around which the intervals are."
+)
 REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
 
 
@@ -383,7 +388,8 @@ def trip_tables(release: FlowRelease) -> list[Member]:
     ]
     members.append(Member(name=STAGES, format=PARQUET, about=about_stages, write=lambda path: pq.write_table(_stage_table(release), path)))
     members += [_regions_member(stem, regions) for stem, regions in geographies(release.tree)]
-    return members if release.across is None else [*members, _across_member(release, release.across), _rest_member(release)]
+    members += [] if release.across is None else [_across_member(release, release.across), _rest_member(release)]
+    return members if release.totals is None else [*members, _totals_member(release)]
 
 
 def geographies(tree: PairTree) -> list[tuple[str, Regions]]:
@@ -504,6 +510,42 @@ def _rest_member(release: FlowRelease) -> Member:
     )
 
 
+def totals_table(release: FlowRelease, ids: Callable[[Texts], Any] = list) -> pa.Table:
+    """Make a table of the trips that leave and that arrive in each region of each level: released, estimated, and the spread.
+
+    Returns:
+        Columns direction ("leaving" or "arriving"), level, region_id, count, count_noisy (the unbiased estimate), stddev, ci_low,
+        ci_high, reliability and status.
+    """
+    assert release.totals is not None  # noqa: S101  (for the type checker: only then there is a table)
+    sides = (("leaving", release.tree.origins, release.totals.leaving), ("arriving", release.tree.destinations, release.totals.arriving))
+    parts = []
+    for direction, regions, estimates in sides:
+        for level, estimate in enumerate(estimates, start=1):
+            found = regions.ids_of(level)
+            count, stddev = _answer_totals(release, direction, level, found)
+            columns = {
+                "direction": np.full(len(found), direction, object),
+                "level": np.full(len(found), level, np.int32),
+                "region_id": pa.array(ids(found), pa.string()),
+            }
+            columns |= count_columns(count, estimate, stddev) | _status_column(release, len(found))
+            parts.append(decode_dictionaries(make_table(columns)))
+    return pa.concat_tables(parts)
+
+
+def _answer_totals(release: FlowRelease, direction: str, level: int, ids: Texts) -> tuple[Integers, Floats]:
+    """Add up (n,) released trips that leave or arrive in regions of a level, with their standard deviations."""
+    everywhere = np.full(len(ids), ROOT, object)
+    if direction == "leaving":
+        return release.answer(ids, everywhere, levels=(level, 0), spread=True)
+    return release.answer(everywhere, ids, levels=(0, level), spread=True)
+
+
+def _totals_member(release: FlowRelease) -> Member:
+    return Member(name=TOTALS, format=PARQUET, about=_ABOUT_TOTALS, write=lambda path: pq.write_table(totals_table(release), path))
+
+
 def finest_trips(release: FlowRelease) -> pa.Table:
     """Make the columns of the main table of trips that are not computed from others, for comparison with a table that was read."""
     return flow_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
@@ -536,6 +578,7 @@ def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, step
         every_pair=contents["every_pair"],
         approximate=contents["approximate"],
         across=_read_across(tree, tables[ACROSS]) if contents["across"] else None,
+        totals=_read_totals(tree, tables[TOTALS]) if contents.get("totals") else None,
     )
 
 
@@ -599,6 +642,19 @@ def _read_across(tree: PairTree, table: pa.Table) -> PairSums:
     )
 
 
+def _read_totals(tree: PairTree, table: pa.Table) -> RegionTotals:
+    regions = {"leaving": tree.origins, "arriving": tree.destinations}
+    wanted = [(direction, level, known) for direction, of in regions.items() for level, known in enumerate(of.ids, start=1)]
+    rows = np.cumsum([0, *(len(known) for _, _, known in wanted)]).tolist()
+    keys = [(direction, level, ident) for direction, level, known in wanted for ident in known]
+    found = zip(*(table.column(name).to_pylist() for name in ("direction", "level", "region_id")), strict=True)
+    if list(found) != keys:
+        raise InputError(f"The release's {TOTALS} does not have one row for each region.")
+    estimates = np.array(table.column("count_noisy"), np.int64)
+    parts = [estimates[start:end] for start, end in pairwise(rows)]
+    return RegionTotals(leaving=tuple(parts[: tree.origins.depth]), arriving=tuple(parts[tree.origins.depth :]))
+
+
 NO_GEOMETRY = "The regions have no geometry, so there is no place on the map for them."
 _ESCAPED_NOTE = " An id that a spreadsheet would take for a formula has an apostrophe in front here, but not in GeoJSON and Parquet."
 _SLUG = re.compile(r"[^a-z0-9]+")
@@ -621,8 +677,8 @@ def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
     if "csv" in formats:
         for level in range(1, release.depth + 1):
             plan += [_flows_csv(release, level), _locations_csv(release, level)]
-        if release.across is not None:
-            plan.append(_rest_csv(release))
+        plan += [] if release.across is None else [_rest_csv(release)]
+        plan += [] if release.totals is None else [_totals_csv(release)]
     return plan
 
 
@@ -653,10 +709,8 @@ def _shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
 def _region_columns(release: FlowRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> Columns:
     ids = regions.ids_of(level)
     columns = {"region_id": ids, "level": level, "level_name": regions.levels[level - 1], "name": regions.names_of(level)}
-    everywhere = np.full(len(ids), ROOT, object)
     for direction in directions:
-        ends, levels = ((ids, everywhere), (level, 0)) if direction == "leaving" else ((everywhere, ids), (0, level))
-        columns[direction], columns[f"{direction}_stddev"] = release.answer(*ends, levels=levels, spread=True)
+        columns[direction], columns[f"{direction}_stddev"] = _answer_totals(release, direction, level, ids)
     return columns | {"status": release.status}
 
 
@@ -684,6 +738,11 @@ def _rest_csv(release: FlowRelease) -> Member:
     return Member(
         name="rest.csv", format=CSV, about=about, write=lambda path: write_csv(rest_table(release, levels, escape_formulas), path)
     )
+
+
+def _totals_csv(release: FlowRelease) -> Member:
+    about = f"{_ABOUT_TOTALS}{_ESCAPED_NOTE}"
+    return Member(name="totals.csv", format=CSV, about=about, write=lambda path: write_csv(totals_table(release, escape_formulas), path))
 
 
 def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:

@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from dpviz.amounts import MISSING, format_count, format_decimal
+from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import stated_amount
 from dpviz.release.nouns import counted_noun
@@ -25,6 +25,7 @@ from dpviz.view.report_numbers import (
     largest_pairs,
     level_name,
     level_rows,
+    list_side,
     odds,
     point_examples,
     pyramid,
@@ -130,6 +131,8 @@ def _trip_values(release: FlowRelease) -> Facts:
         "map_kind": None if picture is None else release.tree.title(2 * picture.level),
         "every_pair": release.every_pair,
         "listed": release.across is not None,
+        "most_false": None if release.most_false is None else format_percent(release.most_false),
+        "list_side": "begin" if list_side(release) == "origin" else "end",
         "rest_kind": release.tree.title(release.tree.height - 1),
     }
 

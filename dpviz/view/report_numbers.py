@@ -19,7 +19,7 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.release.manifest import reliability
 from dpviz.release.point_release import Release
-from dpviz.release.tables import FLOWS, TABLE, escape_formulas, level_file_part
+from dpviz.release.tables import FLOWS, REST, TABLE, escape_formulas, level_file_part
 from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
 from dpviz.view.report_maps import pair_name, pair_rows
@@ -480,6 +480,13 @@ _TRIPS_CODE = """import pandas
 
 table = pandas.{read}
 print(table.loc[table["origin"] == {origin!r}, "count"].sum())"""
+_LIST_CODE = """import pandas
+
+listed = pandas.{read_list}
+rest = pandas.{read_rest}
+in_list = listed.loc[listed["{column}"] == {region!r}, "count"].sum()
+in_rest = rest.loc[rest["{side}"] == {region!r}, "count"].sum()
+print(in_list + in_rest)"""
 _SHAPES_CODE, _BOUNDS_CODE = "table.geometry.to_numpy()", 'shapely.box(table["west"], table["south"], table["east"], table["north"])'
 
 
@@ -512,7 +519,9 @@ def _points_snippet(release: Release, formats: Sequence[str]) -> str | None:
 
 
 def _trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
-    """Write code that adds up the trips that begin in the first region of the finest level."""
+    """Write code that adds up the trips that begin in the first region of the finest level; for a list, those of `list_side`."""
+    if release.across is not None:
+        return _list_snippet(release, formats)
     origins = release.tree.origins
     first = origins.ids_of(origins.depth)[:1]
     if "geoparquet" in formats:
@@ -521,3 +530,29 @@ def _trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
         return None
     read = f'read_csv("flows_{level_file_part(origins, origins.depth)}.csv", dtype={{"origin": str, "dest": str}})'
     return _TRIPS_CODE.format(read=read, origin=escape_formulas(np.asarray(first, object))[0])
+
+
+def list_side(release: FlowRelease) -> str:
+    """Return the side, "origin" or "destination", on which the rest of a list has the regions of the finest level."""
+    return "origin" if release.tree.levels(release.tree.height - 1)[0] == release.depth else "destination"
+
+
+def _list_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
+    """Write code that adds up the listed trips and the rest of the first region of the finest level."""
+    side = list_side(release)
+    regions = release.tree.origins if side == "origin" else release.tree.destinations
+    first = regions.ids_of(regions.depth)[:1]
+    if "geoparquet" in formats:
+        return _LIST_CODE.format(
+            read_list=f'read_parquet("{FLOWS}")', read_rest=f'read_parquet("{REST}")', column=side, side=side, region=str(first[0])
+        )
+    if "csv" not in formats:
+        return None
+    name, region = level_file_part(release.tree.origins, release.depth), escape_formulas(np.asarray(first, object))[0]
+    return _LIST_CODE.format(
+        read_list=f'read_csv("flows_{name}.csv", dtype={{"origin": str, "dest": str}})',
+        read_rest='read_csv("rest.csv", dtype={"origin": str, "destination": str})',
+        column="origin" if side == "origin" else "dest",
+        side=side,
+        region=region,
+    )

@@ -89,6 +89,9 @@ def _lines(rows: pd.DataFrame, title: str, styles: Styles, y: Any) -> Any:
 
 BOUND = "bound, 95 %"
 LARGEST_MATRIX = 40
+MATRIX_CAPTION = (
+    "Hollow cells are uncertain: their intervals, which hold for all pairs at once, reach 0. Magenta ones are below zero, by noise."
+)
 METRICS = {
     "max_error": "largest error",
     "mean_error": "mean error",
@@ -117,10 +120,11 @@ def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height
     """
     lines = {BOUND: np.asarray(bounds, np.float64), "largest error": table["max_error"], "mean error": table["mean_error"]}
     rows = long(table, lines)
-    styles = {BOUND: (GREY, [4, 3]), "largest error": (ACCENT, [1, 0]), "mean error": (_LIGHTER, [8, 3])}
+    styles: Styles = {BOUND: (GREY, [4, 3])} if (rows["series"] == BOUND).any() else {}
+    styles |= {"largest error": (ACCENT, [1, 0]), "mean error": (_LIGHTER, [8, 3])}
     text = f"Largest error per stage: {describe_values(table, 'between', 'max_error')} {unit}; "
-    text += f"mean error: {describe_values(table, 'between', 'mean_error')}; "
-    text += f"bound: {describe_values(rows[rows['series'] == BOUND], 'between', 'value')}."
+    text += f"mean error: {describe_values(table, 'between', 'mean_error')}"
+    text += f"; bound: {describe_values(rows[rows['series'] == BOUND], 'between', 'value')}." if BOUND in styles else "."
     return finish(alt.layer(log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by stage", text, height)
 
 

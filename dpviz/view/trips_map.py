@@ -11,7 +11,7 @@ import numpy as np
 import pydeck
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.amounts import format_count, format_signed
+from dpviz.amounts import format_count, format_percent, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError
 from dpviz.release.flow_release import FlowRelease, PairSums
@@ -211,18 +211,29 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, numb
 def _released_notes(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> list[str]:
     """Write sentences on negative and uncertain pairs, on pairs without an arc, and on the trips that are in no listed pair."""
     released = pairs.released != 0
-    within = int(np.count_nonzero(release.stages[2 * view.level].count)) - int(released.sum())
     negative, uncertain = int((pairs.released < 0).sum()), int((released & ~pairs.certain).sum())
+    counts = release.stages[2 * view.level].count
+    within, below_within = int(np.count_nonzero(counts)) - int(released.sum()), int((counts < 0).sum()) - negative
     sentences = []
     if uncertain:
-        below = f"{negative:,} are below zero, by noise, and " if negative else ""
-        sentences.append(f"Of all, {below}{uncertain - negative:,}{' others' if negative else ''} could be empty.")
+        below = f"{negative:,} are below zero, by noise; " if negative else ""
+        sentences.append(f"Of all, {below}{uncertain - negative:,}{' others' if negative else ''} are uncertain: their intervals reach 0.")
     if within > 0:
-        sentences.append(f"Another {within:,} are within one region and have no arc.")
-    if view.level == release.depth and release.across is not None:
-        rest = int(release.rest(0, 0).count.sum())
-        sentences.append(f"{rest:,} {view.unit} are in pairs that are not listed; the tooltips of regions say how many.")
-    return sentences
+        lower = f" ({below_within:,} of them below zero)" if below_within else ""
+        sentences.append(f"Another {within:,}{lower} are within one region and have no arc.")
+    return sentences + _list_notes(release, view)
+
+
+def _list_notes(release: FlowRelease, view: TripsMapSettings) -> list[str]:
+    """Write sentences on the list of the finest level: the trips of other pairs, and how many listed pairs may be empty."""
+    if release.across is None:
+        return []
+    bound = None if release.most_false is None else format_percent(release.most_false)
+    if view.level < release.depth:
+        return [] if bound is None else ["This level is no list: nothing bounds how many of its pairs are empty."]
+    rest = int(release.rest(0, 0).count.sum())
+    sentence = f"{rest:,} {view.unit} are in pairs that are not listed; the tooltips of regions say how many."
+    return [sentence] if bound is None else [sentence, f"In expectation, at most {bound} of the listed pairs have no {view.unit}."]
 
 
 def _description(release: FlowRelease, view: TripsMapSettings, drawn: int) -> str:
@@ -639,7 +650,7 @@ def plain_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     title = f"<b>{'true ' if view.shown == 'True' else ''}{html(view.unit)} per pair</b>"
     directions = "" if view.chosen is None else f"{_colour_mark(out)}leaving {_colour_mark(into)}arriving"
     below = f"{_colour_mark(below_zero_color(view.dark))}below zero, by noise" if negative.any() else ""
-    uncertain = f'<span style="opacity:0.5">{_colour_mark(_GREY)}</span>pale: could be empty' if (pale & ~negative).any() else ""
+    uncertain = f'<span style="opacity:0.5">{_colour_mark(_GREY)}</span>pale: interval reaches 0' if (pale & ~negative).any() else ""
     return Look(
         color=color,
         width=widths.pixels(shown),

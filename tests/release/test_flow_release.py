@@ -211,6 +211,23 @@ def test_the_pairs_of_a_list_and_the_rest_add_up_at_every_pair_of_levels(mechani
         release.rest(2, 2)
 
 
+@pytest.mark.parametrize("mechanism", LISTS.values(), ids=LISTS)
+def test_a_pair_that_is_not_listed_has_no_interval_and_a_released_pair_has_that_of_its_stage(mechanism):
+    release = mechanism.release(random_flows(np.random.default_rng(1), regular(3, 4)), RHO, Entropy.seeded(1))
+    for stage in range(release.tree.height + 1):
+        levels = release.tree.levels(stage)
+        table = release.stage(stage, spread=True)
+        ends = release.answer_intervals(table["origin"], table["destination"], levels=levels)
+        if np.isfinite(release.stages[stage].variance):
+            assert [end.tolist() for end in ends] == [table["ci_low"].tolist(), table["ci_high"].tolist()]
+        o, d, ids = every_pair(release.tree, *levels)
+        count, stddev = release.answer(*ids, levels=levels, spread=True)
+        unlisted = release.is_unlisted(levels, o, d)
+        assert (np.isnan(stddev) == unlisted).all()
+        assert all((np.isnan(end) == unlisted).all() for end in release.answer_intervals(*ids, levels=levels))
+        assert unlisted.tolist() == ((count == 0) & (stage == release.tree.height)).tolist()
+
+
 @pytest.mark.parametrize(("entropy", "status"), [(Entropy.seeded(1), SIMULATION), (Entropy.system(), PRIVATE)], ids=["seeded", "system"])
 def test_every_frame_states_its_status_also_without_rows_and_a_simulation_must_not_be_published(entropy, status):
     release = TopDown().release(trips_of(500, 2), BUDGET, entropy)

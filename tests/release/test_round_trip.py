@@ -17,6 +17,7 @@ from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
     AdaptiveGrid,
+    FittedTree,
     FlatGaussian,
     HilbertTree,
     Htf,
@@ -59,6 +60,7 @@ TRIPS = {
     "top_down, dial": TopDown(dial=1.5, accounting="paper"),
     "top_down, false discovery": TopDown(false_discovery=0.1),
     "flat_gaussian, pairs left out": FlatGaussian(least=10),
+    "fitted_tree, list": FittedTree(false_discovery=0.2),
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpviz.errors import RefusedError
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, ExactKdtree, Identity, Kdtree, Quadtree, TopDown, UniformGrid
+from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, ExactKdtree, FittedTree, Identity, Kdtree, Quadtree, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
@@ -316,7 +316,7 @@ FORMATS = [("geoparquet", "geojson", "csv"), ("csv",)]
 
 
 @pytest.mark.parametrize("formats", FORMATS, ids="+".join)
-@pytest.mark.parametrize("kind", ["points", "trips"])
+@pytest.mark.parametrize("kind", ["points", "trips", "list", "list, origins first"])
 def test_the_code_in_a_report_adds_up_a_box_or_the_trips_from_a_region_as_the_release_does(kind, formats, tmp_path, monkeypatch):
     if kind == "points":
         release = pure(Kdtree(height=2), points_of(400))
@@ -324,8 +324,11 @@ def test_the_code_in_a_report_adds_up_a_box_or_the_trips_from_a_region_as_the_re
     else:
         regions = regions_with_shapes()
         regions.ids[1][0] = odd = "=1+1'\"\\"
-        release = TopDown().release(flows_on(regions), ApproxBudget(5, "1e-6"), Entropy.system())
-        expected = release.answer([odd], ["all"], levels=(2, 0))[0]
+        tree = "origin" if kind.endswith("first") else "destination"
+        mechanism = TopDown() if kind == "trips" else FittedTree(false_discovery=0.01, tree=tree)
+        release = mechanism.release(flows_on(regions), ApproxBudget(5, "1e-6"), Entropy.system())
+        ends, levels = ((["all"], [odd]), (0, 2)) if kind == "list" else (([odd], ["all"]), (2, 0))
+        expected = release.answer(*ends, levels=levels)[0]
     manifest = describe(release, WORDS)
     (code,) = re.findall(r"<pre><code>(.*?)</code></pre>", report_html(release, manifest, formats=formats).decode(), re.DOTALL)
     monkeypatch.chdir(write_release(release, tmp_path / "out", manifest, formats=formats))

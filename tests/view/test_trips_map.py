@@ -134,7 +134,7 @@ def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_ca
     assert not looks["above zero"] & (looks["certain"] | looks["below zero"])
     pairs = [known[row["o"], row["z"]] for row in everything]
     negative, uncertain = sum(count < 0 for count, _ in pairs), sum(not certain for _, certain in pairs)
-    note = f"{negative:,} are below zero, by noise, and " if negative else ""
+    note = f"{negative:,} are below zero, by noise; " if negative else ""
     assert f"Of all, {note}{uncertain - negative:,}" in mapped(case).note
     assert ("below zero, by noise" in mapped(case, top=5000).legend) == (negative > 0) == (release.mechanism == "flat_gaussian")
     numbers = {"above zero": len(pairs) - negative, "below zero": negative, "certain": len(pairs) - uncertain, "all": len(pairs)}

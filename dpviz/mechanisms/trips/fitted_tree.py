@@ -22,7 +22,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import list_nonzero
 from dpviz.privacy.noise import gaussian_variance
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, whole_counts
-from dpviz.release.flow_release import ESTIMATED, FlowRelease, PairSums, StageCounts, pair_sums
+from dpviz.release.flow_release import ESTIMATED, FlowRelease, PairSums, RegionTotals, StageCounts, pair_sums
 from dpviz.space.pair_tree import Children, PairTree
 from dpviz.space.regions import Regions
 
@@ -33,7 +33,10 @@ _PRUNED = (
     "the spread is that of the noise in the one stage that gives the smallest; which nodes were measured depends on earlier noise, and"
     " pairs that are left out have an unknown error"
 )
-_ALL_MEASURED = "the spread is that of the best unbiased estimate; making counts whole and non-negative adds an error, mostly to small ones"
+_ALL_MEASURED = (
+    "the spread is that of the best unbiased estimate; making counts whole and non-negative adds an error, mostly to small ones;"
+    " of the true sums in the US flights sample, 93 to 100 % were in their 95 % intervals, depending on the levels"
+)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -142,7 +145,8 @@ class FittedTree(FlowMechanism):
         nodes = self._measure(counter, tree, root, parts)
         listed = self._list(nodes, root, counter.variance(parts[-1]))
         counts = whole_counts(nodes.stages, _fit(nodes, root, listed, pruned=self._pruned(tree)))
-        stages = self._release_stages(tree, nodes, root, counts)
+        estimates = None if self._pruned(tree) else fit_unbiased(root, nodes.stages)
+        stages = _release_stages(nodes, root, counts, estimates)
         across = None
         if listed is not None:
             across = _across(tree, nodes, counts[-1])
@@ -157,6 +161,7 @@ class FittedTree(FlowMechanism):
             every_pair=not self._pruned(tree),
             approximate=_PRUNED if self._pruned(tree) else _ALL_MEASURED,
             across=across,
+            totals=None if estimates is None else _region_totals(tree, nodes, estimates[0]),
         )
 
     def _measure_root(self, counter: NoisyFlows, rho: Fraction) -> Root:
@@ -194,32 +199,6 @@ class FittedTree(FlowMechanism):
         expected = _expect(nodes.stages[:-1], root)[leaves.parent]
         most = max(round(root.count), 0)
         return list_nonzero(leaves.noisy.astype(np.int64), expected, float(variance), self.false_discovery, most)
-
-    def _release_stages(self, tree: PairTree, nodes: _Nodes, root: Root, counts: list[Integers]) -> list[StageCounts]:
-        """Make the released stages: whole counts, beside what was measured or estimated without bias."""
-        noisy: Sequence[Floats | None]
-        measured = [number * (stage == 0 or nodes.stages[stage - 1].noisy is not None) for stage, number in enumerate(nodes.numbers)]
-        if self._pruned(tree):
-            noisy = [np.array([root.count]), *(stage.noisy for stage in nodes.stages)]
-            variance = [root.variance, *(stage.variance if stage.noisy is not None else np.inf for stage in nodes.stages)]
-        else:
-            noisy, variances = fit_unbiased(root, nodes.stages)
-            variance = [float(at.max()) for at in variances]
-        made = []
-        for stage, count in enumerate(counts):
-            some = count > 0
-            found = noisy[stage]
-            made.append(
-                StageCounts(
-                    origin=nodes.origin[stage][some],
-                    destination=nodes.destination[stage][some],
-                    count=count[some],
-                    noisy=count[some] if found is None else np.rint(found[some]).astype(np.int64),
-                    variance=variance[stage],
-                    measured=measured[stage],
-                )
-            )
-        return made
 
     def _pruned(self, tree: PairTree) -> bool:
         return tree.size(tree.height) > MOST_AT_ONCE
@@ -323,12 +302,48 @@ def _fit(nodes: _Nodes, root: Root, listed: Integers | None, *, pruned: bool) ->
     return [counts + below for counts, below in zip(fitted, least_by_stage, strict=True)]
 
 
+def _release_stages(
+    nodes: _Nodes, root: Root, counts: list[Integers], estimates: tuple[list[Floats], list[Floats]] | None
+) -> list[StageCounts]:
+    """Make the released stages: whole counts, beside unbiased estimates with their variances; without these, what was measured."""
+    noisy: Sequence[Floats | None] = [np.array([root.count]), *(stage.noisy for stage in nodes.stages)]
+    variance = [root.variance, *(stage.variance if stage.noisy is not None else np.inf for stage in nodes.stages)]
+    measured = [number * (found is not None) for number, found in zip(nodes.numbers, noisy, strict=True)]
+    if estimates is not None:
+        noisy, variance = estimates[0], [float(at.max()) for at in estimates[1]]
+    made = []
+    for stage, count in enumerate(counts):
+        some, found = count > 0, noisy[stage]
+        made.append(
+            StageCounts(
+                origin=nodes.origin[stage][some],
+                destination=nodes.destination[stage][some],
+                count=count[some],
+                noisy=count[some] if found is None else np.rint(found[some]).astype(np.int64),
+                variance=variance[stage],
+                measured=measured[stage],
+            )
+        )
+    return made
+
+
 def _across(tree: PairTree, nodes: _Nodes, count: Integers) -> PairSums:
     """Add up all pairs of leaves at the levels of `FlowRelease.across_levels`."""
     depth, (destination_level, origin_level) = tree.origins.depth, tree.levels(tree.height - 1)
     origin = tree.origins.ancestors(origin_level, depth)[nodes.origin[-1]]
     destination = tree.destinations.ancestors(destination_level, depth)[nodes.destination[-1]]
     return pair_sums(origin, destination, count, tree.destinations.size(destination_level))
+
+
+def _region_totals(tree: PairTree, nodes: _Nodes, estimates: Sequence[Floats]) -> RegionTotals:
+    """Add up the unbiased estimates of all pairs, per region and level, from the coarsest stage that has the level."""
+    sides: dict[str, list[Integers]] = {"origin": [], "destination": []}
+    for level in range(1, tree.origins.depth + 1):
+        for side, regions in (("origin", tree.origins), ("destination", tree.destinations)):
+            stage = next(s for s in range(tree.height + 1) if tree.levels(s)[side == "destination"] == level)
+            sums = np.bincount(getattr(nodes, side)[stage], estimates[stage], regions.size(level))
+            sides[side].append(np.rint(sums).astype(np.int64))
+    return RegionTotals(leaving=tuple(sides["origin"]), arriving=tuple(sides["destination"]))
 
 
 def _only_listed(stage: StageCounts, count: Integers, listed: Integers) -> StageCounts:

@@ -13,6 +13,7 @@ from dpviz.mechanisms.trips import fitted_tree
 from dpviz.mechanisms.trips.fitted_tree import FittedTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.samples.flows import load_flow_sample
 from tests.flow_cases import flows_of, random_flows, regular
 
 BUDGET = ApproxBudget(1, "1e-8")
@@ -104,6 +105,53 @@ def test_stated_standard_deviations_are_those_of_the_unbiased_estimates(settings
     for stage, at in enumerate(zip(*errors, strict=True)):
         spread, stated = np.std(np.concatenate(at)), math.sqrt(release.stages[stage].variance)
         assert spread == pytest.approx(stated, rel=0.12, abs=0.4), stage
+
+
+@pytest.mark.parametrize("settings", [{}, {"tree": "origin", "neighbours": "add_remove", "false_discovery": 0.1}])
+def test_totals_of_regions_are_unbiased_within_their_stated_spread_where_most_pairs_are_empty(settings):
+    flows = flows_of(regular(2, 4), {(0, b): 30 + b for b in range(4)} | {(7, 7): 400})
+    exact = FittedTree().release(flows, ZcdpBudget(10**9), Entropy.seeded(0))
+    errors: dict[tuple[int, int], list[np.ndarray]] = {}
+    for run in Entropy.seeded(6).spawn(100):
+        release = FittedTree(**settings).release(flows, BUDGET, run)
+        for level in (1, 2):
+            ids, everywhere = flows.regions.ids_of(level), ["all"] * flows.regions.size(level)
+            for levels, ends, estimates in (
+                ((level, 0), (ids, everywhere), release.totals.leaving[level - 1]),
+                ((0, level), (everywhere, ids), release.totals.arriving[level - 1]),
+            ):
+                true, stddev = exact.answer(*ends, levels=levels), release.answer(*ends, levels=levels, spread=True)[1]
+                low, high = release.answer_intervals(*ends, levels=levels)
+                assert (low == np.maximum(np.floor(estimates - 1.959963984540054 * stddev), 0)).all()
+                assert (estimates <= high).all()
+                errors.setdefault(levels, []).append((estimates - true) / stddev)
+    for levels, found in errors.items():
+        every = np.array(found)
+        assert 0.6 < np.sqrt((every**2).mean()) < 1.1, levels
+        assert np.abs(every.mean(axis=0)).max() < 4.5 / math.sqrt(100), levels
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mechanism", "least"), [(FittedTree(), 93), (TopDown(), 87)], ids=["fitted_tree", "top_down"])
+def test_most_true_sums_of_flights_are_in_their_intervals_at_every_pair_of_levels(mechanism, least):
+    """The percentages that the mechanisms state; 6 releases, up to 4,000 pairs of each pair of levels, at three budgets."""
+    flows, rng = load_flow_sample("us_flights"), np.random.default_rng(0)
+    for epsilon in ("0.1", 1, 10):
+        inside: dict[tuple[int, int], list[float]] = {}
+        for run in Entropy.seeded(6).spawn(6):
+            release = mechanism.release(flows, ApproxBudget(epsilon, "1e-8"), run)
+            truth, regions = evaluate_flows(release, flows), flows.regions
+            for levels in [(a, b) for a in range(4) for b in range(4) if a + b]:
+                sizes = regions.size(levels[0]), regions.size(levels[1])
+                pairs = rng.permutation(sizes[0] * sizes[1])[:4000]
+                origin, destination = (part.astype(np.int32) for part in np.divmod(pairs, sizes[1]))
+                ids = regions.ids_of(levels[0])[origin], regions.ids_of(levels[1])[destination]
+                low, high = release.answer_intervals(*ids, levels=levels)
+                true = truth.true_sums(*levels).at(origin, destination)
+                inside.setdefault(levels, []).append(100 * ((low <= true) & (true <= high)).mean())
+        shares = {levels: np.mean(each) for levels, each in inside.items()}
+        print(f"epsilon {epsilon}:", {levels: round(share, 1) for levels, share in shares.items()})
+        assert min(shares.values()) >= least
 
 
 def test_empty_trips_are_listed_rarely():
