@@ -42,6 +42,7 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz", ".zip", 
 _SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 _MOST_STEPS = 10_000  # of a thousand SQLite instructions each
 _INSTRUCTIONS_PER_STEP = 1000
+_SHP_FILE_CODE = struct.pack(">i", 9994)
 _DBF_HEADER_BYTES = 33
 _VIEW_REFUSED = "The GeoPackage's layer is a view; save it as a table."
 _VIRTUAL_REFUSED = "The GeoPackage has a virtual table, which could read other files; save its layer into a new file."
@@ -321,6 +322,12 @@ def _find_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo
     return {ending: parts[ending] for ending in _SHAPEFILE_PARTS if ending in parts}
 
 
+def _check_shapes(content: bytes) -> None:
+    """Refuse a .shp file without the format's first bytes: GDAL would read the rows of the table without any shapes."""
+    if not content.startswith(_SHP_FILE_CODE):
+        raise InputError("The Shapefile's shapes (.shp) are damaged, or of another format.")
+
+
 def _check_table(content: bytes) -> None:
     """Refuse a .dbf file that is invalid, or shorter than it declares: GDAL would read the shapes without their columns."""
     rows, header_bytes, row_bytes = struct.unpack_from("<IHH", content.ljust(12, b"\0"), 4)
@@ -337,6 +344,8 @@ def _repack(archive: zipfile.ZipFile, parts: dict[str, zipfile.ZipInfo], limits:
             bytes_left -= len(content)
             if bytes_left < 0:
                 raise InputError(f"The archive unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")
+            if ending == ".shp":
+                _check_shapes(content)
             if ending == ".dbf":
                 _check_table(content)
             target.writestr("points" + ending, content)

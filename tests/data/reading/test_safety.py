@@ -50,6 +50,7 @@ GEOPACKAGE |= {"virtual table": ["its layer is virtual", "a virtual table over a
 SHAPEFILE = {"leads out": ["a path upwards", "an absolute path", "a path with backslashes", "a path with a drive"]}
 SHAPEFILE |= {"no Shapefile": ["another file only", "nothing"], "several": ["two Shapefiles"], "another archive": ["an archive inside"]}
 SHAPEFILE |= {".shx": ["no index"], "times its size": ["a bomb"], "cannot be read": ["a bomb that understates its size"]}
+SHAPEFILE |= {"shapes (.shp)": ["shapes that are text", "shapes that are empty"]}
 SHAPEFILE |= {"members": ["too many members"], "encrypted": ["a password"], "deflate": ["another compression"]}
 
 
