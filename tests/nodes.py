@@ -73,7 +73,7 @@ def normed(logs: ArrayLike) -> np.ndarray:
 
 def sampler_logs(nodes: NodeValues, rate: float) -> list[np.ndarray]:
     """The same of what the sampler draws from, out of its own intervals; every line must be in exactly one of them."""
-    intervals = medians._intervals(nodes)
+    intervals = medians._make_intervals(nodes)
     logs, several = [], int(intervals.start[-1])
     for node in range(len(nodes)):
         weight = np.full(int(nodes.high[node] - nodes.low[node]) - 1, np.nan)

@@ -20,7 +20,7 @@ from dpviz.mechanisms import tuning
 from dpviz.mechanisms.points import htf, kdtree, median_tree, path_tree, privelet, privtree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.medians import _sums
+from dpviz.privacy.medians import _sum_values
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.sampling import epsilon_before_sampling
 from dpviz.privacy.selection import GRAIN, LAWS
@@ -103,7 +103,7 @@ class Means:
     def gain(self, other: "Means") -> float:
         """Largest loss of any noisy sums and numbers."""
         widths = (self.nodes.high - self.nodes.low - 1).tolist()
-        moved = np.abs(_sums(self.nodes) - _sums(other.nodes)).tolist()
+        moved = np.abs(_sum_values(self.nodes) - _sum_values(other.nodes)).tolist()
         records = np.abs(self.nodes.records - other.nodes.records).tolist()
         return float(sum(self.epsilon / 2 * (Fraction(s, w) + n) for s, w, n in zip(moved, widths, records, strict=True)))
 

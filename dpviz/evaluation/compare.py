@@ -20,7 +20,7 @@ from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation.rows import Failure, Row, attempt
 from dpviz.evaluation.study import Run, Study
 from dpviz.evaluation.tables import finished_runs
-from dpviz.evaluation.workers import MOST_WORKERS, NO_RUN, Crew, Result
+from dpviz.evaluation.workers import MOST_WORKERS, NO_RUN, Result, WorkerPool
 
 Progress = Callable[[int, int], Any]
 Results = Generator[tuple[int, Result] | None, None, None]
@@ -162,7 +162,7 @@ def _run_here(work: _Work) -> Results:
 def _run_with_workers(work: _Work, workers: int, stop: Event) -> Results:
     """Make runs in workers, and in this process until the first worker is ready; yield None between results to allow for a stop."""
     unfinished = len(work.waiting)
-    with Crew(work.study, work.waiting, workers, work.skipped) as crew:
+    with WorkerPool(work.study, work.waiting, workers, work.skipped) as crew:
         while unfinished and not stop.is_set():
             yield None
             number_here = None if crew.ready.is_set() else _take_next(work.waiting)

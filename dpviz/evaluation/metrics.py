@@ -16,9 +16,9 @@ from dpviz.release.point_release import Release
 from dpviz.space.coverage import check_coverage
 
 FINEST_ZOOM = 10
-SMOOTHING = 20.0
-SMALL_SHARE = 0.001
-PRESENT = 0.5
+SMOOTHING = 20.0  # records: the least denominator of a relative error
+SMALL_SHARE = 0.001  # of all records: the least denominator of `n3`
+PRESENT = 0.5  # records: a block released with at least so many counts as occupied
 _SAMPLED_BLOCKS = 1024
 _LAPLACE_KURTOSIS = 6.0
 _QUERIES_PER_BATCH = 1000
@@ -188,8 +188,8 @@ def true_answers(points: PointCounts, boxes: ArrayLike) -> Integers:
     """
     check_coverage(points.domain, boxes)
     lattice = points.domain.lattice(boxes)
-    parts = range(0, len(lattice), _QUERIES_PER_BATCH)
-    return np.concatenate([np.zeros(0, np.int64), *(_true_answers(points, lattice[start : start + _QUERIES_PER_BATCH]) for start in parts)])
+    batches = [lattice[start : start + _QUERIES_PER_BATCH] for start in range(0, len(lattice), _QUERIES_PER_BATCH)]
+    return np.concatenate([np.zeros(0, np.int64), *(_true_answers(points, batch) for batch in batches)])
 
 
 def _true_answers(points: PointCounts, boxes: Floats) -> Integers:
@@ -227,27 +227,32 @@ def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:
     """
     truth, error = np.asarray(truth), np.asarray(released) - np.asarray(truth)
     group = np.where(truth > 0, np.floor(np.log10(np.maximum(truth, 1))) + 1, 0).astype(int)
-    table = pd.DataFrame({"group": group, "truth": truth, "size": np.abs(error), "error": error}).groupby("group").mean()
+    table = pd.DataFrame({"group": group, "truth": truth, "absolute": np.abs(error), "error": error}).groupby("group").mean()
     low = np.where(table.index > 0, 10 ** np.maximum(table.index.to_numpy() - 1, 0), 0)
     return pd.DataFrame(
         {
             "low": low,
             "high": np.where(low > 0, 10 * low - 1, 0),
             "partitions": np.bincount(group)[table.index.to_numpy()],
-            "mae": table["size"].to_numpy(),
+            "mae": table["absolute"].to_numpy(),
             "bias": table["error"].to_numpy(),
-            "relative": 100 * table["size"].to_numpy() / np.where(low > 0, table["truth"].to_numpy(), np.nan),
+            "relative": 100 * table["absolute"].to_numpy() / np.where(low > 0, table["truth"].to_numpy(), np.nan),
         }
     )
 
 
 def _zoom_errors(release: Release, points: PointCounts, zoom: int) -> dict[str, float]:
+    """Compute the row of `Evaluation.by_zoom` for a zoom level.
+
+    The band approximates the distribution of the mean of the squared block errors, which are independent and have the kurtosis of Laplace
+    noise, by the gamma distribution of the same mean and variance.
+    """
     truth, estimate = points.blocks(zoom), release.blocks(zoom)
     error = estimate - truth
     empty, wrong = truth == 0, presence_errors(estimate, truth)
     expected = expected_error(release, zoom)
-    half_freedom = truth.size / (_LAPLACE_KURTOSIS - 1)
-    low, high = expected * np.sqrt(scipy.special.gammaincinv(half_freedom, [0.025, 0.975]) / half_freedom)
+    gamma_shape = truth.size / (_LAPLACE_KURTOSIS - 1)
+    low, high = expected * np.sqrt(scipy.special.gammaincinv(gamma_shape, [0.025, 0.975]) / gamma_shape)
     return {
         "zoom": zoom,
         "blocks": truth.size,
@@ -286,7 +291,7 @@ def expected_error(release: Release, zoom: int) -> float:
     side, width = 1 << zoom, release.domain.side >> zoom
     blocks = np.unique(np.linspace(0, side**2 - 1, min(side**2, _SAMPLED_BLOCKS)).astype(np.int64))
     row, column = np.divmod(blocks, side)
-    column = (column + row) % side
+    column = (column + row) % side  # evenly spaced numbers would often lie in few columns: each row is shifted by its own number
     corners = np.stack([column, row, column + 1, row + 1], axis=1) * width
     _, stddev = release.answer(release.domain.coordinates(corners), spread=True)
     return float(np.sqrt((stddev**2).mean()))

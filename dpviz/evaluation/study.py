@@ -124,10 +124,10 @@ class PointQuestions(Questions):
     @classmethod
     def of(cls, points: PointCounts, workloads: tuple[str, ...], queries: int, seed: int) -> PointQuestions:
         """Make the questions of some workloads, with `queries` boxes for each workload of random boxes."""
-        boxes_by_name = {name: _boxes(points, name, queries, seed) for name in workloads if name in ("random", *SHARES)}
+        boxes_by_name = {name: _draw_boxes(points, name, queries, seed) for name in workloads if name in ("random", *SHARES)}
         boxes = np.concatenate([np.zeros((0, 4)), *boxes_by_name.values()])
         lists = {name: slice(number * queries, (number + 1) * queries) for number, name in enumerate(boxes_by_name)}
-        true = true_answers(points, boxes)
+        box_truth = true_answers(points, boxes)
         blocks: dict[str, tuple[int, Mask | None]] = {}
         order = points.domain.order
         if ZOOMS in workloads:
@@ -135,8 +135,8 @@ class PointQuestions(Questions):
         if SIZES in workloads:
             zoom = min(order, SIZES_ZOOM)
             blocks |= {name: (zoom, mask) for name, mask in group_by_size(points.blocks(zoom).ravel())}
-        truth = {name: true[part] for name, part in lists.items()}
-        truth |= {name: _blocks(points.blocks, zoom, mask) for name, (zoom, mask) in blocks.items()}
+        truth = {name: box_truth[part] for name, part in lists.items()}
+        truth |= {name: _select_blocks(points.blocks, zoom, mask) for name, (zoom, mask) in blocks.items()}
         return cls(points=points, boxes=boxes, lists=lists, blocks=blocks, truth=truth)
 
     def names(self) -> list[str]:
@@ -165,7 +165,7 @@ class PointQuestions(Questions):
         boxes = release.answer(self.boxes) if len(self.boxes) else np.zeros(0)
         blocks_by_zoom = {zoom: release.blocks(zoom) for zoom in {zoom for zoom, _ in self.blocks.values()}}
         answers = {name: boxes[part] for name, part in self.lists.items()}
-        return answers | {name: _blocks(blocks_by_zoom.__getitem__, zoom, mask) for name, (zoom, mask) in self.blocks.items()}
+        return answers | {name: _select_blocks(blocks_by_zoom.__getitem__, zoom, mask) for name, (zoom, mask) in self.blocks.items()}
 
 
 def with_true_counts(release: Release, points: PointCounts) -> Release:
@@ -246,9 +246,8 @@ def trip_figures(pairs: pd.DataFrame, flows: Flows) -> Row:
         released), pairs (number of released pairs).
     """
     error, true = pairs["error"].abs().to_numpy(), pairs["true"].to_numpy()
-    kind = pairs["kind"].cat.codes.to_numpy()
-    missed, false, released = kind == 2, int((kind == 1).sum()), int((kind < 2).sum())
-    present = int((kind != 1).sum())
+    missed, false = ((pairs["kind"] == kind).to_numpy() for kind in ("false negative", "false positive"))
+    released, with_trips = int((~missed).sum()), int((~false).sum())
     number = max(len(pairs), 1)
     return {
         "questions": len(pairs),
@@ -256,8 +255,8 @@ def trip_figures(pairs: pd.DataFrame, flows: Flows) -> Row:
         "noise": float(error[~missed].sum()) / number,
         "suppression": float(error[missed].sum()) / number,
         "max_error": int(error.max(initial=0)),
-        "false_discovery": 100.0 * false / max(released, 1),
-        "false_negative": 100.0 * int(missed.sum()) / max(present, 1),
+        "false_discovery": 100.0 * int(false.sum()) / max(released, 1),
+        "false_negative": 100.0 * int(missed.sum()) / max(with_trips, 1),
         "pairs": released,
     }
 
@@ -283,12 +282,12 @@ def _check_known(workloads: tuple[str, ...], known: tuple[str, ...]) -> tuple[st
     return workloads
 
 
-def _boxes(points: PointCounts, name: str, queries: int, seed: int) -> Floats:
+def _draw_boxes(points: PointCounts, name: str, queries: int, seed: int) -> Floats:
     make: Callable[..., Floats] = random_rectangles if name == "random" else partial(area_share, share=SHARES[name])
     return make(points.domain, count=queries, seed=seed)
 
 
-def _blocks(counts: Callable[[int], Any], zoom: int, mask: Mask | None) -> Any:
+def _select_blocks(counts: Callable[[int], Any], zoom: int, mask: Mask | None) -> Any:
     blocks = counts(zoom).ravel()
     return blocks if mask is None else blocks[mask]
 
@@ -419,8 +418,8 @@ class Study:
         object.__setattr__(self, "workloads", QUESTIONS[family.name].check_workloads(self.data, self.workloads))
 
     def _check_mechanisms(self) -> None:
-        plans = [run.id for run in self.runs() if run.repeat == 1]
-        if len(set(plans)) < len(plans):
+        ids = [run.id for run in self.runs() if run.repeat == 1]
+        if len(set(ids)) < len(ids):
             raise SettingError("The same mechanism with the same settings, or the same epsilon, is listed twice; remove one.")
         for mechanism in self.mechanisms.values():
             mechanism.check_data(self.data)
@@ -445,20 +444,20 @@ class Study:
         return ApproxBudget(epsilon, self.delta)
 
     @property
-    def _kind(self) -> type[Questions]:
+    def _questions_class(self) -> type[Questions]:
         return QUESTIONS[next(iter(self.mechanisms.values())).family]
 
     @cached_property
     def questions(self) -> Questions:
         """Questions that every release answers, with the true answers."""
-        return self._kind.of(self.data, self.workloads, self.queries, self.seed)
+        return self._questions_class.of(self.data, self.workloads, self.queries, self.seed)
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of what all rows of one table have in common: data, seed, queries and the version of dpviz, but not the mechanisms."""
-        facts = (self._kind.frame_facts(self.data), self.seed, self.queries, self.parts, version_of("dpviz"))
+        facts = (self._questions_class.frame_facts(self.data), self.seed, self.queries, self.parts, version_of("dpviz"))
         digest = hashlib.blake2b(repr(facts).encode(), digest_size=8)
-        for name in self._kind.arrays:
+        for name in self._questions_class.arrays:
             digest.update(np.ascontiguousarray(getattr(self.data, name)).tobytes())
         return digest.hexdigest()
 
@@ -479,13 +478,13 @@ def _check_mechanism_dict(mechanisms: object, family: AnyFamily) -> None:
     if not isinstance(mechanisms, Mapping) or not all(isinstance(label, str) for label in mechanisms):
         raise SettingError(f"mechanisms must be a dict of built mechanisms by label, such as {_EXAMPLE}.")
     for label, mechanism in mechanisms.items():
-        place = f"mechanisms, {label[:80]!r}"
+        entry = f"mechanisms, {label[:80]!r}"
         if isinstance(mechanism, type):
-            raise SettingError(f"{place}: give a built mechanism, {mechanism.__name__[:40]}(), not its class.")
+            raise SettingError(f"{entry}: give a built mechanism, {mechanism.__name__[:40]}(), not its class.")
         if not isinstance(mechanism, Mechanism):
-            raise SettingError(f"{place}: give a built mechanism, such as {_EXAMPLE}, not {type(mechanism).__name__[:40]}.")
+            raise SettingError(f"{entry}: give a built mechanism, such as {_EXAMPLE}, not {type(mechanism).__name__[:40]}.")
         if mechanism.family != family.name:
-            raise SettingError(f"{place}: {mechanism.title} is a mechanism for {mechanism.family}, and the data are {family.name}.")
+            raise SettingError(f"{entry}: {mechanism.title} is a mechanism for {mechanism.family}, and the data are {family.name}.")
 
 
 def version_of(package: str) -> str:

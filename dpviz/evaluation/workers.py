@@ -36,7 +36,7 @@ NO_RUN = -1
 Result = list[Row] | Failure
 
 
-class Crew:
+class WorkerPool:
     """Worker processes and the runs that they still have to make. The end of the `with` block kills the workers, whatever they are doing.
 
     If a worker ends in the middle of a run, this run counts as failed, and a fresh worker takes the ended one's place.
@@ -111,9 +111,9 @@ class Crew:
                 self._feed_worker(process, pickled_study, assigned)
                 process = None
             except (OSError, EOFError, pickle.UnpicklingError, ValueError):  # the worker was killed by `__exit__` or by the system
-                process = self._start_worker() if self._give_back(assigned) else None
+                process = self._start_worker() if self._fail_and_requeue(assigned) else None
 
-    def _give_back(self, assigned: deque[int]) -> bool:
+    def _fail_and_requeue(self, assigned: deque[int]) -> bool:
         """Count the first run assigned to an ended worker as failed, and put its other runs back.
 
         Returns:

@@ -21,7 +21,7 @@ from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import INTERVAL_WIDTH
-from dpviz.view.charts import FORMAT, GREY, finish, readable, signed, tooltip, with_texts
+from dpviz.view.charts import FORMAT, GREY, finish, readable, tooltip, with_texts, write_signed
 from dpviz.view.colors import ACCENT
 
 ORDER, PEOPLE, REPEATS = 6, 5000, 100
@@ -71,7 +71,7 @@ class Interval(Lesson):
                 Figure(label="Noise, as stated", value=f"± {result.stddev:.3g}", help="Standard deviation, known without the truth."),
                 Figure(
                     label="Bias",
-                    value=signed(round(result.bias, 1)) if round(result.bias, 1) else "0",
+                    value=write_signed(round(result.bias, 1)) if round(result.bias, 1) else "0",
                     help="Of assuming that partitions are evenly filled; in no interval.",
                 ),
                 Figure(label="True count", value=f"{result.truth:,.0f}", help="Shown here because the town is made up."),

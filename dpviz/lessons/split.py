@@ -26,12 +26,12 @@ def _preset(weights: list[float]) -> tuple[float, ...]:
 PRESETS = {name: _preset(level_weights(name, HEIGHT)) for name in SIMPLE} | {
     published.title: _preset(published.weights(HEIGHT)) for published in PUBLISHED
 }
-_PLACE_OF_SOURCE = {
+_ADDRESS_OF_SOURCE = {
     "Google mobility reports": "arXiv:2004.04145",
     "US Census 2020 (persons)": "The document is 2021-06-08-privacy-loss_budgetallocation.pdf on www2.census.gov, to which the Bureau's"
     " published code (DAS_2020_Redistricting_Production_Code) refers; its block groups are not the usual ones, but made for the algorithm",
 }
-SOURCES = {published.title: f"{published.source}. {_PLACE_OF_SOURCE[published.title]}." for published in PUBLISHED}
+SOURCES = {published.title: f"{published.source}. {_ADDRESS_OF_SOURCE[published.title]}." for published in PUBLISHED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +41,11 @@ class Split(Lesson):
     key: ClassVar[str] = "split"
     title: ClassVar[str] = "Where the budget goes in a tree"
     text: ClassVar[str] = (
-        "A person is counted once on every level of a tree, so the levels share ε: what one level gets, the others lose. More near the"
-        " root makes large sums more accurate, more near the leaves small ones."
+        "A person is counted once on every level of a tree, so the levels share ε: what one level gets, the others lose. A larger"
+        " share near the root makes large sums more accurate; a larger share near the leaves makes small sums more accurate."
     )
     task: ClassVar[str] = (
-        "choose the preset *Leaf*, then drag a little back to the upper levels: how little does it take to bring the large squares down?"
+        "choose the preset *Leaf*, then drag a little back to the upper levels: how little of it lowers the error of large squares?"
     )
 
     share_bar: ClassVar[ShareBar] = ShareBar(
@@ -73,7 +73,7 @@ class Split(Lesson):
     def show(self) -> Shown:
         """Compute the figures for these settings."""
         shares, options = with_leaf_share(self.levels), {"least_squares": self.least_squares, "placement": self.squares}
-        lines = {name: _theory(PRESETS[name], self) for name in SIMPLE} | {YOURS: _theory(shares, self)}
+        lines = {name: _expected_errors(PRESETS[name], self) for name in SIMPLE} | {YOURS: _expected_errors(shares, self)}
         dots = split_draws(shares, self.epsilon, options, self.draw, REPEATS).assign(series=YOURS)
         look = Look(
             title="Expected error by size of the question",
@@ -99,7 +99,7 @@ class Split(Lesson):
         )
 
 
-def _theory(shares: tuple[float, ...], lesson: Split) -> pd.DataFrame:
+def _expected_errors(shares: tuple[float, ...], lesson: Split) -> pd.DataFrame:
     return split_theory(shares, lesson.epsilon, lesson.least_squares, lesson.squares)
 
 

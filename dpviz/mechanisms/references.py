@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.arrays import Floats
+from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import MEDIANS, Added
 from dpviz.mechanisms.base import Share, setting
@@ -60,7 +60,7 @@ class ExactKdtree(PointMechanism):
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
         self.check(points.domain)
-        grown = grow(points, self._height(points.domain), 2, _exact_lines)
+        grown = grow(points, self._height(points.domain), 2, _split_at_exact_medians)
         if self.counts == "exact":
             noisy, variance = grown.true.astype(np.float64), np.zeros(len(grown.true))
         else:
@@ -84,7 +84,8 @@ class ExactKdtree(PointMechanism):
         return min(self.height, domain.order)
 
 
-def _exact_lines(_: int, nodes: Halving) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def _split_at_exact_medians(_: int, nodes: Halving) -> Integers:
+    """Return (n,) the exact median line of each node, for `grow`, whose first argument is the level."""
     return exact_medians(nodes.values())
 
 

@@ -111,7 +111,7 @@ def measure_methods(
     streams = Entropy.seeded(seed).spawn(len(methods) * len(epsilons) * repeats)
     rows: list[dict[str, object]] = []
     for number, ((name, mechanism), epsilon) in enumerate(product(methods.items(), epsilons)):
-        runs = _Runs(flows=flows)
+        runs = _MeasuredRuns(flows=flows)
         try:
             for stream in streams[number * repeats : (number + 1) * repeats]:
                 runs.add(mechanism, epsilon, stream)
@@ -123,7 +123,7 @@ def measure_methods(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Runs:
+class _MeasuredRuns:
     """Repeated releases of one method at one epsilon, measured. CURATOR ONLY.
 
     Attributes:
@@ -148,12 +148,13 @@ class _Runs:
         rows = []
         for measure in STAGE_MEASURES:
             values = np.array([table[measure] for table in self.stages], np.float64)
-            places = zip(self.stages[0]["stage"], self.stages[0]["between"], values.T, strict=True)
-            rows += [{"measure": measure, "stage": stage, "between": between, **_extremes(each)} for stage, between, each in places]
-        return [*rows, {"measure": "seconds", "stage": pd.NA, "between": "", **_extremes(self.seconds)}]
+            stages = zip(self.stages[0]["stage"], self.stages[0]["between"], values.T, strict=True)
+            rows += [{"measure": measure, "stage": stage, "between": name, **_summarise(of_stage)} for stage, name, of_stage in stages]
+        return [*rows, {"measure": "seconds", "stage": pd.NA, "between": "", **_summarise(self.seconds)}]
 
 
-def _extremes(values: Sequence[float] | Floats) -> dict[str, object]:
+def _summarise(values: Sequence[float] | Floats) -> dict[str, object]:
+    """Return the mean, the minimum and the maximum."""
     return {"mean": float(np.mean(values)), "minimum": float(np.min(values)), "maximum": float(np.max(values))}
 
 
@@ -231,7 +232,7 @@ def figure_3(
     >>> table["method"].unique().tolist()
     ['SH', 'InfTDA', 'TDA-l2', 'TDA-linf', 'fitted']
     """
-    methods = _with_others(METHODS[1:], also)
+    methods = _add_methods(METHODS[1:], also)
     return measure_methods(made_up_country() if flows is None else flows, methods, epsilons=epsilons, repeats=repeats, seed=seed)
 
 
@@ -273,8 +274,8 @@ def figure_4(
     >>> table[table["method"] == "InfTDA"][["stage", "between"]].to_numpy().tolist()
     [[0, 'all to all'], [1, 'all to town'], [2, 'town to town']]
     """
-    table = measure_sets(sets, _with_others(METHODS, also), epsilons=epsilons, repeats=repeats, seed=seed)
-    return _only(table, "max_error")
+    table = measure_sets(sets, _add_methods(METHODS, also), epsilons=epsilons, repeats=repeats, seed=seed)
+    return _select_measure(table, "max_error")
 
 
 def figure_5(
@@ -315,8 +316,8 @@ def figure_5(
     [0.0, 0.0, 0.0]
     """
     sets = paper_sets(["sparse"]) if sets is None else sets
-    table = measure_sets(sets, _with_others(METHODS, also), epsilons=epsilons, repeats=repeats, seed=seed)
-    return _only(table, "false_discovery")
+    table = measure_sets(sets, _add_methods(METHODS, also), epsilons=epsilons, repeats=repeats, seed=seed)
+    return _select_measure(table, "false_discovery")
 
 
 def figure_6(
@@ -356,11 +357,11 @@ def figure_6(
     >>> figure_6({"two towns": flows}, epsilons=[1], repeats=2)["method"].tolist()
     ['InfTDA', 'TDA-l2', 'TDA-linf']
     """
-    table = measure_sets(sets, _with_others(TOP_DOWN, also), epsilons=epsilons, repeats=repeats, seed=seed)
-    return _only(table, "seconds")
+    table = measure_sets(sets, _add_methods(TOP_DOWN, also), epsilons=epsilons, repeats=repeats, seed=seed)
+    return _select_measure(table, "seconds")
 
 
-def _with_others(names: Sequence[str], also: Mapping[str, FlowMechanism] | None) -> dict[str, FlowMechanism]:
+def _add_methods(names: Sequence[str], also: Mapping[str, FlowMechanism] | None) -> dict[str, FlowMechanism]:
     """Build some of the paper's methods, and add others after them."""
     others = dict(also or {})
     if set(others) & set(names):
@@ -368,5 +369,6 @@ def _with_others(names: Sequence[str], also: Mapping[str, FlowMechanism] | None)
     return {**paper_methods(names), **others}
 
 
-def _only(table: pd.DataFrame, measure: str) -> pd.DataFrame:
+def _select_measure(table: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Return the rows of one measure, numbered from 0."""
     return table[table["measure"] == measure].reset_index(drop=True)

@@ -99,7 +99,7 @@ class Entropy:
         """
         if not 1 <= bound <= 2**63:
             raise ValueError("bound must be from 1 to 2**63")
-        shift = np.uint64(min(63, 64 - (bound - 1).bit_length()))
+        shift = np.uint64(min(63, 64 - (bound - 1).bit_length()))  # at most 63, since a shift by all 64 bits is not defined
         largest = np.uint64(bound - 1)
         values = self.words(n) >> shift
         while (rejected := np.flatnonzero(values > largest)).size:
@@ -117,8 +117,8 @@ class Entropy:
         """
         if len(bounds) and not 1 <= bounds.min() <= bounds.max() <= 2**62:
             raise ValueError("bounds must be from 1 to 2**62")
-        length = np.frexp((bounds - 1).astype(np.float64))[1].astype(np.int64)
-        shift = np.minimum(63, 64 - length).astype(np.uint64)
+        bit_lengths = np.frexp((bounds - 1).astype(np.float64))[1].astype(np.int64)
+        shift = np.minimum(63, 64 - bit_lengths).astype(np.uint64)
         values = (self.words(len(bounds)) >> shift).astype(np.int64)
         while (rejected := np.flatnonzero(values >= bounds)).size:
             values[rejected] = (self.words(rejected.size) >> shift[rejected]).astype(np.int64)

@@ -34,7 +34,7 @@ TABLES = {
 }
 """The tables of this version. `mark` holds the fingerprints of datasets; `seen`, those of data whose true figures were looked at.
 `dataset.person` is NULL if an older version opened the account without storing it."""
-_TABLES_OF = {1: _TABLES_1, VERSION: TABLES}
+_TABLES_OF_VERSION = {1: _TABLES_1, VERSION: TABLES}
 _UPGRADE_FROM_1 = (
     "ALTER TABLE dataset ADD COLUMN person TEXT",
     "UPDATE dataset SET person = '' WHERE unit <> 'person'",
@@ -111,12 +111,12 @@ class LedgerFile:
             _upgrade(db)
             yield db
             key, seal = db.execute("SELECT key, seal FROM ledger").fetchone()
-            if seal != (new_seal := _seal(db, key)):
+            if seal != (new_seal := _compute_seal(db, key)):
                 db.execute("UPDATE ledger SET seal = ?", (new_seal,))
             db.execute("COMMIT")
 
     def exists(self) -> bool:
-        """Whether there is a file (or anything else) at the path.
+        """Return whether there is a file (or anything else) at the path.
 
         Raises:
             RefusedError: the system cannot tell, or there is a journal without its ledger.
@@ -147,13 +147,13 @@ class LedgerFile:
                 return  # another process created it in the meantime
             finally:
                 Path(name).unlink()
-                _sync(self.path.parent)
+                _sync_folder(self.path.parent)
 
     @contextmanager
     def _open_checked(self, begin: str) -> Iterator[sqlite3.Connection]:
         with _LOCK, self._translate_errors(), closing(self._connect(self.path)) as db:
             db.execute(begin)
-            if _read_version(db) > VERSION and _pragma(db, "application_id") == APPLICATION:
+            if _read_version(db) > VERSION and _read_pragma(db, "application_id") == APPLICATION:
                 raise RefusedError(f"The ledger {self.path} was written by a newer version of dpviz: update dpviz.")
             if not _is_intact(db, self.path.stat().st_size):
                 raise RefusedError(f"The ledger {self.path} {_DAMAGED}.")
@@ -185,17 +185,17 @@ def _create_tables(db: sqlite3.Connection) -> None:
     for definition in TABLES.values():
         db.execute(definition)
     key = secrets.token_hex(32)
-    db.execute("INSERT INTO ledger VALUES (?, ?)", (key, _seal(db, key)))
+    db.execute("INSERT INTO ledger VALUES (?, ?)", (key, _compute_seal(db, key)))
     db.execute("COMMIT")
 
 
-def _pragma(db: sqlite3.Connection, name: str) -> int | str:
+def _read_pragma(db: sqlite3.Connection, name: str) -> int | str:
     value: int | str = db.execute(f"PRAGMA {name}").fetchone()[0]
     return value
 
 
 def _read_version(db: sqlite3.Connection) -> int:
-    return int(_pragma(db, "user_version"))
+    return int(_read_pragma(db, "user_version"))
 
 
 def _upgrade(db: sqlite3.Connection) -> None:
@@ -206,7 +206,7 @@ def _upgrade(db: sqlite3.Connection) -> None:
 
 
 def _copy_in_memory(db: sqlite3.Connection) -> sqlite3.Connection:
-    """An upgraded copy of the ledger, in memory."""
+    """Return an upgraded copy of the ledger, in memory."""
     copy = sqlite3.connect(":memory:", isolation_level=None)
     copy.row_factory = sqlite3.Row
     db.backup(copy)
@@ -215,22 +215,26 @@ def _copy_in_memory(db: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _is_intact(db: sqlite3.Connection, size: int) -> bool:
-    """Whether the file has all its pages, exactly our tables, passes SQLite's integrity check, and has the right seal."""
-    tables = _TABLES_OF.get(_read_version(db))
-    actual = (_pragma(db, "application_id"), _pragma(db, "journal_mode"), int(_pragma(db, "page_count")) * int(_pragma(db, "page_size")))
+    """Return whether the file has all its pages, exactly our tables and the right seal, and passes SQLite's integrity check."""
+    tables = _TABLES_OF_VERSION.get(_read_version(db))
+    actual = (
+        _read_pragma(db, "application_id"),
+        _read_pragma(db, "journal_mode"),
+        int(_read_pragma(db, "page_count")) * int(_read_pragma(db, "page_size")),
+    )
     if tables is None or actual != (APPLICATION, "delete", size):
         return False
     defined = db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if dict(map(tuple, defined)) != tables or [tuple(row) for row in db.execute("PRAGMA integrity_check")] != [("ok",)]:
         return False
     rows = db.execute("SELECT key, seal FROM ledger").fetchall()
-    return len(rows) == 1 and rows[0]["seal"] == _seal(db, rows[0]["key"])
+    return len(rows) == 1 and rows[0]["seal"] == _compute_seal(db, rows[0]["key"])
 
 
-def _seal(db: sqlite3.Connection, key: str) -> str:
-    """HMAC-SHA256 over every row of every table except the one that holds the seal."""
+def _compute_seal(db: sqlite3.Connection, key: str) -> str:
+    """Return the HMAC-SHA256 of every row of every table except the one that holds the seal, as hex digits."""
     mac = hmac.new(str(key).encode(), digestmod=hashlib.sha256)
-    for table in sorted(_TABLES_OF[_read_version(db)].keys() - {"ledger"}):
+    for table in sorted(_TABLES_OF_VERSION[_read_version(db)].keys() - {"ledger"}):
         for row in db.execute(f"SELECT * FROM {table} ORDER BY rowid"):  # noqa: S608
             mac.update(json.dumps([table, *row], default=repr).encode())
     return mac.hexdigest()
@@ -240,10 +244,10 @@ def _make_folder(folder: Path) -> None:
     if not folder.is_dir():
         _make_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
-        _sync(folder.parent)
+        _sync_folder(folder.parent)
 
 
-def _sync(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Wait until a folder's entries are on the disk. Windows has no such call and needs none."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)

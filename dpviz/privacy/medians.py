@@ -25,7 +25,7 @@ from dpviz.privacy.noise import LARGEST_COUNT, discrete_laplace, rounded_laplace
 
 EXPONENTS = ("sharp", "paper")
 SLACK = 2.0**-38
-"""Bound on the relative error of floating-point weights, which are used for proposals only; see `_tickets`."""
+"""Bound on the relative error of floating-point weights, which are used for proposals only; see `_compute_tickets`."""
 
 
 def exponential_medians(
@@ -65,7 +65,7 @@ def exponential_medians(
     if exponent not in EXPONENTS:
         raise SettingError(f"The exponent must be one of {', '.join(EXPONENTS)}.")
     rate = epsilon / contributions / (1 if exponent == "sharp" else 2)
-    return _compute_in_batches(nodes, lambda part: _sample_lines(_intervals(part), rate / 2, entropy))
+    return _compute_in_batches(nodes, lambda part: _sample_lines(_make_intervals(part), rate / 2, entropy))
 
 
 def exact_medians(nodes: NodeValues) -> Integers:
@@ -77,7 +77,7 @@ def exact_medians(nodes: NodeValues) -> Integers:
     Returns:
         (n,) lines.
     """
-    return _compute_in_batches(nodes, lambda part: _middle_of_nearest(_intervals(part)))
+    return _compute_in_batches(nodes, lambda part: _find_middle_lines(_make_intervals(part)))
 
 
 def noisy_mean_medians(
@@ -113,7 +113,7 @@ def noisy_mean_medians(
     """
     number = discrete_laplace(nodes.records, PureBudget(epsilon / 2), entropy, contributions)
     widths = nodes.high.astype(np.int64) - nodes.low
-    sums = _sums(nodes)
+    sums = _sum_values(nodes)
     scales = np.nextafter((widths - 1) * np.nextafter(float(2 * contributions / epsilon), np.inf), np.inf)
     sums = np.clip(sums + rounded_laplace(scales, 2 * LARGEST_COUNT, entropy), -LARGEST_COUNT, LARGEST_COUNT)
     mean = nodes.low + sums / np.maximum(number, 1) + 0.5
@@ -192,7 +192,7 @@ class _Intervals:
         return np.concatenate([np.repeat(values, np.diff(self.start)), values])
 
 
-def _intervals(nodes: NodeValues) -> _Intervals:
+def _make_intervals(nodes: NodeValues) -> _Intervals:
     first_entries, low, high = nodes.first_entries(), nodes.low, nodes.high
     start = np.searchsorted(first_entries, nodes.start)
     sizes, nonempty = np.diff(start), np.flatnonzero(np.diff(start))
@@ -230,7 +230,7 @@ def _sample_intervals(intervals: _Intervals, rate: Fraction, entropy: Entropy) -
     that is to its weight, however the tickets were rounded. The coin that accepts is exact: see `toss_coins`.
     """
     least = intervals.least(intervals.distance)
-    weight, scale, tickets = _tickets(intervals, least, rate)
+    weight, scale, tickets = _compute_tickets(intervals, least, rate)
     g = int(intervals.start[-1])
     ticket_sums = np.concatenate([[0], np.cumsum(tickets[:g])])
     tickets_before, last_tickets = ticket_sums[intervals.start[:-1]], tickets[g:]
@@ -242,24 +242,23 @@ def _sample_intervals(intervals: _Intervals, rate: Fraction, entropy: Entropy) -
         drawn = np.where(ticket < value_tickets[pending], value_interval, g + pending)
         probability = weight[drawn] * scale[pending] / tickets[drawn]
 
-        def exactly(index: int, drawn: Integers = drawn, pending: Integers = pending) -> Decimal:
+        def exact_probability(index: int, drawn: Integers = drawn, pending: Integers = pending) -> Decimal:
             interval, node = int(drawn[index]), int(pending[index])
             excess = int(intervals.distance[interval] - least[node])
             factor = Fraction(float(scale[node])) * int(intervals.length[interval]) / int(tickets[interval])
             return exp_minus(rate * excess) * factor.numerator / factor.denominator
 
-        accepted = toss_coins(probability, SLACK, exactly, entropy)
+        accepted = toss_coins(probability, SLACK, exact_probability, entropy)
         chosen[pending[accepted]] = drawn[accepted]
         pending = pending[~accepted]
     return chosen
 
 
-def _tickets(intervals: _Intervals, least: Integers, rate: Fraction) -> tuple[Floats, Floats, Integers]:
+def _compute_tickets(intervals: _Intervals, least: Integers, rate: Fraction) -> tuple[Floats, Floats, Integers]:
     """Floating-point weights (g + n,), scales (n,), and whole numbers of tickets (g + n,), at least the true weight * scale.
 
-    Weights are relative to that of the node's smallest distance. Their relative error is far below `SLACK`: it is about the
-    absolute error of exp's argument, and the argument is at most 745 where the result is not 0. All tickets of a call add up to less
-    than 2**62.
+    Weights are relative to that of the node's smallest distance. Their relative error is about the absolute error of exp's argument. That
+    is far below `SLACK`: beyond an argument of -745 the weight is 0. All tickets of a call add up to less than 2**62.
     """
     weight = np.exp(np.multiply(intervals.distance - intervals.at_intervals(least), -float(rate)))
     weight *= intervals.length
@@ -269,7 +268,7 @@ def _tickets(intervals: _Intervals, least: Integers, rate: Fraction) -> tuple[Fl
     return weight, scale, tickets
 
 
-def _middle_of_nearest(intervals: _Intervals) -> Integers:
+def _find_middle_lines(intervals: _Intervals) -> Integers:
     """(n,) the middle line of the interval with the smallest distance, or of the first such interval."""
     distance = np.where(intervals.length > 0, intervals.distance, np.iinfo(np.int64).max)
     best = distance == intervals.at_intervals(intervals.least(distance))
@@ -277,7 +276,7 @@ def _middle_of_nearest(intervals: _Intervals) -> Integers:
     return np.asarray(intervals.first[interval] + (intervals.length[interval] - 1) // 2, np.int64)
 
 
-def _sums(nodes: NodeValues) -> Integers:
+def _sum_values(nodes: NodeValues) -> Integers:
     """(n,) exact sums of the values, counted from the node's low end, cut to 2**60.
 
     Integer sums wrap around at 2**64, so sums below 2**63 are exact. If the floating-point sum exceeds 2**61, the true sum certainly

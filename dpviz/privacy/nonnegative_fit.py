@@ -13,8 +13,8 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers
 
-_NEGATIVE = 1e-7
-_WHOLE = 1e-9
+_NEGATIVE = 1e-7  # a leaf counts as negative only below minus this, because of rounding
+_WHOLE = 1e-9  # a count so little below a whole number is this number
 _SMALL_BIN = 8  # fewer nodes than this say little about the size of their errors
 
 
@@ -53,7 +53,7 @@ class Root:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _FromBelow:
+class _SubtreeEstimates:
     """What a stage's subtrees say of its nodes: an estimate and its variance, and the same of the sum of the children alone."""
 
     estimate: Floats
@@ -74,7 +74,7 @@ def fit_nonnegative(root: Root, stages: Sequence[NoisyStage], *, selected: bool 
         root: the root's count, exact or noisy.
         stages: stages 1 to T; the last one was measured.
         selected: whether nodes were dropped because of their noisy counts. Sums of the nodes that stay err more than their
-            variances say, and are trusted less: see `_inflation`.
+            variances say, and are trusted less: see `_estimate_inflation`.
 
     Returns:
         T + 1 arrays of counts of at least 0, the root's first.
@@ -88,8 +88,8 @@ def fit_nonnegative(root: Root, stages: Sequence[NoisyStage], *, selected: bool 
     noisy = np.zeros(leaves.size) if leaves.noisy is None else leaves.noisy
     while True:
         total: Floats = np.bincount(parent, noisy, len(leaves.starts)).astype(np.float64, copy=False)
-        spread: Floats = leaves.variance * np.bincount(parent, minlength=len(leaves.starts)).astype(np.float64)
-        fitted, gap = _fit_above(_from_below(root, stages, total, spread, selected=selected), stages)
+        sum_variance: Floats = leaves.variance * np.bincount(parent, minlength=len(leaves.starts)).astype(np.float64)
+        fitted, gap = _fit_above(_estimate_from_subtrees(root, stages, total, sum_variance, selected=selected), stages)
         values = noisy + leaves.variance * gap[parent]
         kept = np.flatnonzero(values >= -_NEGATIVE)
         if len(kept) == len(values):
@@ -114,17 +114,17 @@ def fit_unbiased(root: Root, stages: Sequence[NoisyStage]) -> tuple[list[Floats]
     leaves = stages[-1]
     noisy = np.zeros(leaves.size) if leaves.noisy is None else leaves.noisy
     variance = np.full(leaves.size, leaves.variance)
-    below = _from_below(root, stages, leaves.sums(noisy), leaves.sums(variance), selected=False)
+    below = _estimate_from_subtrees(root, stages, leaves.sums(noisy), leaves.sums(variance), selected=False)
     own = [*((node.estimate, node.variance) for node in below), (noisy, variance)]
     counts, variances = [own[0][0]], [own[0][1]]
-    for stage, above, (estimate, spread) in zip(stages, below, own[1:], strict=True):
-        parent, share = stage.parent, _ratio(spread, above.sum_variance[stage.parent])
+    for stage, above, (estimate, own_variance) in zip(stages, below, own[1:], strict=True):
+        parent, share = stage.parent, _ratio(own_variance, above.sum_variance[stage.parent])
         counts.append(estimate + share * (counts[-1] - above.sum)[parent])
-        variances.append(spread - share * spread + share**2 * variances[-1][parent])
+        variances.append(own_variance - share * own_variance + share**2 * variances[-1][parent])
     return counts, variances
 
 
-def _fit_above(below: Sequence[_FromBelow], stages: Sequence[NoisyStage]) -> tuple[list[Floats], Floats]:
+def _fit_above(below: Sequence[_SubtreeEstimates], stages: Sequence[NoisyStage]) -> tuple[list[Floats], Floats]:
     """Fit the nodes above the leaves, from the root down; also the gap that each family of leaves shares, over its sum of variances."""
     fitted = [below[0].estimate]
     for stage, above, here in zip(stages, below, below[1:], strict=False):
@@ -132,53 +132,56 @@ def _fit_above(below: Sequence[_FromBelow], stages: Sequence[NoisyStage]) -> tup
     return fitted, _gap(fitted[-1], below[-1])
 
 
-def _gap(fitted: Floats, above: _FromBelow) -> Floats:
+def _gap(fitted: Floats, above: _SubtreeEstimates) -> Floats:
+    """Return (n,) each fitted count minus the sum of its children's estimates, divided by the variance of this sum."""
     return _ratio(fitted - above.sum, above.sum_variance)
 
 
-def _from_below(root: Root, stages: Sequence[NoisyStage], total: Floats, spread: Floats, *, selected: bool) -> list[_FromBelow]:
+def _estimate_from_subtrees(
+    root: Root, stages: Sequence[NoisyStage], total: Floats, sum_variance: Floats, *, selected: bool
+) -> list[_SubtreeEstimates]:
     """Estimate every node above the leaves from its own subtree, from the bottom up; the root from all.
 
     Args:
         root: the root's count.
         stages: stages 1 to T.
         total: for each parent of leaves, the sum of its leaves' noisy counts.
-        spread: likewise of their variances.
+        sum_variance: likewise of their variances.
         selected: see `fit_nonnegative`.
 
     Returns:
         T estimates, of the root first.
     """
-    found: list[_FromBelow] = []
+    found: list[_SubtreeEstimates] = []
     for here in stages[-2::-1]:
-        found.append(_combine(total, spread, here.noisy, here.variance, selected=selected))
-        total, spread = here.sums(found[-1].estimate), here.sums(found[-1].variance)
-    found.append(_combine(total, spread, np.array([root.count]), root.variance, selected=False))
+        found.append(_combine(total, sum_variance, here.noisy, here.variance, selected=selected))
+        total, sum_variance = here.sums(found[-1].estimate), here.sums(found[-1].variance)
+    found.append(_combine(total, sum_variance, np.array([root.count]), root.variance, selected=False))
     return found[::-1]
 
 
-def _combine(total: Floats, spread: Floats, noisy: Floats | None, variance: float, *, selected: bool) -> _FromBelow:
+def _combine(total: Floats, sum_variance: Floats, noisy: Floats | None, variance: float, *, selected: bool) -> _SubtreeEstimates:
     """Combine the sums of children (and their variances) with the noisy counts of their parents, each weighted by the other's variance."""
     if noisy is None:
-        return _FromBelow(estimate=total, variance=spread, sum=total, sum_variance=spread)
-    inflated = spread * _inflation(noisy - total, spread, variance) if selected else spread
+        return _SubtreeEstimates(estimate=total, variance=sum_variance, sum=total, sum_variance=sum_variance)
+    inflated = sum_variance * _estimate_inflation(noisy - total, sum_variance, variance) if selected else sum_variance
     weight = _ratio(inflated, inflated + variance)
-    estimate = np.where((spread > 0) | (variance == 0), total + weight * (noisy - total), 0.0)
-    return _FromBelow(estimate=estimate, variance=weight * variance, sum=total, sum_variance=spread)
+    estimate = np.where((sum_variance > 0) | (variance == 0), total + weight * (noisy - total), 0.0)
+    return _SubtreeEstimates(estimate=estimate, variance=weight * variance, sum=total, sum_variance=sum_variance)
 
 
-def _inflation(gap: Floats, spread: Floats, variance: float) -> Floats:
+def _estimate_inflation(gap: Floats, sum_variance: Floats, variance: float) -> Floats:
     """Estimate how many times too small the variances of sums of selected nodes are, from their gaps to the parents' own noisy counts.
 
-    A gap's expected square is f * spread + variance. f is at least 1, and one number for all nodes whose `spread` lies between two
-    powers of 4; where these are few, at least that of all nodes.
+    A gap's expected square is f * sum_variance + variance, with a factor f of at least 1. Nodes are grouped by their `sum_variance`,
+    between powers of 4, and each group has one f. A group of few nodes has at least the f that is estimated from all nodes.
     """
-    factor, some = np.ones(len(gap)), spread > 0
+    factor, some = np.ones(len(gap)), sum_variance > 0
     if not some.any():
         return factor
-    bins = np.floor(np.log2(spread[some]) / 2).astype(np.int64)
+    bins = np.floor(np.log2(sum_variance[some]) / 2).astype(np.int64)
     bins -= bins.min()
-    excess, size = gap[some] ** 2 - variance, spread[some]
+    excess, size = gap[some] ** 2 - variance, sum_variance[some]
     overall = max(1.0, float(excess.sum() / size.sum()))
     number, total = np.bincount(bins), np.bincount(bins, size).astype(np.float64)
     own = np.maximum(1.0, _ratio(np.bincount(bins, excess).astype(np.float64), total))
@@ -213,17 +216,17 @@ def whole_counts(stages: Sequence[NoisyStage], fitted: Sequence[Floats]) -> list
     for stage, counts in zip(stages, fitted[1:], strict=True):
         floor = np.floor(counts + _WHOLE).astype(np.int64)
         missing = whole[-1] - np.add.reduceat(floor, stage.starts)
-        floor[_raised(counts - floor, floor, stage, missing)] += 1
+        floor[_choose_raised(counts - floor, floor, stage, missing)] += 1
         whole.append(floor)
     return whole
 
 
-def _raised(fraction: Floats, floor: Integers, stage: NoisyStage, missing: Integers) -> Integers:
+def _choose_raised(fraction: Floats, floor: Integers, stage: NoisyStage, missing: Integers) -> Integers:
     """List the nodes to be raised by one: in each family as many as are missing."""
     parent = stage.parent
     candidates = np.flatnonzero((missing[parent] > 0) & ((fraction > _WHOLE) | (floor > 0)))
     order = candidates[np.lexsort((-fraction[candidates], floor[candidates] < 1, parent[candidates]))]
     family = parent[order]
-    place = np.arange(len(order))
-    first = np.maximum.accumulate(np.where(np.diff(family, prepend=-1) > 0, place, 0))
-    return order[place - first < missing[family]]
+    position = np.arange(len(order))
+    first = np.maximum.accumulate(np.where(np.diff(family, prepend=-1) > 0, position, 0))
+    return order[position - first < missing[family]]

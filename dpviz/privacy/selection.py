@@ -20,7 +20,7 @@ from dpviz.privacy.inversion import exp_minus, toss_coins
 from dpviz.privacy.receipt import Step
 
 LARGEST_SCORE = 2**61
-_FLOAT_ERROR = 2.0**-44
+_FLOAT_ERROR = 2.0**-44  # bound on the relative error of floating-point probabilities and scores
 
 
 def permute_and_flip(scores: Integers, valid: Mask, budget: PureBudget, entropy: Entropy, sensitivity: int = 1) -> Integers:
@@ -87,8 +87,6 @@ LAWS = ("permute-and-flip", "exponential mechanism")
 GRAIN = 2**20
 SENSITIVITY = Fraction(GRAIN + 1, GRAIN)
 _MOST_BITS = 48
-
-_COIN_ERROR = 2.0**-44
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -242,7 +240,7 @@ def _exponential_choice(errors: Integers, rate: Fraction, entropy: Entropy) -> i
 def _toss_coin(exponent: Fraction, entropy: Entropy) -> bool:
     """One coin with P(True) = exp(-exponent), exactly. Beyond 800 the floating-point value is 0; `toss_coins` allows that error."""
     share = np.exp([-float(min(exponent, Fraction(800)))])
-    return bool(toss_coins(share, _COIN_ERROR, lambda _: exp_minus(exponent), entropy)[0])
+    return bool(toss_coins(share, _FLOAT_ERROR, lambda _: exp_minus(exponent), entropy)[0])
 
 
 def _unit(largest: float) -> float:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Codes = NDArray[np.int64]
-    import geopandas
 
 
 def fields_from_columns(table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, str]) -> dict[str, Any]:
@@ -197,7 +196,7 @@ def _region_starts(code: Codes, above: Places, level: str) -> Codes:
 
 
 ID, PARENT, LEVEL, NAME = "region_id", "parent_id", "level", "name"
-_HALVINGS = 32
+_DOUBLINGS = 32  # each doubles the number of parents that were followed
 _BLANK_PARENTS = f"Only the coarsest regions leave {PARENT!r} blank."
 
 
@@ -239,8 +238,8 @@ def fields_from_parents(table: pd.DataFrame) -> dict[str, Any]:
         rows = _order_levels(rows)
     _check_parents(rows)
     labels = label_texts(table, NAME, ids) if NAME in table.columns else ids
-    has_root = len(levels) > 1 and (rows.level == 0).sum() == 1
-    return _nest(rows, labels, shapes_of(table), int(has_root))
+    has_root = len(levels) > 1 and (rows.level == 0).sum() == 1  # one coarsest region is the whole, which is no level of `Regions`
+    return _nest(rows, labels, shapes_of(table), top=1 if has_root else 0)
 
 
 def _nest(rows: _Rows, labels: Texts, shapes: geopandas.GeoSeries | None, top: int) -> dict[str, Any]:
@@ -314,7 +313,7 @@ def _refuse_cycles(rows: _Rows) -> None:
     if (above == np.arange(len(above))).any():
         raise DomainError(f"Column {PARENT!r} names a region as its own parent. {_BLANK_PARENTS}")
     above = np.append(above, -1)  # -1 means no parent; as an index it points to the last entry, which is -1 again
-    for _ in range(_HALVINGS):
+    for _ in range(_DOUBLINGS):
         above = above[above]
     if (above >= 0).any():
         raise DomainError(f"Column {PARENT!r} has a cycle: a region is an ancestor of itself.")
@@ -325,12 +324,12 @@ def _order_levels(rows: _Rows) -> _Rows:
 
     If some rows are wrong, no order fits all rows. Then the order that fits most rows is used, and `_check_parents` reports the wrong ones.
     """
-    blanks = [float((rows.parents[rows.level == level] == "").mean()) for level in range(len(rows.levels))]
-    if not any(blanks):
+    blank_shares = [float((rows.parents[rows.level == level] == "").mean()) for level in range(len(rows.levels))]
+    if not any(blank_shares):
         if not pd.Index(rows.ids).isin(rows.parents).any():
             raise DomainError(_unknown_parent_text())
         raise DomainError(f"Every region has a parent, so there is no coarsest level. {_BLANK_PARENTS}")
-    order = [int(np.argmax(blanks))]
+    order = [int(np.argmax(blank_shares))]
     remaining = [level for level in range(len(rows.levels)) if level != order[0]]
     while remaining:
         share_found = {level: _share_of_parents_found(rows, level, order[-1]) for level in remaining}

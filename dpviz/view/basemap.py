@@ -24,7 +24,15 @@ Bounds = tuple[float, float, float, float]
 
 WGS84 = "EPSG:4326"
 OUTLINES = {"land": "land.json", "countries": "countries.json", "states": "us_states.json"}
-_PLANE_DEGREES = 1.0
+MOST_CORNERS = 100_000  # of all polygons of a map
+MOST_NORTH = 85.05  # degrees; a web map ends here
+_PLANE_DEGREES = 1.0  # degrees over which a plain plane is drawn
+_FIRST_TOLERANCE, _LARGEST_TOLERANCE = 1e-4, 0.02  # of simplified polygons, as shares of the map's extent
+_MOST_SAMPLED_LEAVES = 20_000
+_OUTER_SHARE, _MOST_GAPS = 0.12, 3  # at each side, the share of the leaves that may be left out, and the number of gaps that are tried
+_COST_OF_LEAVING_OUT, _COST_OUTSIDE = 0.4, 5.0  # zoom levels: for leaving out any leaf, and for all leaves, in proportion to those left out
+_NEARBY_SHARE = 0.06  # of the area's extent: leaves this near to the area are shown as well
+_SMALLEST_EXTENT = 0.05  # degrees
 
 
 def map_bounds(domain: Domain) -> Bounds:
@@ -51,7 +59,7 @@ def corner_coordinates(domain: Domain, rectangles: NDArray[Any]) -> Floats:
         x, y = (x - (left + right) / 2) * scale, (y - (bottom + top) / 2) * scale
     elif domain.crs != WGS84:
         x, y = Transformer.from_crs(domain.crs, WGS84, always_xy=True).transform(x, y)
-    return np.stack([x, np.clip(y, -85.05, 85.05)], axis=-1)
+    return np.stack([x, np.clip(y, -MOST_NORTH, MOST_NORTH)], axis=-1)
 
 
 def outlines_around(name: str, bounds: Bounds, margin: float, detail: float) -> NDArray[np.object_]:
@@ -77,16 +85,6 @@ def _shapes(name: str) -> NDArray[np.object_]:
     """Read the geometries of a bundled outline; its GeoJSON is parsed directly, without a geometry file library."""
     features = json.loads((folder("assets") / OUTLINES[name]).read_text("utf-8"))["features"]
     return np.array([shapely.geometry.shape(feature["geometry"]) for feature in features], object)
-
-
-MOST_CORNERS = 100_000
-MOST_NORTH = 85.05
-_FIRST_TOLERANCE, _COARSEST = 1e-4, 0.02
-_ENOUGH_REGIONS = 20_000
-_OUTER_SHARE, _GAPS = 0.12, 3
-_COST_OF_LEAVING_OUT, _COST_OUTSIDE = 0.4, 5.0
-_NEARBY_SHARE = 0.06
-_SMALLEST = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,13 +117,13 @@ def ground(regions: Regions, level: int) -> RegionShapes | None:
         return None
     centres = np.column_stack([centres[:, 0], np.clip(centres[:, 1], -MOST_NORTH, MOST_NORTH)])
     outlines = regions.outlines(level)
-    parts = None if outlines is None else _simplify(_in_degrees(outlines))
+    parts = None if outlines is None else _simplify(_to_degrees(outlines))
     if parts is None:
         return RegionShapes(centres=centres, polygons=[], owner=[])
     return RegionShapes(centres=centres, polygons=_to_rings(parts[0]), owner=parts[1].tolist())
 
 
-def _in_degrees(outlines: geopandas.GeoSeries) -> NDArray[np.object_]:
+def _to_degrees(outlines: geopandas.GeoSeries) -> NDArray[np.object_]:
     return np.asarray(outlines.to_crs(DEGREES).to_numpy(), object)
 
 
@@ -141,7 +139,7 @@ def _simplify(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray
     largest[order[np.r_[True, np.diff(owner[order]) > 0]]] = True
     extent = _extent(shapes)
     tolerance = 0.0
-    while tolerance <= _COARSEST * extent:
+    while tolerance <= _LARGEST_TOLERANCE * extent:
         kept = largest | (area > tolerance**2)
         simplified = shapely.simplify(parts[kept], tolerance, preserve_topology=True) if tolerance else parts
         if shapely.get_num_coordinates(simplified).sum() <= MOST_CORNERS:
@@ -193,10 +191,10 @@ def fitted_bounds(hierarchies: list[Regions], width: int, height: int) -> Bounds
         best = max(
             best, (zoom - _COST_OF_LEAVING_OUT * (outside > 0) - _COST_OUTSIDE * outside, inside), key=lambda candidate: candidate[0]
         )
-    return _bounds_in_degrees(_with_neighbours(boxes, best[1]))
+    return _to_bounds(_add_nearby(boxes, best[1]))
 
 
-def _with_neighbours(boxes: Floats, inside: Floats) -> Floats:
+def _add_nearby(boxes: Floats, inside: Floats) -> Floats:
     """Select the boxes `inside`, and other boxes that lie just beyond them."""
     margin = _NEARBY_SHARE * max(np.ptp(inside[:, :2]), np.ptp(inside[:, 2:]))
     nearby = [(boxes[:, low] >= inside[:, low].min() - margin) & (boxes[:, low + 1] <= inside[:, low + 1].max() + margin) for low in (0, 2)]
@@ -206,11 +204,11 @@ def _with_neighbours(boxes: Floats, inside: Floats) -> Floats:
 def _leaf_boxes(regions: Regions) -> Floats:
     """Compute (n, 4) west, east, south, north of the leaves, in radians of the web map. Of very many leaves, an even sample is used."""
     outlines, centres = regions.outlines(regions.depth), regions.centres(regions.depth)
-    sample = slice(None, None, -(-regions.size(regions.depth) // _ENOUGH_REGIONS))
+    sample = slice(None, None, -(-regions.size(regions.depth) // _MOST_SAMPLED_LEAVES))
     if outlines is None:
         west, south = east, north = np.asarray(centres)[sample].T
     else:
-        west, south, east, north = shapely.bounds(_in_degrees(outlines.iloc[sample])).T
+        west, south, east, north = shapely.bounds(_to_degrees(outlines.iloc[sample])).T
     up = [np.arcsinh(np.tan(np.radians(np.clip(side, -MOST_NORTH, MOST_NORTH)))) for side in (south, north)]
     return np.column_stack([np.radians(west), np.radians(east), *up])
 
@@ -218,13 +216,13 @@ def _leaf_boxes(regions: Regions) -> Floats:
 def _list_cuts(values: Floats) -> Floats:
     """List candidates for the lower end of the shown area: the lowest value, and the values after the widest gaps among low values."""
     lowest = np.sort(values)[: int(_OUTER_SHARE * len(values)) + 1]
-    gaps = np.argsort(-np.diff(lowest), kind="stable")[:_GAPS]
+    gaps = np.argsort(-np.diff(lowest), kind="stable")[:_MOST_GAPS]
     return np.append(lowest[:1], lowest[gaps + 1])
 
 
-def _bounds_in_degrees(boxes: Floats) -> Bounds:
-    """Compute the bounds of (n, 4) boxes in degrees, widened to at least `_SMALLEST` degrees each way."""
+def _to_bounds(boxes: Floats) -> Bounds:
+    """Compute the bounds of (n, 4) boxes in degrees, widened to at least `_SMALLEST_EXTENT` degrees each way."""
     west, east = math.degrees(boxes[:, :2].min()), math.degrees(boxes[:, :2].max())
     south, north = (math.degrees(math.atan(math.sinh(end))) for end in (boxes[:, 2:].min(), boxes[:, 2:].max()))
-    spare = max(_SMALLEST - (east - west), _SMALLEST - (north - south), 0.0) / 2
+    spare = max(_SMALLEST_EXTENT - (east - west), _SMALLEST_EXTENT - (north - south), 0.0) / 2
     return west - spare, max(south - spare, -MOST_NORTH), east + spare, min(north + spare, MOST_NORTH)

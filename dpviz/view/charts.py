@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["accuracy_by_zoom", "error_by_size", "expected_by_zoom", "false_positives_by_zoom", "parts_of_error", "receipt_by_level"]
 
 GREY = "#8a8f94"
-ROW, FRAME = 22, 100  # pixels: the height of a bar, and of everything around the bars
+ROW, FRAME = 22, 100  # pixels: the height of a row with a bar, and the height of title, axis and legend together
 FORMAT = ",.6~r"
 AXIS = alt.Axis(format=FORMAT, tickCount=5)
 _LEGEND_ENTRY, _LETTER, _SYMBOL = 155, 6, 45  # approximate pixels: the narrowest entry, a letter, symbol and padding
-LEAST_SHARE = 1e-6  # values below this share of the largest one are drawn at the lower end of a log axis
+LEAST_SHARE = 1e-6  # on a log axis, values below this share of the largest one are drawn at the lower end
 POINT = alt.OverlayMarkDef(size=55, filled=True)
 # Looks of the first, second, ... series of a chart: a colour, and a dash or mark for those who cannot tell the colours apart.
 COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8800ff", "#994433")
@@ -137,7 +137,7 @@ def readable(value: object) -> str:
     return format_decimal(float(value))  # type: ignore[arg-type]
 
 
-def signed(value: float) -> str:
+def write_signed(value: float) -> str:
     """Write a number as text, with its sign."""
     return f"{'−' if value < 0 else '+'}{readable(abs(value))}"
 
@@ -264,9 +264,9 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> al
     rows, ticks = prepare_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
     base = _base_chart(rows, {"zoom": "zoom", "blocks": "blocks", "expected": f"expected error ({unit})"})
     y = log_y(f"expected rmse of a block ({unit})", ticks, "expected drawn")
-    line = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
+    curve = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
     summary = f"Error expected from the noise alone per zoom level: {describe_values(table, 'zoom', 'expected')} {unit}."
-    return finish(alt.layer(line), "Expected accuracy by zoom level", summary, height)
+    return finish(alt.layer(curve), "Expected accuracy by zoom level", summary, height)
 
 
 def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -286,8 +286,8 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
         "share": "share of blocks (%)",
     }
     colors = alt.Scale(domain=list(kinds), range=[to_hex(color) for _, color in kinds.values()])
-    line = _base_chart(pd.concat(parts, ignore_index=True), names).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
-    line = line.encode(
+    curves = _base_chart(pd.concat(parts, ignore_index=True), names).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
+    curves = curves.encode(
         y=alt.Y(
             field="share", type="quantitative", title="share of all blocks (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=FORMAT)
         ),
@@ -298,7 +298,7 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
     )
     summary = f"Empty blocks released as occupied per zoom level: {describe_values(by_zoom, 'zoom', 'false_positives')}; "
     summary += f"occupied blocks released as empty: {describe_values(by_zoom, 'zoom', 'false_negatives')}."
-    return finish(alt.layer(line), "False positives and negatives by zoom level", summary, height)
+    return finish(alt.layer(curves), "False positives and negatives by zoom level", summary, height)
 
 
 def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -344,7 +344,7 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
     bars = alt.Chart(with_texts(rows, list(names))).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
         x=alt.X(field="epsilon", type="quantitative", title="privacy budget ε", axis=AXIS),
-        y=alt.Y(field="place", type="ordinal", sort=list(dict.fromkeys(rows["place"])), title=None, axis=alt.Axis(labelLimit=220)),
+        y=alt.Y(field="bar", type="ordinal", sort=list(dict.fromkeys(rows["bar"])), title=None, axis=alt.Axis(labelLimit=220)),
         color=alt.Color(field="kind", type="nominal", scale=color, legend=legend("square") if len(kinds_present) > 1 else None),
         order=alt.Order(field="order", type="quantitative"),
         tooltip=tooltip(names),
@@ -353,7 +353,7 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
     summary = f"Privacy budget: {added}; {format_decimal(receipt.used, 6)} of {format_decimal(receipt.available, 6)} in all."
     summary += f" Not added up, since leaves above the finest level take these instead of later steps: {early}." if early else ""
     title = "Where the privacy budget went" if receipt.private else "NOT PRIVATE: budget of the noise"
-    return finish(alt.layer(bars), title, summary, FRAME + ROW * rows["place"].nunique())
+    return finish(alt.layer(bars), title, summary, FRAME + ROW * rows["bar"].nunique())
 
 
 def _spending_rows(receipt: Receipt) -> pd.DataFrame:
@@ -368,7 +368,7 @@ def _spending_rows(receipt: Receipt) -> pd.DataFrame:
     zoom_name = "zoom " + rows["zoom"].astype(str)
     title = rows["purpose"].where(rows["zoom"] < 0, rows["purpose"] + ", " + zoom_name)
     return rows.assign(
-        place=rows["purpose"].where(rows["zoom"] < 0, zoom_name.where(~rows["replaces_later"], "early leaves, " + zoom_name)),
+        bar=rows["purpose"].where(rows["zoom"] < 0, zoom_name.where(~rows["replaces_later"], "early leaves, " + zoom_name)),
         kind=np.select([~is_count, rows["replaces_later"]], ["structure", "early leaves"], "counts"),
         order=is_count.astype(int),
         step=title.where(rows["steps"] == 1, title + " (" + rows["steps"].astype(str) + " steps)"),
@@ -388,7 +388,7 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
     """
     values = {"noise": noise, "uniformity": uniformity, "total": noise + uniformity}
     rows = pd.DataFrame(
-        {"part": list(values), "label": [f"{part} {signed(value)}" for part, value in values.items()], "error": values.values()}
+        {"part": list(values), "label": [f"{part} {write_signed(value)}" for part, value in values.items()], "error": values.values()}
     )
     bars = alt.Chart(with_texts(rows, ["part", "error"])).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
@@ -398,7 +398,8 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
         tooltip=tooltip({"part": "part", "error": f"error ({unit})"}),
     )
     zero = alt.Chart(pd.DataFrame({"error": [0.0]})).mark_rule(color=GREY).encode(x=alt.X(field="error", type="quantitative"))
-    summary = f"Error of the answer: noise {signed(noise)}, uniformity {signed(uniformity)}, together {signed(noise + uniformity)} {unit}."
+    parts = ", ".join(f"{part} {write_signed(value)}" for part, value in values.items())
+    summary = f"Error of the answer: {parts} {unit}."
     return finish(alt.layer(bars, zero), "Parts of the error", summary, FRAME + ROW * len(rows))
 
 

@@ -28,13 +28,13 @@ def crews(monkeypatch):
     """Every crew that a test starts, so that it can be seen whether its processes have ended."""
     made = []
 
-    class Watched(compare_module.Crew):
+    class Watched(compare_module.WorkerPool):
         def __init__(self, *args):
             super().__init__(*args)
             made.append(self)
             self.started = list(self._processes)
 
-    monkeypatch.setattr(compare_module, "Crew", Watched)
+    monkeypatch.setattr(compare_module, "WorkerPool", Watched)
     monkeypatch.setenv("DPVIZ_STARTED_HERE", str(os.getpid()))
     return made
 
@@ -55,7 +55,7 @@ def patient(crews, monkeypatch):
         assert crew.ready.wait(PATIENCE)
         return crew
 
-    monkeypatch.setattr(compare_module.Crew, "__enter__", enter)
+    monkeypatch.setattr(compare_module.WorkerPool, "__enter__", enter)
     return crews
 
 

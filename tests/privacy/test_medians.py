@@ -99,7 +99,7 @@ def test_noise_on_sums_and_numbers_covers_every_neighbour_and_the_farthest_recor
     assert rates == [epsilon / 2 / m]
     assert all(scale >= 2 * m * 3 / epsilon for scale in map(Fraction, scales[0]))
     assert scales[0][0] == pytest.approx(2 * m * 3 / epsilon, rel=1e-14)
-    sums = dict(zip(MEANS, medians._sums(packed(MEANS, low=7)).tolist(), strict=True))
+    sums = dict(zip(MEANS, medians._sum_values(packed(MEANS, low=7)).tolist(), strict=True))
     worst = Fraction(0)
     for one in MEANS:
         assert sums[one] == sum(place * count for place, count in enumerate(one))
@@ -151,12 +151,12 @@ def test_sums_that_reach_the_ends_of_their_noise_do_not_shine_through(monkeypatc
 def test_sums_stay_exact_to_2_to_the_60_and_are_cut_there():
     values, count = np.tile([2**30, 2**48 - 2], 100), np.tile([1, 2**11], 100)
     found = NodeValues(value=values, count=count, start=np.arange(0, 201, 2), low=np.zeros(100, int), high=np.full(100, 2**48))
-    assert medians._sums(found).tolist() == [2**30 + (2**48 - 2) * 2**11] * 100, "their running total leaves 64 bits"
+    assert medians._sum_values(found).tolist() == [2**30 + (2**48 - 2) * 2**11] * 100, "their running total leaves 64 bits"
     for place in (0, 2**47, 2**48 - 1):
         for records in (1, 2**12, 2**13, 2**15 + 1, 2**52):
             count, start, low, high = np.array([records, 5]), np.array([0, 1, 2]), np.zeros(2, int), np.full(2, 2**48)
             huge = NodeValues(value=np.array([place, 3]), count=count, start=start, low=low, high=high)
-            assert medians._sums(huge).tolist() == [min(place * records, 2**60), 15]
+            assert medians._sum_values(huge).tolist() == [min(place * records, 2**60), 15]
 
 
 def test_cell_medians_take_the_most_even_line_of_the_grid_and_the_middle_without_one():
@@ -288,9 +288,9 @@ def test_tickets_cover_the_true_weights_whose_floating_point_error_is_far_below_
     found = [tuple(rng.integers(0, 3, int(rng.integers(2, 9))).tolist()) for _ in range(60)]
     given = packed(found)
     given = NodeValues(value=given.value * 2**44, count=given.count * crowd, start=given.start, low=given.low, high=given.high * 2**44)
-    intervals = medians._intervals(given)
+    intervals = medians._make_intervals(given)
     least = intervals.least(intervals.distance)
-    weight, scale, tickets = medians._tickets(intervals, least, rate / 2)
+    weight, scale, tickets = medians._compute_tickets(intervals, least, rate / 2)
     owner = np.concatenate([np.repeat(np.arange(60), np.diff(intervals.start)), np.arange(60)])
     worst = Decimal(0)
     with localcontext() as context:
@@ -311,6 +311,6 @@ def test_tickets_cover_the_true_weights_whose_floating_point_error_is_far_below_
 @pytest.mark.parametrize("copies", [1, 1_000, 70_000])
 def test_all_tickets_of_a_call_stay_below_62_bits(copies):
     found = tiled(packed([(0, 0, 3, 0), (1, 0, 1, 9), (0, 0)]), copies)
-    intervals = medians._intervals(found)
-    tickets = medians._tickets(intervals, intervals.least(intervals.distance), Fraction(1, 10**9))[2]
+    intervals = medians._make_intervals(found)
+    tickets = medians._compute_tickets(intervals, intervals.least(intervals.distance), Fraction(1, 10**9))[2]
     assert 2**58 < sum(tickets.tolist()) < 2**62

@@ -93,7 +93,7 @@ def test_sizes_are_named_missing_percentages_are_a_dash_and_parts_of_an_error_ad
 
 def test_receipt_sums_by_zoom_in_exact_fractions_and_separates_structure_from_counts():
     chart = CHARTS["receipt"]().to_dict()
-    steps = [(row["place"], row["step"], row["kind"], row["exact"]) for row in rows(chart)]
+    steps = [(row["bar"], row["step"], row["kind"], row["exact"]) for row in rows(chart)]
     assert steps[0] == ("zoom 0", "medians, zoom 0 (2 steps)", "structure", "2/7")
     assert steps[1:] == [("zoom 1", "counts, zoom 1", "counts", "1/3"), ("zoom 2", "counts, zoom 2", "counts", "1/3")]
     assert chart["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["structure", "counts"]
@@ -102,7 +102,7 @@ def test_receipt_sums_by_zoom_in_exact_fractions_and_separates_structure_from_co
 def test_receipt_does_not_add_steps_that_early_leaves_take_instead_of_later_ones():
     early = a_step("counts of early leaves", "2/3", 1, replaces_later=True)
     chart = charts.receipt_by_level(a_receipt(early, a_step("grid of cells", "1/21", None))).to_dict()
-    kinds = {row["place"]: row["kind"] for row in rows(chart)}
+    kinds = {row["bar"]: row["kind"] for row in rows(chart)}
     structure, counts = dict.fromkeys(("grid of cells", "zoom 0"), "structure"), dict.fromkeys(("zoom 1", "zoom 2"), "counts")
     assert kinds == structure | counts | {"early leaves, zoom 1": "early leaves"}
     assert chart["layer"][0]["encoding"]["y"]["sort"] == list(kinds)

@@ -75,14 +75,14 @@ class AdaptiveGrid(PointMechanism):
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
-        total_epsilon, coarse_epsilon, fine_epsilon = self._epsilons(budget)
+        total_epsilon, coarse_epsilon, fine_epsilon = self._split_epsilon(budget)
         epsilon_per_record = float((coarse_epsilon + fine_epsilon) / points.contributions)
-        side = self._side(self._total(counter, total_epsilon), epsilon_per_record, points.domain)
-        subgrids, first, variance = self._cut(counter, side, coarse_epsilon, epsilon_per_record)
+        side = self._choose_side(self._measure_total(counter, total_epsilon), epsilon_per_record, points.domain)
+        subgrids, first_counts, variance = self._cut(counter, side, coarse_epsilon, epsilon_per_record)
         tree, node_of = subgrids.tree()
         cells = tree.at_depth(subgrids.base.height)
         noisy, variances = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
-        noisy[cells], variances[cells] = first, variance
+        noisy[cells], variances[cells] = first_counts, variance
         true = np.bincount(subgrids.part_of(points.column, points.row), points.count, len(node_of)).astype(np.int64)
         noisy[node_of], variances[node_of] = counter.count("counts, second grid", true, fine_epsilon)
         return counter.make_release(self._finish(budget), tree, noisy, variances)
@@ -92,26 +92,28 @@ class AdaptiveGrid(PointMechanism):
         domain, points = counter.points.domain, counter.points
         whole = Subgrids.of(domain, side, np.ones(side * side, np.int64))
         true = np.bincount(whole.part_of(points.column, points.row), points.count, side * side).astype(np.int64)
-        first, variance = counter.count("counts, first grid", true, epsilon)
-        parts_per_side = np.ceil(np.sqrt(np.maximum(first, 0) * float(1 - exact(self.alpha, "alpha")) * epsilon_per_record / (self.c / 2)))
+        first_counts, variance = counter.count("counts, first grid", true, epsilon)
+        parts_per_side = np.ceil(
+            np.sqrt(np.maximum(first_counts, 0) * float(1 - exact(self.alpha, "alpha")) * epsilon_per_record / (self.c / 2))
+        )
         most = max(1, MOST_PER_SIDE // side)
         if parts_per_side.max(initial=0) > most:
             counter.notes.append(f"Cells of the first grid have {most:,} x {most:,} parts at most: {MOST_PER_SIDE:,} a side in all.")
-        return Subgrids.of(domain, side, np.clip(parts_per_side, 1, most).astype(np.int64)), first, variance
+        return Subgrids.of(domain, side, np.clip(parts_per_side, 1, most).astype(np.int64)), first_counts, variance
 
-    def _epsilons(self, budget: PureBudget) -> list[Fraction]:
+    def _split_epsilon(self, budget: PureBudget) -> list[Fraction]:
         """Return the epsilons of the total, of the first grid and of the second grid."""
         alpha = exact(self.alpha, "alpha")
         total = exact(self.total_share, "The share for the total") if self.declared_total is None else Fraction(0)
         return budget.split([total, (1 - total) * alpha, (1 - total) * (1 - alpha)])
 
-    def _total(self, counter: NoisyCounts, epsilon: Fraction) -> int:
+    def _measure_total(self, counter: NoisyCounts, epsilon: Fraction) -> int:
         if self.declared_total is not None:
             return self.declared_total
         total, _ = counter.count("total, for the size of the first grid", np.array([counter.points.count.sum()]), epsilon)
         return int(total[0])
 
-    def _side(self, total: int, epsilon_per_record: float, domain: Domain) -> int:
+    def _choose_side(self, total: int, epsilon_per_record: float, domain: Domain) -> int:
         """Compute the number of cells per side of the first grid."""
         side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon_per_record / self.c) / 4))
         return min(side, domain.side, MOST_PER_SIDE)

@@ -84,7 +84,7 @@ def test_by_default_a_hundredth_of_epsilon_buys_the_total_that_decides_the_first
     sides = {side_of(release(AdaptiveGrid(c=0.1), "0.05", seed)) for seed in range(6)}
     assert len(sides) > 1
     assert max(sides) < 64
-    assert AdaptiveGrid()._side(-(10**9), 1.0, POINTS.domain) == 10, "a total under 0 gives the smallest"
+    assert AdaptiveGrid()._choose_side(-(10**9), 1.0, POINTS.domain) == 10, "a total under 0 gives the smallest"
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
@@ -100,7 +100,7 @@ def test_neither_grid_is_finer_than_the_lattice(order):
 def test_memory_stays_bounded_where_the_lattice_does_not_bound_it():
     domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=20)
     points = replace(PointCounts.from_xy([0.4], [0.6], domain=domain), count=np.array([2**50]))
-    assert AdaptiveGrid()._side(10**15, 10.0, domain) == 2048
+    assert AdaptiveGrid()._choose_side(10**15, 10.0, domain) == 2048
     found = release(AdaptiveGrid(declared_total=0), 1, points=points)
     assert found.receipt.steps[1].counts == (2048 // 10) ** 2 + 99
 
