@@ -1,6 +1,6 @@
 """The command line: `python -m dpviz`, or `dpviz` once installed.
 
-Data go to stdout (as text, or with --json as JSON), words and progress to stderr. Exit codes: 0 done; 1 refused (the budget's cap, a
+Results go to stdout (as text, or with --json as JSON), messages and progress to stderr. Exit codes: 0 done; 1 refused (the budget's cap, a
 seed, data that are not public, a release that must not be published); 2 wrong usage, bad input or another failure; 130 interrupted.
 An error is one line on stderr; with --json it is one JSON object on stderr: error, kind and exit.
 """
@@ -31,43 +31,43 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(prog="dpviz", description="Differentially private releases of locations and trips.", epilog=_CODES, allow_abbrev=False)
     top.add_argument("--version", action="version", version=_version())
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-    _app(commands.add_parser("app", help="start the app on this computer", allow_abbrev=False))
-    _release(_with_json(commands, "release", "publish what a configuration describes: check, spend, draw, write"))
-    _compare(_with_json(commands, "compare", "compare mechanisms on public data: one table"))
-    _with_json(commands, "check", "say what a file is and what is missing to use it").add_argument("file", help="data, or a release")
-    _audit(_with_json(commands, "audit", "measure a lower bound on the epsilon of a mechanism"))
-    ledger = _with_json(commands, "ledger", "what each dataset has spent (DPVIZ_LEDGER says which ledger)")
+    _add_app_arguments(commands.add_parser("app", help="start the app on this computer", allow_abbrev=False))
+    _add_release_arguments(_add_command(commands, "release", "publish what a configuration describes: check, spend, draw, write"))
+    _add_compare_arguments(_add_command(commands, "compare", "compare mechanisms on public data: one table"))
+    _add_command(commands, "check", "say what a file is and what is missing to use it").add_argument("file", help="data, or a release")
+    _add_audit_arguments(_add_command(commands, "audit", "measure a lower bound on the epsilon of a mechanism"))
+    ledger = _add_command(commands, "ledger", "what each dataset has spent (DPVIZ_LEDGER says which ledger)")
     ledger.add_argument("action", choices=["show"], help="show every account, or one with its draws")
     ledger.add_argument("name", nargs="?", help="of a dataset")
     return top
 
 
-def _with_json(commands: argparse._SubParsersAction[_Parser], name: str, text: str) -> argparse.ArgumentParser:
-    made = commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.", epilog=_CODES, allow_abbrev=False)
-    made.add_argument("--json", action="store_true", help="give the result, or the error, as JSON")
-    return made
+def _add_command(commands: argparse._SubParsersAction[_Parser], name: str, text: str) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.", epilog=_CODES, allow_abbrev=False)
+    command.add_argument("--json", action="store_true", help="give the result, or the error, as JSON")
+    return command
 
 
-def _app(command: argparse.ArgumentParser) -> None:
+def _add_app_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--port", type=int, default=8501, help="on 127.0.0.1 (default 8501)")
     command.add_argument("--headless", action="store_true", help="open no browser")
     open_to_all = "ask for no token: every user of this computer can then open the app, with your rights"
     command.add_argument("--no-token", action="store_true", help=open_to_all)
 
 
-def _release(command: argparse.ArgumentParser) -> None:
+def _add_release_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", help="a TOML file; see the app's Help page, Publishing a release")
     command.add_argument("--output", metavar="FOLDER", help="write there instead of where the configuration says")
-    _engine(command)
+    _add_engine_arguments(command)
     instead = command.add_mutually_exclusive_group()
     instead.add_argument("--dry-run", action="store_true", help="expected error from the mechanism alone; spends nothing")
     instead.add_argument(
         "--paid", type=int, metavar="DRAW", help="publish a draw that is paid for and kept (see: dpviz ledger show); spends nothing"
     )
-    command.add_argument("--seed", help=argparse.SUPPRESS)  # understood so that its refusal can say why
+    command.add_argument("--seed", help=argparse.SUPPRESS)  # accepted here, so that the error can say why there is no seed
 
 
-def _engine(command: argparse.ArgumentParser) -> None:
+def _add_engine_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--engine", metavar="ENGINE", help="auto, numpy, duckdb or dask: what counts the records of files")
     command.add_argument(
         "--address",
@@ -77,10 +77,10 @@ def _engine(command: argparse.ArgumentParser) -> None:
     command.add_argument("--insecure-address", action="store_true", help="call a scheduler on another computer without TLS")
 
 
-def _compare(command: argparse.ArgumentParser) -> None:
+def _add_compare_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", help="a TOML file; see the app's Help page, Studies")
     command.add_argument("--output", metavar="FILE", help="write the table to FILE (.csv or .json) instead of stdout")
-    _engine(command)
+    _add_engine_arguments(command)
     command.add_argument("--workers", type=int, metavar="N", help="processes to work in (default: one per processor)")
     command.add_argument(
         "--resume",
@@ -89,7 +89,7 @@ def _compare(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _audit(command: argparse.ArgumentParser) -> None:
+def _add_audit_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("mechanism", help="its key, or all")
     command.add_argument("--runs", type=int, default=4000, help="on each input of each pair of neighbours (default 4000)")
     command.add_argument("--confidence", type=float, default=0.95, help="of all bounds together (default 0.95)")
@@ -106,7 +106,14 @@ def _version() -> str:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Do what the words say; give the exit code. Raises nothing, except `SystemExit` for `--help` and `--version`."""
+    """Run the command that the arguments name, and return its exit code.
+
+    Args:
+        words: the arguments; those of this process if None.
+
+    Raises:
+        SystemExit: for `--help` and `--version`.
+    """
     words = sys.argv[1:] if words is None else list(words)
     escape_unencodable(sys.stdout, sys.stderr)
     with signals_as_interruptions(), warnings.catch_warnings():

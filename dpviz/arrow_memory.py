@@ -9,10 +9,10 @@ allocated is freed without that lock.
 import pyarrow as pa
 
 
-def in_arrow_memory(content: bytes) -> pa.Buffer:
-    """A copy of `content` in memory that Arrow can free in any thread, without Python's global lock.
+def copy_to_arrow(content: bytes) -> pa.Buffer:
+    """Copy `content` to memory that Arrow can free in any thread, without Python's global lock.
 
-    >>> in_arrow_memory(b"abc").to_pybytes()
+    >>> copy_to_arrow(b"abc").to_pybytes()
     b'abc'
     """
     memory = pa.allocate_buffer(len(content))

@@ -88,6 +88,21 @@ def test_a_planted_violation_is_caught(room, source):
     assert violations(room, source)
 
 
+def below(name):
+    """A module's place in the order inside the room `data`: what every part needs, then reading, then counting."""
+    return next((place for place, part in ((2, "dpviz.data.counting"), (1, "dpviz.data.reading")) if f"{name}.".startswith(f"{part}.")), 0)
+
+
+def test_private_counts_need_no_file_and_reading_needs_no_counting():
+    found = []
+    for _, path in files():
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        if name.startswith("dpviz.data."):
+            found += [(name, other) for other in imported(path.read_text("utf-8")) if below(other) > below(name)]
+    assert found == []
+    assert below("dpviz.data.counting.job") > below("dpviz.data.reading.safety") > below("dpviz.data.points")
+
+
 def test_no_modules_import_each_other():
     paths = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in PACKAGE.rglob("*.py")}
     modules = {name: modules_in(path.read_text("utf-8"), paths.keys()) for name, path in paths.items()}

@@ -85,7 +85,7 @@ def test_a_command_that_is_shown_is_understood(line):
 
 def test_the_configuration_that_is_shown_is_a_good_one():
     config = from_tables(tomllib.loads(re.search(r"```toml\n(.*?)```", PAGE_TEXTS["publishing"], re.DOTALL)[1]))
-    assert config.mechanism.built(POINT_FAMILY).height == 8
+    assert config.mechanism.build(POINT_FAMILY).height == 8
     assert config.dataset.cap() == dv.PureBudget(2)
 
 

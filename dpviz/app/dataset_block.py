@@ -8,7 +8,7 @@ from fractions import Fraction
 import streamlit as st
 
 from dpviz.app.fields import at_most, in_range, problem_with, show_problem
-from dpviz.app.ledger import Draws, Funding, LoadedData, in_currency
+from dpviz.app.ledger import Draws, Funding, LoadedData, convert_to_currency
 from dpviz.app.session import show_error
 from dpviz.app.words import amount_text, budget_words
 from dpviz.errors import DpvizError
@@ -213,7 +213,7 @@ def _spent_text(account: Account) -> str:
 
 def _total_cost(account: Account, draws: Draws) -> Amount:
     """Return the total cost of the releases of one press, whether or not the cap allows it."""
-    costs = [account.terms.cost(in_currency(mechanism, budget, account.terms.cap)) for mechanism, budget in draws]
+    costs = [account.terms.cost(convert_to_currency(mechanism, budget, account.terms.cap)) for mechanism, budget in draws]
     return {name: sum((cost[name] for cost in costs), Fraction(0)) for name in account.spent}
 
 

@@ -167,8 +167,8 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
     return job.found
 
 
-def _begin_count(page: str, counts: SessionCounts, fresh: Callable[[], CountingJob]) -> None:
-    counts.take(page, fresh())
+def _begin_count(page: str, counts: SessionCounts, new_job: Callable[[], CountingJob]) -> None:
+    counts.take(page, new_job())
 
 
 def _show_button(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:

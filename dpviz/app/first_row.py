@@ -9,7 +9,7 @@ from dpviz.app import cached
 from dpviz.app.ledger import LoadedData
 from dpviz.app.points_state import CURATE, TEACH, PageState, truth_key, truth_wanted
 
-_DONE = "forgotten"
+_FORGOTTEN = "forgotten"
 _STAMP = """<style>
 .st-key-map [data-testid="stDeckGlJsonChart"] { position: relative; }
 .st-key-map [data-testid="stDeckGlJsonChart"]::after { content: "STAMP"; position: absolute; inset: 0; z-index: 1;
@@ -18,7 +18,7 @@ _STAMP = """<style>
 .st-key-figures { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }
 .st-key-figures::before { content: "STAMP: WHY"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
 </style>"""
-WATERMARK = _STAMP.replace("STAMP", "CURATOR ONLY").replace("WHY", "what follows holds the truth")
+WATERMARK = _STAMP.replace("STAMP", "CURATOR ONLY").replace("WHY", "what follows is computed from the true data")
 NOT_PRIVATE = _STAMP.replace("STAMP", "NOT PRIVATE").replace("WHY", "a reference that shows what privacy costs; never to be published")
 NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementToolbar"]:not(:has([aria-label*="ullscreen"])) {
   display: none; }</style>"""
@@ -40,22 +40,22 @@ def forget() -> None:
     st.session_state.clear()
     cached.forget()
     st.query_params.clear()
-    here = get_script_run_ctx()
-    if here is not None:
-        here.uploaded_file_mgr.remove_session_files(here.session_id)
-    st.session_state[_DONE] = True
+    context = get_script_run_ctx()
+    if context is not None:
+        context.uploaded_file_mgr.remove_session_files(context.session_id)
+    st.session_state[_FORGOTTEN] = True
 
 
 def show_forgotten() -> bool:
     """Show a note instead of the page right after the session has forgotten its data; return whether that was the case.
 
-    Without the page, its widgets disappear, and with them what the browser kept of them.
+    While the page is not shown, the browser removes its widgets and the values that it kept for them.
     """
-    if not st.session_state.pop(_DONE, False):
+    if not st.session_state.pop(_FORGOTTEN, False):
         return False
-    here = get_script_run_ctx()
-    if here is not None:  # Streamlit keeps names of widgets that are gone, and their functions, which may hold draws
-        here.session_state._state._new_widget_state.widget_metadata.clear()  # noqa: SLF001
+    context = get_script_run_ctx()
+    if context is not None:  # Streamlit keeps names of widgets that are gone, and their functions, which may hold draws
+        context.session_state._state._new_widget_state.widget_metadata.clear()  # noqa: SLF001
     st.success(
         "Forgotten: the uploads, counts, draws and texts of this session are gone from the app's memory. What was spent stays in the"
         " ledger. Files that you downloaded, and other tabs, are not touched."

@@ -22,6 +22,7 @@ _DRAW = "draw"
 _LESSON_KEY, _SETTINGS, _SHOWN = "learn at", "learn knobs", "learn shown"
 _CONTENTS, _CHANGED, _ADDRESS = "learn contents", "learn moved", "learn address"
 
+# After a change of lesson, scroll to its top, and move the keyboard focus to its heading unless the user is in another widget.
 _TO_THE_TOP = """<script>
 (() => {
   const stop = "STOP", before = window.dpvizStop;
@@ -63,8 +64,8 @@ def learn_page() -> None:
 
 def _current_lesson() -> Lesson:
     """Return the lesson of this session with its settings; the address decides on the first visit, and after the browser's back button."""
-    query, moved = st.query_params.to_dict(), st.session_state.pop(_CHANGED, False)
-    gone_back = _page_was_shown() and not moved and query != st.session_state[_ADDRESS]
+    query, changed = st.query_params.to_dict(), st.session_state.pop(_CHANGED, False)
+    gone_back = _page_was_shown() and not changed and query != st.session_state[_ADDRESS]
     if _LESSON_KEY not in st.session_state or gone_back or (not _page_was_shown() and "stop" in query):
         kind = BY_KEY.get(query.get("stop", ""), LESSONS[0])
         st.session_state[_LESSON_KEY] = kind.key
@@ -206,9 +207,9 @@ def _draw_button(lesson: Lesson) -> None:
     """Show a button for the next seeded run, if the lesson has noise."""
     values = lesson.chosen()
     if _DRAW in values:
-        following = values[_DRAW] % MOST_DRAWS + 1
+        next_seed = values[_DRAW] % MOST_DRAWS + 1
         st.button(
-            "Run again", key="learn draw", help="Seeded noise on made-up data: free.", on_click=lambda: _change_settings(draw=following)
+            "Run again", key="learn draw", help="Seeded noise on made-up data: free.", on_click=lambda: _change_settings(draw=next_seed)
         )
 
 
@@ -253,10 +254,10 @@ def _downloads(lesson: Lesson, shown: Shown) -> None:
 def describe(lesson: Lesson) -> str:
     """Return the settings that matter in one line, for a picture of the lesson."""
     values = lesson.chosen()
-    return "; ".join(f"{rule.label}: {_short(values[rule.name])}" for rule in lesson.rules() if rule.matters(values))
+    return "; ".join(f"{rule.label}: {_format_value(values[rule.name])}" for rule in lesson.rules() if rule.matters(values))
 
 
-def _short(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(f"{part:.2g}" for part in value)
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -152,7 +152,7 @@ def session_draws() -> SessionDraws:
     return SessionDraws(kept=result_slot("kept draws", MOST_KEPT), published=published)
 
 
-def in_currency(mechanism: AnyMechanism, budget: Budget, cap: Budget | None) -> Budget:
+def convert_to_currency(mechanism: AnyMechanism, budget: Budget, cap: Budget | None) -> Budget:
     """Return the budget in the account's currency: (epsilon, delta) is converted to rho where the account counts rho."""
     if isinstance(cap, ZcdpBudget) and isinstance(budget, ApproxBudget):
         return budget.to_zcdp(conversion=mechanism.conversion)
@@ -165,7 +165,7 @@ def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, fundin
     return publish.Order(
         data=data.private,
         mechanism=mechanism,
-        budget=in_currency(mechanism, budget, cap),
+        budget=convert_to_currency(mechanism, budget, cap),
         dataset=funding.name,
         fingerprints=data.fingerprints,
         cap=funding.cap,

@@ -20,7 +20,7 @@ from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError
-from dpviz.publishing.config import PLAIN, DataPart, DomainPart
+from dpviz.publishing.config import NO_CRS, DataPart, DomainPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, left_out, refuse_empty_data
 from dpviz.release.nouns import RECORDS
 from dpviz.samples.points import SAMPLES
@@ -40,9 +40,9 @@ NONE = "(none)"
 
 def points_controls() -> Data | None:
     """Show the controls. Return the loaded data; if something is missing, say so on the page and return None."""
-    how = config()
+    page_config = config()
     st.markdown("##### 1 Data")
-    st.session_state["source"] = how.source
+    st.session_state["source"] = page_config.source
     st.segmented_control(
         "Where from",
         SOURCES,
@@ -52,14 +52,14 @@ def points_controls() -> Data | None:
         label_visibility="collapsed",
         on_change=lambda: POINTS.change(source=st.session_state["source"]),
     )
-    if how.source == "sample":
-        return _sample()
-    given = _uploaded() if how.source == "upload" else _by_path()
-    return None if given is None else _file(given)
+    if page_config.source == "sample":
+        return _choose_sample()
+    chosen_files = _choose_upload() if page_config.source == "upload" else _choose_paths()
+    return None if chosen_files is None else _ask_and_count(chosen_files)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class ChosenFiles:
     """Files that the user has chosen, and how they are counted.
 
     Attributes:
@@ -79,9 +79,9 @@ class Given:
     found: Callable[[], FoundFiles]
 
 
-def _sample() -> Data:
-    how = config()
-    st.session_state["sample"] = how.sample
+def _choose_sample() -> Data:
+    page_config = config()
+    st.session_state["sample"] = page_config.sample
     st.selectbox(
         "Sample",
         list(SAMPLES),
@@ -89,36 +89,36 @@ def _sample() -> Data:
         format_func=lambda key: SAMPLES[key].title,
         on_change=lambda: POINTS.change(sample=st.session_state["sample"], size=None, zoom=None),
     )
-    about = SAMPLES[how.sample]
+    about = SAMPLES[page_config.sample]
     if about.synthetic:
         usual, label = about.usual, f"How many {about.unit}"
         size = Field(
             key="size",
             label=label,
-            value=how.size or usual,
+            value=page_config.size or usual,
             problem=in_range(label, 1, MOST_MADE_UP),
             use=lambda typed: POINTS.change(size=None if typed == usual else typed),
         )
         size.show(st.number_input, value=None, step=100_000)
     _order_control()
-    made_up = how.size if about.synthetic else None
-    points = cached.sample(how.sample, made_up, how.order)
+    size_made_up = page_config.size if about.synthetic else None
+    points = cached.sample(page_config.sample, size_made_up, page_config.order)
     credit = "" if about.synthetic else f" Data: {about.licence}."
-    st.caption(about.description + credit, help=f"{_frame_text(points.domain)} Source: {about.source} Licence: {about.licence}.")
-    key = f"{how.sample} {made_up}"
+    st.caption(about.description + credit, help=f"{_describe_domain(points.domain)} Source: {about.source} Licence: {about.licence}.")
+    key = f"{page_config.sample} {size_made_up}"
     return Data(
         points=points,
         digest=key,
-        fingerprints=cached.fingerprints(key, (how.order,), points, f"sample {key}".encode()),
+        fingerprints=cached.fingerprints(key, (page_config.order,), points, f"sample {key}".encode()),
         title=about.title,
         unit=about.unit,
-        source=Source(data=DataPart(sample=how.sample, size=made_up), domain=_part(points.domain)),
+        source=Source(data=DataPart(sample=page_config.sample, size=size_made_up), domain=_domain_part(points.domain)),
     )
 
 
-def _part(domain: Domain) -> DomainPart:
+def _domain_part(domain: Domain) -> DomainPart:
     """Return the domain as a part of a configuration."""
-    return DomainPart(bounds=domain.bounds, crs=domain.crs or PLAIN, order=domain.order)
+    return DomainPart(bounds=domain.bounds, crs=domain.crs or NO_CRS, order=domain.order)
 
 
 def _order_control() -> None:
@@ -133,13 +133,13 @@ def _order_control() -> None:
     )
 
 
-def _frame_text(domain: Domain) -> str:
+def _describe_domain(domain: Domain) -> str:
     west, south, east, north = domain.bounds
     crs = domain.crs or "a plain plane"
     return f"Domain {west:g}, {south:g} to {east:g}, {north:g} ({markdown(crs)}), {domain.side:,} x {domain.side:,} cells."
 
 
-def _uploaded() -> Given | None:
+def _choose_upload() -> ChosenFiles | None:
     formats = "CSV, GeoJSON, GeoPackage, GeoParquet or a zipped Shapefile."
     st.file_uploader("Points file", TYPES, key="file", on_change=_keep_upload, help=formats)
     kept: tuple[str, bytes] | None = st.session_state.get("uploaded")
@@ -147,10 +147,10 @@ def _uploaded() -> Given | None:
         st.info("Choose a file with one row per record: longitude and latitude columns, or point geometries.")
     elif st.session_state["file"] is None and st.button("Forget the uploaded file"):
         st.session_state["uploaded"] = kept = None
-    return None if kept is None else _of_upload(*kept)
+    return None if kept is None else _describe_upload(*kept)
 
 
-def _of_upload(name: str, body: bytes) -> Given:
+def _describe_upload(name: str, body: bytes) -> ChosenFiles:
     digest = cached.digest_of(body)
 
     def count(domain: Domain, options: cached.Options) -> OpenedData:
@@ -159,7 +159,7 @@ def _of_upload(name: str, body: bytes) -> Given:
         return OpenedData(data=points, fingerprints=cached.fingerprints(digest, (domain, options), points, body), engine=NUMPY)
 
     about = cached.inspect_points_file(digest, name, body)
-    return Given(
+    return ChosenFiles(
         about=about,
         digest=digest,
         part={"points": name},
@@ -175,16 +175,16 @@ def _keep_upload() -> None:
     st.session_state["uploaded"] = None if file is None else (file.name, file.getvalue())
 
 
-def _by_path() -> Given | None:
+def _choose_paths() -> ChosenFiles | None:
     files = path_files("", "Type the path of points files on the computer that runs this app.")
     if files is None:
         return None
 
     def count(domain: Domain, options: cached.Options) -> OpenedData | None:
-        how = CountRequest(frame=domain, options=dict(options), engine=files.counting, scheduler=files.scheduler)
-        return count_by_path("", files, how, (domain, options))
+        request = CountRequest(frame=domain, options=dict(options), engine=files.counting, scheduler=files.scheduler)
+        return count_by_path("", files, request, (domain, options))
 
-    return Given(
+    return ChosenFiles(
         about=describe_points(files.found),
         digest=files.digest,
         part={"points": files.written, "engine": files.engine},
@@ -194,9 +194,10 @@ def _by_path() -> Given | None:
     )
 
 
-def _file(given: Given) -> Data | None:
-    about, digest, mode = given.about, given.digest, config().mode
-    options = _columns(about, digest)
+def _ask_and_count(chosen_files: ChosenFiles) -> Data | None:
+    """Ask for columns, unit, CRS and domain, and count the files; return None until everything is given and the count is finished."""
+    about, digest, mode = chosen_files.about, chosen_files.digest, config().mode
+    options = _choose_columns(about, digest)
     unit = unit_controls(UnitQuestion(noun="record", columns=about.columns, key=f"{mode} {digest}", private=mode == CURATE))
     if about.person is not None and "person" not in (unit or ()):
         st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not records.]")
@@ -204,10 +205,10 @@ def _file(given: Given) -> Data | None:
     if about.needs_crs:
         text = "The file does not say; it is never guessed. EPSG:4326 is longitude and latitude in degrees."
         crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="crs", persist_state="session", help=text)
-    domain = _declared_domain(crs or None)
+    domain = _choose_domain(crs or None)
     needs_crs = about.needs_crs and not (domain is not None and domain.crs is None)
-    bad = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
-    drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=bad)
+    drop_help = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
+    drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=drop_help)
     if mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
@@ -222,31 +223,31 @@ def _file(given: Given) -> Data | None:
     if needs_crs:
         options["crs"] = crs
     options |= unit
-    opened = given.count(domain, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
+    opened = chosen_files.count(domain, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
     if opened is None:
         return None
-    data = _loaded(given, opened, domain, options)
+    data = _make_data(chosen_files, opened, domain, options)
     if mode == CURATE and "person" not in unit:
         used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
-        show_repeated(data, cached.find_id_columns(digest, used, given.found()), "record")
+        show_repeated(data, cached.find_id_columns(digest, used, chosen_files.found()), "record")
     return data
 
 
-def _loaded(given: Given, opened: OpenedData, domain: Domain, options: dict[str, Any]) -> Data:
+def _make_data(chosen_files: ChosenFiles, opened: OpenedData, domain: Domain, options: dict[str, Any]) -> Data:
     """Show the notes that are for the curator only, and return the counted data."""
     for note in filter(None, (*opened.notes, left_out(opened.data))):
         st.caption(f"Curator only: {markdown(note)}")
     return Data(
         points=opened.data,  # type: ignore[arg-type]
-        digest=given.content(opened),
+        digest=chosen_files.content(opened),
         fingerprints=opened.fingerprints,
         title="Uploaded points",
         unit=RECORDS,
-        source=Source(data=DataPart(**given.part, **options), domain=_part(domain)),
+        source=Source(data=DataPart(**chosen_files.part, **options), domain=_domain_part(domain)),
     )
 
 
-def _columns(about: PointsFile, digest: str) -> dict[str, Any]:
+def _choose_columns(about: PointsFile, digest: str) -> dict[str, Any]:
     """Ask which columns to read; those with usual names are preset."""
     options: dict[str, Any] = {}
     names = [NONE, *about.columns]
@@ -254,8 +255,8 @@ def _columns(about: PointsFile, digest: str) -> dict[str, Any]:
         if not about.has_geometry:
             for axis, title, found in (("x", "Longitude or easting", about.x), ("y", "Latitude or northing", about.y)):
                 options[axis] = pick(title, names, found, f"column {axis} {digest}")
-        whole = "Whole numbers; without it each row is one record."
-        options["count"] = pick("Records per row", names, None, f"column count {digest}", whole)
+        count_help = "Whole numbers; without it each row is one record."
+        options["count"] = pick("Records per row", names, None, f"column count {digest}", count_help)
     if about.count is not None and options["count"] is None:
         st.caption(f":orange[There is a column *{markdown(about.count)}*: choose it under Columns to count several records per row.]")
     return {name: value for name, value in options.items() if value not in (None, False)}
@@ -267,12 +268,12 @@ def pick(title: str, names: list[str], found: str | None, key: str, text: str | 
     return None if chosen == NONE else chosen
 
 
-def _declared_domain(crs: str | None) -> Domain | None:
+def _choose_domain(crs: str | None) -> Domain | None:
     """Ask for the bounds of the domain, which are public and never computed from the file; None while they are missing or wrong."""
-    public = "A public rectangle. It is never taken from the data: their extent is private."
-    frame = FRAMES[st.selectbox("Domain", list(FRAMES), key="frame", persist_state="session", help=public)]
+    domain_help = "A public rectangle. It is never taken from the data: their extent is private."
+    frame = FRAMES[st.selectbox("Domain", list(FRAMES), key="frame", persist_state="session", help=domain_help)]
     if frame is not None:
-        return Domain(bounds=frame, crs="EPSG:4326", order=_order_value())
+        return Domain(bounds=frame, crs="EPSG:4326", order=_choose_order())
     left, right = st.columns(2)
     west = left.number_input("West", value=None, key="west", persist_state="session", format="%.12g")
     east = right.number_input("East", value=None, key="east", persist_state="session", format="%.12g")
@@ -282,7 +283,7 @@ def _declared_domain(crs: str | None) -> Domain | None:
     typed_crs = st.text_input(
         "CRS of the domain", placeholder=crs or "as the file", key="domain crs", persist_state="session", help=crs_help
     ).strip()
-    order, frame_crs = _order_value(), None if typed_crs.lower() == "none" else typed_crs or crs
+    order, frame_crs = _choose_order(), None if typed_crs.lower() == "none" else typed_crs or crs
     if west is None or east is None or south is None or north is None or (frame_crs is None and typed_crs.lower() != "none"):
         return None
     try:
@@ -294,6 +295,6 @@ def _declared_domain(crs: str | None) -> Domain | None:
     return domain
 
 
-def _order_value() -> int:
+def _choose_order() -> int:
     _order_control()
     return config().order

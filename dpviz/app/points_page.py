@@ -52,11 +52,11 @@ def points_page() -> None:
     private = config().mode == CURATE or POINTS.mechanisms[config().mechanism].private
     mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
     with st.sidebar:
-        data, purse = _left()
+        data, funding = _left()
     POINTS.write_address()
     what = drawn()
     if what is None:
-        _before_the_first_draw(data, purse)
+        _before_the_first_draw(data, funding)
     else:
         _result(what.number, data is not None and what.data.points is data.points)
     accept_presses(POINTS.key)
@@ -93,26 +93,26 @@ def _left() -> tuple[Data | None, Funding | None]:
 def _draw_controls(data: Data) -> Funding | None:
     """Show the button that draws and, in Curate, the account that pays; return the account."""
     how = config()
-    purse = dataset_block(data, [(how.built(), how.budget())]) if how.mode == CURATE else None
+    funding = dataset_block(data, [(how.built(), how.budget())]) if how.mode == CURATE else None
     has_problem = show_lock()
     if how.mode == CURATE and not has_problem:
         POINTS.remember(data)  # before the draw: the user may open the Release page while the release is made
-    locked = has_problem or (purse is not None and purse.problem is not None)
+    locked = has_problem or (funding is not None and funding.problem is not None)
     if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
-        serve_press(POINTS.key, lambda: draw(data, purse), "Drawing ...")
+        serve_press(POINTS.key, lambda: draw(data, funding), "Drawing ...")
     show_refusal(POINTS.key)
     if not has_problem:
-        save_button(data, how, purse)
-    return purse
+        save_button(data, how, funding)
+    return funding
 
 
-def _before_the_first_draw(data: Data | None, purse: Funding | None) -> None:
+def _before_the_first_draw(data: Data | None, funding: Funding | None) -> None:
     """Say what to do next; in Teach, show the true data, which are public."""
     if data is None:
         st.info("Choose data on the left to begin.")
         return
     if config().mode == CURATE:
-        st.info(f"Set the mechanism and the budget on the left, then press *Draw a release*. {describe_spent(purse)}")
+        st.info(f"Set the mechanism and the budget on the left, then press *Draw a release*. {describe_spent(funding)}")
         return
     st.markdown(f"**{data.title}**: the true data, which are public. Press *Draw a release* to see what could be published instead.")
     if not record_public_look(data):

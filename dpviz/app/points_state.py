@@ -143,9 +143,9 @@ class PageState:
                 " Choose another mechanism, or go back to Teach. Nothing was drawn or spent."
             )
 
-    def refuse_unpaid(self, purse: Funding | None) -> None:
+    def refuse_unpaid(self, funding: Funding | None) -> None:
         """Raise `RefusedError` if a draw in Curate has no account to pay from."""
-        if purse is None and self.config().mode == CURATE:
+        if funding is None and self.config().mode == CURATE:
             raise RefusedError("In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent.")
 
     def remember(self, data: LoadedData | None) -> None:
@@ -242,29 +242,29 @@ def drawn() -> Drawn | None:
     return newest_result(f"drawn {config().mode}")  # type: ignore[no-any-return]
 
 
-def draw(data: Data, purse: Funding | None = None) -> None:
+def draw(data: Data, funding: Funding | None = None) -> None:
     """Draw once and keep the result. In Curate the ledger counts the draw before any noise is drawn.
 
     Args:
         data: data as loaded.
-        purse: account that pays for the draw in Curate; None in Teach.
+        funding: account that pays for the draw in Curate; None in Teach.
 
     Raises:
         SettingError: a reference, which is not private, is chosen in Curate; nothing is spent.
         DpvizError: the draw failed; the text says whether the budget is spent nevertheless.
     """
     POINTS.refuse_reference()
-    POINTS.refuse_unpaid(purse)
+    POINTS.refuse_unpaid(funding)
     how, number = config(), st.session_state.get("draws", 0) + 1
     mechanism, budget = how.built(), how.budget()
     mechanism.check_data(data.points)
     st.session_state["draws"] = number
     slot, draws = result_slot(f"drawn {how.mode}"), session_draws()  # from here on no call into Streamlit: it could lose the draw
     start, account = time.perf_counter(), None
-    if purse is None:
+    if funding is None:
         release = mechanism.release(data.points, budget, Entropy.seeded(number))
     else:
-        paid = pay_and_draw(data, make_order(data, mechanism, budget, purse), draws)
+        paid = pay_and_draw(data, make_order(data, mechanism, budget, funding), draws)
         release, account = cast("Release", paid.release), paid.account.name
     seconds = time.perf_counter() - start
     slot.append(Drawn(release=release, data=data, config=how, seconds=seconds, number=number, account=account))

@@ -15,7 +15,7 @@ from streamlit.navigation.page import StreamlitPage
 from dpviz.app.dataset_block import dataset_block
 from dpviz.app.fields import at_most, show_lock, show_problem, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
-from dpviz.app.ledger import Funding, LoadedData, PaidDraw, SessionDraws, in_currency, make_order, paid_draws, session_draws
+from dpviz.app.ledger import Funding, LoadedData, PaidDraw, SessionDraws, convert_to_currency, make_order, paid_draws, session_draws
 from dpviz.app.points_state import POINTS, PageState
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal
@@ -92,7 +92,7 @@ def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None)
         texts = texts_form()
     with right:
         funding = _show_account(data, mechanism, budget, paid_draw)
-        converted = in_currency(mechanism, budget, funding.account.terms.cap if funding.account else funding.cap)
+        converted = convert_to_currency(mechanism, budget, funding.account.terms.cap if funding.account else funding.cap)
         dry_run_block(data, mechanism, converted)
         if paid_draw is None:
             st.caption(f"One press: the ledger counts {budget_words(converted)}, noise is drawn once, and the files are made.")

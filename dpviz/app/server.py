@@ -39,7 +39,7 @@ def main() -> None:
     options = parser.parse_args()
     token = None if options.no_token else secrets.token_urlsafe(32)
     script = app_script()
-    sys.argv = [str(script)]  # settings beside the script are read, as they are by `streamlit run`
+    sys.argv = [str(script)]  # Streamlit looks for its settings beside this script, as with `streamlit run`
     door = [] if token is None else [Middleware(Door, token=token, name=f"dpviz_{options.port}")]
     app = st.App(script, lifespan=_announce(options.port, token, open_browser=not options.headless and _has_screen()), middleware=door)
     try:
@@ -56,14 +56,14 @@ def _announce(port: int, token: str | None, *, open_browser: bool) -> Callable[[
     async def announce(_: Any) -> AsyncIterator[None]:
         say(f"dpviz: {address}")
         say(_SHARED_NOTE if token is None else _PRIVATE_NOTE)
-        with _in_browser(address) if open_browser else nullcontext():
+        with _open_browser(address) if open_browser else nullcontext():
             yield
 
     return announce
 
 
 @contextmanager
-def _in_browser(address: str) -> Iterator[None]:
+def _open_browser(address: str) -> Iterator[None]:
     """Open an address in a browser, through a private file that redirects to it.
 
     Every user of the computer can read the command line of a browser, so it must not contain the address with the token.

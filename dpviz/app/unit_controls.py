@@ -65,15 +65,20 @@ def unit_controls(question: UnitQuestion) -> dict[str, Any] | None:
         )
     most = _bound_field(question, enforced=chosen == PERSON)
     if most is None or (chosen == PERSON and options["person"] is None):
-        column = "Choose the column of persons, and say" if chosen == PERSON else "Say"
-        st.info(f"{column} the most {noun}s of one person that count.")
+        request = "Choose the column of persons, and say" if chosen == PERSON else "Say"
+        st.info(f"{request} the most {noun}s of one person that count.")
         return None
     more_options = _further_controls(question, most, enforced=chosen == PERSON)
     return options | {"contributions": most} | {name: True for name, on in more_options.items() if on}
 
 
 def _bound_field(question: UnitQuestion, *, enforced: bool) -> int | None:
-    """Ask for the most records of one person; return None until a valid number is typed."""
+    """Ask for the most records of one person; return None until a valid number is typed.
+
+    Args:
+        question: the question whose widgets are shown.
+        enforced: whether further records are left out; otherwise the curator vouches that no person has more.
+    """
     label, key = f"{question.noun.capitalize()}s per person, at most", f"contributions {question.key}"
     help_text = f"{question.noun.capitalize()}s beyond it are left out, chosen at random."
     most = st.number_input(
@@ -91,10 +96,12 @@ def _further_controls(question: UnitQuestion, most: int, *, enforced: bool) -> d
     """Ask whether a person's records count once per cell or pair, and whether everybody has exactly the bound."""
     options: dict[str, Any] = {}
     if enforced:
-        help_text = "However many {0}s a person has {1}, they count one; at most that many {2} are kept."
-        nouns = ("trip", "between two regions", "pairs") if question.noun == "trip" else ("record", "in a cell", "cells")
-        label = f"Each person once per {nouns[2].removesuffix('s')}"
-        options["distinct"] = st.toggle(label, key=f"distinct {question.key}", persist_state="session", help=help_text.format(*nouns))
+        if question.noun == "trip":
+            label, where, kept = "Each person once per pair", "between two regions", "pairs"
+        else:
+            label, where, kept = "Each person once per cell", "in a cell", "cells"
+        help_text = f"However many {question.noun}s a person has {where}, they count as one; at most that many {kept} are kept."
+        options["distinct"] = st.toggle(label, key=f"distinct {question.key}", persist_state="session", help=help_text)
     if question.noun == "trip" and most > 1:
         exact_help = "Needed for bounded neighbours: replacing a person must leave the total as it is."
         label = "Everybody has exactly that many"

@@ -13,6 +13,7 @@ import numpy as np
 import shapely
 
 from dpviz.data.counting.engines import AUTO, choose_engine
+from dpviz.data.library_errors import attempt
 from dpviz.data.reading.flows import FlowsFile, inspect_flows
 from dpviz.data.reading.geometries import open_shapes
 from dpviz.data.reading.inspect import (
@@ -26,7 +27,7 @@ from dpviz.data.reading.inspect import (
 )
 from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.data.reading.regions import inspect_regions
-from dpviz.data.reading.safety import FORMATS, Limits, attempt, read_checked
+from dpviz.data.reading.safety import FORMATS, Limits, read_checked
 from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, refuse_copies
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_rows import SEPARATORS

@@ -25,7 +25,7 @@ from dpviz.publishing.config import ReleaseConfig, read_config
 from dpviz.publishing.dry_run import ExpectedErrors, expected
 from dpviz.publishing.kept import differences, kept_draws, recover
 from dpviz.publishing.order import Order, PublicationTexts, Published
-from dpviz.publishing.private_data import PrivateData, file_fingerprints, left_out, open_data, open_frame, placed
+from dpviz.publishing.private_data import PrivateData, file_fingerprints, left_out, open_data, open_frame, resolve_path
 from dpviz.publishing.publish import publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
 
@@ -163,7 +163,7 @@ def publication_texts(config: ReleaseConfig) -> PublicationTexts:
     return PublicationTexts(
         name=texts.name,
         curator=texts.curator,
-        folder=placed(config.base, output.folder),
+        folder=resolve_path(config.base, output.folder),
         description=texts.description,
         region=texts.region,
         intended_use=texts.intended_use,
@@ -180,7 +180,7 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
     Raises:
         DpvizError: settings, domain, regions or files cannot be used.
     """
-    mechanism, budget = config.mechanism.built(config.data.family), config.budget.budget()
+    mechanism, budget = config.mechanism.build(config.data.family), config.budget.budget()
     frame = open_frame(config)
     opened = run_with_bar("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
     for note in opened.notes:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats
 from dpviz.data.bounding import People, find_people
-from dpviz.data.reading.safety import attempt
+from dpviz.data.library_errors import attempt
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:

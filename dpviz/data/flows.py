@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import KW_ONLY, dataclass, field, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,18 +18,12 @@ from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_unenforced
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, clip_counts, freeze, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, people_of
-from dpviz.data.reading.safety import guard
+from dpviz.data.library_errors import guard
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from dpviz.space.regions import Regions
-
-
 BLOCK_CODE = 15
-_FINE, _BLANK, _NO_NUMBER, _NEGATIVE, _FRACTION = range(5)
+_NO_FAULT, _BLANK, _NO_NUMBER, _NEGATIVE, _FRACTION = range(5)
 _FAULTS = {
     _BLANK: "has a missing cell: every row needs its number of trips",
     _NO_NUMBER: "has a cell that is no number: store numbers, or in text tables digits without thousands separators or units",
@@ -101,7 +95,7 @@ def _id_text(value: object) -> str | None:
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return str(value)
     number, fault = _parse_count(value)
-    return str(number) if fault == _FINE else None
+    return str(number) if fault == _NO_FAULT else None
 
 
 def refuse_missing(ids: Ids) -> None:
@@ -145,9 +139,12 @@ def refuse_lost_zeros(source: str, side: Regions) -> None:
 def any_lost_zeros(texts: list[str], side: Regions) -> bool:
     """Return whether any text would be the id of a leaf region, or a Census block code in one, if it had zeros in front."""
     length = len(side.ids_of(side.depth)[0])
-    padded = [
-        text.strip().zfill(BLOCK_CODE if len(text) == BLOCK_CODE - 1 else length)[:length] for text in texts if len(text) < BLOCK_CODE
-    ]
+
+    def restore(text: str) -> str:
+        """Put back the zeros of a leaf's id, or of a block code that has lost one zero, and cut the code to the leaf's id."""
+        return text.strip().zfill(BLOCK_CODE if len(text) == BLOCK_CODE - 1 else length)[:length]
+
+    padded = [restore(text) for text in texts if len(text) < BLOCK_CODE]
     return bool((side.find(padded, side.depth) >= 0).any())
 
 
@@ -192,7 +189,7 @@ def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = 
         cells = cells.cast(cells.type.value_type)
     stored = _stored_numbers(cells)
     trips, fault = _read_each(cells, texts) if stored is None else _check_numbers(*stored)
-    return Counts(trips=trips, fault=np.where(fault == _BLANK, _FINE, fault).astype(np.int8) if blanks else fault, source=source)
+    return Counts(trips=trips, fault=np.where(fault == _BLANK, _NO_FAULT, fault).astype(np.int8) if blanks else fault, source=source)
 
 
 def _stored_numbers(cells: pd.Series | pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
@@ -212,9 +209,9 @@ def _check_numbers(values: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[In
     if values.dtype.kind == "f":
         fault[values != np.floor(values)] = _FRACTION
         fault[np.isinf(values)] = _NO_NUMBER
-    fault[(values < 0) & (fault == _FINE)] = _NEGATIVE
+    fault[(values < 0) & (fault == _NO_FAULT)] = _NEGATIVE
     fault[missing] = _BLANK
-    return np.where(fault == _FINE, clip_counts(values)[0], 0), fault
+    return np.where(fault == _NO_FAULT, clip_counts(values)[0], 0), fault
 
 
 def _read_each(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integers, NDArray[np.int8]]:
@@ -240,7 +237,7 @@ def _parse_count(value: object, texts: bool = False) -> tuple[int, int]:
         return 0, _NO_NUMBER
     if value < 0:
         return 0, _NEGATIVE
-    return (min(int(value), MOST_RECORDS), _FINE) if value == math.floor(value) else (0, _FRACTION)
+    return (min(int(value), MOST_RECORDS), _NO_FAULT) if value == math.floor(value) else (0, _FRACTION)
 
 
 def check_counts(counts: Counts, bad_rows: str) -> Integers:
@@ -249,7 +246,7 @@ def check_counts(counts: Counts, bad_rows: str) -> Integers:
     Raises:
         InputError: a count is bad under "refuse"; the column has entries, and not one is a whole number of at least 0.
     """
-    bad = counts.fault != _FINE
+    bad = counts.fault != _NO_FAULT
     if bad_rows == "refuse" and bad.any():
         raise InputError(_fault_text(counts, counts.fault))
     faults = counts.fault[counts.fault != _BLANK]
@@ -260,7 +257,7 @@ def check_counts(counts: Counts, bad_rows: str) -> Integers:
 
 def _fault_text(counts: Counts, fault: NDArray[np.int8]) -> str:
     """Return the error text for the first fault in `_FAULTS` that occurs."""
-    kind = int(fault[fault != _FINE].min())
+    kind = int(fault[fault != _NO_FAULT].min())
     return f"{counts.source} {_FAULTS[kind]}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
 
 
@@ -283,7 +280,7 @@ class Flows:
         enforced: whether the bound was enforced with a person column; otherwise the curator vouches for it.
         dropped: trips left out; for the curator only, never released.
         outside: dropped trips outside the regions.
-        bad: dropped trips of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
+        bad: dropped trips of rows with a missing or malformed entry; a row without a usable count, or not cut into cells, is one.
         over: dropped trips that the bound leaves out, plus `beyond`.
         beyond: dropped trips beyond the most that a pair holds (`most_per_cell`).
         notes: texts that say what the reader of a file left out on purpose, such as totals; for the curator only.
@@ -389,8 +386,8 @@ class Flows:
                 contributions = 1; if contributions > 1, the curator vouches that no person has more.
             contributions: m >= 1.
             distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
-            exactly: declare that every person has exactly m trips. With `person` the declaration is enforced: people with
-                fewer are refused or dropped, as `bad_rows` says.
+            exactly: whether the curator declares that every person has exactly m trips. With `person` the declaration is enforced:
+                people with fewer are refused or dropped, as `bad_rows` says.
             bad_rows: "refuse" raises on an unknown id, a missing cell or a bad count, "drop" leaves the row out.
             key: bytes that decide which trips a person keeps; fresh from the operating system if None.
 
@@ -439,7 +436,7 @@ class Flows:
             destinations: where they end, a hierarchy of the same depth.
             contributions: m >= 1; each person keeps at most m trips. Without persons the curator vouches for m > 1.
             distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
-            exactly: declare that every person has exactly m trips.
+            exactly: whether the curator declares that every person has exactly m trips.
             bad_rows: "refuse" raises on a missing person, and with `exactly` on a person with fewer trips; "drop" leaves such rows out.
                 Rows that `trips` marks are left out in any case.
             key: bytes that decide which trips a person keeps; fresh from the operating system if None.
@@ -466,8 +463,8 @@ class Flows:
         )
 
     @classmethod
-    def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **bound: Any) -> Flows:
-        """Make flows of the trips per pair that an engine counted; `bound` holds contributions, exactly, enforced and notes."""
+    def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **declared: Any) -> Flows:
+        """Make flows of the trips per pair that an engine counted; `declared` has the fields contributions, exactly, enforced and notes."""
         origin, destination = np.divmod(counted.cells, destinations.size(destinations.depth))
         return cls(
             regions,
@@ -475,13 +472,13 @@ class Flows:
             destination.astype(np.int32),
             counted.counts,
             destinations=destinations,
-            unit=PERSON if bound["enforced"] or bound["contributions"] > 1 else TRIP,
+            unit=PERSON if declared["enforced"] or declared["contributions"] > 1 else TRIP,
             dropped=counted.outside + counted.bad + counted.over,
             outside=counted.outside,
             bad=counted.bad,
             over=counted.over,
             beyond=counted.beyond,
-            **bound,
+            **declared,
         )
 
 

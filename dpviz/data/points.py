@@ -12,7 +12,7 @@ from dpviz.arrays import Integers
 from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_unenforced
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, REMEDY, array_of, cells_of, check_bad_rows, coordinates, freeze, most_per_cell, too_many, whole_counts
-from dpviz.data.reading.safety import guard
+from dpviz.data.library_errors import guard
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
 

@@ -17,7 +17,7 @@ from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain, refuse_degrees
 
-PLAIN = "none"
+NO_CRS = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class DomainPart:
         if len(self.bounds) != 4:
             raise SettingError("[domain] bounds must be four numbers: west, south, east, north.")
         west, south, east, north = self.bounds
-        return Domain(bounds=(west, south, east, north), crs=None if self.crs.lower() == PLAIN else self.crs, order=self.order)
+        return Domain(bounds=(west, south, east, north), crs=None if self.crs.lower() == NO_CRS else self.crs, order=self.order)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class MechanismPart:
     key: str
     settings: dict[str, Any] = field(default_factory=dict)
 
-    def built(self, family: AnyFamily, *, references: bool = False) -> AnyMechanism:
+    def build(self, family: AnyFamily, *, references: bool = False) -> AnyMechanism:
         """Build the mechanism.
 
         Args:
@@ -350,7 +350,7 @@ class DataPart:
             raise SettingError(f"[dataset] unit says {unit[:40]!r}, but [data] protects one {self.unit}: name a person column, or none.")
 
     def options(self) -> dict[str, Any]:
-        """Return the arguments of `count_points` or `count_flows`."""
+        """Return the arguments of `read_points` or `read_flows` that describe columns and rules, by name."""
         names = ("x", "y") if self.is_points else ("origin", "destination", "exactly")
         return {name: getattr(self, name) for name in (*names, "crs", *_COUNTING_KEYS)} | {"contributions": self.contributions or 1}
 
@@ -474,7 +474,7 @@ def from_tables(tables: dict[str, Any], *, base: Path = Path()) -> ReleaseConfig
         raise SettingError(f"The configuration lacks {', '.join(missing)}.")
     parts = {name: table_of(PARTS[name], table, f"[{name}]") for name, table in tables.items()}
     config = ReleaseConfig(**parts, base=base)
-    config.mechanism.built(config.data.family)
+    config.mechanism.build(config.data.family)
     config.data.refuse_undeclared(config.dataset.unit)
     return config
 

@@ -110,7 +110,7 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
         DpvizError: the configuration's mechanism, domain or regions cannot be built.
     """
     release, data, terms = paid.release, config.data, paid.account.terms
-    mechanism, frame = config.mechanism.built(data.family), open_frame(config)
+    mechanism, frame = config.mechanism.build(data.family), open_frame(config)
     person_terms = (
         (data.person or "", data.contributions or 1) if data.sample is None else (terms.person or "", release.receipt.contributions)
     )

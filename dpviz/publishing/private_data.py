@@ -20,9 +20,10 @@ from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.flows import Flows
+from dpviz.data.library_errors import attempt, guard
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.regions import read_regions
-from dpviz.data.reading.safety import Limits, attempt, guard, refuse_share
+from dpviz.data.reading.safety import Limits, refuse_share
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files
 from dpviz.errors import InputError
 from dpviz.samples.flows import load_flow_sample
@@ -188,11 +189,11 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
 
 
 def _read_regions(part: RegionsPart, base: Path) -> Regions:
-    regions = read_regions(placed(base, part.file), levels=part.levels or None, names=part.names or None, crs=part.crs)
+    regions = read_regions(resolve_path(base, part.file), levels=part.levels or None, names=part.names or None, crs=part.crs)
     return regions.grouped(part.prefixes) if part.prefixes else regions
 
 
-def placed(base: Path, text: str) -> Path:
+def resolve_path(base: Path, text: str) -> Path:
     """Resolve a path of a configuration: relative paths start from the configuration's folder.
 
     Raises:
@@ -210,7 +211,7 @@ def resolve_sources(config: DataConfig) -> list[str]:
     Raises:
         InputError: a URL or a network share.
     """
-    paths = [(placed(config.base, text), text) for text in config.data.files]
+    paths = [(resolve_path(config.base, text), text) for text in config.data.files]
     patterns = [os.path.join(glob.escape(str(config.base)), Path(text).expanduser()) for _, text in paths]  # noqa: PTH118
     return [
         pattern if glob.has_magic(text) and attempt(path.exists) is not True else str(path)
@@ -262,7 +263,7 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
         DpvizError: the counting was cancelled.
     """
     engine = choose_engine(found, request.engine, request.scheduler, _LIMITS)
-    paths, sources = found.paths or (), list(found.sources)
+    paths, sources = found.paths, list(found.sources)
     before = file_stamps(paths)
     with_rows = [path for path, rowless in zip(paths, found.rowless, strict=False) if not rowless]
     of_files_with_rows = file_fingerprints(with_rows, replace(watch, progress=_part_progress(watch, 0.0, _FINGERPRINTS_SHARE)))
@@ -347,7 +348,7 @@ def _domain_or_none(frame: PublicFrame | None) -> Domain | None:
     return frame if isinstance(frame, Domain) else None
 
 
-def made_up(data: PrivateData) -> PrivateData:
+def make_up_records(data: PrivateData) -> PrivateData:
     """Replace the records by made-up ones: 10,000 in each of up to 1,000 cells or pairs. The result is public."""
     empty = without_records(data)
     if isinstance(empty, Flows):

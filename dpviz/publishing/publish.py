@@ -18,7 +18,7 @@ from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.dry_run import dry_run
 from dpviz.publishing.kept import discard, keep
 from dpviz.publishing.order import Order, PaidRelease, PublicationTexts, Published, unit_definition
-from dpviz.publishing.rehearsal import rehearse, with_unit_definition
+from dpviz.publishing.rehearsal import add_unit_definition, rehearse
 from dpviz.release.files import MANIFEST, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import check_describable, describe
@@ -120,7 +120,7 @@ def _make_release(order: Order, account: Account, definition: str) -> Release | 
     release: Release | FlowRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
     _check_price(release.receipt, order)
     _check_protection(release.receipt, account.terms)
-    return with_unit_definition(release, definition)
+    return add_unit_definition(release, definition)
 
 
 def _keep_on_disk(release: Release | FlowRelease, account: Account, entry: Entry, ledger: Ledger, say: Say) -> Path | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from dpviz.errors import DpvizError
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.order import Order, PublicationTexts
-from dpviz.publishing.private_data import made_up, without_records
+from dpviz.publishing.private_data import make_up_records, without_records
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import check_describable
 from dpviz.release.point_release import Release
@@ -18,8 +18,8 @@ SEED = 1
 def rehearse(order: Order, words: PublicationTexts, *, unit_definition: str = "") -> None:
     """Make release, manifest and report from no records and from made-up ones; nothing is spent, written or returned.
 
-    So public inputs with which the report cannot be made (names of regions, settings, the curator's texts) raise an error before
-    payment. The private records are not used.
+    If public inputs (names of regions, settings, the curator's texts) make the report fail, the error is raised here, before payment. The
+    private records are not used.
 
     Args:
         order: for the release.
@@ -32,8 +32,8 @@ def rehearse(order: Order, words: PublicationTexts, *, unit_definition: str = ""
     from dpviz.view.report import check_reportable  # noqa: PLC0415  (loading its templates is slow, and `draw` does not need them)
 
     publication, error_name = words.publication(draws=1, truth_seen=False), ""
-    for data in (without_records(order.data), made_up(order.data)):
-        release = with_unit_definition(order.mechanism.release(data, order.budget, Entropy.seeded(SEED)), unit_definition)
+    for data in (without_records(order.data), make_up_records(order.data)):
+        release = add_unit_definition(order.mechanism.release(data, order.budget, Entropy.seeded(SEED)), unit_definition)
         manifest = check_describable(release, publication)
         try:
             check_reportable(release, manifest, formats=words.formats)
@@ -46,6 +46,6 @@ def rehearse(order: Order, words: PublicationTexts, *, unit_definition: str = ""
         raise DpvizError(f"The report of such a release cannot be made ({error_name}): nothing was released or spent.")
 
 
-def with_unit_definition(release: Release | FlowRelease, unit_definition: str) -> Release | FlowRelease:
+def add_unit_definition(release: Release | FlowRelease, unit_definition: str) -> Release | FlowRelease:
     """Add the definition of a unit to a release's receipt, if it is not empty."""
     return replace(release, receipt=replace(release.receipt, unit_definition=unit_definition)) if unit_definition else release

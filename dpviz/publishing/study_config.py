@@ -89,14 +89,14 @@ class StudyConfig(DataConfig):
         """Build the mechanisms, by label.
 
         Raises:
-            SettingError: as `MechanismPart.built`, or two mechanisms with equal labels.
+            SettingError: as `MechanismPart.build`, or two mechanisms with equal labels.
         """
         mechanisms: dict[str, AnyMechanism] = {}
         for part in self.mechanisms:
             for label, variant in part.variants():
                 if label in mechanisms:
                     raise SettingError(f"Two mechanisms are called {label[:80]!r}: give one another label.")
-                mechanisms[label] = variant.built(self.data.family, references=True)
+                mechanisms[label] = variant.build(self.data.family, references=True)
                 if len(mechanisms) > MOST_RUNS:
                     raise SettingError(f"There are more than {MOST_RUNS:,} combinations of settings.")
         return mechanisms

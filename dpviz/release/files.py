@@ -22,7 +22,7 @@ import geopandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpviz.arrow_memory import in_arrow_memory
+from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import (
@@ -509,7 +509,7 @@ def _tables_to_read(manifest: Facts) -> list[str]:
 
 
 def _read_table(members: Members, manifest: Facts, name: str) -> Any:
-    content = pa.BufferReader(in_arrow_memory(members.read(stored_name(manifest, name), MOST_BYTES)))
+    content = pa.BufferReader(copy_to_arrow(members.read(stored_name(manifest, name), MOST_BYTES)))
     file = pq.ParquetFile(content)
     if sum(file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)) > MOST_BYTES:
         raise InputError(f"The release's {name} unpacks to more than the limit of {MOST_BYTES:,} bytes.")

@@ -22,7 +22,7 @@ SHOWN = ("Released", "True", "Error", "False positives")
 INTERPOLATED = "Interpolated"
 PRESENT = 0.5
 _MOST_PIXELS = 1024
-_SEEN_THROUGH = 0.7
+_OPACITY_OF_OVERLAPS = 0.7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ def points_map(
         unit: what is counted, in the plural.
         dark: whether the page is dark.
         truth: (n,) true counts per node, from an `Evaluation`. CURATOR ONLY.
-        top: top of the colour scale, for maps that share a scale (see `scale_top`); None for a scale of its own.
+        top: top of the colour scale, for maps that share a scale (see `choose_scale_top`); None for a scale of its own.
     """
     if shown == INTERPOLATED:
         return _interpolated_map(release, unit=unit, dark=dark)
@@ -83,7 +83,7 @@ def points_map(
         tooltip = None
     else:
         if release.tree.overlaps:
-            colors[:, 3] = colors[:, 3] * _SEEN_THROUGH
+            colors[:, 3] = colors[:, 3] * _OPACITY_OF_OVERLAPS
             note = OVERLAP if note is None else f"{note} {OVERLAP}"
         fields = _fields(release, nodes, truth)
         layer = partitions(release.domain, release.tree.rectangles(nodes), colors, fields)
@@ -97,7 +97,7 @@ def points_map(
     )
 
 
-def scale_top(release: Release, level: int, shown: str, *, unit: str) -> float:
+def choose_scale_top(release: Release, level: int, shown: str, *, unit: str) -> float:
     """Choose the top of a map's colour scale, from released values alone. Maps side by side share the largest of their tops.
 
     Args:
@@ -122,8 +122,8 @@ def _interpolated_map(release: Release, *, unit: str, dark: bool) -> PointsMap:
     domain, zoom = release.domain, min(release.domain.order, _MOST_PIXELS.bit_length() - 1)
     counts, width = release.blocks(zoom), domain.side >> zoom
     south = np.arange(len(counts), dtype=np.int32) * width
-    rows = domain.areas_km2(np.stack([0 * south, south, 0 * south + width, south + width], axis=1))
-    density, area = (counts / rows[:, None]).ravel(), np.repeat(rows, len(counts))
+    row_areas = domain.areas_km2(np.stack([0 * south, south, 0 * south + width, south + width], axis=1))
+    density, area = (counts / row_areas[:, None]).ravel(), np.repeat(row_areas, len(counts))
     scale = replace(density_scale(density, area, domain, unit), dark=dark)
     return PointsMap(
         deck=deck([picture(domain, scale.colors(density).reshape(*counts.shape, 4))], domain, tooltip=None, dark=dark),
@@ -143,11 +143,16 @@ def _coloured_values(release: Release, nodes: Integers, shown: str, unit: str, t
     if shown == "Error":
         top = scale_top_of(3 * release.stddev[nodes])
         return count - truth[nodes], Scale(kind="signed", top=top, title=f"released minus true, {unit} per partition")
-    marks = np.where((truth[nodes] == 0) & (count >= PRESENT), 1, np.where((truth[nodes] > 0) & (count < PRESENT), 2, 0))
-    return marks.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about whether records are there")
+    wrong = np.where((truth[nodes] == 0) & (count >= PRESENT), 1, np.where((truth[nodes] > 0) & (count < PRESENT), 2, 0))
+    return wrong.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about whether records are there")
 
 
 def _fields(release: Release, nodes: Integers, truth: NDArray[np.int64] | None) -> dict[str, list[Any]]:
+    """Make the texts of tooltips: short names, since the page receives them once per node.
+
+    Returns:
+        Lists of k entries: i (the node), n (its count), a and b (ends of its interval), and with the truth t (true count) and e (error).
+    """
     low, high = release.interval(nodes)
     fields: dict[str, list[Any]] = {
         "i": nodes.tolist(),

@@ -10,7 +10,7 @@ import pytest
 
 from dpviz.app import jobs
 from dpviz.app.compare.page import FOUND, TABS, pick
-from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, pickable, replace
+from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import read_link, to_query
 from dpviz.errors import DpvizError, SettingError
@@ -212,7 +212,7 @@ class TestStudy:
         for name in TABS:
             fine(tab(flights, name))
             assert ("Suppression" in captions(flights)) == (name == "Parts of the error")
-        assert len(maps(fine(picking(flights, *list(pickable(flights.session_state[JOB]))[:2])))) == 2
+        assert len(maps(fine(picking(flights, *list(possible_picks(flights.session_state[JOB]))[:2])))) == 2
 
     @pytest.mark.parametrize(
         ("figure", "scale", "title", "other", "column"),
@@ -302,7 +302,7 @@ class TestFailures:
 
     def test_a_release_that_fails_on_the_map_has_its_error_beside_the_others(self, monkeypatch):
         app = finished(started(compare_app()))
-        options = tuple(pickable(app.session_state[JOB]))
+        options = tuple(possible_picks(app.session_state[JOB]))
         cells = next(each for each in options if each[0].startswith("Every"))
         monkeypatch.setattr(Identity, "release", Mock(side_effect=DpvizError("does not fit")))
         for picked in ((cells, options[0]), (cells,)):
@@ -388,7 +388,7 @@ def test_a_click_is_put_beside_the_others(monkeypatch):
     state = {}
     monkeypatch.setattr(type(COMPARE), "config", lambda self: state.get("config", CompareConfig()))
     monkeypatch.setattr(type(COMPARE), "change", lambda self, **new: state.update(config=replace(self.config(), **new)))
-    options = list(pickable(made))
+    options = list(possible_picks(made))
     for each in [*options[:5], options[3]]:
         pick(made, each)
     assert state["config"].picked == (*options[1:3], options[4], options[3])

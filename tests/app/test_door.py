@@ -149,7 +149,7 @@ def test_the_browser_is_handed_a_private_file_and_not_the_token(monkeypatch):
 
     opened = []
     monkeypatch.setattr(server.webbrowser, "open", opened.append)
-    with server._in_browser("http://127.0.0.1:1/?token=a-secret-token&a=1"):
+    with server._open_browser("http://127.0.0.1:1/?token=a-secret-token&a=1"):
         file = Path(opened[0].removeprefix("file://"))
         assert 'url=http://127.0.0.1:1/?token=a-secret-token&amp;a=1"' in file.read_text()
         assert sys.platform == "win32" or file.parent.stat().st_mode & 0o077 == 0

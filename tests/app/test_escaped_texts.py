@@ -226,7 +226,7 @@ OURS_IN_FILES = {
     "session.py": ("waiting",),
     "trips_data.py": ("text", "title"),
     "trips_page.py": ("title",),
-    "unit_controls.py": ("titles.__getitem__", "nouns[2].removesuffix('s')", "noun"),
+    "unit_controls.py": ("titles.__getitem__", "noun"),
     "words.py": ("further_lines",),
 }
 OURS = {part for parts in OURS_ANYWHERE.values() for part in parts}

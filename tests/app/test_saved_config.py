@@ -8,7 +8,7 @@ import pytest
 import dpviz as dv
 from dpviz.__main__ import main
 from dpviz.app.ledger import Funding
-from dpviz.app.saved_config import configuration
+from dpviz.app.saved_config import write_configuration
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
@@ -21,8 +21,8 @@ def saved(app, key="config"):
     """What the button would hand out, with a curator's name filled in."""
     data, how = app.session_state[f"loaded {key}"]
     known = Ledger().find_by_fingerprints(data.fingerprints)
-    purse = Funding(name=known.name, cap=None, account=known, problem=None)
-    return configuration(data, how.built(), how.budget(), purse).replace('curator = ""', 'curator = "City office"')
+    funding = Funding(name=known.name, cap=None, account=known, problem=None)
+    return write_configuration(data, how.built(), how.budget(), funding).replace('curator = ""', 'curator = "City office"')
 
 
 def released(text, folder, capsys):
@@ -64,6 +64,6 @@ def test_a_reference_has_none():
 
 def test_in_teach_the_cap_is_left_to_the_curator():
     data, how = points_app(CURATE).session_state["loaded config"]
-    config = from_tables(tomllib.loads(configuration(data, how.built(), how.budget(), None)))
+    config = from_tables(tomllib.loads(write_configuration(data, how.built(), how.budget(), None)))
     assert config.dataset.cap() is None
     assert config.publication.curator == ""

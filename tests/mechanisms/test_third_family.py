@@ -171,9 +171,9 @@ def test_it_keeps_the_contract_of_every_mechanism():
 
 
 def test_a_configuration_finds_it_by_its_key():
-    assert MechanismPart(key="every_area", settings={"least": 3}).built(AREA_FAMILY) == EveryArea(least=3)
+    assert MechanismPart(key="every_area", settings={"least": 3}).build(AREA_FAMILY) == EveryArea(least=3)
     with pytest.raises(SettingError, match="one of every_area for areas"):
-        MechanismPart(key="quadtree").built(AREA_FAMILY)
+        MechanismPart(key="quadtree").build(AREA_FAMILY)
 
 
 def test_a_study_compares_it():

@@ -22,7 +22,7 @@ from tests.publishing.configs import FLOWS, POINTS, STUDY, changed, per_person, 
 def test_a_configuration_has_the_values_of_its_tables_and_exact_decimals(tmp_path):
     config = read_config(written(tmp_path, changed(POINTS, "budget.epsilon", 0.1)))
     assert (config.domain.domain().bounds, config.domain.domain().crs) == ((0, 0, 16, 16), None)
-    assert (config.mechanism.built(POINT_FAMILY).height, config.base) == (3, tmp_path)
+    assert (config.mechanism.build(POINT_FAMILY).height, config.base) == (3, tmp_path)
     assert config.budget.budget() == PureBudget("1/10")
     assert from_tables(changed(POINTS, "budget.epsilon", "1/3")).budget.budget() == PureBudget("1/3")
     assert from_tables(FLOWS).budget.budget() == ApproxBudget(1, "1e-6")
@@ -161,7 +161,7 @@ def test_lists_settings_and_regions_read_back_equal(tmp_path, tables):
     (tmp_path / "a.toml").write_text(to_toml(config), "utf-8")
     again = read_config(tmp_path / "a.toml")
     assert again == config
-    assert again.mechanism.built(again.data.family) == config.mechanism.built(config.data.family)
+    assert again.mechanism.build(again.data.family) == config.mechanism.build(config.data.family)
 
 
 SAVED = Path(__file__).parents[1] / "golden" / "configs"  # by an earlier version, never written again

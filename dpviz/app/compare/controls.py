@@ -112,7 +112,7 @@ def _variation_controls(config: CompareConfig, name: str) -> None:
     """Ask which setting of one mechanism varies, and which values it takes in turn."""
     mechanism = config.offered[name]
     rules = {rule.name: rule for rule in mechanism.rules() if not isinstance(rule.default, tuple)}
-    varied_setting = next(iter(config.varied(name)), NOTHING)
+    varied_setting = next(iter(config.varied_settings(name)), NOTHING)
     key = f"vary {name}"
     st.session_state[key] = varied_setting if varied_setting in rules else NOTHING
     st.selectbox(
@@ -123,7 +123,7 @@ def _variation_controls(config: CompareConfig, name: str) -> None:
         on_change=lambda: _store_variation(name, st.session_state[key], _first_values(rules.get(st.session_state[key]))),
     )
     if st.session_state[key] != NOTHING:
-        _value_controls(name, rules[varied_setting], config.varied(name).get(varied_setting, []))
+        _value_controls(name, rules[varied_setting], config.varied_settings(name).get(varied_setting, []))
 
 
 def _value_controls(name: str, rule: Rule, values: list[Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.app.compare.state import COMPARE, CompareData, of_points
+from dpviz.app.compare.state import COMPARE, CompareData, is_points
 from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY
 from dpviz.view.study_figures import FIGURES, Figure
 
@@ -20,7 +20,7 @@ BOXES = {
 
 def figures_of(data: CompareData) -> list[str]:
     """Return the keys of the figures that this kind of data has."""
-    family = (POINT_FAMILY if of_points(data) else TRIP_FAMILY).name
+    family = (POINT_FAMILY if is_points(data) else TRIP_FAMILY).name
     return [name for name, figure in FIGURES.items() if figure.family in ("", family)]
 
 
@@ -90,7 +90,7 @@ def workload_words(name: str, data: CompareData) -> str:
     """Return the name of a workload as it is written on screen."""
     if name.startswith("size "):
         return f"{_places(name, data)} with {size_words(name)} {data.unit} in truth"
-    if not of_points(data):
+    if not is_points(data):
         return f"pairs of level {name}"
     return BOXES.get(name, f"all blocks of {name.replace('zoom', 'zoom level')}")
 
@@ -106,6 +106,6 @@ def size_words(name: str) -> str:
 
 def _places(workload: str, data: CompareData) -> str:
     """Return what a workload asks about, in the plural."""
-    if not of_points(data):
+    if not is_points(data):
         return "pairs"
     return "boxes" if workload == RANDOM else "blocks"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.app.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, of_points, pick_words, pickable, picks
+from dpviz.app.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, describe_pick, is_points, picks, possible_picks
 from dpviz.app.jobs import StudyJob
 from dpviz.app.session import show_error
 from dpviz.data.flows import Flows
@@ -19,7 +19,7 @@ from dpviz.evaluation.study import Run
 from dpviz.release.point_release import Release
 from dpviz.space.regions import Regions
 from dpviz.view.escape import html, markdown
-from dpviz.view.points_map import SHOWN, points_map, scale_top
+from dpviz.view.points_map import SHOWN, choose_scale_top, points_map
 from dpviz.view.trips_charts import matrix_chart
 from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, has_geometry, shared_tops, tops_of, trips_map
 
@@ -48,7 +48,7 @@ def side_by_side(job: StudyJob, data: CompareData) -> None:
         return
     st.html(_STYLE)
     with st.container(key="multiples"):
-        (_point_maps if of_points(data) else _trip_maps)(data, releases)
+        (_point_maps if is_points(data) else _trip_maps)(data, releases)
     st.caption("Simulations with seeded noise: the same releases that the study measured, repeated from their seeds.")
 
 
@@ -59,19 +59,19 @@ def _repeat_releases(job: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
         try:
             releases[pick] = job.release(run)
         except DpvizError as error:
-            show_error(f"{pick_words(pick)}: {error}")
+            show_error(f"{describe_pick(pick)}: {error}")
     return releases
 
 
 def _pick_controls(job: StudyJob) -> list[Pick]:
-    options, picked = list(pickable(job)), picks(job)
+    options, picked = list(possible_picks(job)), picks(job)
     st.session_state["compare picked"] = [options.index(pick) for pick in picked]
     st.multiselect(
         "Side by side, up to four",
         range(len(options)),
         key="compare picked",
         max_selections=MOST_PICKED,
-        format_func=lambda index: pick_words(options[index]),
+        format_func=lambda index: describe_pick(options[index]),
         on_change=lambda: COMPARE.change(picked=tuple(options[index] for index in st.session_state["compare picked"])),
     )
     return picked
@@ -100,13 +100,13 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
     zoom = right.slider("Zoom level", 0, height, min(USUAL_ZOOM, height), key=f"compare zoom {height}", help=_ZOOM) if height else 0
     truths = {pick: _true_counts(data, release) for pick, release in releases.items()}
     levels = {pick: level_like(release, zoom) for pick, release in releases.items()}
-    top = max(scale_top(release, levels[pick], shown, unit=data.unit) for pick, release in releases.items())
+    top = max(choose_scale_top(release, levels[pick], shown, unit=data.unit) for pick, release in releases.items())
     for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
         with column:
-            st.markdown(f"**{markdown(pick_words(pick))}**")
+            st.markdown(f"**{markdown(describe_pick(pick))}**")
             picture = points_map(release, levels[pick], shown, unit=data.unit, dark=_is_dark(), truth=truths[pick], top=top)
-            alt_text = f"{pick_words(pick)}. {picture.description}"
-            st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {pick_words(pick)}", alt=alt_text)
+            alt_text = f"{describe_pick(pick)}. {picture.description}"
+            st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {describe_pick(pick)}", alt=alt_text)
             st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
 
 
@@ -142,7 +142,7 @@ def _trip_maps(data: CompareData, releases: dict[Pick, Any]) -> None:
     view = replace(view, tops=shared_tops([tops_of(release, view) for release in releases.values()]))
     for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
         with column:
-            st.markdown(f"**{markdown(pick_words(pick))}**")
+            st.markdown(f"**{markdown(describe_pick(pick))}**")
             _trip_map(release, flows, view, pick)
 
 
@@ -151,8 +151,8 @@ def _trip_map(release: Any, flows: Flows, view: TripsMapSettings, pick: Pick) ->
         st.altair_chart(matrix_chart(release, view.level, view.unit), width="stretch")
         return
     picture = trips_map(release, view, evaluate_flows(release, flows).true_level(view.level))
-    alt_text = f"{pick_words(pick)}. {picture.description}"
-    st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {pick_words(pick)}", alt=alt_text)
+    alt_text = f"{describe_pick(pick)}. {picture.description}"
+    st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {describe_pick(pick)}", alt=alt_text)
     st.html(picture.legend + f'<div class="dpviz-note">{html(picture.note)}</div>')
 
 

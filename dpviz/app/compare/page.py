@@ -32,9 +32,9 @@ from dpviz.app.compare.state import (
     MOST_PICKED,
     CompareData,
     Pick,
+    is_points,
     job,
-    of_points,
-    pickable,
+    possible_picks,
     still_public,
     study_of,
 )
@@ -153,7 +153,7 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
         st.caption(f"{len(study):,} releases: {len(study.mechanisms)} configurations x {len(study.epsilons)} ε x {study.repeats} repeats.")
         label = "Resume the study" if state in (STOPPED, FAILED) and _rows_for(study) else label
     if is_done:
-        st.caption("All of them are there. Another seed draws new noise.")
+        st.caption("All of them are made. Another seed draws new noise.")
     is_locked = show_lock()
     pressed = st.button(
         label, type="primary", width="stretch", disabled=is_locked or study is None or state == RUNNING or is_done, key="draw"
@@ -183,7 +183,7 @@ def _show_introduction(data: CompareData | None) -> None:
     st.info("Choose data, mechanisms and budgets on the left, then press *Start the study*. Each is drawn many times, with new noise.")
     st.caption(
         "You will see error against ε with its spread over the repeats, the frontier of the best, releases of up to four configurations"
-        " on the map, errors by zoom level and by size, what they are made of, the time that releases take, and the table."
+        " on the map, errors by zoom level and by size, the parts of the errors, the time that releases take, and the table."
     )
     if data is not None:
         st.markdown("##### Which ε is enough?")
@@ -286,7 +286,7 @@ def _clicked_point(chart_state: Any) -> Pick | None:
 
 def pick(study_job: StudyJob, clicked: Pick | None) -> None:
     """Add a configuration to those shown side by side; if four are shown already, the one that was picked first is removed."""
-    if clicked is None or clicked not in set(pickable(study_job)):
+    if clicked is None or clicked not in set(possible_picks(study_job)):
         return
     others = tuple(other for other in COMPARE.config().picked if other != clicked)
     COMPARE.change(picked=(*others, clicked)[-MOST_PICKED:])
@@ -328,15 +328,15 @@ def _show_by_level(data: CompareData, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by zoom level (points) or by geographic level (trips)."""
     epsilon, figure = _epsilon_control(rows, "level"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure)]
-    if of_points(data):
+    if is_points(data):
         rows, title = rows[rows["workload"].str.startswith("zoom ")], "zoom level"
-        rows = rows.assign(place=rows["workload"].str.removeprefix("zoom ").astype(int))
+        rows = rows.assign(x=rows["workload"].str.removeprefix("zoom ").astype(int))
     else:
         rows, title = rows[~rows["workload"].str.startswith("size ")], "level of the regions, 1 for the coarsest"
         names = rows["workload"].unique().tolist()
-        rows = rows.assign(place=rows["workload"].map({name: number for number, name in enumerate(names, 1)}))
-    _show_lines(rows, title, figure, data, f"Error by {'zoom level' if of_points(data) else 'level'}, ε = {epsilon:g}")
-    if of_points(data):
+        rows = rows.assign(x=rows["workload"].map({name: number for number, name in enumerate(names, 1)}))
+    _show_lines(rows, title, figure, data, f"Error by {'zoom level' if is_points(data) else 'level'}, ε = {epsilon:g}")
+    if is_points(data):
         st.caption("Zoom z cuts the domain into 2^z x 2^z equal blocks; all are queried. Lines up and down: one standard deviation.")
     else:
         levels = ", ".join(f"{number} {markdown(name)}" for number, name in enumerate(names, 1))
@@ -347,8 +347,8 @@ def _show_by_size(data: CompareData, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by the true count."""
     epsilon, figure = _epsilon_control(rows, "size"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
-    rows = rows.assign(place=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
-    noun = "block" if of_points(data) else "pair of the finest level"
+    rows = rows.assign(x=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
+    noun = "block" if is_points(data) else "pair of the finest level"
     title = f"true count of the {noun}, lower end of the group ({data.unit})"
     _show_lines(rows, title, figure, data, f"Error by true count, ε = {epsilon:g}")
     groups = ", ".join(size_words(name) for name in rows["workload"].unique())
@@ -356,10 +356,10 @@ def _show_by_size(data: CompareData, rows: pd.DataFrame) -> None:
 
 
 def _show_lines(rows: pd.DataFrame, title: str, figure: str, data: CompareData, heading: str) -> None:
-    """Show a figure by place, and its definition.
+    """Show a figure against the column "x", and its definition.
 
     Args:
-        rows: of the summary, for this figure, with a column "place".
+        rows: of the summary, for this figure, with a column "x".
         title: of the x axis.
         figure: key of the figure.
         data: the data of the study.
@@ -368,9 +368,9 @@ def _show_lines(rows: pd.DataFrame, title: str, figure: str, data: CompareData, 
     if not len(rows):
         st.info(NO_FIGURE)
         return
-    names = {"label": "configuration", "place": title, "mean": figure_title(figure, data), "stddev": "spread over runs", "runs": "runs"}
+    names = {"label": "configuration", "x": title, "mean": figure_title(figure, data), "stddev": "spread over runs", "runs": "runs"}
     height, scale = legend_height(rows["label"].unique().tolist(), HEIGHT), FIGURES[figure].scale
-    columns = ("place", "label", "mean", "stddev")
+    columns = ("x", "label", "mean", "stddev")
     st.altair_chart(lines_with_spread(rows.reset_index(drop=True), columns, names, heading, height, scale=scale), width="stretch")
     if text := f"{figure_about(figure, data)}{tiny_means_note(rows, scale)}":
         st.caption(markdown(text.strip()))
@@ -382,7 +382,7 @@ def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     workload = shown_workload(names, shown_figure(data))
     rows = rows[(rows["epsilon"] == epsilon) & (rows["workload"] == workload) & rows["figure"].isin(PARTS)].reset_index(drop=True)
     st.altair_chart(parts_by_label(rows, epsilon, data.unit, workload_words(workload, data)), width="stretch")
-    if of_points(data):
+    if is_points(data):
         st.caption(
             "Noise: how far answers are from those of the same partitions with true counts. Uniformity: how far those are from the truth,"
             " because of what is assumed inside partitions. Their mean sizes are shown; the two can cancel each other."
@@ -416,9 +416,9 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     about = " ".join(filter(None, (figure_about(name, data, workload) for name in (figure, *further))))
     st.caption(
         f"{markdown(figure_title(figure, data, workload))}; {markdown(workload_words(workload, data))}. 95 %: confidence"
-        " interval of the mean, by Student's t over the repeats. 10 % under and 90 % under: so many of the repeats lie below. Columns after"
-        f" these are means of further figures. {markdown(about)} The files hold all workloads and errors; rows with the same study mark"
-        " can be joined, and a study can be resumed from them."
+        " interval of the mean, by Student's t over the repeats. 10 % under and 90 % under: this share of the repeats lies below."
+        f" Columns after these are means of further figures. {markdown(about)} The files hold all workloads and"
+        " errors; rows with the same fingerprint in the column study can be joined, and a study can be resumed from them."
     )
     left, right, _ = st.columns([2, 2, 3])
     left.download_button(
@@ -485,8 +485,8 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
     search: InverseJob | None = st.session_state.get(FOUND)
     if search is not None and search.question == question:
         st.fragment(_show_answers, run_every=SEARCH_TICK if search.running else None)(search, data, search.running)
-    looked = "of the data only the number of records is used, rounded to one digit" if of_points(data) else "no trip is looked at"
-    st.caption(f"Errors of noise alone, from the mechanisms and the public frame: {looked}. Nothing is spent, and no study is needed.")
+    used = "of the data only the number of records is used, rounded to one digit" if is_points(data) else "no trip is looked at"
+    st.caption(f"Errors of noise alone, from the mechanisms and the public frame: {used}. Nothing is spent, and no study is needed.")
 
 
 def _level_control(data: CompareData) -> int:
@@ -506,7 +506,7 @@ def _question(data: CompareData, mechanisms: dict[str, AnyMechanism], error: flo
 
 
 def _wanted_error(data: CompareData, error: float, level: int) -> WantedError:
-    records = _round_to_one_digit(int(data.data.count.sum())) if of_points(data) else None
+    records = _round_to_one_digit(int(data.data.count.sum())) if is_points(data) else None
     return WantedError(error=error, level=level, delta=COMPARE.config().delta, records=records)
 
 
@@ -530,12 +530,12 @@ def _show_answers(search: InverseJob, data: CompareData, was_running: bool) -> N
         st.rerun()
     if search.running:
         left, right = st.columns([6, 1], vertical_alignment="center")
-        left.progress(search.share, f"{markdown(search.at)}: noise is looked at for one ε after the other ...")
+        left.progress(search.share, f"{markdown(search.at)}: one ε after the other is tried ...")
         if right.button("Stop", key="stop inverse", width="stretch"):
             search.stop()
             st.rerun()
     elif search.at:
-        st.caption(f":orange[Stopped at {markdown(search.at)}: press *Find ε* to look again.]")
+        st.caption(f":orange[Stopped at {markdown(search.at)}: press *Find ε* to search again.]")
     if search.rows:
         _show_epsilons(pd.DataFrame(search.rows), data)
 

@@ -25,8 +25,6 @@ from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
 from dpviz.view.study_figures import FIGURES
 
-__all__ = ["of_points", "pick_words"]
-
 POINTS_KIND, TRIPS_KIND = "Points", "Trips"
 SAMPLE, OWN = "sample", "own"
 FAMILY: dict[str, AnyFamily] = {POINTS_KIND: POINT_FAMILY, TRIPS_KIND: TRIP_FAMILY}
@@ -119,14 +117,14 @@ class CompareConfig:
         mechanisms: dict[str, AnyMechanism] = {}
         for key in self.chosen:
             title = str(self.offered[key].title) + ("" if self.offered[key].private else " (NOT PRIVATE)")
-            part = VariedPart(key=key, label=title, vary={name: tuple(values) for name, values in self.varied(key).items()})
+            part = VariedPart(key=key, label=title, vary={name: tuple(values) for name, values in self.varied_settings(key).items()})
             for label, variant in part.variants():
-                mechanisms[label] = variant.built(FAMILY[self.kind], references=True)
+                mechanisms[label] = variant.build(FAMILY[self.kind], references=True)
                 if len(mechanisms) > MOST_CONFIGURATIONS:
                     raise SettingError(f"At most {MOST_CONFIGURATIONS} configurations fit into a chart: vary fewer settings.")
         return mechanisms
 
-    def varied(self, key: str) -> dict[str, list[Any]]:
+    def varied_settings(self, key: str) -> dict[str, list[Any]]:
         """Return the lists of values of one mechanism, by setting."""
         values = self.settings.get(key, {})
         return values if isinstance(values, dict) else {}
@@ -212,12 +210,12 @@ def still_public(study_job: StudyJob) -> bool:
 
 
 def picks(study_job: StudyJob) -> list[Pick]:
-    """Return the picked configurations and epsilons that the study has."""
-    return [pick for pick in COMPARE.config().picked if pick in set(pickable(study_job))]
+    """Return the picked pairs of configuration and epsilon that the study has."""
+    return [pick for pick in COMPARE.config().picked if pick in set(possible_picks(study_job))]
 
 
-def pickable(study_job: StudyJob) -> Iterator[Pick]:
-    """Return every configuration and epsilon of a study."""
+def possible_picks(study_job: StudyJob) -> Iterator[Pick]:
+    """Return every pair of configuration and epsilon of a study."""
     return ((label, float(epsilon)) for label in study_job.study.mechanisms for epsilon in study_job.study.epsilons)
 
 
@@ -233,11 +231,11 @@ def _read_picks(text: str) -> tuple[Pick, ...]:
     return tuple(pairs[:MOST_PICKED])
 
 
-def of_points(data: CompareData) -> bool:
+def is_points(data: CompareData) -> bool:
     """Return whether the data are points."""
     return not isinstance(data.data, Flows)
 
 
-def pick_words(pick: Pick) -> str:
+def describe_pick(pick: Pick) -> str:
     """Return a configuration and its epsilon as one text."""
     return f"{pick[0]}, ε {pick[1]:g}"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10
 START_SECONDS = 60
 _END_SECONDS = 20
-_WORKER_ENVIRONMENT = {  # freed memory is kept for later arrays: asking the system for new pages takes longer than counting
+_WORKER_ENVIRONMENT = {  # workers keep freed memory for later arrays: getting new pages from the system takes longer than counting
     "MALLOC_TRIM_THRESHOLD_": 2**30,
     "MALLOC_MMAP_THRESHOLD_": 2**25,
     **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1),
@@ -198,9 +198,9 @@ def _credentials_json(security: Security) -> dict[str, str]:
     return {name: str(getattr(security, name)) for name in ("tls_ca_file", "tls_client_key", "tls_client_cert")}
 
 
-SILENT_SECONDS = 60
+SILENT_SECONDS = 60  # a scheduler that does not answer, or has no worker, for so long counts as lost
 _POLL_SECONDS = 0.05
-_PULSE_SECONDS = 2.0
+_HEARTBEAT_SECONDS = 2.0
 LOST = "The connection to the Dask scheduler was lost, and nothing was kept: check the cluster, then count again."
 NO_WORKERS = f"The Dask cluster has had no worker for {SILENT_SECONDS} seconds: start workers, then count again."
 _DIED = "Several workers of the Dask cluster ended while they counted the same part of the data: give each worker more memory."
@@ -219,15 +219,15 @@ def check_workers(client: Client, progress: Progress) -> int:
         DpvizError: the count was cancelled.
     """
     end = time.monotonic() + SILENT_SECONDS
-    while not (threads := _await_answer(client, _count_threads(client))):
+    while not (threads := _await_result(client, _count_threads(client))):
         progress.report(0.0)
         if time.monotonic() > end:
             raise InputError(NO_WORKERS)
         time.sleep(_POLL_SECONDS)
-    installed = _await_answer(client, _run_on_workers(client, find_spec, "dpviz"))
+    installed = _await_result(client, _run_on_workers(client, find_spec, "dpviz"))
     if not all(installed.values()):
         raise InputError(_NO_DPVIZ)
-    digests, own_digest = _await_answer(client, _run_on_workers(client, code_digest)), _own_digest()
+    digests, own_digest = _await_result(client, _run_on_workers(client, code_digest)), _own_digest()
     if any(digest != own_digest for digest in digests.values()):
         raise InputError(_OTHER_DPVIZ)
     return sum(threads.values())
@@ -240,20 +240,21 @@ def code_digest() -> str:
     return hashlib.blake2b(b"\0".join(texts), digest_size=16).hexdigest()
 
 
-_own_digest = code_digest  # for a test that changes the digest of this process only: workers look up `code_digest` by its name
+# A second name, which a test replaces to change the digest in this process only: workers call `code_digest`.
+_own_digest = code_digest
 
 
-def _await_answer(client: Client, coroutine: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+def _await_result(client: Client, coroutine: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
     """Run a coroutine on the client's event loop, and wait for its result.
 
     Raises:
         InputError: the coroutine fails, or has no result within SILENT_SECONDS.
     """
-    answer = _start_coroutine(client, coroutine)
+    future = _start_coroutine(client, coroutine)
     with suppress(Exception):
-        result: dict[str, Any] = answer.result(SILENT_SECONDS)
+        result: dict[str, Any] = future.result(SILENT_SECONDS)
         return result
-    answer.cancel()
+    future.cancel()
     raise InputError(LOST)
 
 
@@ -288,16 +289,16 @@ def wait_for_result(client: Client, future: Future[Any], progress: Progress, sha
             SILENT_SECONDS.
         DpvizError: the count was cancelled.
     """
-    pulse = _Pulse(client)
+    heartbeat = _Heartbeat(client)
     try:
         with _open_bar(client, future) as bar:
             while future.status == "pending":
-                pulse.check()
+                heartbeat.check()
                 progress.report(share * bar.done)
                 time.sleep(_POLL_SECONDS)
         return _get_result(client, future)
     finally:
-        pulse.stop()
+        heartbeat.stop()
         with suppress(Exception):
             future.release()  # type: ignore[no-untyped-call]
 
@@ -350,8 +351,8 @@ async def _listen(bar: _Bar) -> None:
             bar.comm.abort()
 
 
-class _Pulse:
-    """Asks the scheduler every few seconds how many threads its workers have, to notice when it or all workers are lost."""
+class _Heartbeat:
+    """Regular requests to the scheduler for the number of its workers' threads, which show when it or all workers are lost."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -359,7 +360,7 @@ class _Pulse:
         self._answered_at = self._had_workers_at = self._asked_at = time.monotonic()
 
     def check(self) -> None:
-        """Read the last answer, and ask again if `_PULSE_SECONDS` have passed.
+        """Read the last answer, and send the next request if `_HEARTBEAT_SECONDS` have passed.
 
         Raises:
             InputError: there was no answer or no worker for SILENT_SECONDS, or the connection is lost.
@@ -372,7 +373,7 @@ class _Pulse:
                 self._answered_at, workers = now, self._request.result()
                 self._had_workers_at = now if workers else self._had_workers_at
             self._request = None
-        if self._request is None and now - self._asked_at > _PULSE_SECONDS:
+        if self._request is None and now - self._asked_at > _HEARTBEAT_SECONDS:
             self._asked_at = now
             self._request = _start_coroutine(self._client, _count_threads(self._client))
         if now - self._answered_at > SILENT_SECONDS:
@@ -381,7 +382,7 @@ class _Pulse:
             raise InputError(NO_WORKERS)
 
     def stop(self) -> None:
-        """Cancel a question that has no answer yet."""
+        """Cancel a request that has no answer yet."""
         if self._request is not None:
             self._request.cancel()
 

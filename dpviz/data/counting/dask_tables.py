@@ -18,7 +18,7 @@ from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, choose_records, p
 from dpviz.data.cells import MOST_RECORDS, total_of
 from dpviz.data.columns import is_number, readable_texts
 from dpviz.data.counting.job import Job
-from dpviz.data.reading.safety import guard
+from dpviz.data.library_errors import guard
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout, cut_lines, line_begins, read_lines
 from dpviz.errors import InputError

@@ -25,10 +25,10 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from dpviz.data.counting.duckdb_session import Session
 
-_AT_ONCE = 2048
-_LARGEST = 2**62
+_LIST_LENGTH = 2048  # records of a person in a cell are numbered in lists of this length, since DuckDB builds whole lists in memory
+_LARGEST_BOUND = 2**62  # no person has more records, and the number fits a BIGINT
 
-SATURATED = f"CAST(least(sum({{}}), {MOST_RECORDS}) AS BIGINT)"
+CAPPED_SUM = f"CAST(least(sum({{}}), {MOST_RECORDS}) AS BIGINT)"
 
 
 def holdings_table(rows: str, bound: Bound, *, weighted: bool) -> str:
@@ -40,8 +40,8 @@ def holdings_table(rows: str, bound: Bound, *, weighted: bool) -> str:
         weighted: whether a row can stand for several records.
     """
     capped = f"least(amount, {bound.cap})"
-    records = "1" if bound.distinct else SATURATED.format(capped) if weighted else "count(*)"
-    amount = SATURATED.format("amount") if weighted else "count(*)"
+    records = "1" if bound.distinct else CAPPED_SUM.format(capped) if weighted else "count(*)"
+    amount = CAPPED_SUM.format("amount") if weighted else "count(*)"
     person = "CASE WHEN cell < 0 THEN NULL ELSE person END"
     return (
         f"CREATE TEMP TABLE holdings AS SELECT {person} AS person, cell, count(*) AS rows, {amount} AS amount, {records} AS records"  # noqa: S608
@@ -55,10 +55,10 @@ def bound_holdings(session: Session, bound: Bound) -> dict[str, Any]:
     Raises:
         InputError: a person has fewer than m records, and such people are refused.
     """
-    most = min(int(bound.most), _LARGEST)
+    most = min(int(bound.most), _LARGEST_BOUND)
     session.define("priority", _make_priority_function(bound.key), ("VARCHAR", "BIGINT", "BIGINT"), "UBIGINT")
-    session.run(_totals_table(most), (0.6, 0.7))
-    if bound.fewer == REFUSE and session.row(f"SELECT 1 FROM totals WHERE total < {most} LIMIT 1", (0.7, 0.7)):  # noqa: S608
+    session.run(_unequal_totals_table(most), (0.6, 0.7))
+    if bound.fewer == REFUSE and session.row(f"SELECT 1 FROM unequal_totals WHERE total < {most} LIMIT 1", (0.7, 0.7)):  # noqa: S608
         raise InputError(FEWER)
     return session.columns(_kept_query(most, drop=bound.fewer == DROP), (0.7, 1.0))
 
@@ -70,30 +70,30 @@ def _make_priority_function(key: bytes) -> Any:
     return compute
 
 
-def _totals_table(most: int) -> str:
-    """Return SQL that creates the table `totals`: the people who do not have exactly m records, and how many they have."""
+def _unequal_totals_table(most: int) -> str:
+    """Return SQL that creates the table `unequal_totals`: the people who do not have exactly m records, and how many they have."""
     return (
-        "CREATE TEMP TABLE totals AS SELECT person, sum(records) AS total FROM holdings"  # noqa: S608
+        "CREATE TEMP TABLE unequal_totals AS SELECT person, sum(records) AS total FROM holdings"  # noqa: S608
         f" WHERE cell >= 0 AND amount > 0 GROUP BY person HAVING sum(records) <> {most}"
     )
 
 
 def _kept_query(most: int, *, drop: bool) -> str:
     """Return a query of the kept records per cell: all records of people with at most m, and m chosen records of people with more."""
-    excluded = "totals" if drop else f"(SELECT person FROM totals WHERE total > {most})"  # noqa: S608
+    excluded = "unequal_totals" if drop else f"(SELECT person FROM unequal_totals WHERE total > {most})"  # noqa: S608
     all_records = f"SELECT cell, records FROM holdings ANTI JOIN {excluded} USING (person) WHERE cell >= 0 AND amount > 0"  # noqa: S608
     chosen = f"SELECT cell, 1 AS records FROM ({_ranks_query(most)}) WHERE rank <= {most}"  # noqa: S608
-    return f"SELECT cell, {SATURATED.format('records')} AS records FROM ({all_records} UNION ALL {chosen}) GROUP BY cell"  # noqa: S608
+    return f"SELECT cell, {CAPPED_SUM.format('records')} AS records FROM ({all_records} UNION ALL {chosen}) GROUP BY cell"  # noqa: S608
 
 
 def _ranks_query(most: int) -> str:
     """Return a query of the records of people who have more than m, each with its rank among the records of its person."""
     over_bound = (
-        f"SELECT person, cell, records FROM holdings SEMI JOIN (SELECT person FROM totals WHERE total > {most}) USING (person)"  # noqa: S608
+        f"SELECT person, cell, records FROM holdings SEMI JOIN (SELECT person FROM unequal_totals WHERE total > {most}) USING (person)"  # noqa: S608
         " WHERE cell >= 0 AND amount > 0"
     )
-    chunks = f"SELECT person, cell, records, unnest(range(0, records, {_AT_ONCE})) AS first FROM ({over_bound})"  # noqa: S608
-    records = f"SELECT person, cell, unnest(range(first, least(first + {_AT_ONCE}, records))) AS number FROM ({chunks})"  # noqa: S608
+    chunks = f"SELECT person, cell, records, unnest(range(0, records, {_LIST_LENGTH})) AS first FROM ({over_bound})"  # noqa: S608
+    records = f"SELECT person, cell, unnest(range(first, least(first + {_LIST_LENGTH}, records))) AS number FROM ({chunks})"  # noqa: S608
     order = "priority(CAST(person AS VARCHAR), CAST(cell AS BIGINT), number), cell, number"
     return f"SELECT cell, row_number() OVER (PARTITION BY person ORDER BY {order}) AS rank FROM ({records})"  # noqa: S608
 
@@ -103,7 +103,8 @@ Stream: TypeAlias = TextRows | ParquetRows
 DEFAULT_SETTINGS = DuckDBSettings()
 _DAMAGED = "The files cannot be read as Parquet: one is damaged or cut short, or was changed while it was read."
 _STREAM = "stream"
-_DENSE_CELLS, _SPARSE = 2**22, 4
+_FAULTS = {"cell": BAD, "count": BAD_COUNT, "person": NO_PERSON, "outside": OUTSIDE}
+_DENSE_CELLS, _CELLS_PER_OCCUPIED = 2**22, 4  # up to these sizes, cells are ordered by an array of all cells
 
 
 def count_with_duckdb(job: Job, progress: Progress, settings: DuckDBSettings = DEFAULT_SETTINGS) -> CellCounts:
@@ -136,7 +137,8 @@ def _count_parquet(job: Job, progress: Progress, settings: DuckDBSettings) -> Ce
 def _count(job: Job, progress: Progress, settings: DuckDBSettings, stream: Stream | None) -> CellCounts:
     """Count the rows of a stream; without one, the rows of the job's files, which DuckDB reads itself."""
     with private_folder(settings.folder) as folder, connect(job, folder, settings) as connection:
-        damaged, read_share = NOT_CUT if job.is_text else _DAMAGED, None if stream is None else lambda: stream.share
+        damaged = NOT_CUT if job.is_text else _DAMAGED
+        read_share = None if stream is None else lambda: stream.share
         session = Session(connection=connection, folder=folder, progress=progress, damaged=damaged, read_share=read_share)
         return _count_rows(job, session, stream)
 
@@ -144,12 +146,12 @@ def _count(job: Job, progress: Progress, settings: DuckDBSettings, stream: Strea
 def _count_rows(job: Job, session: Session, stream: Stream | None) -> CellCounts:
     rows, weighted = _rows_query(job, session, stream), job.count is not None
     if job.person is None or job.bound is None:
-        amount = SATURATED.format("amount") if weighted else "count(*)"
+        amount = CAPPED_SUM.format("amount") if weighted else "count(*)"
         query = f"SELECT cell, {amount} AS records, count(*) AS rows FROM ({rows}) GROUP BY cell"  # noqa: S608
         row_counts = _Rows.from_columns(session.columns(query, (0.0, 1.0)))
         return _make_result(job, row_counts, row_counts.inside(), _bad_lines_of(stream))
     session.run(holdings_table(rows, job.bound, weighted=weighted), (0.0, 0.6))
-    query = f"SELECT least(cell, 0) AS cell, {SATURATED.format('amount')} AS records, sum(rows) AS rows FROM holdings GROUP BY 1"  # noqa: S608
+    query = f"SELECT least(cell, 0) AS cell, {CAPPED_SUM.format('amount')} AS records, sum(rows) AS rows FROM holdings GROUP BY 1"  # noqa: S608
     row_counts = _Rows.from_columns(session.columns(query, (0.6, 0.6)))
     _refuse_faults(job, row_counts, _bad_lines_of(stream))
     return _make_result(job, row_counts, _Rows.from_columns(bound_holdings(session, job.bound)), _bad_lines_of(stream))
@@ -186,9 +188,6 @@ def _refuse_faults(job: Job, row_counts: _Rows, lines: BadLines) -> None:
     Faults(rows=int(row_counts.rows.sum()), lines=lines, **rows).refuse(job)
 
 
-_FAULTS = {"cell": BAD, "count": BAD_COUNT, "person": NO_PERSON, "outside": OUTSIDE}
-
-
 def _make_result(job: Job, row_counts: _Rows, kept: _Rows, lines: BadLines) -> CellCounts:
     """Make the result of the kept records, and of the counters of all rows.
 
@@ -199,7 +198,8 @@ def _make_result(job: Job, row_counts: _Rows, kept: _Rows, lines: BadLines) -> C
     cells, counts = _order_cells(kept, job.finder.size)
     bad = total_of(np.array([row_counts.count_fault(fault)[0] for fault in (BAD, BAD_COUNT, NO_PERSON)]))
     counted = total_of(counts)
-    over, beyond = total_of(row_counts.inside().records) - counted, total_of(kept.records) - counted
+    over = total_of(row_counts.inside().records) - counted  # left out by the bound of a person, or beyond what a cell holds
+    beyond = total_of(kept.records) - counted  # beyond what a cell holds
     return CellCounts(
         cells=cells, counts=counts, outside=row_counts.count_fault(OUTSIDE)[0], bad=bad + lines.total, over=over, beyond=beyond
     )
@@ -208,7 +208,7 @@ def _make_result(job: Job, row_counts: _Rows, kept: _Rows, lines: BadLines) -> C
 def _order_cells(kept: _Rows, size: int) -> tuple[Integers, Integers]:
     """Return the cells with records, ascending, and the records of each, cut to `most_per_cell`."""
     kept = kept._replace(records=np.minimum(kept.records, most_per_cell(size)))
-    if size <= max(_DENSE_CELLS, _SPARSE * len(kept.cell)):
+    if size <= max(_DENSE_CELLS, _CELLS_PER_OCCUPIED * len(kept.cell)):
         total = np.zeros(size, np.int64)
         total[kept.cell] = kept.records
         cells = np.flatnonzero(total)
@@ -227,7 +227,7 @@ def _rows_query(job: Job, session: Session, stream: Stream | None) -> str:
     else:
         connection.register(_STREAM, stream.reader(session.keep_errors))
         scan = _STREAM
-    query = expressions.rows(scan)
+    query = expressions.rows_sql(scan)
     types = _column_types(job, session) if any(function.of_columns for function in expressions.functions.values()) else {}
     for name, function in expressions.functions.items():
         _define_function(session, name, function, types)

@@ -88,7 +88,7 @@ class Session:
             query: SQL.
             part: the progress of the whole job before and after the statement, from 0 to 1.
         """
-        self._run_watched(lambda: self.connection.execute(query) and None, part)
+        self._run_watched(lambda: self.connection.execute(query), part)
 
     def columns(self, query: str, part: tuple[float, float]) -> dict[str, Any]:
         """Return the result of a query: column -> (n,) NumPy array; arguments as for `run`."""
@@ -151,7 +151,7 @@ class Session:
     def _share_done(self) -> float:
         if self.read_share is not None:
             return self.read_share()
-        done = -1.0
+        done = 0.0  # DuckDB itself reports -1 while it does not know
         with suppress(Exception):
             done = self.connection.query_progress() / 100
         return min(max(done, 0.0), 1.0)

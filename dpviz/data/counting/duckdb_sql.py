@@ -16,7 +16,7 @@ from dpviz.data.columns import is_text, readable_numbers, readable_texts
 from dpviz.data.counting.duckdb_session import quote, quote_list
 from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, LeafIds, XyCells, XyPairs
 from dpviz.data.flows import BLOCK_CODE
-from dpviz.data.reading.safety import guard
+from dpviz.data.library_errors import guard
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import (
     HEAD_BYTES,
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
 BAD_COUNT, NO_PERSON = -3, -4
 _INT32 = 2**31
 
-_MARGIN = 2.0**-30
+_MARGIN = 2.0**-30  # of the width of the domain: far more than rounding can move a coordinate
 _WKB_POINT_HEADER, _WKB_POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
 
 Compute = Callable[..., pa.Array]
+NextBatch = Callable[[], pa.RecordBatch | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,16 +78,20 @@ class Expressions:
     functions: dict[str, Function] = field(default_factory=dict)
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
-    def rows(self, scan: str) -> str:
-        """Return a query of the cell (or fault), amount and person of every row; without amount or person if the job has no such column."""
-        expressions = [self._row_cell(), self._weight_sql(), self._person_sql()]
+    def rows_sql(self, scan: str) -> str:
+        """Return a query of the cell (or fault), amount and person of every row; without amount or person if the job has no such column.
+
+        Args:
+            scan: SQL that yields the rows of the files, with the columns c0, c1, ...
+        """
+        expressions = [self._cell_or_fault_sql(), self._weight_sql(), self._person_sql()]
         columns = ", ".join(f"{text} AS {name}" for name, text in zip(("cell", "weight", "person"), expressions, strict=True) if text)
         joins = " ".join(f"LEFT JOIN {name} ON {name}.id = {self._id_sql(name)}" for name in self.tables)
         inner = f"SELECT {columns} FROM ({self._scan_with_coordinates(scan)}) AS entries {joins}"  # noqa: S608  (names are ours, texts quoted)
-        return f"SELECT {self._row_columns()} FROM ({inner})"  # noqa: S608
+        return f"SELECT {self._result_columns_sql()} FROM ({inner})"  # noqa: S608
 
-    def _row_columns(self) -> str:
-        """Return SQL for the columns of the result: the cell or the first fault of a row, its records, and its person."""
+    def _result_columns_sql(self) -> str:
+        """Return SQL for the columns of the result: the cell or first fault of a row, its amount (number of records), and its person."""
         faults = [f"WHEN cell = {BAD} THEN {BAD}"]
         if self.job.count is not None:
             faults.append(f"WHEN weight < 0 THEN {BAD_COUNT}")
@@ -102,16 +107,16 @@ class Expressions:
         finder = self.job.finder
         if not isinstance(finder, XyCells | GeometryCells) or _is_wkb(finder):
             return f"SELECT * FROM {scan}"  # noqa: S608
-        x, y = self._axes(finder)
+        x, y = self._xy_sql(finder)
         return f"SELECT *, {x} AS x, {y} AS y FROM {scan}"  # noqa: S608
 
-    def _axes(self, finder: XyCells | GeometryCells) -> tuple[str, str]:
+    def _xy_sql(self, finder: XyCells | GeometryCells) -> tuple[str, str]:
         if isinstance(finder, GeometryCells):
             column = self._column(finder.geometry)
             return f"CAST({column}.x AS DOUBLE)", f"CAST({column}.y AS DOUBLE)"
-        return self.number(finder.x), self.number(finder.y)
+        return self.number_sql(finder.x), self.number_sql(finder.y)
 
-    def number(self, name: str) -> str:
+    def number_sql(self, name: str) -> str:
         """Return SQL for a column's entries as numbers, by the rules of `readable_numbers`."""
         column, kind = self._column(name), self._kind(name)
         if _is_number(kind):
@@ -122,14 +127,14 @@ class Expressions:
             return "CAST(NULL AS DOUBLE)"
         return self._call_sql(f"number_{column}", lambda entries: pa.array(readable_numbers(entries)), (name,), "DOUBLE")
 
-    def _row_cell(self) -> str:
+    def _cell_or_fault_sql(self) -> str:
         finder = self.job.finder
         if isinstance(finder, XyCells | GeometryCells) and not _is_wkb(finder):
             return cell_sql(finder.domain, finder.size)
         if isinstance(finder, IdPairs):
-            return self._id_pairs(finder)
+            return self._id_pairs_sql(finder)
         if isinstance(finder, XyPairs):
-            return self._xy_pairs(finder)
+            return self._xy_pairs_sql(finder)
         return self._call_sql("cells", self._find_cells, finder.columns, "BIGINT")
 
     def _find_cells(self, *columns: pa.ChunkedArray) -> pa.Array:
@@ -139,16 +144,16 @@ class Expressions:
             return pa.array(cells_of(*points, finder.domain))
         return pa.array(self.job.finder.cells(dict(zip(self.job.finder.columns, columns, strict=True))))
 
-    def _xy_pairs(self, finder: XyPairs) -> str:
+    def _xy_pairs_sql(self, finder: XyPairs) -> str:
         """Return SQL that reads the coordinates as numbers, and calls the Python function that finds the regions."""
 
         def find_cells(*columns: pa.ChunkedArray) -> pa.Array:
             return pa.array(finder.cells(dict(zip(finder.columns, columns, strict=True))))
 
         self.functions["cells"] = Function(compute=find_cells, inputs=("DOUBLE",) * 4, output="BIGINT", of_columns=False)
-        return f"cells({', '.join(map(self.number, finder.columns))})"
+        return f"cells({', '.join(map(self.number_sql, finder.columns))})"
 
-    def _id_pairs(self, finder: IdPairs) -> str:
+    def _id_pairs_sql(self, finder: IdPairs) -> str:
         start = self._leaf_sql("starts", finder.origin, finder.starts)
         end = self._leaf_sql("ends", finder.destination, finder.ends)
         pair = f"CAST({start} AS BIGINT) * {len(finder.ends.texts)} + {end}"
@@ -177,7 +182,7 @@ class Expressions:
             return None
         column, kind = self._column(name), self._kind(name)
         if isinstance(self.job.finder, XyCells | GeometryCells):
-            return _count_sql(self.number(name))
+            return _count_sql(self.number_sql(name))
         if _is_number(kind):
             return _count_sql(column if pa.types.is_integer(kind) else f"CAST({column} AS DOUBLE)")
         call = self._call_sql("weights", lambda entries: pa.array(self.job.weights(entries)), (name,), "BIGINT")
@@ -233,18 +238,18 @@ def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
 def cell_sql(domain: Domain, size: int) -> str:
     """Return SQL for the lattice cell of doubles x and y, with the arithmetic of `cells.cells_of`.
 
-    NaN is checked first: DuckDB skips a comparison whose result follows from the smallest and largest value that a Parquet file states
-    for a column, and NaN is not among the values that these two bound.
+    NaN is checked first. DuckDB does not evaluate a comparison that a Parquet file's minimum and maximum of the column decide already,
+    and these two ignore NaN.
     """
     west, south, east, north = domain.bounds
     kind = "INTEGER" if size < _INT32 else "BIGINT"
-    row, column = (_unclipped_axis(axis, low, high, domain.side) for axis, low, high in (("y", south, north), ("x", west, east)))
-    cell = f"CAST({row} * {_double(domain.side)} + {column} AS {kind})"
+    row, column = (_unclipped_index_sql(axis, low, high, domain.side) for axis, low, high in (("y", south, north), ("x", west, east)))
+    cell = f"CAST({row} * {_double_sql(domain.side)} + {column} AS {kind})"
     within = "x >= {west} AND x {sign} {east} AND y >= {south} AND y {sign} {north}"
-    start = {"west": _double(west), "south": _double(south)}
-    inner = within.format(sign="<", east=_double(_below_edge(west, east)), north=_double(_below_edge(south, north)), **start)
-    outer = within.format(sign="<=", east=_double(east), north=_double(north), **start)
-    valid = f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {_edge_cell(domain, kind)} ELSE {OUTSIDE} END"
+    start = {"west": _double_sql(west), "south": _double_sql(south)}
+    inner = within.format(sign="<", east=_double_sql(_below_edge(west, east)), north=_double_sql(_below_edge(south, north)), **start)
+    outer = within.format(sign="<=", east=_double_sql(east), north=_double_sql(north), **start)
+    valid = f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {_edge_cell_sql(domain, kind)} ELSE {OUTSIDE} END"
     return f"CASE WHEN isfinite(x) AND isfinite(y) THEN {valid} ELSE {BAD} END"
 
 
@@ -253,25 +258,26 @@ def _below_edge(low: float, high: float) -> float:
     return high - (high - low) * _MARGIN
 
 
-def _edge_cell(domain: Domain, kind: str) -> str:
+def _edge_cell_sql(domain: Domain, kind: str) -> str:
     """Return SQL for the cell of a point on or next to the east or north edge. Points on an edge are in the last column or row."""
     west, south, east, north = domain.bounds
+    last = _double_sql(domain.side - 1)
     column, row = (
-        f"CASE WHEN {axis} = {_double(high)} THEN {_double(domain.side - 1)} ELSE {_clipped_axis(axis, low, high, domain.side)} END"
+        f"CASE WHEN {axis} = {_double_sql(high)} THEN {last} ELSE {_clipped_index_sql(axis, low, high, domain.side)} END"
         for axis, low, high in (("x", west, east), ("y", south, north))
     )
-    return f"CAST(({row}) * {_double(domain.side)} + ({column}) AS {kind})"
+    return f"CAST(({row}) * {_double_sql(domain.side)} + ({column}) AS {kind})"
 
 
-def _clipped_axis(axis: str, low: float, high: float, side: int) -> str:
-    return f"least({_unclipped_axis(axis, low, high, side)}, {_double(side - 1)})"
+def _clipped_index_sql(axis: str, low: float, high: float, side: int) -> str:
+    return f"least({_unclipped_index_sql(axis, low, high, side)}, {_double_sql(side - 1)})"
 
 
-def _unclipped_axis(axis: str, low: float, high: float, side: int) -> str:
-    return f"floor(({axis} - {_double(low)}) * {_double(side / (high - low))})"
+def _unclipped_index_sql(axis: str, low: float, high: float, side: int) -> str:
+    return f"floor(({axis} - {_double_sql(low)}) * {_double_sql(side / (high - low))})"
 
 
-def _double(value: float) -> str:
+def _double_sql(value: float) -> str:
     """Return SQL for a number as a double: without the cast, SQL would read a decimal."""
     return f"CAST({quote(repr(float(value)))} AS DOUBLE)"
 
@@ -309,9 +315,7 @@ class TextRows:
         """The share of all bytes that was read, from 0 to 1."""
         return self.read / self.job.size if self.job.size else 0.0
 
-    def reader(
-        self, keep_errors: Callable[[Callable[[], pa.RecordBatch | None]], Callable[[], pa.RecordBatch | None]]
-    ) -> pa.RecordBatchReader:
+    def reader(self, keep_errors: Callable[[NextBatch], NextBatch]) -> pa.RecordBatchReader:
         """Return batches of texts in columns c0, c1, ...; `keep_errors` wraps the reading, because DuckDB would hide our errors."""
         schema = pa.schema([(f"c{index}", pa.string()) for index in range(len(self.job.columns))])
         batches = self._batches(schema)
@@ -342,7 +346,7 @@ _ROWS = 2**16
 
 @dataclass(kw_only=True)
 class ParquetRows:
-    """A stream of the rows of Parquet files, one file after the other; texts that are not UTF-8 are missing. It can be read once.
+    """A stream of the rows of Parquet files, one file after the other; texts that are not UTF-8 become missing. It can be read once.
 
     Attributes:
         job: what is counted.
@@ -356,12 +360,10 @@ class ParquetRows:
 
     @property
     def share(self) -> float:
-        """About the share of all bytes that was read, from 0 to 1."""
+        """The approximate share of all bytes that was read, from 0 to 1."""
         return self.read / self.job.size if self.job.size else 0.0
 
-    def reader(
-        self, keep_errors: Callable[[Callable[[], pa.RecordBatch | None]], Callable[[], pa.RecordBatch | None]]
-    ) -> pa.RecordBatchReader:
+    def reader(self, keep_errors: Callable[[NextBatch], NextBatch]) -> pa.RecordBatchReader:
         """Return batches of the job's columns as c0, c1, ...; `keep_errors` wraps the reading, because DuckDB would hide our errors."""
         kinds = [_duckdb_type(self.job.schema.field(name).type) for name in self.job.columns]
         schema = pa.schema([(f"c{index}", kind) for index, kind in enumerate(kinds)])

@@ -176,7 +176,8 @@ def read_flows(
         person: column that says who a row belongs to; each person then keeps at most `contributions` trips, chosen as by `read_points`.
         contributions: m >= 1; above 1 without `person`, the curator vouches that no person has more.
         distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
-        exactly: declare that every person has exactly m trips; with `person`, people with fewer are refused or dropped.
+        exactly: whether the curator declares that every person has exactly m trips; with `person`, people with fewer are refused or
+            dropped.
         bad_rows: "refuse" raises on an unknown id, a missing or malformed cell, two files of equal content, and on totals that
             contradict the other rows; "drop" leaves such rows out (the result's `dropped` counts trips, and one for each unreadable
             row or cell), and does not check totals. Coordinates outside all regions are never refused. Under "drop" no single row

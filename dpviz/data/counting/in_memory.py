@@ -101,7 +101,11 @@ def _join_columns(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None
 
 
 def join_people(parts: Sequence[People | None]) -> People | None:
-    """Join the people of several parts. A person who is in several parts then has several codes, with the same canonical text."""
+    """Join the people of several parts.
+
+    A person who is in several parts then has several codes. All of them stand for the same canonical text, which the bounding of records
+    goes by, so that this is still one person.
+    """
     present = [part for part in parts if part is not None]
     if not present:
         return None

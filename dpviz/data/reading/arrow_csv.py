@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from dpviz.arrow_memory import in_arrow_memory
+from dpviz.arrow_memory import copy_to_arrow
 
 _RELEASE_SECONDS = 10.0  # threads need milliseconds, unless the machine is overloaded
 
@@ -25,7 +25,9 @@ class _Skip:
         return "skip"
 
 
-def read_csv(content: bytes, read: pyarrow.csv.ReadOptions, convert: pyarrow.csv.ConvertOptions, **parse: Any) -> tuple[pa.Table, int]:
+def read_csv(
+    content: bytes, read_options: pyarrow.csv.ReadOptions, convert_options: pyarrow.csv.ConvertOptions, **parse_options: Any
+) -> tuple[pa.Table, int]:
     """Read columns of a text table without its ragged rows. Return the columns, and the number of ragged rows.
 
     Arrow's threads release the handler of ragged rows only after the reader has returned. Releasing it needs Python's lock, and crashes
@@ -33,9 +35,9 @@ def read_csv(content: bytes, read: pyarrow.csv.ReadOptions, convert: pyarrow.csv
 
     Args:
         content: the rows.
-        read: Arrow's options for the columns' names, the size of blocks and the use of threads.
-        convert: Arrow's options for the columns to read, and their types.
-        parse: keyword arguments of `pyarrow.csv.ParseOptions`.
+        read_options: Arrow's options for the columns' names, the size of blocks and the use of threads.
+        convert_options: Arrow's options for the columns to read, and their types.
+        parse_options: keyword arguments of `pyarrow.csv.ParseOptions`.
 
     Raises:
         pyarrow.ArrowInvalid: the content cannot be cut into rows and cells, or a cell is not of its column's type.
@@ -44,10 +46,10 @@ def read_csv(content: bytes, read: pyarrow.csv.ReadOptions, convert: pyarrow.csv
     released = threading.Event()
     skip = _Skip(ragged_widths)
     weakref.finalize(skip, released.set).atexit = False
-    options = pyarrow.csv.ParseOptions(**parse, invalid_row_handler=skip)
+    options = pyarrow.csv.ParseOptions(**parse_options, invalid_row_handler=skip)
     del skip
     try:
-        return pyarrow.csv.read_csv(in_arrow_memory(content), read, options, convert), len(ragged_widths)
+        return pyarrow.csv.read_csv(copy_to_arrow(content), read_options, options, convert_options), len(ragged_widths)
     finally:
         del options
         released.wait(_RELEASE_SECONDS)

@@ -9,7 +9,7 @@ import numpy as np
 from pyproj import CRS
 
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, fold_name, raw_points
-from dpviz.data.reading.safety import attempt, guard
+from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.text_rows import NOT_UTF8
 from dpviz.errors import InputError
 

@@ -22,8 +22,9 @@ from pyproj import CRS, Transformer
 from dpviz.arrays import Floats
 from dpviz.data.cells import REMEDY, xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decode_texts, is_text, raw_points
+from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, object_of_pairs, open_geojson
-from dpviz.data.reading.safety import Limits, attempt, check_geopackage, guard, repack_shapefile, too_many_rows
+from dpviz.data.reading.safety import Limits, check_geopackage, repack_shapefile, too_many_rows
 from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
 from dpviz.errors import InputError

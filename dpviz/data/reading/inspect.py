@@ -16,19 +16,10 @@ import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 
 from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, is_number_text, only_candidate
+from dpviz.data.library_errors import attempt
 from dpviz.data.reading.flows import NO_HEADER, FlowsFile, inspect_flows, may_be_matrix, propose_columns, starts_with_data
 from dpviz.data.reading.points import PointsFile, inspect_points
-from dpviz.data.reading.safety import (
-    DEFAULT_LIMITS,
-    Limits,
-    Source,
-    attempt,
-    check_geopackage,
-    first_bytes,
-    is_path,
-    read_checked,
-    repack_shapefile,
-)
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, check_geopackage, first_bytes, is_path, read_checked, repack_shapefile
 from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_rows import SEPARATORS

@@ -24,9 +24,10 @@ from dpviz.data.columns import (
     only_candidate,
     resolve_columns,
 )
+from dpviz.data.library_errors import guard
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, guard, read_checked, too_many_rows
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import InputError
 

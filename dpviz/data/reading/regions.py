@@ -13,8 +13,9 @@ import shapely
 from pyproj import CRS
 
 from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, columns_called, fold_name
+from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, attempt, guard, read_checked
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.errors import DomainError
 from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT
 from dpviz.space.regions import DEGREES, Regions

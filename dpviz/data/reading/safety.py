@@ -12,21 +12,17 @@ import stat
 import struct
 import sys
 import tempfile
-import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, TypeGuard, TypeVar, cast
+from typing import BinaryIO, TypeGuard, cast
 
-from dpviz.errors import DpvizError, InputError, SettingError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from dpviz.data.library_errors import guard
+from dpviz.errors import InputError, SettingError
 
 Source = str | os.PathLike[str] | BinaryIO
-T = TypeVar("T")
 
 FORMATS = {
     ".csv": "CSV",
@@ -92,32 +88,6 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
-
-
-def guard(rule: str, read: Callable[[], T]) -> T:
-    """Call `read`, and replace any error of a library by an InputError with the text `rule`.
-
-    Errors of libraries may quote entries and paths. The new error is raised outside the handler, so that it has neither a cause nor a
-    context. Errors of dpviz are raised as they are, and warnings are ignored.
-    """
-    error: DpvizError = InputError(rule)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return read()
-    except DpvizError as dpviz_error:
-        error = dpviz_error
-    except Exception:  # noqa: BLE001, S110  (errors of libraries have no common class, and their texts may quote entries)
-        pass
-    raise error
-
-
-def attempt(read: Callable[[], T]) -> T | None:
-    """Call `read` and return its result, or None if it raises an error."""
-    try:
-        return guard("", read)
-    except InputError:
-        return None
 
 
 def read_checked(source: Source, limits: Limits) -> tuple[str, bytes]:

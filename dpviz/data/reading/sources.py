@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpviz.data.reading.safety import Limits, Source, attempt, first_bytes, format_of, guard, is_path, name_of, refuse_url
+from dpviz.data.library_errors import attempt, guard
+from dpviz.data.reading.safety import Limits, Source, first_bytes, format_of, is_path, name_of, refuse_url
 from dpviz.data.reading.tables import GeoColumns, geo_columns, open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_END, SEPARATORS
 from dpviz.errors import InputError

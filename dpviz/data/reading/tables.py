@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyproj import CRS
 
-from dpviz.arrow_memory import in_arrow_memory
+from dpviz.arrow_memory import copy_to_arrow
 from dpviz.data.columns import readable_texts
-from dpviz.data.reading.safety import Limits, attempt, guard, too_many_rows
+from dpviz.data.library_errors import attempt, guard
+from dpviz.data.reading.safety import Limits, too_many_rows
 from dpviz.data.reading.text_rows import (
     HEAD_BYTES,
     MISSING_WORDS,
@@ -294,7 +295,7 @@ def _open_text(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool)
 
 
 def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
-    memory = in_arrow_memory(data)
+    memory = copy_to_arrow(data)
     file = _parquet_file(memory, limits)
     schema = file.schema_arrow
     names = tuple(schema.names)

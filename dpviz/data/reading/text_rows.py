@@ -23,8 +23,8 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from dpviz.arrays import Integers, Mask
+from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.arrow_csv import read_csv
-from dpviz.data.reading.safety import attempt, guard
 from dpviz.errors import InputError
 
 Bytes = NDArray[np.uint8]

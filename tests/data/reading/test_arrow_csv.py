@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from dpviz.arrow_memory import in_arrow_memory
+from dpviz.arrow_memory import copy_to_arrow
 from dpviz.data.reading.arrow_csv import read_csv
 
 PACKAGE = Path(__file__).parents[3] / "dpviz"
@@ -44,7 +44,7 @@ def test_no_thread_holds_the_function_that_skips_rows_nor_does_one_after_a_failu
 @pytest.mark.parametrize("content", [b"", b"abc"])
 def test_arrow_has_a_copy(content):
     before = pa.total_allocated_bytes()
-    memory = in_arrow_memory(content)
+    memory = copy_to_arrow(content)
     assert pa.total_allocated_bytes() - before >= len(content)
     assert memory.to_pybytes() == content
 
@@ -58,7 +58,7 @@ def handed_over(source):
             found.append(name)
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("BufferReader"):
             given = ast.unparse(node.args[0])
-            found += [] if given == "memory" or given.startswith("in_arrow_memory(") else ["BufferReader"]
+            found += [] if given == "memory" or given.startswith("copy_to_arrow(") else ["BufferReader"]
     return found
 
 
