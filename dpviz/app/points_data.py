@@ -181,7 +181,7 @@ def _choose_paths() -> ChosenFiles | None:
         return None
 
     def count(domain: Domain, options: cached.Options) -> OpenedData | None:
-        request = CountRequest(frame=domain, options=dict(options), engine=files.counting, scheduler=files.scheduler)
+        request = CountRequest(frame=domain, options=dict(options), engine=files.engine, scheduler=files.scheduler)
         return count_by_path("", files, request, (domain, options))
 
     return ChosenFiles(

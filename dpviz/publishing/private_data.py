@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.data.counting.engines import AUTO, choose_engine
+from dpviz.data.counting.engines import AUTO, NUMPY, OnlyNumpyError, choose_engine, falls_back
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
@@ -23,7 +23,7 @@ from dpviz.data.flows import Flows
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.regions import read_regions
-from dpviz.data.reading.safety import Limits, refuse_share
+from dpviz.data.reading.safety import Limits, Source, refuse_share
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files
 from dpviz.errors import InputError
 from dpviz.samples.flows import load_flow_sample
@@ -267,14 +267,14 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
     before = file_stamps(paths)
     with_rows = [path for path, rowless in zip(paths, found.rowless, strict=False) if not rowless]
     of_files_with_rows = file_fingerprints(with_rows, replace(watch, progress=_part_progress(watch, 0.0, _FINGERPRINTS_SHARE)))
-    arguments: dict[str, Any] = {**request.options, "engine": engine}
-    if request.scheduler is not None:
-        arguments |= {"address": request.scheduler.address, "insecure_address": request.scheduler.insecure}
-    arguments |= {"progress": _part_progress(watch, _FINGERPRINTS_SHARE, 1.0), "cancel": watch.cancel}
-    if isinstance(request.frame, tuple):
-        data: PrivateData = read_flows(sources, regions=request.frame[0], destinations=request.frame[1], **arguments)
-    else:
-        data = read_points(sources, domain=request.frame, **arguments)
+    reading = replace(watch, progress=_part_progress(watch, _FINGERPRINTS_SHARE, 1.0))
+    try:
+        data = _read_with(engine, sources, request, reading)
+    except OnlyNumpyError:
+        if not falls_back(found, request.engine, request.scheduler, _LIMITS):
+            raise
+        engine = NUMPY
+        data = _read_with(engine, sources, request, reading)
     if file_stamps(paths) != before:
         raise InputError("A file was changed while it was read: nothing was kept. Try again when no other program writes to it.")
     if not request.may_be_empty:
@@ -283,6 +283,16 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
     return OpenedData(
         data=data, fingerprints=fingerprints_of(data, files=of_files_with_rows), engine=engine, of_files=of_files_with_rows, notes=notes
     )
+
+
+def _read_with(engine: str, sources: list[Source], request: CountRequest, watch: Progress) -> PrivateData:
+    """Count the records of files with one engine, by `read_points` or `read_flows`."""
+    arguments: dict[str, Any] = {**request.options, "engine": engine, "progress": watch.progress, "cancel": watch.cancel}
+    if request.scheduler is not None:
+        arguments |= {"address": request.scheduler.address, "insecure_address": request.scheduler.insecure}
+    if isinstance(request.frame, tuple):
+        return read_flows(sources, regions=request.frame[0], destinations=request.frame[1], **arguments)
+    return read_points(sources, domain=request.frame, **arguments)
 
 
 def refuse_empty_data(data: PrivateData) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import geopandas
 import numpy as np
 import pytest
 
@@ -180,6 +181,17 @@ def test_data_without_records_are_refused_unless_declared(run, tmp_path, ledger,
     assert not (tmp_path / "out").exists()
     assert ledger.accounts() == []
     assert run("release", written(tmp_path, changed(tables, "data.may_be_empty", True)))[0] == 0
+
+
+def test_files_that_only_numpy_can_read_are_counted_by_it_unless_another_engine_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpviz.data.reading.sources.memory_bytes", lambda: 1000)
+    homes = geopandas.GeoDataFrame(geometry=geopandas.points_from_xy([1.5, 2.5, 9.0], [1.5] * 3), crs="EPSG:4326")
+    homes.to_crs("EPSG:3857").to_parquet(tmp_path / "homes.parquet")
+    tables = changed(changed(POINTS, "data.points", "homes.parquet"), "domain.crs", "EPSG:4326")
+    found = opened(tmp_path, tables)
+    assert (found.engine, found.data.count.sum()) == ("numpy", 3)
+    with pytest.raises(InputError, match="engine='numpy'"):
+        opened(tmp_path, changed(tables, "data.engine", "duckdb"))
 
 
 @pytest.mark.parametrize("crs", ["EPSG:32611", "EPSG:3857", "EPSG:2263"])

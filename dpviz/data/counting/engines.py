@@ -80,6 +80,11 @@ class OnlyNumpyError(InputError):
     """The error for files that only the engine "numpy" can read."""
 
 
+def falls_back(files: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits) -> bool:
+    """Return whether "numpy" counts the files if another engine cannot: with "auto", no scheduler, and files within the limits."""
+    return engine == AUTO and scheduler is None and files.within(limits)
+
+
 class Plan(NamedTuple):
     """The engine that counts, and its job. The job is None where "numpy" reads the files itself."""
 
@@ -92,7 +97,7 @@ def make_plan(files: FoundFiles, engine: str, scheduler: Scheduler | None, limit
 
     Args:
         files: the files to count.
-        engine: as for `choose_engine`. With "auto", files that only "numpy" can read are counted by it if they are within the limits.
+        engine: as for `choose_engine`. With "auto", files that only "numpy" can read are counted by it if `falls_back`.
         scheduler: a running Dask scheduler; None without one.
         limits: the most that a file may hold if it is read into memory.
         make_job: makes the job of an engine other than "numpy".
@@ -106,7 +111,7 @@ def make_plan(files: FoundFiles, engine: str, scheduler: Scheduler | None, limit
     try:
         return Plan(chosen, make_job())
     except OnlyNumpyError:
-        if engine != AUTO or scheduler is not None or not files.within(limits):
+        if not falls_back(files, engine, scheduler, limits):
             raise
     return Plan(NUMPY, None)
 
