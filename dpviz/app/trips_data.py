@@ -240,7 +240,7 @@ def _by_path() -> Given | None:
 
     def count(frames: Frames, options: cached.Options) -> OpenedData | None:
         frame = (frames[0].regions, frames[1].regions)
-        how = CountRequest(frame=frame, options=dict(options), engine=files.counting, scheduler=files.scheduler)
+        how = CountRequest(frame=frame, options=dict(options), engine=files.engine, scheduler=files.scheduler)
         return count_by_path("trips ", files, how, (frames[0].key, frames[1].key, options))
 
     return Given(
