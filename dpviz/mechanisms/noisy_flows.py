@@ -24,6 +24,12 @@ from dpviz.release.flow_release import INTERVAL_WIDTH, FlowRelease, StageCounts,
 from dpviz.space.pair_tree import SIDES, PairTree
 from dpviz.space.regions import ROOT, Regions
 
+_SEVERAL_TRIPS = (
+    "Exact accounting was asked for, and the tight conversion was used: the exact one is proved for one trip per person only, and here a"
+    " person has up to {most:,}."
+)
+_NO_BETTER_BOUND = "Exact accounting was asked for, and the tight conversion was used: the exact one has no better bound for this budget."
+
 
 def neighbours_setting() -> Any:
     """Declare the setting `neighbours` of a mechanism whose bounded form publishes the exact total."""
@@ -243,6 +249,7 @@ class NoisyFlows:
         entropy: the stream from which noise is drawn.
         neighbours: "bounded" if one unit's m trips are replaced by m others, "add_remove" if they are added or removed.
         steps: the steps spent so far, for the receipt.
+        notes: what the receipt notes, such as another accounting than the one that was asked for.
 
     Raises:
         SettingError: `entropy` is not an `Entropy`.
@@ -252,15 +259,22 @@ class NoisyFlows:
     entropy: Entropy
     neighbours: str
     steps: list[Step] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if not isinstance(self.entropy, Entropy):
             raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
 
     def convert(self, budget: Budget, mechanism: str, accounting: str, shares: Sequence[float]) -> tuple[ZcdpBudget, str | None]:
-        """Find the rho that stages with these weights may spend, and the conversion by which it was found: see `gaussian_rho`."""
-        changes = self.squared_sensitivity if self.flows.contributions == 1 else None
-        return gaussian_rho(budget, mechanism, accounting, shares, changes)
+        """Find the rho that stages with these weights may spend, and the conversion by which it was found: see `gaussian_rho`.
+
+        If exact accounting was asked for and another conversion was used, a note for the receipt says so.
+        """
+        most = self.flows.contributions
+        rho, conversion = gaussian_rho(budget, mechanism, accounting, shares, self.squared_sensitivity if most == 1 else None)
+        if accounting == "exact" and conversion not in ("exact", None):
+            self.notes.append(_NO_BETTER_BOUND if most == 1 else _SEVERAL_TRIPS.format(most=most))
+        return rho, conversion
 
     @property
     def squared_sensitivity(self) -> int:
@@ -311,7 +325,7 @@ class NoisyFlows:
             neighbours="replace one" if bounded else "add or remove one",
             contributions=flows.contributions,
             unprotected=("the regions and their levels", "the mechanism and its settings", *public_total, *public_bound),
-            notes=("The bound of trips per person is declared, not enforced.",) if declared_only else (),
+            notes=(*self.notes, *(["The bound of trips per person is declared, not enforced."] if declared_only else [])),
             converted=converted if converted is not total else None,
             conversion=conversion if converted is not None and converted is not total else None,
         )

@@ -72,9 +72,22 @@ def test_exact_accounting_has_less_noise_than_rho_and_is_for_one_trip_per_unit(f
     exact, tight, paper = (released(flows, accounting=way).receipt for way in ("exact", "tight", "paper"))
     assert exact.converted.rho > tight.converted.rho > paper.converted.rho
     assert [receipt.conversion for receipt in (exact, tight, paper)] == ["exact", "tight", "simple"]
-    two = flows_of(regular(2, 2), {(0, 1): 8, (2, 3): 2}, contributions=2, unit="person")
-    assert released(two, neighbours="add_remove").receipt.conversion == "tight"
+    assert [receipt.notes for receipt in (exact, tight, paper)] == [()] * 3
     assert released(flows, ZcdpBudget(1)).receipt.conversion is None
+
+
+def test_the_receipt_notes_that_the_tight_conversion_stood_in_for_exact_accounting(flows):
+    two = flows_of(regular(2, 2), {(0, 1): 8, (2, 3): 2}, contributions=2, unit="person")
+    receipt = released(two, neighbours="add_remove").receipt
+    assert receipt.conversion == "tight"
+    assert "Exact accounting was asked for" in receipt.notes[0]
+    assert "up to 2" in receipt.notes[0]
+    for settings in ({"accounting": "tight"}, {"budget": ZcdpBudget(1)}):
+        notes = released(two, neighbours="add_remove", **settings).receipt.notes
+        assert not any("Exact accounting" in note for note in notes), "only what was asked for and not done"
+    tiny = released(flows, ApproxBudget("0.0001", "1e-8")).receipt
+    assert tiny.conversion == "tight"
+    assert "no better bound for this budget" in tiny.notes[0]
 
 
 def test_a_budget_so_large_that_there_is_no_noise_gives_the_truth(flows, most_at_once):
