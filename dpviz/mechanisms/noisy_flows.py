@@ -31,6 +31,9 @@ _SEVERAL_TRIPS = (
 _NO_BETTER_BOUND = "Exact accounting was asked for, and the tight conversion was used: the exact one has no better bound for this budget."
 
 
+WEIGHTS = "weights"
+
+
 def neighbours_setting() -> Any:
     """Declare the setting `neighbours` of a mechanism whose bounded form publishes the exact total."""
     return setting(
@@ -141,12 +144,24 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
 
     @classmethod
     def rename_older(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values, with `accounting` in place of `conversion`, which was "tight" or "simple"."""
-        renamed = dict(values)
-        if "conversion" in renamed and "accounting" in {rule.name for rule in cls.rules()}:
+        """Return the values, with `accounting` in place of `conversion`, which was "tight" or "simple".
+
+        Weights without a split that takes them are left out: earlier versions ignored them.
+        """
+        renamed, rules = dict(values), {rule.name: rule for rule in cls.rules()}
+        if "conversion" in renamed and "accounting" in rules:
             conversion = renamed.pop("conversion")
             renamed.setdefault("accounting", "paper" if conversion == "simple" else conversion)
+        if WEIGHTS in rules and not rules[WEIGHTS].matters({name: rule.default for name, rule in rules.items()} | renamed):
+            renamed.pop(WEIGHTS, None)
         return renamed
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for rule in self.rules():
+            if rule.name == WEIGHTS and getattr(self, WEIGHTS) and rule.when is not None and not rule.matters(self.chosen()):
+                name, wanted = rule.when
+                raise SettingError(f"{rule.label} need another {name}: choose {name}={wanted!r}, or leave the weights out.")
 
     @property
     def conversion(self) -> str:
