@@ -109,7 +109,7 @@ def _setting_widget(page_state: PageState, rule: Rule, value: Any) -> None:
         label=rule.label,
         value=", ".join(f"{number:g}" for number in value) if several else value,
         problem=lambda typed: problem_with(
-            lambda: page_state.mechanisms[page_state.config().mechanism](**_settings_with(page_state, rule, read(typed)))
+            lambda: page_state.mechanisms[page_state.config().mechanism].from_settings(_settings_with(page_state, rule, read(typed)))
         ),
         use=lambda typed: _change_setting(page_state, rule, read(typed)),
     )

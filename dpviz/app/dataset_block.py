@@ -190,6 +190,12 @@ def _show_sums(account: Account, draws: Draws) -> None:
     st.caption(
         f"{_spent_text(account)} {next_text} {amount_text(account.terms.limit)}; reloads, other tabs and the command line count as well."
     )
+    if isinstance(account.terms.cap, ZcdpBudget) and any(_asks_for_exact_accounting(*draw) for draw in draws):
+        st.caption("This account counts ρ, which ε and δ are converted to by the tight conversion: exact accounting has no effect here.")
+
+
+def _asks_for_exact_accounting(mechanism: AnyMechanism, budget: Budget) -> bool:
+    return isinstance(budget, ApproxBudget) and getattr(mechanism, "accounting", None) == "exact"
 
 
 def describe_spent(funding: Funding | None) -> str:

@@ -16,7 +16,7 @@ from dpviz.cli import check, serve
 from dpviz.cli.compare import run_compare
 from dpviz.cli.console import DONE, REFUSED, give, run_with_bar, say, step_bar
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
-from dpviz.errors import RefusedError, SettingError
+from dpviz.errors import DpvizError, RefusedError, SettingError
 from dpviz.evaluation.audits import audit_all, audit_targets
 from dpviz.privacy.accounts import Account, Amount, Entry, amount_of
 from dpviz.privacy.audit import AuditPlan
@@ -26,7 +26,7 @@ from dpviz.publishing.dry_run import ExpectedErrors, expected
 from dpviz.publishing.kept import differences, kept_draws, recover
 from dpviz.publishing.order import Order, PublicationTexts, Published
 from dpviz.publishing.private_data import PrivateData, file_fingerprints, left_out, open_data, open_frame, resolve_path
-from dpviz.publishing.publish import publish, write
+from dpviz.publishing.publish import preview_payment, publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
 
 Facts = dict[str, Any]
@@ -100,8 +100,8 @@ def run_app(arguments: Namespace) -> int:
     return serve.serve(port=arguments.port, headless=arguments.headless, token=not arguments.no_token)
 
 
-def run_release(arguments: Namespace) -> None:
-    """Make and publish the release of a configuration; with --dry-run, print its cost and expected errors."""
+def run_release(arguments: Namespace) -> int:
+    """Make and publish the release of a configuration; with --dry-run, print its cost and expected errors. Return the exit code."""
     if arguments.seed is not None:
         raise RefusedError(SEED_REFUSED)
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
@@ -111,7 +111,7 @@ def run_release(arguments: Namespace) -> None:
     words.check()
     if arguments.paid is not None:
         _print_published(_write_kept(arguments.paid, config, words), None, as_json=arguments.json)
-        return
+        return DONE
     say("Reading the data.")
     order, engine = order_of(config, scheduler)
     if engine is not None:
@@ -119,10 +119,9 @@ def run_release(arguments: Namespace) -> None:
     for line in dropped_notes(order.data):
         say(f"Curator only: {line}")
     if arguments.dry_run:
-        errors = expected(order.mechanism, order.data, order.budget)
-        give({**_dry_run_facts(order, errors), "engine": engine}, _dry_run_lines(order, errors), as_json=arguments.json)
-        return
+        return _print_dry_run(order, engine, as_json=arguments.json)
     _print_published(publish(order, words, Ledger(), say=say), engine, as_json=arguments.json)
+    return DONE
 
 
 def _write_kept(entry: int, config: ReleaseConfig, words: PublicationTexts) -> Published:
@@ -202,22 +201,54 @@ def dropped_notes(data: PrivateData) -> list[str]:
     return [*getattr(data, "notes", ()), *filter(None, [left_out(data)])]
 
 
-def _dry_run_facts(order: Order, errors: ExpectedErrors) -> Facts:
+def _print_dry_run(order: Order, engine: str | None, *, as_json: bool) -> int:
+    """Print what a release would cost and its expected errors, or why it would be refused; return the exit code of that."""
+    errors = expected(order.mechanism, order.data, order.budget)
+    account, refusal = None, None
+    try:
+        account = preview_payment(order, Ledger())
+    except DpvizError as error:
+        refusal = str(error)
+    first = f"This release would be refused: {refusal}" if account is None else _cost_line(order, account, errors)
+    give({**_dry_run_facts(order, account, refusal, errors), "engine": engine}, [first, *_error_lines(errors)], as_json=as_json)
+    return DONE if refusal is None else REFUSED
+
+
+def _cost_line(order: Order, account: Account, errors: ExpectedErrors) -> str:
+    """Say what a release would spend, and what its account would have left."""
+    amount, cost = amount_of(order.budget), account.terms.cost(order.budget)
+    counted = "" if set(amount) <= set(cost) else f" (in the ledger {format_budget(cost)})"
+    return (
+        f"Would spend {format_budget(amount)}{counted}, protecting one {errors.receipt.unit} ({errors.receipt.neighbours});"
+        f" left after it: {format_budget(account.left)}. Nothing was spent."
+    )
+
+
+def _dry_run_facts(order: Order, account: Account | None, refusal: str | None, errors: ExpectedErrors) -> Facts:
+    """Describe a dry run as JSON values; `account` is the account after the release, None if the release would be refused."""
     levels = [{name: _finite(value) for name, value in row.items()} for row in errors.by_level.to_dict("records")]
     receipt = errors.receipt
-    return {"budget": str(order.budget), "unit": receipt.unit, "neighbours": receipt.neighbours, "levels": levels, "note": errors.note}
+    return {
+        "budget": str(order.budget),
+        "cost": None if account is None else _exact_texts(account.terms.cost(order.budget)),
+        "left": None if account is None else _exact_texts(account.left),
+        "refused": refusal,
+        "unit": receipt.unit,
+        "neighbours": receipt.neighbours,
+        "levels": levels,
+        "note": errors.note,
+    }
 
 
 def _finite(value: Any) -> Any:
     return None if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
 
 
-def _dry_run_lines(order: Order, errors: ExpectedErrors) -> list[str]:
-    budget = format_budget(amount_of(order.budget))
-    spent = f"Would spend {budget}, protecting one {errors.receipt.unit} ({errors.receipt.neighbours}). Nothing was spent."
+def _error_lines(errors: ExpectedErrors) -> list[str]:
+    """Format expected errors as a table, and the note under it."""
     table = errors.by_level.dropna(axis=1, how="all")
     table_text = table.to_string(index=False, na_rep="-", float_format=lambda number: format_decimal(number, 3))
-    return [spent, *table_text.splitlines(), errors.note]
+    return [*table_text.splitlines(), errors.note]
 
 
 def run_check(arguments: Namespace) -> None:

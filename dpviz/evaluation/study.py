@@ -292,6 +292,22 @@ def _select_blocks(counts: Callable[[int], Any], zoom: int, mask: Mask | None) -
     return blocks if mask is None else blocks[mask]
 
 
+def accounting_of(mechanism: AnyMechanism, data: Any) -> str:
+    """Return how a mechanism finds the noise that (epsilon, delta) asks for on these data, so that like can be compared with like.
+
+    Returns:
+        "exact", "tight" or "paper", as the mechanism's setting `accounting` says; "tight" in place of "exact" for several trips per person,
+        as in releases. "" for a mechanism without this setting.
+
+    >>> import dpviz as dv
+    >>> flows = dv.load_flow_sample("us_flights")
+    >>> accounting_of(dv.FittedTree(), flows), accounting_of(dv.TopDown(), flows), accounting_of(dv.Quadtree(), flows)
+    ('exact', 'tight', '')
+    """
+    accounting = mechanism.chosen().get("accounting", "")
+    return "tight" if accounting == "exact" and data.contributions > 1 else str(accounting)
+
+
 QUESTIONS: dict[str, type[Questions]] = {"points": PointQuestions, "trips": TripQuestions}
 """Classes of the questions on which releases are compared, by the name of the family."""
 

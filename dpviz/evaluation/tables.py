@@ -13,7 +13,7 @@ import scipy
 from pyarrow import csv
 
 from dpviz.errors import InputError, SettingError
-from dpviz.evaluation.study import Study
+from dpviz.evaluation.study import Study, accounting_of
 from dpviz.privacy.receipt import NOT_PRIVATE, SIMULATION
 
 METRICS = ("n3", "mae", "mean20", "median20")
@@ -21,7 +21,7 @@ KEYS = ("label", "mechanism", "private", "status", "settings", "epsilon", "delta
 CONFIDENCE = 0.95
 BAND = (0.1, 0.9)
 _TEXTS = csv.ConvertOptions(column_types={"study": pa.string(), "run": pa.string(), "label": pa.string()})
-_NO_FIGURES = {*KEYS, "study", "repeat", "run", "questions", "package", "dpviz", "numpy", "python"}
+_NO_FIGURES = {*KEYS, "study", "repeat", "run", "questions", "package", "dpviz", "numpy", "python", "accounting"}
 
 
 def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.DataFrame:
@@ -32,7 +32,7 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
         rows: from one or several calls of `compare`, or a table of such rows; repeated rows and rows of other studies are left out.
 
     Returns:
-        One row per run and workload.
+        One row per run and workload: the columns of the rows, and of trips also accounting (see `accounting_of`).
 
     Raises:
         DpvizError: `rows` is a call of `compare`, which raises it while its rows are taken.
@@ -57,6 +57,9 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
         _run=table["run"].map({run: position for run, (position, _) in runs.items()}),
         _name=table["workload"].map(names),
     )
+    accounting = {run.id: accounting_of(run.mechanism, study.data) for run in study.runs()}
+    if any(accounting.values()):
+        table = table.assign(accounting=table["run"].map(accounting))
     return table.sort_values(["_run", "_name"]).drop(columns=["_run", "_name"]).reset_index(drop=True)
 
 

@@ -41,6 +41,7 @@ class Rule:
         optional: whether None is allowed, which means "chosen by the mechanism".
         when: another setting's name and the value (or tuple of values) of that setting with which this one matters; None if it always
             matters.
+        good: for the error of a bad value, what to give instead, in words; "" for the range.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Rule:
     choices: tuple[Any, ...] = ()
     optional: bool = False
     when: tuple[str, Any] | None = None
+    good: str = ""
 
     def matters(self, values: Mapping[str, Any]) -> bool:
         """Return whether this setting has an effect, given the values of all settings by name."""
@@ -86,6 +88,7 @@ def setting(
     choices: tuple[Any, ...] = (),
     optional: bool = False,
     when: tuple[str, Any] | None = None,
+    good: str = "",
 ) -> Any:
     """Declare a setting of a mechanism. Range check, widget and documentation are made from this declaration.
 
@@ -101,6 +104,7 @@ def setting(
         optional: whether None is allowed, which means "chosen by the mechanism".
         when: another setting's name and the value (or tuple of values) of that setting with which this one matters; None if it always
             matters.
+        good: for the error of a bad value, what to give instead, in words; "" for the range.
 
     Returns:
         The field of a dataclass.
@@ -115,7 +119,7 @@ def setting(
     ...
     dpviz.errors.SettingError: Cells per side must be from 1 to 64.
     """
-    rule = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "optional": optional, "when": when}
+    rule = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "optional": optional, "when": when, "good": good}
     return field(default=default, metadata={"rule": rule})
 
 
@@ -406,6 +410,17 @@ def shares_of(shares: Sequence[float]) -> list[float]:
 
 
 def _check_value(rule: Rule, declared: Field[Any], value: Any) -> Any:
+    """Return the value of a setting as its type; raise `SettingError` if it is bad."""
+    if not rule.good:
+        return _convert_value(rule, declared, value)
+    refusal = SettingError(f"{rule.label}: give {rule.good}.")
+    try:
+        return _convert_value(rule, declared, value)
+    except SettingError:
+        raise refusal from None
+
+
+def _convert_value(rule: Rule, declared: Field[Any], value: Any) -> Any:
     if value is None and rule.optional:
         return None
     kind = (declared.type.__name__ if isinstance(declared.type, type) else str(declared.type)).split(" ")[0]

@@ -24,6 +24,15 @@ from dpviz.release.flow_release import INTERVAL_WIDTH, FlowRelease, StageCounts,
 from dpviz.space.pair_tree import SIDES, PairTree
 from dpviz.space.regions import ROOT, Regions
 
+_SEVERAL_TRIPS = (
+    "Exact accounting was asked for, and the tight conversion was used: the exact one is proved for one trip per person only, and here a"
+    " person has up to {most:,}."
+)
+_NO_BETTER_BOUND = "Exact accounting was asked for, and the tight conversion was used: the exact one has no better bound for this budget."
+
+
+WEIGHTS = "weights"
+
 
 def neighbours_setting() -> Any:
     """Declare the setting `neighbours` of a mechanism whose bounded form publishes the exact total."""
@@ -135,12 +144,24 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
 
     @classmethod
     def rename_older(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values, with `accounting` in place of `conversion`, which was "tight" or "simple"."""
-        renamed = dict(values)
-        if "conversion" in renamed and "accounting" in {rule.name for rule in cls.rules()}:
+        """Return the values, with `accounting` in place of `conversion`, which was "tight" or "simple".
+
+        Weights without a split that takes them are left out: earlier versions ignored them.
+        """
+        renamed, rules = dict(values), {rule.name: rule for rule in cls.rules()}
+        if "conversion" in renamed and "accounting" in rules:
             conversion = renamed.pop("conversion")
             renamed.setdefault("accounting", "paper" if conversion == "simple" else conversion)
+        if WEIGHTS in rules and not rules[WEIGHTS].matters({name: rule.default for name, rule in rules.items()} | renamed):
+            renamed.pop(WEIGHTS, None)
         return renamed
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for rule in self.rules():
+            if rule.name == WEIGHTS and getattr(self, WEIGHTS) and rule.when is not None and not rule.matters(self.chosen()):
+                name, wanted = rule.when
+                raise SettingError(f"{rule.label} need another {name}: choose {name}={wanted!r}, or leave the weights out.")
 
     @property
     def conversion(self) -> str:
@@ -243,6 +264,7 @@ class NoisyFlows:
         entropy: the stream from which noise is drawn.
         neighbours: "bounded" if one unit's m trips are replaced by m others, "add_remove" if they are added or removed.
         steps: the steps spent so far, for the receipt.
+        notes: what the receipt notes, such as another accounting than the one that was asked for.
 
     Raises:
         SettingError: `entropy` is not an `Entropy`.
@@ -252,15 +274,22 @@ class NoisyFlows:
     entropy: Entropy
     neighbours: str
     steps: list[Step] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if not isinstance(self.entropy, Entropy):
             raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
 
     def convert(self, budget: Budget, mechanism: str, accounting: str, shares: Sequence[float]) -> tuple[ZcdpBudget, str | None]:
-        """Find the rho that stages with these weights may spend, and the conversion by which it was found: see `gaussian_rho`."""
-        changes = self.squared_sensitivity if self.flows.contributions == 1 else None
-        return gaussian_rho(budget, mechanism, accounting, shares, changes)
+        """Find the rho that stages with these weights may spend, and the conversion by which it was found: see `gaussian_rho`.
+
+        If exact accounting was asked for and another conversion was used, a note for the receipt says so.
+        """
+        most = self.flows.contributions
+        rho, conversion = gaussian_rho(budget, mechanism, accounting, shares, self.squared_sensitivity if most == 1 else None)
+        if accounting == "exact" and conversion not in ("exact", None):
+            self.notes.append(_NO_BETTER_BOUND if most == 1 else _SEVERAL_TRIPS.format(most=most))
+        return rho, conversion
 
     @property
     def squared_sensitivity(self) -> int:
@@ -311,7 +340,7 @@ class NoisyFlows:
             neighbours="replace one" if bounded else "add or remove one",
             contributions=flows.contributions,
             unprotected=("the regions and their levels", "the mechanism and its settings", *public_total, *public_bound),
-            notes=("The bound of trips per person is declared, not enforced.",) if declared_only else (),
+            notes=(*self.notes, *(["The bound of trips per person is declared, not enforced."] if declared_only else [])),
             converted=converted if converted is not total else None,
             conversion=conversion if converted is not None and converted is not total else None,
         )

@@ -93,10 +93,11 @@ class Terms:
         """
         parts = amount_of(budget)
         if "rho" in self.limit:
-            if parts.get("delta"):
+            if isinstance(budget, ApproxBudget) and budget.delta:
+                here = format_budget({"rho": budget.to_zcdp().rho})
                 raise RefusedError(
-                    "This dataset's ledger counts rho, which (epsilon, delta) does not bound: use a ZcdpBudget"
-                    " (ApproxBudget.to_zcdp gives it) or a PureBudget."
+                    "This dataset's ledger counts rho, which (epsilon, delta) does not bound: use a ZcdpBudget, that is rho alone"
+                    f" (ApproxBudget.to_zcdp gives it: here {here}), or a PureBudget, that is epsilon alone."
                 )
             return {"rho": parts["rho"] if "rho" in parts else parts["epsilon"] ** 2 / 2}
         if "rho" in parts:

@@ -10,6 +10,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -191,6 +192,34 @@ class Ledger:
             account = _join_account(db, name, fingerprints, terms)
             entry = _record_draw(db, account, budget, (mechanism, purpose, contributions))
             return _read_account(db, _find_by_name(db, account.name)), entry
+
+    def preview(self, name: str, fingerprints: Iterable[str], terms: Terms, budget: Budget) -> Account:
+        """The account as `pay` would leave it now; nothing is written, and nothing is spent.
+
+        Args:
+            name: as for `open`.
+            fingerprints: as for `open`.
+            terms: as for `open`.
+            budget: the whole budget of the draw.
+
+        Raises:
+            RefusedError: as for `pay`.
+            BudgetError: as for `pay`.
+            SettingError: as for `open`.
+        """
+        name, fingerprints = require_short_text(name, "The dataset's name"), _check_fingerprints(fingerprints)
+        zero = dict.fromkeys(terms.limit, Fraction(0))
+        account = Account(name=name, terms=terms, spent=zero, draws=0, created="", truth_seen=False)
+        if self._file.exists():
+            with self._file.reading() as db:
+                row = _find_by_fingerprints(db, _hash_with_key(db, fingerprints), name)
+                if row is not None:
+                    account = _read_account(db, row)
+        if account.draws:
+            _refuse_other_terms(account, terms)
+        else:
+            account = replace(account, terms=terms, spent=zero)
+        return replace(account, spent=account.after(budget), draws=account.draws + 1)
 
     def spend(self, name: str | Account, budget: Budget, *, mechanism: str, purpose: str = "draw", contributions: int = 1) -> int:
         """Pay for one draw before it is made. When this returns, the payment is committed and synced to the disk.

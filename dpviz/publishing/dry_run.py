@@ -63,6 +63,7 @@ def expected(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Expe
     release = dry_run(mechanism, data, budget)
     rows = [vars(level) for level in mechanism.level_errors(release)]
     notes = [FROM_DATA] if mechanism.depends_on_data(release) else []
+    notes += [LISTED] if _lists_pairs(release) else []
     return ExpectedErrors(by_level=pd.DataFrame(rows), receipt=release.receipt, note=" ".join([*notes, ONLY_NOISE]))
 
 
@@ -83,6 +84,10 @@ UNIFORM_NOTE = (
     " in real data dense areas have finer partitions with more noise, and empty areas coarser partitions with less."
 )
 SUPPRESSED = "Pairs that are not released count as 0. Their error is not included and can be much larger: a study shows it."
+LISTED = (
+    "Which pairs of the finest level are listed depends on the data, and these errors say nothing on it: they are those of the noise in one"
+    " count. A pair that is not listed counts as 0 there; coarser levels include its trips."
+)
 ADDED_UP = (
     "Refused: this mechanism leaves small pairs out, and this level is a sum of the released ones. The missing trips are far more than the"
     " noise, and depend on the data: choose the finest level, or make a study."
@@ -239,7 +244,10 @@ def _note(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> st
     release = _run_at_epsilon_one(mechanism, data, wanted)
     notes = []
     if isinstance(release, FlowRelease):
-        notes += [] if release.every_pair else [SUPPRESSED]
+        if _lists_pairs(release) and wanted.level == release.depth:
+            notes.append(LISTED)
+        elif not release.every_pair:
+            notes.append(SUPPRESSED)
     elif mechanism.depends_on_data(release):
         notes.append(UNIFORM_NOTE.format(records=wanted.records) if wanted.records else FROM_DATA)
     if _is_sum(release, wanted.level):
@@ -247,6 +255,11 @@ def _note(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> st
             "This level is a sum of finer pairs; the error assumes that all of them are released, and fewer pairs have less noise."
         )
     return " ".join([*notes, ONLY_NOISE])
+
+
+def _lists_pairs(release: Any) -> bool:
+    """Return whether a release of trips lists only some pairs of the finest level, and has the trips of the others in its coarser ones."""
+    return isinstance(release, FlowRelease) and release.across is not None
 
 
 def _run_at_epsilon_one(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> Any:

@@ -33,6 +33,7 @@ __all__ = [
     "call_after_payment",
     "check_order",
     "draw",
+    "preview_payment",
     "publish",
     "write",
 ]
@@ -281,6 +282,15 @@ def check_order(order: Order, ledger: Ledger) -> Terms:
     terms = Terms(unit=receipt.unit, neighbours=receipt.neighbours, cap=cap, person=person)
     terms.cost(order.budget)
     return terms
+
+
+def preview_payment(order: Order, ledger: Ledger) -> Account:
+    """Return the account as the payment of an order would leave it; nothing is spent or written.
+
+    Raises:
+        DpvizError: `publish` would refuse the order.
+    """
+    return ledger.preview(order.dataset, order.fingerprints, check_order(order, ledger), order.budget)
 
 
 def _find_account(order: Order, ledger: Ledger) -> Account | None:

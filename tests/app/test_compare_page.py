@@ -208,6 +208,15 @@ class TestStudy:
         assert before < runs_of(app)
         assert set(pd.DataFrame(job.rows).groupby("run").size()) == {len(job.study.questions.names())}
 
+    def test_the_accounting_of_every_mechanism_of_trips_is_stated_where_it_differs(self, flights):
+        assert "Accounting of ε and δ: exact for Fitted tree; tight for TopDown (InfTDA)" in captions(flights)
+        assert "Part of the difference is this, not the method" in captions(flights)
+        table = tab(flights, "Table").dataframe[0].value
+        assert dict(zip(table["Configuration"], table["Accounting"], strict=True))["Fitted tree"] == "exact"
+        alike = compare_app({"kind": "Trips", "sample": "us_flights", "mechanisms": '["top_down","flat_gaussian"]'})
+        assert "Accounting of ε and δ: tight." in captions(fine(alike))
+        assert "Accounting of" not in captions(fine(compare_app()))
+
     def test_trips_too(self, flights):
         for name in TABS:
             fine(tab(flights, name))

@@ -201,6 +201,17 @@ class TestRho:
         assert trips_drawn(app).releases[0].receipt.total == paid
         assert f"ρ {float(paid.rho):g}. The next draw makes it ρ {2 * float(paid.rho):g}, of ρ 0.05" in captions(app)
 
+    def test_exact_accounting_has_no_effect_where_rho_is_counted_and_the_charge_is_what_is_drawn(self):
+        said = "exact accounting has no effect here"
+        exact, tight = ({"mechanism": "fitted_tree", "settings": f'{{"accounting":"{way}"}}'} for way in ("exact", "tight"))
+        assert said not in captions(trips_app(CURATE_TRIPS | exact)), "where epsilon and delta are counted"
+        app = self.in_rho(**exact)
+        assert said in captions(app)
+        receipt = trips_drawn(fine(press_draw(app))).releases[0].receipt
+        assert (receipt.converted, receipt.conversion) == (None, None)
+        assert account().spent == {"rho": receipt.used} == {"rho": ApproxBudget(1, "1e-8").to_zcdp().rho}
+        assert said not in captions(trips_app(CURATE_TRIPS | tight))
+
     def test_a_mechanism_without_a_price_in_rho_is_refused_and_nothing_is_spent(self):
         app = press_draw(self.in_rho(mechanism="stability_histogram"))
         assert "takes an ApproxBudget" in errors(app)

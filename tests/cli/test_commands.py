@@ -48,6 +48,40 @@ def test_a_dry_run_spends_nothing_and_prints_expected_errors(run, tmp_path, ledg
     assert not ledger.path.exists(), "no account, and no look at the truth"
 
 
+@pytest.mark.parametrize("path", ["first", "second"])
+def test_a_dry_run_says_what_the_ledger_would_count_or_refuse(run, tmp_path, ledger, path):
+    """With an account in rho: a pure epsilon has a price in rho, (epsilon, delta) has none, whoever set the cap."""
+    in_rho = {"name": "trips", "unit": "trip", "cap_rho": "1/10"}
+    trips = changed(FLOWS, "dataset", in_rho)
+    if path == "second":
+        assert run("release", written(tmp_path, changed(trips, "budget", {"rho": "1/20"})), "--output", tmp_path / "a")[0] == 0
+        trips = changed(trips, "dataset", {"name": "trips", "unit": "trip"})
+    draws = [account.draws for account in ledger.accounts()]
+    code, out, _ = run("release", written(tmp_path, trips), "--dry-run")
+    assert code == run("release", written(tmp_path, trips))[0] == 1
+    assert out.startswith("This release would be refused: This dataset's ledger counts rho")
+    assert "here rho 0.0" in out
+    assert "Would spend" not in out
+    assert "town to town" in out, "the errors are there all the same"
+    code, out, _ = run("release", written(tmp_path, changed(trips, "budget", {"rho": "1/20"})), "--dry-run", "--json")
+    left = "1/20" if path == "first" else "0"
+    assert (code, json.loads(out)["cost"], json.loads(out)["left"]) == (0, {"rho": "1/20"}, {"rho": left})
+    over = run("release", written(tmp_path, changed(trips, "budget", {"rho": 1})), "--dry-run", "--json")
+    assert (over[0], "cap of 'trips' would be exceeded" in json.loads(over[1])["refused"]) == (1, True)
+    assert [account.draws for account in ledger.accounts()] == draws
+
+
+def test_a_dry_run_states_the_price_of_a_pure_epsilon_in_rho(run, tmp_path):
+    points = changed(POINTS, "dataset", {"name": "crowd", "unit": "record", "cap_rho": 1})
+    code, out, _ = run("release", written(tmp_path, points), "--dry-run")
+    assert code == 0
+    assert "Would spend epsilon 0.5 (in the ledger rho 0.125)" in out
+    assert "left after it: rho 0.875. Nothing was spent." in out
+    code, out, _ = run("release", written(tmp_path, changed(POINTS, "dataset.cap_epsilon", None)), "--dry-run")
+    assert code == 1
+    assert "give a cap" in out
+
+
 def test_release_refuses_a_seed_and_says_why(run, tmp_path):
     code, out, err = run("release", written(tmp_path, POINTS), "--seed", "7")
     assert (code, out) == (1, "")

@@ -1,5 +1,7 @@
 """Summaries, the frontier, and the figures of each workload."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,9 +10,9 @@ from scipy import stats
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.rows import make_rows
-from dpviz.evaluation.study import trip_figures, with_true_counts
+from dpviz.evaluation.study import accounting_of, trip_figures, with_true_counts
 from dpviz.evaluation.tables import frontier, summary, tidy
-from dpviz.mechanisms import ExactKdtree, Identity, Quadtree, TopDown
+from dpviz.mechanisms import ExactKdtree, FittedTree, Identity, Quadtree, StabilityHistogram, TopDown
 from tests.evaluation.test_compare import COMMUTERS, CROWD, study
 
 
@@ -55,6 +57,20 @@ def test_errors_of_points_come_apart():
     assert coarse["uniformity"] > 1
     assert cells["uniformity"] == pytest.approx(0, abs=1e-9)
     assert with_true_counts(study().release(study().runs()[0]), CROWD).count[0] == 500
+
+
+def test_the_accounting_of_each_mechanism_of_trips_is_stated_also_for_earlier_rows():
+    mechanisms = {"fitted": FittedTree(), "top": TopDown(), "histogram": StabilityHistogram(), "paper": TopDown(accounting="paper")}
+    which = study(data=COMMUTERS, mechanisms=mechanisms, epsilons=(1,), delta="1e-8", repeats=1, workloads=("division",))
+    rows = list(compare(which))
+    assert "accounting" not in rows[0]
+    table = tidy(which, rows)
+    assert table.set_index("label")["accounting"].to_dict() == {"fitted": "exact", "top": "tight", "histogram": "", "paper": "paper"}
+    assert "accounting" not in summary(table)["figure"].tolist()
+    pd.testing.assert_frame_equal(tidy(which, table), table)
+    several = replace(COMMUTERS, contributions=2, unit="person")
+    assert [accounting_of(mechanism, several) for mechanism in mechanisms.values()] == ["tight", "tight", "", "paper"]
+    assert "accounting" not in tidy(study(), compare(study())).columns
 
 
 def test_errors_of_trips_come_apart_and_add_up():

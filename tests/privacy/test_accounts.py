@@ -55,7 +55,9 @@ def test_currencies_follow_the_kind_of_cap_and_only_budgets_have_a_cost():
 @pytest.mark.parametrize(
     ("cap", "budget", "reason"),
     [
-        (ZcdpBudget(1), ApproxBudget(0.1, 1e-8), "which .* does not bound: use a ZcdpBudget"),
+        (ZcdpBudget(1), ApproxBudget(0.1, 1e-8), r"which .* does not bound: use a ZcdpBudget, .*: here rho 0\.000\d+\), or"),
+        (ZcdpBudget(1), ApproxBudget("1e-100", "1e-100"), "does not bound"),
+        (ZcdpBudget(1), ApproxBudget(10**15, 0.999), "does not bound"),
         (PureBudget(1), ZcdpBudget(0.1), "before a delta is chosen: use an ApproxBudget"),
         (ApproxBudget(1, 0.1), ZcdpBudget(0.1), "before a delta is chosen"),
     ],

@@ -4,6 +4,7 @@ import datetime as dt
 import os
 import re
 import stat
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -267,11 +268,32 @@ def test_a_payment_opens_the_account_and_is_an_entry(used):
 )
 def test_a_refused_payment_leaves_no_trace(used, name, marks, terms, budget, error):
     before = used.path.read_bytes()
-    with pytest.raises(error):
-        pay(used, name, marks, terms, budget)
+    for refused in (lambda: used.preview(name, marks, terms, budget), lambda: pay(used, name, marks, terms, budget)):
+        with pytest.raises(error):
+            refused()
     assert used.path.read_bytes() == before
     assert used.find_by_fingerprints([NEW_MARK]) is None
     assert used.account("unused").terms == RECORDS
+
+
+@pytest.mark.parametrize(
+    ("name", "marks", "terms", "budget"),
+    [
+        ("new", [NEW_MARK], PEOPLE, PureBudget(1)),
+        ("visits", [NEW_MARK], RECORDS, PureBudget("1/4")),
+        ("other", [MARK, NEW_MARK], RECORDS, PureBudget("1/2")),
+        ("unused", [NEW_MARK], LOOSE, ApproxBudget(5, "1e-6")),
+    ],
+)
+def test_a_preview_is_the_account_after_the_payment_and_leaves_no_trace(used, path, name, marks, terms, budget):
+    before = used.path.read_bytes()
+    foreseen = used.preview(name, marks, terms, budget)
+    assert used.path.read_bytes() == before
+    account, _ = pay(used, name, marks, terms, budget)
+    assert replace(foreseen, created=account.created) == account
+    nowhere = Ledger(path.parent / "none.sqlite")
+    assert nowhere.preview(name, marks, terms, budget).draws == 1
+    assert not nowhere.path.exists()
 
 
 def test_how_many_records_of_a_person_are_counted_may_differ(used):

@@ -8,11 +8,21 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FlatGaussian, Identity, PathTree, PrivTree, Quadtree, StabilityHistogram, TopDown
+from dpviz.mechanisms import FittedTree, FlatGaussian, Identity, PathTree, PrivTree, Quadtree, StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing import dry_run as module
-from dpviz.publishing.dry_run import FROM_DATA, ONLY_NOISE, WantedError, dry_run, error_at, expected, wanted_epsilon, with_uniform_records
+from dpviz.publishing.dry_run import (
+    FROM_DATA,
+    LISTED,
+    ONLY_NOISE,
+    WantedError,
+    dry_run,
+    error_at,
+    expected,
+    wanted_epsilon,
+    with_uniform_records,
+)
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 
@@ -43,6 +53,17 @@ def test_expected_errors_do_not_depend_on_records_and_can_never_be_published(mec
 @pytest.mark.parametrize(("mechanism", "from_data"), [(TopDown(), True), (StabilityHistogram(), True), (FlatGaussian(), False)])
 def test_the_note_says_that_pairs_depend_on_data(mechanism, from_data):
     assert (FROM_DATA in expected(mechanism, COMMUTERS, BOTH).note) == from_data
+
+
+def test_a_list_is_not_foreseen_and_the_note_says_so():
+    def notes(mechanism, level):
+        return wanted_epsilon(mechanism, COMMUTERS, WantedError(error=200, level=level)).note
+
+    listing, every = FittedTree(false_discovery=0.05), FittedTree()
+    for mechanism, listed in ((listing, True), (every, False), (FlatGaussian(least=5), True), (TopDown(), False)):
+        assert (LISTED in expected(mechanism, COMMUTERS, BOTH).note) == listed
+    assert [LISTED in notes(listing, level) for level in (1, 2, 3)] == [False, False, True]
+    assert LISTED not in notes(every, 3)
 
 
 def test_trips_state_the_noise_of_each_geographic_level():

@@ -11,13 +11,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Quadtree, TopDown
+from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FittedTree, FlatGaussian, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import Publication, describe, first_violation, manifest_schema
-from tests.flow_cases import trips_of
+from dpviz.release.manifest import Publication, accounting_facts, describe, first_violation, manifest_schema, privacy_facts, receipt_of
+from tests.flow_cases import flows_of, regular, trips_of
 from tests.release_cases import WORDS, point_release, points_of, trip_release
 
 RELEASES = [pytest.param(point_release, id="points"), pytest.param(trip_release, id="trips")]
@@ -101,6 +101,15 @@ def test_each_budget_is_stated_with_its_variant_and_conversion():
     stated = describe(TopDown().release(trips_of(100), ZcdpBudget("1/7"), Entropy.system()), WORDS)["privacy"]
     assert (stated["variant"], stated["rho"]["exact"], stated["epsilon"]) == ("zero-concentrated differential privacy", "1/7", None)
     assert (stated["converted_rho"], stated["conversion"]) == (None, None)
+
+
+def test_a_note_says_that_the_tight_conversion_stood_in_for_exact_accounting():
+    trips = flows_of(regular(2, 2), {(0, 1): 8}, contributions=3, unit="person")
+    made = FittedTree(neighbours="add_remove").release(trips, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
+    facts = privacy_facts(made.receipt), accounting_facts(made.receipt)
+    assert facts[0]["conversion"] == "tight"
+    assert "Exact accounting was asked for, and the tight conversion was used" in facts[1]["notes"][0]
+    assert receipt_of(*facts) == made.receipt
 
 
 def pruned():

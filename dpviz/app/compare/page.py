@@ -15,6 +15,7 @@ import streamlit as st
 from dpviz.app.cached import keeper
 from dpviz.app.compare.controls import compare_data, study_controls
 from dpviz.app.compare.figures import (
+    describe_accounting,
     figure_about,
     figure_column,
     figure_controls,
@@ -46,7 +47,7 @@ from dpviz.app.session import accept_presses, serve_press, show_error, show_refu
 from dpviz.cli.compare import csv_text
 from dpviz.data.flows import Flows
 from dpviz.errors import DpvizError
-from dpviz.evaluation.study import Study
+from dpviz.evaluation.study import Study, accounting_of
 from dpviz.evaluation.tables import frontier, summary
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.dry_run import WantedError
@@ -187,7 +188,9 @@ def _show_introduction(data: CompareData | None) -> None:
     )
     if data is not None:
         st.markdown("##### Which ε is enough?")
-        inverse_block(data, COMPARE.config().built())
+        mechanisms = COMPARE.config().built()
+        inverse_block(data, mechanisms)
+        _show_accounting(mechanisms, data)
 
 
 def _show_hidden(study_job: StudyJob) -> None:
@@ -239,6 +242,7 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
     if len(rows):
         pick(study_job, _show_chart(rows, figure, workload, data))
+        _show_accounting(study_job.study.mechanisms, data)
     else:
         st.info(NO_FIGURE)
     if COMPARE.config() != st.session_state.get(CONFIG_SHOWN):
@@ -257,6 +261,11 @@ def _show_chart(rows: pd.DataFrame, figure: str, workload: str, data: CompareDat
         f" release.{html(tiny_means_note(rows, scale))}</div>"
     )
     return _clicked_point(chart_state)
+
+
+def _show_accounting(mechanisms: dict[str, AnyMechanism], data: CompareData) -> None:
+    if text := describe_accounting(mechanisms, data):
+        st.caption(markdown(text))
 
 
 def _show_progress(study_job: StudyJob, data: CompareData) -> None:
@@ -408,6 +417,9 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     workload = shown_workload(study_job.study.questions.names(), figure)
     further = [name for name in figures_of(data) if FIGURES[name].family and name != figure]
     table = summary_table(rows[rows["workload"] == workload], figure, further)
+    accounting = table["label"].map({label: accounting_of(each, data.data) for label, each in study_job.study.mechanisms.items()})
+    if accounting.any():
+        table.insert(list(table.columns).index("delta") + 1, "Accounting", accounting)
     if len(table):
         table = table.rename(columns=COLUMNS | {name: figure_column(name, data, workload) for name in further})
         st.dataframe(table, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})

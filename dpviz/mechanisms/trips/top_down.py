@@ -119,6 +119,7 @@ class TopDown(FlowMechanism):
         when=("dial", 0.0),
         help="Let each stage choose its dial for this rate (0 to 1), from its noisy counts alone; trips of parents without a believed"
         " child still go somewhere, so the rate is an aim. Left empty, it is off.",
+        good="a rate from 0.0001 to 0.9999, such as 0.05 for 5 %, or leave it empty (None in Python), so that it is off",
     )
     accounting: str = accounting_setting("tight")
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpviz.errors import BudgetError, InputError
+from dpviz.errors import BudgetError, InputError, SettingError
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.mechanisms import TopDown
 from dpviz.mechanisms.trips import fitted_tree
@@ -73,9 +73,22 @@ def test_exact_accounting_has_less_noise_than_rho_and_is_for_one_trip_per_unit(f
     exact, tight, paper = (released(flows, accounting=way).receipt for way in ("exact", "tight", "paper"))
     assert exact.converted.rho > tight.converted.rho > paper.converted.rho
     assert [receipt.conversion for receipt in (exact, tight, paper)] == ["exact", "tight", "simple"]
-    two = flows_of(regular(2, 2), {(0, 1): 8, (2, 3): 2}, contributions=2, unit="person")
-    assert released(two, neighbours="add_remove").receipt.conversion == "tight"
+    assert [receipt.notes for receipt in (exact, tight, paper)] == [()] * 3
     assert released(flows, ZcdpBudget(1)).receipt.conversion is None
+
+
+def test_the_receipt_notes_that_the_tight_conversion_stood_in_for_exact_accounting(flows):
+    two = flows_of(regular(2, 2), {(0, 1): 8, (2, 3): 2}, contributions=2, unit="person")
+    receipt = released(two, neighbours="add_remove").receipt
+    assert receipt.conversion == "tight"
+    assert "Exact accounting was asked for" in receipt.notes[0]
+    assert "up to 2" in receipt.notes[0]
+    for settings in ({"accounting": "tight"}, {"budget": ZcdpBudget(1)}):
+        notes = released(two, neighbours="add_remove", **settings).receipt.notes
+        assert not any("Exact accounting" in note for note in notes), "only what was asked for and not done"
+    tiny = released(flows, ApproxBudget("0.0001", "1e-8")).receipt
+    assert tiny.conversion == "tight"
+    assert "no better bound for this budget" in tiny.notes[0]
 
 
 def test_a_budget_so_large_that_there_is_no_noise_gives_the_truth(flows, most_at_once):
@@ -164,6 +177,8 @@ def test_what_cannot_be_spent_is_refused_before_any_noise(flows):
     for budget in (PureBudget(1), ApproxBudget(1, 0)):
         with pytest.raises(BudgetError):
             released(flows, budget)
+    with pytest.raises(SettingError, match="split='custom'"):
+        FittedTree(weights=(1, 2, 3, 4))
     with pytest.raises(BudgetError, match="4 weights"):
         released(flows, split="custom", weights=(1, 2))
     for neighbours, weights in (("bounded", (1, 1, 1, 0)), ("add_remove", (0, 1, 1, 1, 1)), ("add_remove", (1, 1, 1, 1, 0))):
@@ -171,6 +186,23 @@ def test_what_cannot_be_spent_is_refused_before_any_noise(flows):
             released(flows, split="custom", weights=weights, neighbours=neighbours)
     with pytest.raises(InputError, match="exactly"):
         released(flows_of(regular(2, 2), {(0, 1): 4}, contributions=2, unit="person"))
+
+
+def test_weights_without_a_custom_split_are_left_out_of_links_and_configurations_that_have_them():
+    for mechanism in (FittedTree, TopDown):
+        assert mechanism.from_settings({"weights": (1, 2)}) == mechanism()
+        with pytest.raises(SettingError, match="split='custom'"):
+            mechanism(weights=(1, 2))
+        custom = mechanism.from_settings({"split": "custom", "weights": (1, 2)})
+        assert custom.weights == (1, 2)
+    assert TopDown.from_settings({"split": "levels", "weights": (1, 2)}) == TopDown(split="levels")
+
+
+@pytest.mark.parametrize("value", [5, 0, -0.1, "5 %", math.nan, True])
+def test_a_share_of_false_pairs_out_of_range_says_what_to_give(value):
+    for mechanism in (FittedTree, TopDown):
+        with pytest.raises(SettingError, match=r"from 0\.0001 to 0\.9999, such as 0\.05 for 5 %, or leave it empty"):
+            mechanism(false_discovery=value)
 
 
 def test_shares_can_be_dragged(flows):
