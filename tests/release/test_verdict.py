@@ -48,6 +48,9 @@ def test_at_a_large_budget_every_level_is_usable_at_a_small_one_the_coarse_ones(
     assert (order[0], order[-1]) == (0, 2)
     assert re.fullmatch("Levels 0 .* are mostly noise.", found.headline)
     assert "4,096 partitions: 0." in found.detail
+    finest_usable = [each for each in found.levels if each.grade == USABLE][-1]
+    assert found.detail.startswith(f"L{finest_usable.name[1:]}")
+    assert found.detail.count("Level ") == 2
 
 
 @pytest.mark.parametrize("mechanism", [Quadtree(height=4), Identity(order=4), UniformGrid(side=4)], ids=lambda each: each.key)
