@@ -4,6 +4,9 @@ import re
 import tomllib
 from pathlib import Path
 
+import geopandas
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import dpviz as dv
@@ -11,6 +14,8 @@ from dpviz.__main__ import parser
 from dpviz.cli.commands import COMMANDS
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.publishing.config import from_tables
+from dpviz.release.manifest import columns_of
+from dpviz.release.tables import FORMATS, Member, trip_files
 from dpviz.view.help import PAGES, page_of, pages, section_key
 
 ROOT = Path(__file__).parents[1]
@@ -87,6 +92,27 @@ def test_the_configuration_that_is_shown_is_a_good_one():
     config = from_tables(tomllib.loads(re.search(r"```toml\n(.*?)```", PAGE_TEXTS["publishing"], re.DOTALL)[1]))
     assert config.mechanism.build(POINT_FAMILY).height == 8
     assert config.dataset.cap() == dv.PureBudget(2)
+
+
+def columns_in(path):
+    if path.suffix == ".csv":
+        return pd.read_csv(path, nrows=1).columns.tolist()
+    return pq.read_schema(path).names if path.suffix == ".parquet" else geopandas.read_file(path).columns.tolist()
+
+
+def test_every_file_of_trips_and_every_column_is_described(tmp_path):
+    """Each row of the table names files and their columns, in order."""
+    cells = [[re.findall("`([^`]+)`", cell) for cell in line.split("|")[1:-1]] for line in PAGE_TEXTS["publishing"].splitlines()]
+    files = {name: row[2] for row in cells if len(row) == 3 for name in row[0]}
+    described = {name for row in cells if len(row) == 2 for name in row[0]}
+    release = dv.FittedTree(false_discovery=0.05).release(dv.load_flow_sample("us_flights"), dv.ApproxBudget(1, 1e-8), dv.Entropy.seeded(1))
+    plan = [each for each in trip_files(release, FORMATS) if isinstance(each, Member)]
+    for member in plan:
+        member.write(tmp_path / member.name)
+        assert columns_in(tmp_path / member.name) == files[re.sub(r"_\d_\w+", "_LEVEL", member.name)], member.name
+    assert {re.sub(r"_\d_\w+", "_LEVEL", member.name) for member in plan} == files.keys()
+    assert set(columns_of(release)) == {column for columns in files.values() for column in columns}
+    assert set(columns_of(release)) <= described
 
 
 def test_exit_codes_and_options_of_engines_are_explained():
