@@ -86,7 +86,7 @@ UNIFORM_NOTE = (
 SUPPRESSED = "Pairs that are not released count as 0. Their error is not included and can be much larger: a study shows it."
 LISTED = (
     "Which pairs of the finest level are listed depends on the data, and these errors say nothing on it: they are those of the noise in one"
-    " count. A pair that is not listed counts as 0 there; coarser levels include its trips."
+    " count. A pair that is not listed has no number; coarser levels include its trips."
 )
 ADDED_UP = (
     "Refused: this mechanism leaves small pairs out, and this level is a sum of the released ones. The missing trips are far more than the"
