@@ -32,7 +32,7 @@ PLAIN = {
     *("query_params", "session_state", "sidebar", "App"),
 }
 DOORS = {"markdown", "html", "amount_text", "budget_words", "budget_text", "regions_text", "len", "stated_amount", "float", "int"}
-DOORS |= {"describe_spent", "count_of_numbers", "percent_outside"}
+DOORS |= {"describe_spent", "count_of_numbers", "percent_outside", "format_percent"}
 CONSTANT = re.compile("_?[A-Z][A-Z0-9_]*")
 NUMBER = re.compile(r"[-+<>^0-9,.]*[defgn%]|,|%[-H:MS%]+")
 
@@ -225,7 +225,7 @@ OURS_IN_FILES = {
     "release_page.py": ("title", "label", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),
     "trips_data.py": ("text", "title"),
-    "trips_page.py": ("title",),
+    "trips_page.py": ("title", "unit"),
     "unit_controls.py": ("titles.__getitem__", "noun"),
     "words.py": ("further_lines",),
 }
