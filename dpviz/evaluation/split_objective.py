@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS, Htf, candidates
+from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS_PER_RECORD, Htf, candidates
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.noise import laplace_variance
 from dpviz.space.domain import Domain
@@ -83,7 +83,7 @@ def objective_curve(points: PointCounts, budget: PureBudget, *, across: bool = T
     side = points.domain.side
     value = split_objectives(points, across=across)
     best = 1 + int(value[1:side].argmin())
-    scale = Fraction(SENSITIVITY * points.contributions, UNITS) / budget.epsilon
+    scale = Fraction(SENSITIVITY * points.contributions, UNITS_PER_RECORD) / budget.epsilon
     visited, returned = run_without_noise(value, rounds)
     low, high = np.zeros(1, np.int64), np.full(1, side)
     tried, valid = candidates(low, high, DEFAULTS.lines, DEFAULTS.inner)

@@ -145,7 +145,7 @@ def vertical_line(x: float, name: str, *, left: bool = False) -> Any:
     return rule + text.encode(y=alt.value(7), text=alt.Text(field="what", type="nominal"))
 
 
-def level(y: float, name: str) -> Any:
+def horizontal_line(y: float, name: str) -> Any:
     """Draw a dashed line from left to right with its name at the left."""
     base = alt.Chart(pd.DataFrame({"y": [y], "what": [name]})).encode(y=alt.Y(field="y", type="quantitative"))
     rule = base.mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=1.5, aria=False)

@@ -12,12 +12,12 @@ import pandas as pd
 
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.split_objective import DEFAULTS, ObjectiveCurve, objective_curve, split_objectives
-from dpviz.lessons.charts import AMBER, GREEN, band, level, style_channel
+from dpviz.lessons.charts import AMBER, GREEN, band, horizontal_line, style_channel
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting
 from dpviz.lessons.maps import Cells, cell_map
-from dpviz.lessons.town import TOWNS, TWO, town
+from dpviz.lessons.town import TOWNS, TWO_CROWDS, town
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS, candidates
+from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS_PER_RECORD, candidates
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import permute_and_flip
@@ -33,18 +33,18 @@ TRIED, BEST = "tried line", "best of all"
 
 @dataclass(frozen=True, kw_only=True)
 class Homogeneity(Lesson):
-    """The unevenness of every possible line, the town with the best one, and where private choices fall."""
+    """The unevenness for every possible line, a map of the town with its best line, and where private choices fall."""
 
     key: ClassVar[str] = "homogeneity"
     title: ClassVar[str] = "Homogeneity"
     text: ClassVar[str] = (
         "The count of an evenly filled part says all there is, so HTF looks for the split that makes both parts as even as possible: the"
         " least sum of all cells' distances from the mean of their part. One person changes that sum by at most 2, so noise of a known size"
-        " makes the choice private, and where the noise is larger than the dip the choice is mostly chance."
+        " makes the choice private, and where the noise is larger than the dip of the curve at its best line, the choice is mostly chance."
     )
     task: ClassVar[str] = "lower ε to 0.001 and find out which town's best line survives the noise longest."
 
-    town: str = setting(TWO, "Town", choices=TOWNS, help=f"{PEOPLE:,} made-up people.")
+    town: str = setting(TWO_CROWDS, "Town", choices=TOWNS, help=f"{PEOPLE:,} made-up people.")
     parts: str = setting(COLUMNS, "Split into", choices=(COLUMNS, ROWS), help="Which way the line runs.")
     epsilon: float = setting(0.01, "ε for this split", choices=EPSILONS, help="HTF spends little on each split: the paper 0.0005 or 0.001.")
     draw: int = draw_setting()
@@ -68,7 +68,7 @@ class Homogeneity(Lesson):
                 Figure(
                     label="Good choices",
                     value=f"{percent_near_best(curve, choices):.0f} %",
-                    help="Runs at least half as good as the best tried line.",
+                    help="Runs whose line removes at least half as much unevenness as the best tried line.",
                 ),
             ),
             note="Unevenness: how far each cell is from the mean of its part, added up. Grey band: the noise of the choice. Bars: where"
@@ -100,7 +100,7 @@ def _map(lesson: Homogeneity, curve: ObjectiveCurve) -> object:
         high=max(float(blocks.max()), 1.0),
         description=f"The best line is at {curve_axis(curve.across)[0]} = {best} of {side}.",
     )
-    return cell_map(look, outlines=parts, strong=True)
+    return cell_map(look, outlines=parts, strong_outlines=True)
 
 
 def unevenness_chart(curve: ObjectiveCurve, axis_title: str, *, height: int = 380) -> alt.LayerChart:
@@ -125,7 +125,7 @@ def unevenness_chart(curve: ObjectiveCurve, axis_title: str, *, height: int = 38
         f"Unevenness without a split: {readable(curve.unsplit)}. At the lines that are tried: {describe_values(points[:-1], 'x', 'y')}."
     )
     description += f" Best of all: {readable(curve.best)}, with {readable(curve.least)}. Noise: {readable(curve.choice_noise)} up and down."
-    unsplit_line = level(curve.unsplit, "without a split")
+    unsplit_line = horizontal_line(curve.unsplit, "without a split")
     return finish(alt.layer(band(rows), unsplit_line, line, marks), "How uneven are both parts?", description, height)
 
 
@@ -141,41 +141,41 @@ def chosen(table: pd.DataFrame, axis_title: str, *, height: int = 220) -> alt.La
     """Draw how often each line was chosen.
 
     Args:
-        table: columns place (coordinate of the line), times (percent of the runs).
+        table: columns place (coordinate of the line), percent (of the runs).
         axis_title: title of the horizontal axis.
         height: height of the whole chart, in pixels.
     """
-    names = {"place": axis_title, "times": "chosen (%)"}
+    names = {"place": axis_title, "percent": "chosen (%)"}
     rows = table.assign(place=table["place"].astype(int).astype(str))
     base = alt.Chart(with_texts(rows, list(names))).encode(
         x=alt.X(field="place", type="ordinal", sort=None, title=axis_title, axis=alt.Axis(labelAngle=0)),
-        y=alt.Y(field="times", type="quantitative", title="chosen (%)", scale=alt.Scale(domain=[0, 110]), axis=AXIS),
+        y=alt.Y(field="percent", type="quantitative", title="chosen (%)", scale=alt.Scale(domain=[0, 110]), axis=AXIS),
         tooltip=tooltip(names),
     )
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2, size=26)
-    texts = base.mark_text(color=GREY, dy=-8, aria=False).encode(text=alt.Text(field="times shown", type="nominal"))
-    return finish(alt.layer(bars, texts), "Where private choices fall", f"Chosen (%): {describe_values(rows, 'place', 'times')}.", height)
+    texts = base.mark_text(color=GREY, dy=-8, aria=False).encode(text=alt.Text(field="percent shown", type="nominal"))
+    return finish(alt.layer(bars, texts), "Where private choices fall", f"Chosen (%): {describe_values(rows, 'place', 'percent')}.", height)
 
 
 def chosen_lines(points: PointCounts, epsilon: float, draw: int, *, across: bool) -> pd.DataFrame:
     """Count how often HTF's default (permute-and-flip over evenly spaced lines) chooses each line in `REPEATS` runs.
 
     Returns:
-        Columns place (coordinate of the line), times (percent of the runs).
+        Columns place (coordinate of the line), percent (of the runs).
     """
     side = points.domain.side
     tried, valid = candidates(np.zeros(1, np.int64), np.full(1, side), DEFAULTS.lines, DEFAULTS.inner)
-    value = np.floor(UNITS * split_objectives(points, across=across)[tried]).astype(np.int64)
+    value = np.floor(UNITS_PER_RECORD * split_objectives(points, across=across)[tried]).astype(np.int64)
     repeated_values = np.broadcast_to(-value, (REPEATS, value.shape[1])).copy()
     allowed = np.broadcast_to(valid, repeated_values.shape).copy()
     sensitivity = SENSITIVITY * points.contributions
     indices = permute_and_flip(repeated_values, allowed, PureBudget(Fraction(str(epsilon))), Entropy.seeded(draw), sensitivity)
-    times = np.bincount(indices, minlength=tried.shape[1])[valid[0]]
-    return pd.DataFrame({"place": tried[0][valid[0]], "times": 100 * times / REPEATS})
+    runs = np.bincount(indices, minlength=tried.shape[1])[valid[0]]
+    return pd.DataFrame({"place": tried[0][valid[0]], "percent": 100 * runs / REPEATS})
 
 
 def percent_near_best(curve: ObjectiveCurve, chosen: pd.DataFrame) -> float:
     """Return the percentage of runs whose line gains, over no split, at least half of what the best tried line gains."""
     gain = curve.unsplit - curve.tried_objective
     good_lines = curve.tried[gain >= gain.max() / 2]
-    return float(chosen.loc[chosen["place"].isin(good_lines.tolist()), "times"].sum())
+    return float(chosen.loc[chosen["place"].isin(good_lines.tolist()), "percent"].sum())

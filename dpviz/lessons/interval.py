@@ -15,7 +15,7 @@ from scipy import stats
 from dpviz.evaluation.metrics import true_answers
 from dpviz.lessons.charts import RED, style_channel
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
-from dpviz.lessons.town import TWO, town
+from dpviz.lessons.town import TWO_CROWDS, town
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
@@ -148,7 +148,7 @@ def intervals(area: str, epsilon: float, height: int, draw: int) -> Intervals:
         height: height of the quadtree; partitions are 64 / 2**height cells wide.
         draw: seed of the noise.
     """
-    points, box, tree = town(ORDER, PEOPLE, TWO), [AREAS[area]], Quadtree(height=height)
+    points, box, tree = town(ORDER, PEOPLE, TWO_CROWDS), [AREAS[area]], Quadtree(height=height)
     releases = [tree.release(points, PureBudget(epsilon), stream) for stream in Entropy.seeded(draw).spawn(REPEATS)]
     stddev = float(releases[0].answer(box, spread=True)[1][0])
     estimate = np.array([float(release.answer(box)[0]) for release in releases])
@@ -162,7 +162,7 @@ def intervals(area: str, epsilon: float, height: int, draw: int) -> Intervals:
 
 def noiseless_answer(area: str, height: int) -> float:
     """Return the answer without noise, which is the mean of all estimates: true counts of partitions, each taken as evenly filled."""
-    points = town(ORDER, PEOPLE, TWO)
+    points = town(ORDER, PEOPLE, TWO_CROWDS)
     width = points.domain.side >> height
     west, south, east, north = AREAS[area]
     edges = np.arange(0, points.domain.side, width, dtype=np.float64)

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 from dpviz.arrays import Floats, Integers
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells, cell_map
-from dpviz.lessons.town import TWO, count_residents, town_cells
+from dpviz.lessons.town import TWO_CROWDS, count_residents, town_cells
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.references import ExactKdtree
@@ -115,7 +115,7 @@ class Cut:
 @lru_cache(maxsize=1)
 def people() -> tuple[Integers, Integers]:
     """Return (PEOPLE,) columns and (PEOPLE,) rows of the town's residents."""
-    return town_cells(ORDER, PEOPLE, TWO)
+    return town_cells(ORDER, PEOPLE, TWO_CROWDS)
 
 
 @lru_cache(maxsize=8)

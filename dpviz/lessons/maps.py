@@ -39,7 +39,7 @@ class Cells:
 
 
 def cell_map(
-    cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, strong: bool = False
+    cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, strong_outlines: bool = False
 ) -> alt.LayerChart:
     """Draw cells that are the stronger in colour the larger their value is, with outlines of partitions and marks.
 
@@ -47,7 +47,7 @@ def cell_map(
         cells: the filled cells.
         marks: columns x, y, what (a name) and shape (a Vega symbol or "dot" for small grey dots).
         outlines: columns x, y, x2, y2 of partitions.
-        strong: draw the outlines so that they stand out.
+        strong_outlines: draw the outlines so that they stand out.
     """
     names = {"value": cells.value}
     logarithmic = cells.low > 0
@@ -60,7 +60,7 @@ def cell_map(
     layers = [fill]
     if outlines is not None:
         outline_marks = alt.Chart(outlines).mark_rect(
-            filled=False, stroke=_MARK if strong else GREY, strokeWidth=2.2 if strong else 0.8, aria=False
+            filled=False, stroke=_MARK if strong_outlines else GREY, strokeWidth=2.2 if strong_outlines else 0.8, aria=False
         )
         layers.append(outline_marks.encode(**_edges()))
     if marks is not None:

@@ -12,7 +12,19 @@ import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Floats, Integers
-from dpviz.lessons.charts import COLORS, RED, Look, band, curve_chart, level, series_text, style_channel, vertical_line, x_axis, y_axis
+from dpviz.lessons.charts import (
+    COLORS,
+    RED,
+    Look,
+    band,
+    curve_chart,
+    horizontal_line,
+    series_text,
+    style_channel,
+    vertical_line,
+    x_axis,
+    y_axis,
+)
 from dpviz.lessons.lesson import Figure, Lesson, Shown, epsilon_setting
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import ApproxBudget
@@ -134,7 +146,7 @@ def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: 
     mark = alt.Chart(pd.DataFrame({"x": [seen], "y": [after]})).mark_point(size=130, filled=True, color=RED, opacity=1)
     mark = mark.encode(x=alt.X(field="x", type="quantitative"), y=alt.Y(field="y", type="quantitative"))
     line = vertical_line(seen, f"seen: {seen}", left=_right_half(table, seen))
-    return curve_chart(table, look, under=(band(table), level(before, f"before: {before:g} %"), line, mark))
+    return curve_chart(table, look, under=(band(table), horizontal_line(before, f"before: {before:g} %"), line, mark))
 
 
 def _right_half(table: pd.DataFrame, x: float) -> bool:

@@ -14,7 +14,7 @@ from dpviz.evaluation.metrics import true_answers
 from dpviz.lessons.charts import Look, curve_chart, vertical_line
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells, cell_map
-from dpviz.lessons.town import TIGHT, TWO, town, town_cells
+from dpviz.lessons.town import TIGHT, TWO_CROWDS, town, town_cells
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.points.quadtree import Quadtree
@@ -50,7 +50,7 @@ class Structure(Lesson):
         35, "Share of ε for splits, %", choices=PERCENTS, help="What is left counts. The map shows the tree of this share."
     )
     epsilon: float = epsilon_setting(0.5)
-    town: str = setting(TIGHT, "Town", choices=(TIGHT, TWO), help=f"{PEOPLE:,} made-up people.")
+    town: str = setting(TIGHT, "Town", choices=(TIGHT, TWO_CROWDS), help=f"{PEOPLE:,} made-up people.")
     draw: int = draw_setting()
 
     def show(self) -> Shown:

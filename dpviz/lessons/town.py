@@ -11,11 +11,11 @@ from dpviz.data.points import PointCounts
 from dpviz.lessons.errors import town_domain
 
 SEED = 11
-ONE, TWO, TIGHT, EVEN = "one crowd", "two crowds", "one tight crowd", "even"
-TOWNS = (ONE, TWO, TIGHT, EVEN)
+ONE, TWO_CROWDS, TIGHT, EVEN = "one crowd", "two crowds", "one tight crowd", "even"
+TOWNS = (ONE, TWO_CROWDS, TIGHT, EVEN)
 _CENTRES: dict[str, tuple[tuple[float, float, float, float], ...]] = {
     ONE: ((0.3, 0.62, 0.07, 0.85),),
-    TWO: ((0.24, 0.66, 0.07, 0.55), (0.78, 0.3, 0.05, 0.35)),
+    TWO_CROWDS: ((0.24, 0.66, 0.07, 0.55), (0.78, 0.3, 0.05, 0.35)),
     TIGHT: ((0.37, 0.58, 0.03, 0.97),),
     EVEN: (),
 }
@@ -23,7 +23,7 @@ _CENTRES: dict[str, tuple[tuple[float, float, float, float], ...]] = {
 
 
 @lru_cache(maxsize=16)
-def town_cells(order: int, people: int, kind: str = TWO, seed: int = SEED) -> tuple[Integers, Integers]:
+def town_cells(order: int, people: int, kind: str = TWO_CROWDS, seed: int = SEED) -> tuple[Integers, Integers]:
     """Return (people,) columns and (people,) rows of made-up residents on a lattice of 2**order columns.
 
     Args:
@@ -46,7 +46,7 @@ def town_cells(order: int, people: int, kind: str = TWO, seed: int = SEED) -> tu
 
 
 @lru_cache(maxsize=16)
-def town(order: int, people: int, kind: str = TWO, seed: int = SEED) -> PointCounts:
+def town(order: int, people: int, kind: str = TWO_CROWDS, seed: int = SEED) -> PointCounts:
     """Count the residents of `town_cells` by lattice cell."""
     return count_residents(*town_cells(order, people, kind, seed), order)
 

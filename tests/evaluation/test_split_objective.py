@@ -8,7 +8,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.split_objective import objective_curve, run_without_noise, split_objectives
 from dpviz.mechanisms.noisy_counts import NoisyCounts
-from dpviz.mechanisms.points.htf import UNITS, SplitCells, Splitting, by_rounds
+from dpviz.mechanisms.points.htf import UNITS_PER_RECORD, SplitCells, Splitting, by_rounds
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
@@ -27,8 +27,8 @@ def test_it_is_the_objective_that_htf_splits_by(across, density):
     matrix = crowd(density)
     points = PointCounts.from_matrix(matrix)
     cells, values = SplitCells.of(points), split_objectives(points, across=across)
-    slow = [int(cells.objective(np.array([across]), np.array([line]))[0]) / UNITS for line in range(1, 32)]
-    assert values[1:-1] == pytest.approx(slow, abs=2 / UNITS)
+    slow = [int(cells.objective(np.array([across]), np.array([line]))[0]) / UNITS_PER_RECORD for line in range(1, 32)]
+    assert values[1:-1] == pytest.approx(slow, abs=2 / UNITS_PER_RECORD)
     assert values[0] == values[-1] == pytest.approx(np.abs(matrix - matrix.mean()).sum()), "the domain as one part"
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from dpviz.lessons import interval
-from dpviz.lessons.town import TWO, town
+from dpviz.lessons.town import TWO_CROWDS, town
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -14,7 +14,7 @@ from dpviz.release.point_release import INTERVAL_WIDTH
 
 @pytest.mark.parametrize("height", [3, 4, 5])
 def test_the_answer_without_noise_is_that_of_a_release_with_true_counts(height):
-    points = town(interval.ORDER, interval.PEOPLE, TWO)
+    points = town(interval.ORDER, interval.PEOPLE, TWO_CROWDS)
     release = Quadtree(height=height).release(points, PureBudget(1), Entropy.seeded(1))
     exact = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(float))
     for area, box in interval.AREAS.items():

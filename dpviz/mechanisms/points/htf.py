@@ -24,8 +24,8 @@ from dpviz.space.domain import Domain
 from dpviz.space.grids import tree_of
 from dpviz.space.interpolate import INSIDE
 
-UNITS = 2**16
-SENSITIVITY = 2 * UNITS + 1
+UNITS_PER_RECORD = 2**16
+SENSITIVITY = 2 * UNITS_PER_RECORD + 1
 LARGEST = 2**59
 
 
@@ -153,11 +153,11 @@ class SplitCells:
 def _round_down(excess: Integers, number: Integers, remainder: Integers, area: Integers) -> Integers:
     """Compute (p,) floor(2**17 (excess - number remainder / area)), at most 2**59, with Python's integers where 64 bits are too few."""
     large = (number.astype(np.float64) * remainder > 2.0**44) | (excess > 2**41)
-    product = 2 * UNITS * np.where(large, 0, number * remainder)
-    value = 2 * UNITS * np.where(large, 0, excess) + (-product) // area
+    product = 2 * UNITS_PER_RECORD * np.where(large, 0, number * remainder)
+    value = 2 * UNITS_PER_RECORD * np.where(large, 0, excess) + (-product) // area
     for index in np.flatnonzero(large).tolist():
         n, r, cells, over = (int(array[index]) for array in (number, remainder, area, excess))
-        value[index] = min(2 * UNITS * over + (-2 * UNITS * n * r) // cells, LARGEST)
+        value[index] = min(2 * UNITS_PER_RECORD * over + (-2 * UNITS_PER_RECORD * n * r) // cells, LARGEST)
     return value
 
 

@@ -12,7 +12,16 @@ from scipy import stats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points import htf
-from dpviz.mechanisms.points.htf import LARGEST, SENSITIVITY, UNITS, SplitCells, Splitting, by_permute_and_flip, by_rounds, candidates
+from dpviz.mechanisms.points.htf import (
+    LARGEST,
+    SENSITIVITY,
+    UNITS_PER_RECORD,
+    SplitCells,
+    Splitting,
+    by_permute_and_flip,
+    by_rounds,
+    candidates,
+)
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from tests.laws import by_integral
@@ -29,7 +38,7 @@ def dense(part: np.ndarray) -> Fraction:
 
 def whole(matrix: np.ndarray, across: bool, line: int) -> int:
     parts = (matrix[:, :line], matrix[:, line:]) if across else (matrix[:line], matrix[line:])
-    return sum(floor(UNITS * dense(part)) for part in parts)
+    return sum(floor(UNITS_PER_RECORD * dense(part)) for part in parts)
 
 
 def objective(matrix: np.ndarray, across: bool, line: int) -> int:
@@ -69,11 +78,14 @@ def largest_change(inputs) -> float:
 def test_no_record_changes_it_by_more_than_its_sensitivity():
     """On all tiny matrices by two minus two over the part at most; on random ones by nearly all of it; a person by m times that."""
     tiny = [np.array(entries).reshape(2, 2) for entries in product((0, 1, 3), repeat=4)]
-    assert largest_change((matrix, across, 1, [cell]) for matrix in tiny for across, cell in product((True, False), range(4))) == UNITS
+    assert (
+        largest_change((matrix, across, 1, [cell]) for matrix in tiny for across, cell in product((True, False), range(4)))
+        == UNITS_PER_RECORD
+    )
     rng = np.random.default_rng(3)
     matrices = [rng.poisson(rate, (4, 4)) for rate in (0.1, 1, 5) * 20]
     some = [(matrix, across, line, [rng.integers(0, 16)]) for matrix in matrices for across in (True, False) for line in (1, 2, 3)]
-    assert 1.5 * UNITS < largest_change(some) <= 2 * UNITS < SENSITIVITY
+    assert 1.5 * UNITS_PER_RECORD < largest_change(some) <= 2 * UNITS_PER_RECORD < SENSITIVITY
     assert largest_change((rng.poisson(1.0, (4, 4)), True, 3, rng.integers(0, 3, rng.integers(1, 4))) for _ in range(200)) < SENSITIVITY
 
 
@@ -82,7 +94,7 @@ def test_large_numbers_are_exact_and_cut_to_the_largest():
     wanted = 0
     for cells, width in (((3**20, 7**12), line), ((5**15,), side - line)):
         mean = Fraction(sum(cells), width * side)
-        wanted += floor(2 * UNITS * sum(each - mean for each in cells))
+        wanted += floor(2 * UNITS_PER_RECORD * sum(each - mean for each in cells))
     for column, count, objective in (([5, 9, 2**19], [3**20, 7**12, 5**15], wanted), ([5], [2**53], LARGEST)):
         points = PointCounts(domain=domain, column=np.array(column), row=np.ones(len(column), int), count=np.array(count))
         assert SplitCells.of(points).objective(np.array([True]), np.array([line])).tolist() == [objective]
@@ -93,7 +105,9 @@ def test_values_beyond_64_bits_are_rounded_down_exactly_too():
     area, number, excess = rng.integers(2**20, 2**30, 200), rng.integers(0, 2**20, 200), rng.integers(0, 2**40, 200)
     rest = rng.integers(0, area)
     rows = zip(*(part.tolist() for part in (excess, number, rest, area)), strict=True)
-    assert htf._round_down(excess, number, rest, area).tolist() == [2 * UNITS * e + (-2 * UNITS * n * r) // a for e, n, r, a in rows]
+    assert htf._round_down(excess, number, rest, area).tolist() == [
+        2 * UNITS_PER_RECORD * e + (-2 * UNITS_PER_RECORD * n * r) // a for e, n, r, a in rows
+    ]
 
 
 def test_no_cells_and_no_nodes_are_fine():
