@@ -1,4 +1,4 @@
-"""Caches of the results of loading data, kept between runs and keyed on content. Releases are never cached: only a button makes one."""
+"""Caches that outlive a run of the page: loaded data and background work. Releases are never cached, since only a button makes one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class UploadedRegions:
     """Regions read from an uploaded file.
 
     Attributes:
-        key: digest of the file, columns of levels and prefixes; identifies the regions in the keys of caches.
+        key: digest of the file, columns of its levels, and lengths of the prefixes of coarser levels; the regions' key in caches.
         regions: the regions.
     """
 
@@ -96,10 +96,10 @@ def inspect_regions_file(digest: str, name: str, _content: bytes) -> RegionsFile
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the regions ...")
-def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str, ...], prefixes: tuple[int, ...]) -> UploadedRegions:
-    """Read a file's regions, with coarser levels by the given lengths of prefixes of ids."""
+def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str, ...], prefix_lengths: tuple[int, ...]) -> UploadedRegions:
+    """Read a file's regions; each of `prefix_lengths` makes a coarser level of so many first characters of the coarsest ids."""
     regions = read_regions(named_file(name, _content), levels=levels or None)
-    return UploadedRegions(key=(digest, levels, prefixes), regions=regions.grouped(prefixes) if prefixes else regions)
+    return UploadedRegions(key=(digest, levels, prefix_lengths), regions=regions.grouped(prefix_lengths) if prefix_lengths else regions)
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
@@ -124,8 +124,8 @@ def keeper() -> Keeper:
 
 
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=SessionCounts.stop_all)
-def counts() -> SessionCounts:
-    """Return this session's counts of files by path; they end with the session, as its studies do."""
+def counting_jobs() -> SessionCounts:
+    """Return the owner of this session's jobs that count files given by path; they end with the session, as its studies do."""
     return SessionCounts()
 
 
@@ -144,7 +144,7 @@ PER_SESSION = (
     inspect_flows_file,
     count_flows_file,
     keeper,
-    counts,
+    counting_jobs,
     find_id_columns,
 )
 

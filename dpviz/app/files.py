@@ -146,8 +146,8 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
     Raises:
         DpvizError: the files cannot be counted; the text says why.
     """
-    counts, job_key = cached.counts(), (files.digest, files.counting, key)
-    job = counts.of(page, job_key)
+    jobs, job_key = cached.counting_jobs(), (files.digest, files.counting, key)
+    job = jobs.of(page, job_key)
 
     def new_job() -> CountingJob:
         return CountingJob(job_key, lambda watch: count_files(files.found, request, watch))
@@ -155,11 +155,11 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
     if files.at_once and (job is None or job.found is None):
         job = new_job()
         with st.spinner("Counting ..."):
-            counts.take(page, job).wait()
+            jobs.take(page, job).wait()
         if job.error:
             raise DpvizError(job.error)
     elif job is None or job.state in (FAILED, STOPPED):
-        _show_button(page, job, lambda: _begin_count(page, counts, new_job))
+        _show_button(page, job, lambda: _begin_count(page, jobs, new_job))
         return None
     if job.found is None:
         st.fragment(_show_progress, run_every=TICK)(page, job)
@@ -167,8 +167,8 @@ def count_by_path(page: str, files: PathFiles, request: CountRequest, key: objec
     return job.found
 
 
-def _begin_count(page: str, counts: SessionCounts, new_job: Callable[[], CountingJob]) -> None:
-    counts.take(page, new_job())
+def _begin_count(page: str, jobs: SessionCounts, new_job: Callable[[], CountingJob]) -> None:
+    jobs.take(page, new_job())
 
 
 def _show_button(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:

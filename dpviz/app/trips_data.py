@@ -255,8 +255,8 @@ def _by_path() -> Given | None:
 
 def _part(role: str, frame: cached.UploadedRegions) -> RegionsPart:
     """Return a file of regions as a part of a configuration."""
-    _, levels, prefixes = frame.key
-    return RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefixes)  # type: ignore[arg-type]
+    _, levels, prefix_lengths = frame.key
+    return RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
 
 
 def _upload(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[str, bytes] | None:
@@ -312,5 +312,5 @@ def _regions(role: str, title: str) -> cached.UploadedRegions | None:
     if not all(part.isdecimal() and part.isascii() for part in parts):
         st.error("The numbers of characters must be whole numbers with commas between them, such as 2, 5.")
         return None
-    prefixes = tuple(int(part) for part in parts)
-    return cached.read_regions_file(digest, name, body, tuple(levels), prefixes)
+    prefix_lengths = tuple(int(part) for part in parts)
+    return cached.read_regions_file(digest, name, body, tuple(levels), prefix_lengths)
