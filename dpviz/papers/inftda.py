@@ -1,7 +1,7 @@
 """Figures 3 to 6 of the InfTDA paper as tables: errors, false positives and run times of released trips, by stage and by budget.
 
-Figures 4 to 6 measure the same runs. So for several of them it is enough to call `measure_sets` once: the charts of
-`dpviz.papers.inftda_charts` take its table, too.
+One call of `measure_sets` measures all that Figures 4 to 6 show, and the charts of `dpviz.papers.inftda_charts` take its table: call it
+once if you want several of them.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def measure_methods(
 ) -> pd.DataFrame:
     """Make several releases by each method, and measure their errors, false positives and run times. CURATOR ONLY.
 
-    A method that refuses the data has no rows at that epsilon: the solver takes regions of at most 64 parts and 50,000 numbers in a stage,
-    and noise on every pair is added to at most 2**28 pairs.
+    If a method refuses the data at an epsilon, it has no rows there. TDA-linf refuses regions of more than 64 parts, and stages of more
+    than 50,000 numbers for its solver; VanillaGauss refuses more than 2**28 pairs.
 
     Args:
         flows: private.
@@ -213,16 +213,16 @@ def figure_3(
 
     Source:
         Boninsegna, Silvestri, 2025, Figure 3, with the budgets, the delta, the 10 runs and the error bars (least and largest) of its
-        Section 5. As there, VanillaGauss is left out: noise on 65 million pairs was not feasible there. Here it is:
+        Section 5. Like the paper's figure, this one leaves out VanillaGauss. The paper could not add noise to 65 million pairs; dpviz can:
         also=paper_methods(["VanillaGauss"]).
 
     Deviations:
         The census of Italian commuters is not included; a made-up country of the same size and about the same sparsity takes its place.
-        TDA-linf is left out there: the solver takes regions of at most 64 parts, and many provinces have more municipalities. Noise is
-        exact and has the variance of the paper's text, half that of its published curves (see `TopDown`). Another machine and
-        another solver (HiGHS for GLPK, our own projection for CLARABEL) run for other times. On pairs of municipalities SH errs about half
-        as much as InfTDA, not a tenth as the paper says: at epsilon 1, SH leaves out noisy counts under 40 trips, so that its largest error
-        can hardly be smaller.
+        On this country TDA-linf has no rows: its solver takes regions of at most 64 parts, and many provinces have more municipalities.
+        Noise is exact. Its variance is the one that the paper's text states; the paper's published curves were made with twice that
+        (see `TopDown`). Another machine and another solver (HiGHS for GLPK, our own projection for CLARABEL) run for other times. On pairs
+        of municipalities SH errs about half as much as InfTDA, not a tenth as the paper says: at epsilon 1, SH leaves out noisy counts
+        under 40 trips, so its largest error can hardly be under 40.
 
     >>> import pandas as pd
     >>> import dpviz as dv
@@ -347,7 +347,7 @@ def figure_6(
         Boninsegna, Silvestri, 2025, Figure 6, with the protocol of its Section 5.
 
     Deviations:
-        As for `figure_4`. TDA-l2 has no solver here, so that it is about as fast as InfTDA; the paper's calls CLARABEL. The clock
+        As for `figure_4`. TDA-l2 uses no solver here and is about as fast as InfTDA; in the paper it uses the solver CLARABEL. The clock
         stops when the release is made, before its errors are measured.
 
     >>> import pandas as pd
@@ -365,7 +365,7 @@ def _add_methods(names: Sequence[str], also: Mapping[str, FlowMechanism] | None)
     """Build some of the paper's methods, and add others after them."""
     others = dict(also or {})
     if set(others) & set(names):
-        raise SettingError(f"This figure has the methods {', '.join(names)} already; give another method another name.")
+        raise SettingError(f"This figure already has methods with the names {', '.join(names)}: give your methods other names.")
     return {**paper_methods(names), **others}
 
 
