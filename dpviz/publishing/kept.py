@@ -38,11 +38,11 @@ def keep(release: Release | FlowRelease, account: Account, entry: Entry, ledger:
         release: the paid release.
         account: the account that paid for the release.
         entry: the payment.
-        ledger: its file's folder gets the new folder.
+        ledger: the new folder is made in the folder `<ledger file>.paid` beside its file.
 
     Raises:
-        DpvizError: the folder cannot be written; nothing is left behind.
-        OSError: the folder, or its permissions, cannot be written.
+        DpvizError: the entry has no valid time, or the release cannot be written; no part of the release is left behind.
+        OSError: the folder `<ledger file>.paid` cannot be made, or permissions cannot be set.
     """
     folder = _payment_folder(ledger, entry)
     folder.parent.mkdir(mode=0o700, exist_ok=True)
@@ -71,7 +71,7 @@ def kept_draws(ledger: Ledger) -> list[tuple[Account, Entry]]:
     """
     try:
         names = [path.name for path in _kept_folder(ledger).iterdir()]
-    except OSError:  # the folder does not exist
+    except OSError:  # the folder does not exist or cannot be read
         return []
     numbers = sorted({int(match[1]) for name in names if (match := _NAME.fullmatch(name))})
     payments = {entry.id: (account, entry) for account in ledger.accounts() for entry in ledger.entries(account.name)}
@@ -111,7 +111,7 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
     """
     release, data, terms = paid.release, config.data, paid.account.terms
     mechanism, frame = config.mechanism.build(data.family), open_frame(config)
-    person_terms = (
+    person, contributions = (
         (data.person or "", data.contributions or 1) if data.sample is None else (terms.person or "", release.receipt.contributions)
     )
     parts = {
@@ -119,8 +119,8 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
         "[mechanism] key": (mechanism.key, release.mechanism),
         "[mechanism] settings": (_settings_json(mechanism.chosen()), _settings_json(release.settings)),
         "[budget]": (config.budget.budget(), release.receipt.total),
-        "[data] person": (person_terms[0], terms.person or ""),
-        "[data] contributions": (person_terms[1], release.receipt.contributions),
+        "[data] person": (person, terms.person or ""),
+        "[data] contributions": (contributions, release.receipt.contributions),
         "[domain]" if data.is_points else "[regions]": (
             _frame_facts(frame),
             _frame_facts(_frame_of(release)) if frame is not None else None,
