@@ -77,7 +77,7 @@ def bound_of(most: int, key: bytes | None, *, distinct: bool = False, fewer: str
     return Bound(most=most, distinct=distinct, fewer=fewer, key=secrets.token_bytes(16) if key is None or key == b"" else key)
 
 
-def refuse_unenforced(person: object, most: object, *, distinct: bool) -> None:
+def refuse_bound_without_persons(person: object, most: object, *, distinct: bool) -> None:
     """Refuse a bound of each person's records if no column says who the persons are."""
     if person is None and (distinct or most != 1):
         raise InputError("contributions above 1, or distinct=True, need a person column; without one, the unit is a single record or trip.")

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers, Places
-from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_unenforced
+from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, clip_counts, freeze, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, people_of
@@ -446,7 +446,7 @@ class Flows:
                 a bad row under "refuse", or hierarchies of different depths.
         """
         most = _check_contributions(contributions)
-        refuse_unenforced(trips.person, 1, distinct=distinct)
+        refuse_bound_without_persons(trips.person, 1, distinct=distinct)
         pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))
         fewer = KEEP if not exactly else bad_rows
         bound = None if trips.person is None else bound_of(most, key, distinct=distinct, fewer=fewer)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers
-from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_unenforced
+from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_bound_without_persons
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, REMEDY, array_of, cells_of, check_bad_rows, coordinates, freeze, most_per_cell, too_many, whole_counts
 from dpviz.data.library_errors import guard
@@ -134,7 +134,7 @@ class PointCounts:
         cells = cells_of(x, y, domain)
         if bad_rows == "refuse" and (cells == BAD).any():
             raise InputError(_NOT_FINITE)
-        refuse_unenforced(person, contributions, distinct=distinct)
+        refuse_bound_without_persons(person, contributions, distinct=distinct)
         bound = None if person is None else bound_of(contributions, key, distinct=distinct)
         owners = None if person is None else check_people(person, len(x), bad_rows)
         return cls.from_cell_counts(count_rows(cells, weight, owners, bound, domain.side**2), domain, bound)

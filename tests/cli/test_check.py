@@ -137,7 +137,7 @@ def test_a_pattern_and_a_folder_are_described_by_their_headers(tmp_path):
         assert (use["as"], use["found"]) == ("points", {"x": "lon", "y": "lat", "person": "user"})
         assert "2 files, which engine numpy would count; no row was read now." in lines(facts)
     pd.DataFrame({"a": [1.0]}).to_parquet(tmp_path / "3.parquet")
-    with pytest.raises(InputError, match="of different columns"):
+    with pytest.raises(InputError, match="have different columns"):
         check(tmp_path / "*.parquet")
     with pytest.raises(InputError, match="No file fits"):
         check(tmp_path / "*.csv")

@@ -21,7 +21,7 @@ from dpviz.data.bounding import (
     person_hashes,
     priorities,
     priorities_of_hashes,
-    refuse_unenforced,
+    refuse_bound_without_persons,
 )
 from dpviz.data.counting.files import read_points
 from dpviz.data.points import PointCounts
@@ -210,7 +210,7 @@ def test_bounds_that_make_no_sense_are_refused():
     assert "distinct" in refused(bound_of, 1, b"k", distinct="yes")
     assert "fewer" in refused(bound_of, 1, b"k", fewer="none")
     for most, distinct in ((2, False), (1, True)):
-        assert "person" in refused(refuse_unenforced, None, most, distinct=distinct)
+        assert "person" in refused(refuse_bound_without_persons, None, most, distinct=distinct)
 
 
 def test_keys_come_from_the_systems_entropy():

@@ -1,4 +1,4 @@
-"""Read files into private counts, with `read_points` and `read_flows`; the engine is chosen by the files."""
+"""Read files into private counts, with `read_points` and `read_flows`; unless an engine is named, one is chosen to fit the files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_unenforced
+from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_bound_without_persons
 from dpviz.data.cells import check_bad_rows
 from dpviz.data.columns import PointColumns
 from dpviz.data.counting.engines import AUTO, NUMPY, make_flows_job, make_pairs_job, make_plan, make_points_job, run_engine
@@ -34,8 +34,8 @@ Columns: TypeAlias = str | tuple[str, str] | None
 Report: TypeAlias = Callable[[float], object] | None
 
 _MIXED = (
-    "origin and destination are both columns of ids, or both a pair of columns of coordinates such as ('lon', 'lat');"
-    " crs belongs to coordinates."
+    "origin and destination must both be columns of ids, or both pairs of columns of coordinates such as ('lon', 'lat');"
+    " give crs with coordinates only."
 )
 
 
@@ -76,7 +76,7 @@ def read_points(
         count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. The count of a
             lattice cell is cut to a thousand million records (less on very fine lattices).
         person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen at random by a
-            keyed hash of the person, the cell and the record's number in it. Blank cells, and NA, null or NaN in text tables, are
+            keyed hash of the person, the cell and the record's number in it. A blank entry, and in text tables NA, null or NaN, is
             missing. Without `person` the protected unit is one record.
         contributions: m >= 1; the most records of a person.
         distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
@@ -90,9 +90,9 @@ def read_points(
         limits: the most that a file may hold if it is read into memory.
         key: bytes that decide which records a person keeps; fresh from the operating system if None.
         engine: "numpy" reads whole files into memory, all formats and any CRS. "duckdb" reads Parquet (GeoParquet too), CSV and TSV in
-            parts, by their paths and in the domain's CRS, and spills to disk; "dask" does so on a cluster. "auto" is "dask" if there is
-            an `address`; else "numpy" if the files fit an eighth of the memory and the limits, or no other engine reads them; else
-            "duckdb".
+            parts, and spills to disk; the files must be given by path, and be in the domain's CRS. "dask" does the same on a cluster.
+            "auto" is "dask" if there is an `address`; else "numpy" if the files fit an eighth of the memory and the limits, or no other
+            engine reads them; else "duckdb".
         address: the address of a Dask scheduler, such as tls://10.0.0.5:8786; workers of this machine if None. The scheduler and its
             workers see the private files, and the operator of the scheduler can run code on this computer.
         insecure_address: whether dpviz may connect to another computer without TLS.
@@ -118,13 +118,13 @@ def read_points(
     """
     scheduler = scheduler_at(address, insecure=insecure_address)
     refuse_degrees(domain)
-    refuse_unenforced(person, contributions, distinct=distinct)
+    refuse_bound_without_persons(person, contributions, distinct=distinct)
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     columns = PointColumns(x=x, y=y, count=count, person=person)
     request = PointsRequest(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines)
     files, job_progress = _find_files(source, bad_rows), Progress(progress=progress, cancel=cancel)
     plan = make_plan(
-        files, _choose_for_lines(engine, quoted_newlines), scheduler, limits, lambda: make_points_job(files, request, domain, bound)
+        files, _engine_for_line_ends(engine, quoted_newlines), scheduler, limits, lambda: make_points_job(files, request, domain, bound)
     )
     if plan.job is not None:
         return PointCounts.from_cell_counts(run_engine(plan, scheduler, job_progress), domain, bound)
@@ -159,8 +159,8 @@ def read_flows(
     Formats: CSV and TSV (UTF-8, a header) and Parquet, as a table with the columns that are named here, or as a matrix: ids of
     origins in the first column, ids of destinations in the header, counts in the cells, blank where there are none. Ids are
     compared as text, zeros in front included. Only engine "numpy" reads matrices, and recognises totals: rows and columns whose id is a
-    word for a total ("total", "all", "sum") and no region are left out, and the result's `notes` say so. Otherwise all engines give the
-    same counts.
+    word for a total ("total", "all", "sum"), and is not the id of a region, are left out, and the result's `notes` say so. Otherwise all
+    engines give the same counts.
 
     Args:
         source: files, as for `read_points`.
@@ -207,7 +207,7 @@ def read_flows(
     """
     check_bad_rows(bad_rows)
     scheduler = scheduler_at(address, insecure=insecure_address)
-    refuse_unenforced(person, 1, distinct=distinct)
+    refuse_bound_without_persons(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
     hierarchies = match_depths(regions, destinations or regions)
     if isinstance(origin, tuple) and isinstance(destination, tuple):
@@ -225,7 +225,7 @@ def read_flows(
         )
     files, job_progress = _find_files(source, bad_rows), Progress(progress=progress, cancel=cancel)
     enforced = bound if person is not None else None
-    plan = make_plan(files, _choose_for_lines(engine, quoted_newlines), scheduler, limits, lambda: reader.job(files, enforced))
+    plan = make_plan(files, _engine_for_line_ends(engine, quoted_newlines), scheduler, limits, lambda: reader.job(files, enforced))
     if plan.job is None:
         return Flows.from_trips(
             reader.read(files, job_progress),
@@ -255,7 +255,7 @@ def _find_files(source: Sources, bad_rows: str) -> FoundFiles:
     return files
 
 
-def _choose_for_lines(engine: str, quoted_newlines: bool) -> str:
+def _engine_for_line_ends(engine: str, quoted_newlines: bool) -> str:
     """Return the engine, or "numpy" if cells may hold line ends, which only "numpy" reads.
 
     Raises:

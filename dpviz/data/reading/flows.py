@@ -276,7 +276,7 @@ class FlowsFile:
         destination: the only column with a name of a destination, likewise.
         count: the only column with a name of a number of trips, likewise; `read_flows` uses it if the caller names no other.
         person: the only column with a name of a person, likewise; a proposal, which `read_flows` does not use by itself.
-        rows: number of rows, where the file states it; private.
+        rows: number of rows, of several files that of the longest, where files state it; private.
     """
 
     format: str

@@ -51,7 +51,7 @@ def describe_points(files: FoundFiles) -> PointsFile:
         count=only_candidate(names, COUNT_NAMES),
         person=only_candidate(names, PERSON_NAMES),
         crs=None if crs is None else crs.to_string(),
-        rows=files.rows,
+        rows=files.most_rows,
     )
 
 
@@ -77,7 +77,7 @@ def describe_flows(files: FoundFiles) -> FlowsFile:
         destination=proposed.destination,
         count=proposed.count,
         person=only_candidate(names, PERSON_NAMES),
-        rows=files.rows,
+        rows=files.most_rows,
     )
 
 

@@ -53,7 +53,7 @@ class PointsFile:
         count: likewise for numbers of records; a proposal, which `read_points` does not use by itself.
         person: likewise for persons; a proposal, which `read_points` does not use by itself.
         crs: the CRS that the file declares; None if it declares none.
-        rows: number of rows, where the file states it; private.
+        rows: number of rows, of several files that of the longest, where files state it; private.
     """
 
     format: str

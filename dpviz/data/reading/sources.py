@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.safety import Limits, Source, first_bytes, format_of, is_path, name_of, refuse_url
 from dpviz.data.reading.tables import GeoColumns, geo_columns, open_header
-from dpviz.data.reading.text_rows import HEAD_BYTES, NO_END, SEPARATORS
+from dpviz.data.reading.text_rows import HEAD_BYTES, NOT_LINE_END, SEPARATORS
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class FoundFiles:
         schema: the schema of tables, with all columns of text tables as texts; None for other formats.
         geo: GeoParquet's description of its geometries; None without any.
         sizes: (n,) bytes of each file; private.
-        rows: number of rows of the longest file, where files state it; private.
+        most_rows: number of rows of the longest file, where files state it; private.
         rowless: (n,) whether each file is a table without a single row; private.
     """
 
@@ -51,7 +51,7 @@ class FoundFiles:
     schema: pa.Schema | None
     geo: GeoColumns | None
     sizes: tuple[int, ...] = field(repr=False)
-    rows: int | None = field(repr=False)
+    most_rows: int | None = field(repr=False)
     rowless: tuple[bool, ...] = field(repr=False)
 
     @property
@@ -71,7 +71,7 @@ class FoundFiles:
 
     def within(self, limits: Limits) -> bool:
         """Return whether every file is within the limits for files that are read into memory."""
-        return max(self.sizes) <= limits.file_bytes and (self.rows or 0) <= limits.rows
+        return max(self.sizes) <= limits.file_bytes and (self.most_rows or 0) <= limits.rows
 
     def fit_in_memory(self, limits: Limits) -> bool:
         """Return whether the files fit in memory: each is within the limits, and together they have at most an eighth of the memory."""
@@ -91,20 +91,24 @@ def find_files(source: Sources) -> FoundFiles:
     """
     given_sources: list[Source] = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
     sources = _drop_repeated(
-        [found_source for given_source in given_sources for found_source in _expand_source(given_source, alone=len(given_sources) == 1)]
+        [
+            found_source
+            for given_source in given_sources
+            for found_source in _expand_source(given_source, is_only_file=len(given_sources) == 1)
+        ]
     )
     if not sources:
         raise InputError("No file is named: a list of sources needs at least one.")
     kinds = [format_of(name_of(found_source)) for found_source in sources]
-    _refuse_unlike(sources, kinds, "of different formats")
-    descriptions = [_describe(found_source, kind, alone=len(sources) == 1) for found_source, kind in zip(sources, kinds, strict=True)]
+    _refuse_unlike(sources, kinds, "different formats")
+    descriptions = [
+        _describe(found_source, kind, is_only_file=len(sources) == 1) for found_source, kind in zip(sources, kinds, strict=True)
+    ]
+    _refuse_unlike(sources, [description.names for description in descriptions], "different columns: other names, or another order")
     _refuse_unlike(
-        sources, [description.names for description in descriptions], "of different columns: their names, or the order of these, differ"
+        sources, [description.schema for description in descriptions], "different schemas: columns of one name hold different types"
     )
-    _refuse_unlike(
-        sources, [description.schema for description in descriptions], "of different schemas: columns of one name hold different types"
-    )
-    _refuse_unlike(sources, [description.geo for description in descriptions], "of different geometries or CRS")
+    _refuse_unlike(sources, [description.geo for description in descriptions], "different geometries or CRS")
     row_counts = [description.rows for description in descriptions if description.rows is not None]
     return FoundFiles(
         sources=tuple(sources),
@@ -112,12 +116,12 @@ def find_files(source: Sources) -> FoundFiles:
         schema=descriptions[0].schema,
         geo=descriptions[0].geo,
         sizes=tuple(map(_size_of, sources)),
-        rows=max(row_counts, default=None),
+        most_rows=max(row_counts, default=None),
         rowless=tuple(description.rows == 0 or description.rowless for description in descriptions),
     )
 
 
-def _expand_source(source: Source, *, alone: bool) -> list[Source]:
+def _expand_source(source: Source, *, is_only_file: bool) -> list[Source]:
     """Return the real paths that a source names, in the order of their names; an upload stays as it is."""
     if not is_path(source):
         return [source]
@@ -131,8 +135,8 @@ def _expand_source(source: Source, *, alone: bool) -> list[Source]:
     if attempt(path.exists) or not glob.has_magic(text):
         format_of(text)
         if attempt(path.exists) and not path.is_file():  # reading a pipe could wait forever
-            raise InputError(f"{_name_in_error(path, alone)} is not a file.")
-        return [guard(f"{_name_in_error(path, alone)} cannot be read: does it exist, and may you read it?", lambda: _resolve(path))]
+            raise InputError(f"{_name_in_error(path, is_only_file)} is not a file.")
+        return [guard(f"{_name_in_error(path, is_only_file)} cannot be read: does it exist, and may you read it?", lambda: _resolve(path))]
     matches = guard("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
     files = sorted(match for match in map(Path, matches) if match.is_file())
     if not files:
@@ -179,12 +183,12 @@ def _refuse_unlike(sources: Sequence[Source], properties: Sequence[object], diff
     other = next((index for index, value in enumerate(properties) if value != properties[0]), None)
     if other is not None:
         one, two = (Path(name_of(sources[index])).name for index in (0, other))
-        raise InputError(f"The files {one!r} and {two!r} are {difference}. Read files of one kind only.")
+        raise InputError(f"The files {one!r} and {two!r} have {difference}. Read files of one kind only.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Description:
-    """The schema and the size of one file, from its header or metadata."""
+    """What the header or metadata of one file state: columns, geometries, and the number of rows or that there is none."""
 
     schema: pa.Schema | None = None
     names: tuple[str, ...] | None = None
@@ -193,15 +197,15 @@ class _Description:
     rowless: bool = False
 
 
-def _name_in_error(path: Path, alone: bool) -> str:
+def _name_in_error(path: Path, is_only_file: bool) -> str:
     """Return how an error calls a file: by its name only if there are several files, because a name may be private."""
-    return "The file" if alone else f"The file {path.name!r}"
+    return "The file" if is_only_file else f"The file {path.name!r}"
 
 
-def _describe(source: Source, kind: str, *, alone: bool) -> _Description:
+def _describe(source: Source, kind: str, *, is_only_file: bool) -> _Description:
     if kind not in TABLES:
         return _Description()
-    name = _name_in_error(Path(name_of(source)), alone)
+    name = _name_in_error(Path(name_of(source)), is_only_file)
     rule = f"{name} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
     return guard(rule, lambda: _describe_parquet(source) if kind == "Parquet" else _describe_text(source, kind, name))
 
@@ -220,7 +224,7 @@ def _describe_text(source: Source, kind: str, file_name: str) -> _Description:
     if not head:
         raise InputError(f"{file_name} is empty.")
     header = open_header(kind, head)
-    rowless = len(head) < HEAD_BYTES and NO_END.search(head, header.end) is None
+    rowless = len(head) < HEAD_BYTES and NOT_LINE_END.search(head, header.end) is None
     return _Description(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)
 
 
@@ -270,7 +274,8 @@ def refuse_copies(files: FoundFiles) -> None:
     """
     for one, two, *_others in find_copies(files):
         raise InputError(
-            f"The files {one!r} and {two!r} have the same content, and every record in it would count twice: remove one, or leave it out."
+            f"The files {one!r} and {two!r} have the same content, and every record in it would count twice:"
+            " delete one of the two, or do not name it."
         )
 
 

@@ -55,7 +55,7 @@ _PARSED_AT_ONCE = 2**23  # bytes; larger than `LINE_BYTES`, so that a block hold
 _ONE_BLOCK = 2**31 - 1
 _CARRIAGE = b"\xff"  # a byte that UTF-8 never has; it replaces a carriage return within a line, at which Arrow would end the row
 _END, _MARK, _SURROGATE, _FIRST_SURROGATE = ord("\n"), ord('"'), 0xED, 0xA0
-NO_END = re.compile(rb"[^\r\n]")
+NOT_LINE_END = re.compile(rb"[^\r\n]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +142,7 @@ def header_of(head: bytes, separator: str) -> Header:
     """
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(NOT_UTF8)
-    first = NO_END.search(head, len(_BOM) if head.startswith(_BOM) else 0)
+    first = NOT_LINE_END.search(head, len(_BOM) if head.startswith(_BOM) else 0)
     if first is None:
         raise InputError(_EMPTY)
     end = head.find(b"\n", first.start())
@@ -188,7 +188,7 @@ def cut_lines(lines: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
     if _CARRIAGE in text:  # Arrow does not call its handler for rows with this byte
         text, ragged = _remove_bad(text, lambda content, line_ends: _have_other_widths(content, line_ends, layout))
         bad += BadLines(cells=ragged)
-    if NO_END.search(text) is None:
+    if NOT_LINE_END.search(text) is None:
         return _empty_table(layout), bad
     table, ragged = _parse(text, layout, newlines=False)
     return table, bad + BadLines(cells=ragged)
@@ -352,7 +352,7 @@ def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLin
     """Cut a text table whose cells may hold line ends between quotation marks."""
     if not _is_utf8(data):
         raise InputError(NOT_UTF8)
-    if NO_END.search(data) is None:
+    if NOT_LINE_END.search(data) is None:
         return _empty_table(layout), NO_BAD_LINES
     parsed = attempt(lambda: _parse(data + b"\n", layout, newlines=True))
     table, ragged = parsed or guard(NOT_CUT, lambda: _parse(data + b"\n", layout, newlines=True, block=_ONE_BLOCK))

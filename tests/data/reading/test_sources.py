@@ -40,7 +40,7 @@ def folder(tmp_path):
 def test_a_folder_stands_for_its_parquet_files(folder):
     found = find_files(folder)
     assert names(found) == ["a.parquet", "b.parquet", "c.parquet"]
-    assert (found.format, found.rows, found.geo) == ("Parquet", 2, None)
+    assert (found.format, found.most_rows, found.geo) == ("Parquet", 2, None)
     assert found.schema.names == ["lon", "lat", "who"]
     assert found.size == sum(path.stat().st_size for path in found.paths)
 
@@ -84,7 +84,7 @@ def test_uploads_stand_for_themselves():
     found = find_files([text("lon,lat\n1,2\n", "a.csv"), text("lon,lat\n1,2\n", "b.csv")])
     assert (found.are_paths, found.paths, found.size, found.schema.names) == (False, (), 24, ["lon", "lat"])
     geo = find_files(upload(b"{}", "a.geojson"))
-    assert (geo.format, geo.schema, geo.rows) == ("GeoJSON", None, None)
+    assert (geo.format, geo.schema, geo.most_rows) == ("GeoJSON", None, None)
 
 
 def test_the_geometry_of_a_geoparquet_is_found(tmp_path):
