@@ -29,7 +29,7 @@ def exact(value: object, name: str) -> Fraction:
         name: the name of the value in the error.
 
     Raises:
-        BudgetError: the value is not a number, is NaN or infinite, or is a text of more than 400 digits.
+        BudgetError: the value is not a number, is NaN or infinite, or is a text with more than 400 characters or an exponent beyond 400.
 
     >>> exact(0.1, "epsilon")
     Fraction(1, 10)
@@ -160,7 +160,7 @@ class ZcdpBudget:
         return _split(self.rho, weights)
 
     def to_approx(self, delta: Number, conversion: str = "tight") -> ApproxBudget:
-        """The smallest epsilon that rho implies at this delta, with this delta; epsilon is rounded up by about 1e-9 of itself.
+        """The (epsilon, delta) that rho implies: this delta, and the conversion's smallest epsilon, rounded up by about 1e-9 of itself.
 
         Args:
             delta: above 0, below 1.

@@ -43,7 +43,7 @@ def interpolated_blocks(tree: Tree, count: Floats, steepness: float = STEEPNESS)
     parts are (E / 4) (1 +- r_x) (1 +- r_y). Along an axis, consider three numbers: `steepness` times the difference to either
     neighbour, and the mean of both differences. r is a quarter of the smallest of the three in absolute value, relative to E, and 0 if
     the two differences have opposite signs. r is between -1 and 1. So the parts add up to E, and none has the opposite sign. A block
-    in several leaves has the sum of its parts in these leaves.
+    in several leaves gets from each of them a share in proportion to the area in common.
 
     Args:
         tree: any tree of rectangles that tile their parents.

@@ -126,7 +126,7 @@ class PairTree:
         ends = np.cumsum(sizes)
         starts = ends - sizes
         total = int(ends[-1]) if len(ends) else 0
-        refined = np.arange(total, dtype=np.int32)  # counts through all children; below, each node's part is moved to its first child
+        refined = np.arange(total, dtype=np.int32)  # the next line shifts each node's part to its first child
         refined += np.repeat((child_begin - starts).astype(np.int32), sizes)
         unchanged = np.repeat(origin if refines_destinations else destination, sizes)
         origins, destinations = (unchanged, refined) if refines_destinations else (refined, unchanged)

@@ -101,7 +101,7 @@ class Regions:
         return f"Regions({sizes})"
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have the same levels and the same regions in the same order; geometry is not compared."""
+        """Return whether both have the same levels and the same regions in the same order; names and geometry are not compared."""
         if self is other:
             return True
         if not isinstance(other, Regions) or self.levels != other.levels:
@@ -183,7 +183,7 @@ class Regions:
                 codes.
 
         Raises:
-            DomainError: as for `from_prefixes`; or a length is not smaller than the length of every id.
+            DomainError: as for `from_prefixes`; or a length is not smaller than that of the shortest id of the coarsest level.
 
         >>> counties = Regions.from_table(pd.DataFrame({"county": ["36001", "36003", "50001"]}), levels=["county"])
         >>> counties.grouped([2]).levels, counties.grouped([2]).ids[0].tolist()
@@ -193,7 +193,7 @@ class Regions:
         coarsest = self.ids_of(1)
         coarser = Regions.from_prefixes(coarsest, lengths=lengths, levels=new_levels)
         if max(lengths) >= min(map(len, coarsest)):
-            raise DomainError(f"The first characters must be fewer than the {min(map(len, coarsest))} of the shortest id.")
+            raise DomainError(f"A prefix must be shorter than the shortest id, which has {min(map(len, coarsest))} characters.")
         index = coarser.find([text[: lengths[-1]] for text in coarsest], coarser.depth)
         table = {name: coarser.ids_of(level)[coarser.ancestors(level)[index]] for level, name in enumerate(new_levels, start=1)}
         table = {name: ids[self.ancestors(1)] for name, ids in table.items()}
@@ -307,7 +307,8 @@ class Regions:
     def centres(self, level: int) -> NDArray[np.float64] | None:
         """Find a point for each region of a level, at which a map shows the region.
 
-        It is a point inside a polygon; a point itself; and for a region without a shape above points, the mean of its children's points.
+        For a polygon, it is a point inside it; for a point, the point itself. A region without a shape has a point inside its outline
+        (see `outlines`) or, above points, the mean of its children's points.
 
         Args:
             level: 0 to g.

@@ -192,7 +192,7 @@ def section_key(heading: str) -> str:
 
 
 def _excerpt(text: str, pattern: re.Pattern[str]) -> tuple[tuple[str, bool], ...]:
-    """Cut out the text around the first word that is found, between words, and mark the words."""
+    """Cut out the text around the first word that is found, if possible without cutting words, and mark the words of the query."""
     first = pattern.search(text)
     start = max(0, (first.start() if first else 0) - _EXCERPT // 3)
     start = text.find(" ", start) + 1 if start else 0

@@ -42,8 +42,12 @@ class Identity(PointMechanism):
     title: ClassVar[str] = "Every cell (Identity)"
     summary: ClassVar[str] = "Counts every cell of a fine grid with noise: unbiased, but large areas add up the noise of many cells."
 
-    order: int = setting(10, "Order of the grid", low=1, high=12, help="The grid has 2^order cells per side, cut to the lattice.")
-    threshold: bool = setting(False, "Zero small cells", help="Cells below ln(cells)/ε become 0. Biased, but often better on sparse data.")
+    order: int = setting(10, "Order of the grid", low=1, high=12, help="The grid has 2^order cells per side, but no more than the lattice.")
+    threshold: bool = setting(
+        False,
+        "Zero small cells",
+        help="Cells with a noisy count below m ln(cells)/ε become 0, with m records per person. Biased, but often better on sparse data.",
+    )
 
     def check(self, frame: Domain) -> None:
         """Raise an error if the grid is too large for memory."""
@@ -62,7 +66,7 @@ class Identity(PointMechanism):
 
 
 def zero_small_cells(release: Release, threshold: float) -> Release:
-    """Set leaves with a count below `threshold` to 0, and every other node to the sum of its children."""
+    """Set leaves with a count below `threshold` to 0, and every node with children to their sum."""
     tree, count = release.tree, release.count.copy()
     leaves = tree.at_depth(tree.height)
     count[leaves] = np.where(count[leaves] < threshold, 0.0, count[leaves])
