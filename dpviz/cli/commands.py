@@ -125,7 +125,7 @@ def run_release(arguments: Namespace) -> int:
 
 
 def _write_kept(entry: int, config: ReleaseConfig, words: PublicationTexts) -> Published:
-    """Publish a release that is paid for and kept on the disk, with the texts of a configuration; nothing is read or spent.
+    """Publish a release that is paid for and kept on the disk, with a configuration's texts; no private data are read, nothing is spent.
 
     Raises:
         SettingError: no release of that entry is kept, or the configuration describes another release.
@@ -252,7 +252,7 @@ def _error_lines(errors: ExpectedErrors) -> list[str]:
 
 
 def run_check(arguments: Namespace) -> None:
-    """Print what a file contains, and what its use would need."""
+    """Print what a file contains, what it can be used for, and which settings are missing."""
     path = Path(arguments.file)
     facts = check.check(path)
     columns = check.repeated(path, facts)

@@ -29,7 +29,7 @@ _START = (
 )
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _ADVICE = "perhaps there is not enough memory: resume with fewer workers."
-_NOT_STARTED = f"A worker of the study ended unexpectedly before its first run; {_ADVICE}"
+_NOT_STARTED = f"A worker of the study could not be started, or ended before its first run; {_ADVICE}"
 NO_RUN = -1
 """The number of a failure outside of any run."""
 
@@ -92,7 +92,7 @@ class WorkerPool:
             return None
 
     def _start_worker(self) -> subprocess.Popen[bytes] | None:
-        """Start a worker; returns None if the crew has ended, or if the system cannot start a process."""
+        """Start a worker; return None if the pool is closed, or if the system cannot start a process."""
         with self._lock:
             if self._closed:
                 return None
@@ -199,7 +199,7 @@ def _close_pipes(process: subprocess.Popen[bytes]) -> None:
     for stream in (process.stdin, process.stdout):
         try:
             stream.close()  # type: ignore[union-attr]
-        except OSError:  # the reader of unsent data has ended
+        except OSError:  # closing sends what is still buffered, and the worker that would read it has ended
             continue
 
 
