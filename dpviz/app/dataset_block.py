@@ -21,7 +21,7 @@ from dpviz.view.escape import html, markdown
 CURRENCIES = ("ε, δ", "ρ")
 LARGEST_CAP, LARGEST_CAP_DELTA = 1000.0, 0.01
 SAMPLE_CAP, FILE_CAP = (10.0, 1e-4), (None, 1e-5)  # proposed caps: epsilon or rho, and delta
-SPENT, NOW, PASSED = "#7f878c", "#1b81a4", "#d55e00"  # colours of a bar: what was spent, this draw, and this draw if it passes the cap
+SPENT, NOW, OVER_CAP = "#7f878c", "#1b81a4", "#d55e00"  # colours of a bar: what was spent, this draw, and a draw over the cap
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
@@ -30,7 +30,7 @@ def dataset_block(data: LoadedData, draws: Draws, *, title: str = "##### 4 Datas
 
     Args:
         data: data as loaded.
-        draws: the mechanisms and budgets of the releases that one press of the button makes.
+        draws: the mechanisms and budgets of the releases that one press of the button makes; none if it publishes a draw that is paid for.
         title: heading above the block, as Markdown.
     """
     st.markdown(title)
@@ -55,7 +55,12 @@ def _fund_from_account(account: Account, data: LoadedData, draws: Draws) -> Fund
 def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
     """Ask for name and cap. The first release opens an account, or adds the data to the account that has this name already."""
     if not draws:
-        return Funding(name="", cap=None, account=None, problem="The ledger has no account of this draw any more: it cannot be published.")
+        return Funding(
+            name="",
+            cap=None,
+            account=None,
+            problem="The account that paid for this draw is no longer in the ledger: the draw cannot be published.",
+        )
     name, cap = _name_field(data), _cap_fields(data)
     existing = next((account for account in Ledger().accounts() if account.name == name), None) if name else None
     if existing is not None:
@@ -64,7 +69,7 @@ def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
     if not name or cap is None:
         missing = "Name the dataset, and say the most that may ever be spent on it: the cap never changes once something is drawn."
         return Funding(name=name, cap=None, account=None, problem=missing)
-    terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data.person or "")
+    terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data_part.person or "")
     zero = dict.fromkeys(terms.limit, Fraction(0))
     account = Account(name=name, terms=terms, spent=zero, draws=0, created="", truth_seen=Ledger().seen(data.fingerprints))
     return Funding(name=name, cap=cap, account=account, problem=_find_refusal(account, data, draws))
@@ -72,7 +77,7 @@ def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
 
 def _name_field(data: LoadedData) -> str:
     """Ask for the name of the dataset; the name of a sample is preset."""
-    part = data.source.data
+    part = data.source.data_part
     size_text = "" if part.size is None else f" of {part.size:,}"
     preset = "" if part.sample is None else f"Sample {part.sample}{size_text}"
     help_text = "Written to the ledger and to saved configurations, not to releases. The ledger recognises the data by their content."
@@ -101,7 +106,7 @@ def _cap_fields(data: LoadedData) -> Budget | None:
         persist_state="session",
         help="(ε, δ) of all draws added up, or ρ, in which many draws with Gaussian noise cost less. The first draw fixes it.",
     )
-    preset, preset_delta = SAMPLE_CAP if data.source.data.sample is not None else FILE_CAP
+    preset, preset_delta = SAMPLE_CAP if data.source.data_part.sample is not None else FILE_CAP
     left, right = st.columns(2)
     help_text = "The most that all draws together may ever spend. It never changes once something is drawn."
     symbol = "ρ" if kind == CURRENCIES[1] else "ε"
@@ -133,7 +138,7 @@ def _cap_fields(data: LoadedData) -> Budget | None:
 
 
 def _neighbours(mechanism: AnyMechanism) -> str:
-    """Return a mechanism's neighbouring relation in the words of receipts. The release later checks its receipt's relation again."""
+    """Return a mechanism's neighbouring relation in the words of receipts. `publish` later compares it with the receipt's."""
     return "replace one" if mechanism.neighbours == BOUNDED else "add or remove one"
 
 
@@ -142,20 +147,20 @@ def _find_refusal(account: Account, data: LoadedData, draws: Draws) -> str | Non
     terms, unit = account.terms, data.private.unit
     if unit != terms.unit:
         return (
-            f"The ledger counts '{account.name}' per {terms.unit}, and as the columns are chosen now one {unit} would be protected:"
+            f"The ledger counts '{account.name}' per {terms.unit}, but the columns chosen now would protect one {unit}:"
             " the two do not add up. Choose the columns as before."
         )
-    if terms.person not in (None, person := data.source.data.person or ""):
+    if terms.person not in (None, person := data.source.data_part.person or ""):
         now = f"the column {person!r} identifies persons" if person else "no column identifies persons"
         return (
-            f"The ledger counts '{account.name}' per person, and a person is {terms.person_text}; as the columns are chosen now, {now}:"
+            f"The ledger counts '{account.name}' per person. There, a person means {terms.person_text}; with the columns chosen now, {now}:"
             " the two do not add up. Choose the columns as before."
         )
     for mechanism, _ in draws:
         if (relation := _neighbours(mechanism)) != terms.neighbours:
             return (
-                f"The ledger counts '{account.name}' for neighbours that {terms.neighbours}; {mechanism.title}, as it is set, protects"
-                f" neighbours that {relation}: the two do not add up. Choose settings or a mechanism that protect the same."
+                f"The ledger counts '{account.name}' for the neighbours “{terms.neighbours}”; {mechanism.title}, with these settings,"
+                f" protects the neighbours “{relation}”: the two do not add up. Choose settings or a mechanism that protect the same."
             )
     try:
         cost = _total_cost(account, draws)
@@ -164,7 +169,7 @@ def _find_refusal(account: Account, data: LoadedData, draws: Draws) -> str | Non
     if all(part <= account.left[name] for name, part in cost.items()):
         return None
     return (
-        f"The next draw would pass the cap: it takes {amount_text(cost)}, and {amount_text(account.left)} is left of"
+        f"The next draw would exceed the cap: it takes {amount_text(cost)}, and {amount_text(account.left)} is left of"
         f" {amount_text(terms.limit)}. Choose a smaller budget."
     )
 
@@ -188,7 +193,8 @@ def _show_sums(account: Account, draws: Draws) -> None:
     st.html("".join(_budget_bar(name, account, cost[name]) for name in _parts_with_bars(account, cost)))
     next_text = f"The next draw makes it {amount_text(after)}, of" if draws else "The cap is"
     st.caption(
-        f"{_spent_text(account)} {next_text} {amount_text(account.terms.limit)}; reloads, other tabs and the command line count as well."
+        f"{_spent_text(account)} {next_text} {amount_text(account.terms.limit)}; draws before a reload, in other tabs and on the command"
+        " line are included."
     )
     if isinstance(account.terms.cap, ZcdpBudget) and any(_asks_for_exact_accounting(*draw) for draw in draws):
         st.caption("This account counts ρ, which ε and δ are converted to by the tight conversion: exact accounting has no effect here.")
@@ -235,10 +241,9 @@ def _budget_bar(name: str, account: Account, cost: Fraction) -> str:
     text = f"{_SYMBOLS[name]}: spent {_short_number(spent)}" + (f", this draw {_short_number(cost)}, left after it " if cost else ", left ")
     text += f"{_short_number(left)} of {_short_number(limit)}"
     if left < 0:
-        text = (
-            f"{_SYMBOLS[name]}: spent {_short_number(spent)} of {_short_number(limit)}, this draw {_short_number(cost)} would pass the cap"
-        )
-    colour = NOW if left >= 0 else PASSED
+        spent_text = f"{_SYMBOLS[name]}: spent {_short_number(spent)} of {_short_number(limit)}"
+        text = f"{spent_text}, this draw {_short_number(cost)} would exceed the cap"
+    colour = NOW if left >= 0 else OVER_CAP
     segments = "".join(
         f'<div style="width:{100 * float(part / total):.2f}%;background:{shade}"></div>' for part, shade in ((spent, SPENT), (cost, colour))
     )

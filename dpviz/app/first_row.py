@@ -1,4 +1,4 @@
-"""The first row of every page: Teach or Curate, what is protected, the switch to the truth, and the button that forgets the session."""
+"""What first rows of pages share: Teach or Curate, what is protected, the switch to the truth, and the button that forgets the session."""
 
 from __future__ import annotations
 
@@ -92,5 +92,8 @@ def truth_switch(data: LoadedData, mode: str) -> None:
     left, right = st.columns([1, 4], vertical_alignment="center")
     left.toggle("Show curator-only truth", key=truth_key(data), persist_state="session")
     if truth_wanted(data):
-        warning = "**CURATOR ONLY.** Choosing settings by the truth leaks: it is not covered by ε. That it was looked at is recorded."
+        warning = (
+            "**CURATOR ONLY.** Choosing settings by the truth leaks, and ε does not cover that."
+            " The ledger records that the truth was looked at."
+        )
         right.caption(f":orange[{warning}]")

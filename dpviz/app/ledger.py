@@ -34,13 +34,13 @@ class Source:
     """The origin of data, as a saved configuration names it. It holds a file's name or path, and is never part of a release.
 
     Attributes:
-        data: the file or sample, and its columns.
+        data_part: the file or sample, and its columns.
         domain: the public frame of points.
         regions: the public frame of trips.
         destinations: the public frame of the ends of trips, if they have a hierarchy of their own.
     """
 
-    data: DataPart
+    data_part: DataPart
     domain: DomainPart | None = None
     regions: RegionsPart | None = None
     destinations: RegionsPart | None = None
@@ -169,7 +169,7 @@ def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, fundin
         dataset=funding.name,
         fingerprints=data.fingerprints,
         cap=funding.cap,
-        person=data.source.data.person or "",
+        person=data.source.data_part.person or "",
     )
 
 

@@ -112,7 +112,7 @@ def _choose_sample() -> Data:
         fingerprints=cached.fingerprints(key, (page_config.order,), points, f"sample {key}".encode()),
         title=about.title,
         unit=about.unit,
-        source=Source(data=DataPart(sample=page_config.sample, size=size_made_up), domain=_domain_part(points.domain)),
+        source=Source(data_part=DataPart(sample=page_config.sample, size=size_made_up), domain=_domain_part(points.domain)),
     )
 
 
@@ -243,7 +243,7 @@ def _make_data(chosen_files: ChosenFiles, opened: OpenedData, domain: Domain, op
         fingerprints=opened.fingerprints,
         title="Uploaded points",
         unit=RECORDS,
-        source=Source(data=DataPart(**chosen_files.part, **options), domain=_domain_part(domain)),
+        source=Source(data_part=DataPart(**chosen_files.part, **options), domain=_domain_part(domain)),
     )
 
 

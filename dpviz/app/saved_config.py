@@ -61,13 +61,13 @@ def write_configuration(data: LoadedData, mechanism: AnyMechanism, budget: Budge
     dataset = data.title if funding is None or not funding.name else funding.name
     typed = {name: str(st.session_state.get(f"publication {name}", "") or "") for name in TEXTS}
     config = ReleaseConfig(
-        data=data.source.data,
+        data=data.source.data_part,
         domain=data.source.domain,
         regions=data.source.regions,
         destinations=data.source.destinations,
         mechanism=MechanismPart(key=mechanism.key, settings=mechanism.non_defaults()),
         budget=BudgetPart.of(convert_to_currency(mechanism, budget, cap)),
-        dataset=DatasetPart(name=dataset, unit=data.private.unit if funding is not None or data.source.data.sample else None, **parts),
+        dataset=DatasetPart(name=dataset, unit=data.private.unit if funding is not None or data.source.data_part.sample else None, **parts),
         publication=PublicationPart(**{**typed, "name": typed["name"] or dataset}),
         output=OutputPart(folder="release", formats=tuple(st.session_state.get("publication formats", FORMATS))),
     )

@@ -69,7 +69,7 @@ def _sample() -> TripsData:
         fingerprints=cached.fingerprints(key, (), flows, f"sample {key}".encode()),
         title=about.title,
         unit=about.unit,
-        source=Source(data=DataPart(sample=how.sample)),
+        source=Source(data_part=DataPart(sample=how.sample)),
     )
 
 
@@ -202,7 +202,7 @@ def _loaded(
         title="Uploaded trips",
         unit=nouns.TRIPS,
         source=Source(
-            data=DataPart(**given.part, **options),
+            data_part=DataPart(**given.part, **options),
             regions=_part("regions", frame),
             destinations=None if ends is None else _part("ends", ends),
         ),

@@ -160,7 +160,7 @@ class TripsData:
     @property
     def bundled(self) -> bool:
         """Whether the data are a sample, which comes with the package and is public."""
-        return self.source.data.sample is not None
+        return self.source.data_part.sample is not None
 
 
 @dataclass(frozen=True, kw_only=True)

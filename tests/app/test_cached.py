@@ -81,4 +81,4 @@ def test_everything_kept_has_an_end_and_private_things_stay_in_their_session_and
     for _, node, decorator in decorators():
         assert "max_entries=" in decorator, node.name
         assert node.name in ("sample", "flow_sample", *private)
-        assert node.name in ("sample", "flow_sample", "keeper", "counts") or node.args.args[0].arg == "digest"
+        assert node.name in ("sample", "flow_sample", "keeper", "counting_jobs") or node.args.args[0].arg == "digest"

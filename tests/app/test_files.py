@@ -167,6 +167,6 @@ def test_trips_between_coordinates_are_found_and_saved(tmp_path):
     fine(labelled(app.toggle, "Each person once per pair").set_value(True).run())
     data = app.session_state["loaded trips config"][0]
     assert data.flows.count.tolist() == [1, 1]
-    part = data.source.data
+    part = data.source.data_part
     assert (part.origin, part.destination, part.crs, part.distinct) == (("lon", "lat"), ("lon2", "lat2"), "EPSG:4326", True)
     assert trips_drawn(fine(press_draw(app))) is not None

@@ -126,7 +126,7 @@ class TestSums:
 class TestRefusals:
     def test_the_cap_stops_the_draw_that_would_pass_it_and_can_be_spent_to_the_last(self):
         app = fine(press_draw(name_dataset(uploaded(), cap=0.7)))
-        assert "The next draw would pass the cap: it takes ε 0.5, and ε 0.2, δ 1e-5 is left of ε 0.7, δ 1e-5" in warnings(app)
+        assert "The next draw would exceed the cap: it takes ε 0.5, and ε 0.2, δ 1e-5 is left of ε 0.7, δ 1e-5" in warnings(app)
         assert app.button(key="draw").disabled
         app.text_input(key="epsilon").set_value("0.2")
         fine(press_draw(fine(app.run())))
@@ -153,15 +153,15 @@ class TestRefusals:
         app = fine(press_draw(protect(uploaded(PEOPLE), "who")))
         assert account().terms.person == "who"
         labelled(app.selectbox, "Person").set_value("visit").run()
-        assert "one value of the column 'who'; as the columns are chosen now, the column 'visit' identifies persons" in warnings(app)
+        assert "one value of the column 'who'; with the columns chosen now, the column 'visit' identifies persons" in warnings(app)
         assert app.button(key="draw").disabled
-        assert "per person, and as the columns are chosen now one record" in warnings(protect(app))
+        assert "per person, but the columns chosen now would protect one record" in warnings(protect(app))
         assert app.button(key="draw").disabled
 
     def test_other_neighbours_are_refused(self):
         app = press_draw(trips_app(CURATE_TRIPS))
         app.session_state["trips config"] = replace(app.session_state["trips config"], settings={"neighbours": "add_remove"})
-        assert "neighbours that replace one; TopDown" in warnings(good(app.run()))
+        assert "neighbours “replace one”; TopDown" in warnings(good(app.run()))
         assert app.button(key="draw").disabled
         assert len(entries()) == 1
 

@@ -139,7 +139,7 @@ class TestNewDraw:
 
     def test_a_draw_that_would_pass_the_cap_cannot_be_pressed(self):
         app = at_release(CURATE | {"epsilon": "6"}, draws=1)
-        assert "would pass the cap" in warnings(app)
+        assert "would exceed the cap" in warnings(app)
         assert app.button(key="publish").disabled
         assert not choose_paid(app).button(key="publish").disabled
 
@@ -181,7 +181,7 @@ class TestPaidDraw:
     def test_a_draw_whose_ledger_is_gone_is_not_published(self, ledger_path):
         app = choose_paid(at_release(draws=1))
         ledger_path.unlink()
-        assert "has no account of this draw any more" in infos(good(app.run()))
+        assert "account that paid for this draw is no longer in the ledger" in infos(good(app.run()))
         assert app.button(key="publish").disabled
 
     def test_no_truth_is_used_or_shown(self, monkeypatch):
