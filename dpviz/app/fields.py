@@ -28,7 +28,7 @@ class Field:
         label: label of the widget, and name of the field in messages.
         value: the present value in the configuration, as the widget shows it.
         problem: returns why a typed value does not fit; None if it fits.
-        use: writes a typed value that fits into the configuration.
+        use: stores in the configuration a typed value that fits.
     """
 
     key: str

@@ -125,7 +125,7 @@ def run_release(arguments: Namespace) -> int:
 
 
 def _write_kept(entry: int, config: ReleaseConfig, words: PublicationTexts) -> Published:
-    """Publish a release that is paid for and kept on the disk, with a configuration's texts; no private data are read, nothing is spent.
+    """Publish a paid release kept on the disk, with the texts of a configuration; no private data are read, and nothing is spent.
 
     Raises:
         SettingError: no release of that entry is kept, or the configuration describes another release.

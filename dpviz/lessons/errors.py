@@ -80,8 +80,8 @@ def running_errors(releases: dict[str, Release], order: int, epsilon: float) -> 
     """Return the error of the sum of the first n cells along a Hilbert curve through the town.
 
     Returns:
-        Columns cells (n), error, series, and low and high: the range of 95 % of the sums of n noises on
-        cells, by the normal approximation.
+        Columns cells (n), error, series, and low and high: the range of 95 % of sums of n cells' flat noise, by the normal
+        approximation.
     """
     row, column = (part.ravel() for part in np.indices((1 << order, 1 << order)))
     order_of_cells = np.argsort(hilbert(column, row, order))
