@@ -20,7 +20,7 @@ from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Run, Study
 from dpviz.evaluation.tables import tidy
 from dpviz.mechanisms.base import AnyMechanism
-from dpviz.publishing.dry_run import MOST_ATTEMPTS, WantedError, wanted_epsilon
+from dpviz.publishing.dry_run import MOST_ATTEMPTS, WantedError, find_epsilon
 from dpviz.publishing.private_data import OpenedData
 
 RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
@@ -279,7 +279,7 @@ class InverseJob:
 
     def _answer(self, label: str) -> dict[str, Any]:
         try:
-            result = wanted_epsilon(self._mechanisms[label], self._data, self._wanted, before_attempt=self._before_attempt)
+            result = find_epsilon(self._mechanisms[label], self._data, self._wanted, before_attempt=self._before_attempt)
         except DpvizError as refusal:
             return {"Configuration": label, "ε": None, "error": np.nan, "note": str(refusal)}
         return {"Configuration": label, "ε": result.epsilon, "error": result.error, "note": result.note}

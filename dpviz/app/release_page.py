@@ -26,7 +26,7 @@ from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
-from dpviz.publishing.dry_run import ExpectedErrors, expected
+from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
 from dpviz.release.files import MANIFEST, zip_release
 from dpviz.release.manifest import stated_amount
 from dpviz.release.tables import FORMATS
@@ -257,7 +257,7 @@ def _cached_dry_run(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -
     cached_key, cached = st.session_state.get("dry run", (None, None))
     if cached_key != key:
         with st.spinner("Dry run ..."):
-            cached = expected(mechanism, data.private, budget)
+            cached = compute_expected_errors(mechanism, data.private, budget)
         st.session_state["dry run"] = (key, cached)
     return cached  # type: ignore[no-any-return]
 

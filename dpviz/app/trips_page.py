@@ -22,7 +22,7 @@ from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print, verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
-from dpviz.evaluation.lists import compare_lists
+from dpviz.evaluation.pair_lists import compare_lists
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease

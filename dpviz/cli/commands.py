@@ -22,7 +22,7 @@ from dpviz.privacy.accounts import Account, Amount, Entry, amount_of
 from dpviz.privacy.audit import AuditPlan
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config
-from dpviz.publishing.dry_run import ExpectedErrors, expected
+from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
 from dpviz.publishing.kept import differences, kept_draws, recover
 from dpviz.publishing.order import Order, PublicationTexts, Published
 from dpviz.publishing.private_data import PrivateData, file_fingerprints, left_out, open_data, open_frame, resolve_path
@@ -203,7 +203,7 @@ def dropped_notes(data: PrivateData) -> list[str]:
 
 def _print_dry_run(order: Order, engine: str | None, *, as_json: bool) -> int:
     """Print what a release would cost and its expected errors, or why it would be refused; return the exit code of that."""
-    errors = expected(order.mechanism, order.data, order.budget)
+    errors = compute_expected_errors(order.mechanism, order.data, order.budget)
     account, refusal = None, None
     try:
         account = preview_payment(order, Ledger())

@@ -20,7 +20,7 @@ from dpviz.privacy.consistency import add_up, least_squares, shrink_small_counts
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.point_release import INTERVAL_WIDTH, Release
+from dpviz.release.point_release import INTERVAL_STDDEVS, Release
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree
 
@@ -78,7 +78,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
             nodes = release.nodes(level)
             stddev = float(np.sqrt(np.mean(release.stddev[nodes] ** 2)))
             of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"
-            errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=INTERVAL_WIDTH * stddev))
+            errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=INTERVAL_STDDEVS * stddev))
         return errors
 
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:

@@ -17,10 +17,10 @@ from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, LevelError, Mechanism, se
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.exact_accounting import ACCOUNTING, gaussian_rho
+from dpviz.privacy.exact_accounting import ACCOUNTING, find_gaussian_rho
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.flow_release import INTERVAL_WIDTH, FlowRelease, StageCounts, pair_sums
+from dpviz.release.flow_release import INTERVAL_STDDEVS, FlowRelease, StageCounts, pair_sums
 from dpviz.space.pair_tree import SIDES, PairTree
 from dpviz.space.regions import ROOT, Regions
 
@@ -29,9 +29,8 @@ _SEVERAL_TRIPS = (
     " person has up to {most:,}."
 )
 _NO_BETTER_BOUND = "Exact accounting was asked for, and the tight conversion was used: the exact one has no better bound for this budget."
-
-
 WEIGHTS = "weights"
+"""The name of the setting that holds custom weights."""
 
 
 def neighbours_setting() -> Any:
@@ -60,8 +59,17 @@ def accounting_setting(default: str) -> Any:
     )
 
 
-def with_sums_above(tree: PairTree, finest: StageCounts, stage: int) -> list[StageCounts]:
-    """List stages 0 to `stage`: `finest` unchanged as the last one, and sums of its counts for every coarser stage."""
+def add_coarser_stages(tree: PairTree, finest: StageCounts, stage: int) -> list[StageCounts]:
+    """Add to a stage all coarser ones, as sums of its counts.
+
+    Args:
+        tree: the tree of pairs.
+        finest: the stage.
+        stage: its number.
+
+    Returns:
+        Stages 0 to `stage`; the last one is `finest`.
+    """
     stages = [finest]
     for above in range(stage - 1, -1, -1):
         (a, b), finer, below = tree.levels(above), tree.levels(above + 1), stages[0]
@@ -71,16 +79,24 @@ def with_sums_above(tree: PairTree, finest: StageCounts, stage: int) -> list[Sta
             below.count,
             tree.destinations.size(b),
         )
-        stages.insert(0, summed_stage(sums.origin, sums.destination, sums.count))
+        stages.insert(0, make_summed_stage(sums.origin, sums.destination, sums.count))
     return stages
 
 
-def measured_stage(origin: Places, destination: Places, noisy: Integers, variance: float, measured: int) -> StageCounts:
-    """Make a stage whose released counts are the noisy ones."""
+def make_measured_stage(origin: Places, destination: Places, noisy: Integers, variance: float, measured: int) -> StageCounts:
+    """Make a stage whose released counts are the noisy ones.
+
+    Args:
+        origin: (k,) indices of origin regions.
+        destination: (k,) indices of destination regions.
+        noisy: (k,) noisy counts, in trips.
+        variance: of the noise, in squared trips.
+        measured: how many numbers were measured, those that are left out included.
+    """
     return StageCounts(origin=origin, destination=destination, count=noisy, noisy=noisy, variance=variance, measured=measured)
 
 
-def summed_stage(origin: Places, destination: Places, count: Integers) -> StageCounts:
+def make_summed_stage(origin: Places, destination: Places, count: Integers) -> StageCounts:
     """Make a stage that is not measured but summed from a finer one; pairs with a sum of 0 are left out."""
     nonzero = count != 0
     return StageCounts(
@@ -88,12 +104,21 @@ def summed_stage(origin: Places, destination: Places, count: Integers) -> StageC
     )
 
 
-def largest_gaussian_noise(sigma: Floats, numbers: Floats, beta: float) -> Floats:
-    """Compute a bound that the largest of `numbers` sub-Gaussian noises exceeds with probability at most beta; 0 for no noises."""
+def bound_largest_noise(sigma: Floats, numbers: Floats, beta: float) -> Floats:
+    """Bound the largest of several sub-Gaussian noises, for several stages at once.
+
+    Args:
+        sigma: (n,) square roots of the noises' variance parameters.
+        numbers: (n,) how many noises there are.
+        beta: probability with which the largest noise may exceed its bound.
+
+    Returns:
+        (n,) bounds; 0 for no noises.
+    """
     return np.asarray(sigma * np.sqrt(2 * np.log(np.maximum(2 * numbers / beta, 1.0))))
 
 
-def most_leaf_pairs(tree: PairTree) -> Floats:
+def count_most_leaf_pairs(tree: PairTree) -> Floats:
     """Return (T + 1,) the largest number of leaf pairs in one pair of each stage."""
     origins, destinations = (
         [float(side.leaf_count(level).max()) for level in range(side.depth + 1)] for side in (tree.origins, tree.destinations)
@@ -113,7 +138,7 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     >>> import numpy as np
     >>> import pandas as pd
     >>> import dpviz as dv
-    >>> from dpviz.mechanisms.noisy_flows import NoisyFlows, measured_stage, with_sums_above
+    >>> from dpviz.mechanisms.noisy_flows import NoisyFlows, make_measured_stage, add_coarser_stages
     >>> from dpviz.privacy.noise import gaussian_variance
     >>> from dpviz.space.pair_tree import PairTree
     >>> @dataclass(frozen=True, kw_only=True)
@@ -128,7 +153,7 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     ...         true[flows.origin, flows.destination] = flows.count
     ...         noisy = counter.measure("every pair of leaves", true.ravel(), rho.rho, tree.height).reshape(true.shape)
     ...         pairs, variance = np.argwhere(noisy).astype(np.int32).T, gaussian_variance(counter.variance(rho.rho))
-    ...         stages = with_sums_above(tree, measured_stage(*pairs, noisy[tuple(pairs)], variance, noisy.size), tree.height)
+    ...         stages = add_coarser_stages(tree, make_measured_stage(*pairs, noisy[tuple(pairs)], variance, noisy.size), tree.height)
     ...         receipt = counter.receipt(budget, converted=rho, conversion=conversion)
     ...         facts = {"mechanism": self.key, "settings": self.chosen(), "steps": ("larger regions are sums",), "every_pair": True}
     ...         return counter.make_release(tree, stages, receipt, **facts)
@@ -205,8 +230,8 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
         """List the standard deviation of a pair of each level, in trips; NaN where it differs from pair to pair."""
         errors = []
         for level in range(release.depth + 1):
-            stddev, of = _stddev(release, level), release.tree.title(2 * level)
-            errors.append(LevelError(level=level, of=of, numbers=None, stddev=stddev, interval=INTERVAL_WIDTH * stddev))
+            stddev, of = _compute_stddev(release, level), release.tree.title(2 * level)
+            errors.append(LevelError(level=level, of=of, numbers=None, stddev=stddev, interval=INTERVAL_STDDEVS * stddev))
         return errors
 
     def error_bounds(self, release: FlowRelease, beta: float) -> Floats:  # noqa: ARG002
@@ -241,8 +266,8 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
         return True
 
 
-def _stddev(release: FlowRelease, level: int) -> float:
-    """Return the standard deviation of a level's counts, in trips.
+def _compute_stddev(release: FlowRelease, level: int) -> float:
+    """Compute the standard deviation of a level's counts, in trips.
 
     If the level was measured, this is the standard deviation of the noise; for level 0, of the sum of all measured pairs. NaN if it
     depends on the pair.
@@ -257,7 +282,7 @@ def _stddev(release: FlowRelease, level: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyFlows:
-    """One run of a mechanism on private trips: adds noise to counts, and keeps the receipt.
+    """One run of a mechanism on private trips: adds noise to counts, and collects the steps for the receipt.
 
     Attributes:
         flows: the private input; its contribution bound scales every sensitivity.
@@ -281,12 +306,12 @@ class NoisyFlows:
             raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
 
     def convert(self, budget: Budget, mechanism: str, accounting: str, shares: Sequence[float]) -> tuple[ZcdpBudget, str | None]:
-        """Find the rho that stages with these weights may spend, and the conversion by which it was found: see `gaussian_rho`.
+        """Find the rho that stages with these weights may spend, and the conversion by which it was found: see `find_gaussian_rho`.
 
         If exact accounting was asked for and another conversion was used, a note for the receipt says so.
         """
         most = self.flows.contributions
-        rho, conversion = gaussian_rho(budget, mechanism, accounting, shares, self.squared_sensitivity if most == 1 else None)
+        rho, conversion = find_gaussian_rho(budget, mechanism, accounting, shares, self.squared_sensitivity if most == 1 else None)
         if accounting == "exact" and conversion not in ("exact", None):
             self.notes.append(_NO_BETTER_BOUND if most == 1 else _SEVERAL_TRIPS.format(most=most))
         return rho, conversion
@@ -302,12 +327,29 @@ class NoisyFlows:
         return 2 * squared if self.neighbours == BOUNDED else squared
 
     def measure(self, purpose: str, true: Integers, rho: Fraction, stage: int) -> Integers:
-        """Measure (k,) counts of disjoint nodes of a stage with discrete Gaussian noise."""
+        """Add discrete Gaussian noise to the counts of disjoint nodes of a stage, and record it for the receipt.
+
+        Args:
+            purpose: what is measured, for the receipt.
+            true: (k,) true counts, in trips. PRIVATE.
+            rho: the budget of the stage.
+            stage: its number, 0 to T.
+
+        Returns:
+            (k,) noisy counts.
+        """
         self.record(purpose, rho, stage, len(true))
         return discrete_gaussian(true, ZcdpBudget(rho), self.entropy, self.squared_sensitivity)
 
     def record(self, purpose: str, rho: Fraction, stage: int, counts: int) -> None:
-        """Add a Gaussian measurement to the receipt."""
+        """Record a measurement with Gaussian noise for the receipt.
+
+        Args:
+            purpose: what is measured.
+            rho: its budget.
+            stage: 0 to T.
+            counts: how many numbers are measured.
+        """
         self.steps.append(
             Step(
                 purpose=purpose,
@@ -328,10 +370,9 @@ class NoisyFlows:
         """Make the receipt of all steps so far; `exact_total` says whether the release publishes the exact number of trips."""
         flows, bounded = self.flows, self.neighbours == BOUNDED
         declared_only = flows.contributions > 1 and not flows.enforced
-        total_kept = f"the number of trips between the regions ({flows.total:,}), published exactly"
-        public_total = (
-            (total_kept if exact_total else "the number of trips between the regions: the same for all neighbours",) if bounded else ()
-        )
+        exact = f"the number of trips between the regions ({flows.total:,}), published exactly"
+        same = "the number of trips between the regions: the same for all neighbours"
+        public_total = (exact if exact_total else same,) if bounded else ()
         public_bound = ("that everybody has exactly this many trips, which the curator declares",) if flows.exactly else ()
         return Receipt(
             total=total,

@@ -20,17 +20,17 @@ from dpviz.errors import BudgetError
 from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget, require_gaussian
 
 ACCOUNTING = ("exact", "tight", "paper")
-"""The ways to find the noise that (epsilon, delta) asks for; see `gaussian_rho`."""
+"""The ways to find the noise that (epsilon, delta) asks for; see `find_gaussian_rho`."""
 LARGEST_STDDEV = 10_000.0  # of the noise of a stage; above it the loss has millions of values, and the tight conversion is as good
-_POINTS = 500  # grid steps in one standard deviation of the loss
-_POINTS_IN_SEARCH = 150
-_FEW_VALUES = 2_000
+_STEPS_PER_STDDEV = 500  # grid steps in one standard deviation of the loss
+_STEPS_IN_SEARCH = 150  # the same while rho is searched for: a coarser grid, whose bound is looser but holds
+_FARTHEST_SUMMED = 2_000  # up to this noise value, the losses of changed counts are added up before they are put on the grid
 _MOST_VALUES = 2**22  # of all grids together; the error analysis needs a limit
-_CUT = 1e-6  # part of delta that may go to losses that are cut off
-_SMALLEST_DELTA = 1e-250
-_LOSS_MARGIN = 2.0**-49  # 16 rounding errors of a float64
-_MASS_MARGIN = 1 + 1e-9
-_TOO_SMALL = 1e-300  # more than what all products that underflow to 0 can add up to
+_CUT_SHARE = 1e-6  # of delta, for the losses that are cut off
+_SMALLEST_DELTA = 1e-250  # below it, floating-point numbers are too coarse for a bound
+_LOSS_MARGIN = 2.0**-49  # 16 rounding errors of a float64: see 5. in `certified_delta`
+_MASS_MARGIN = 1 + 1e-9  # the factor of 5. in `certified_delta`
+_UNDERFLOW = 1e-300  # more than all products that underflow to 0 add up to
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,7 @@ class _Losses:
 
     @property
     def last(self) -> int:
+        """The loss of the last value, in grid steps."""
         return self.first + len(self.mass) - 1
 
 
@@ -93,10 +94,10 @@ def certified_delta(variances: Sequence[Fraction], epsilon: Fraction, changes: i
     """
     if not variances or min(variances) <= 0:
         raise BudgetError("Every stage needs noise with a variance above 0.")
-    return _certified_delta(tuple(variances), epsilon, changes, 1e-60, _POINTS)
+    return _bound_delta(tuple(variances), epsilon, changes, 1e-60, _STEPS_PER_STDDEV)
 
 
-def exact_rho(budget: ApproxBudget, shares: Sequence[Fraction], changes: int) -> ZcdpBudget | None:
+def find_exact_rho(budget: ApproxBudget, shares: Sequence[Fraction], changes: int) -> ZcdpBudget | None:
     """Find the largest rho whose stages of discrete Gaussian noise fit into (epsilon, delta), by `certified_delta`.
 
     Args:
@@ -109,10 +110,10 @@ def exact_rho(budget: ApproxBudget, shares: Sequence[Fraction], changes: int) ->
         large or delta so small that only the tight conversion is known to hold.
     """
     parts = tuple(share for share in shares if share > 0)
-    return _exact_rho(budget, parts, changes)
+    return _search_rho(budget, parts, changes)
 
 
-def gaussian_rho(
+def find_gaussian_rho(
     budget: Budget, mechanism: str, accounting: str, shares: Sequence[float], changes: int | None
 ) -> tuple[ZcdpBudget, str | None]:
     """Find the rho that stages of discrete Gaussian noise may spend.
@@ -120,14 +121,14 @@ def gaussian_rho(
     Args:
         budget: (epsilon, delta), or rho, which is returned unchanged.
         mechanism: the name of the mechanism in errors.
-        accounting: "exact" (`exact_rho`), "tight" or "paper" (the conversions "tight" and "simple" of `ApproxBudget.to_zcdp`).
+        accounting: "exact" (`find_exact_rho`), "tight" or "paper" (the conversions "tight" and "simple" of `ApproxBudget.to_zcdp`).
         shares: the weights of the stages, at least 0.
         changes: how many counts of a stage one unit changes by one; None if it changes a count by more, for which only the tight
             conversion is proved.
 
     Returns:
         The budget, and the conversion by which it was found: "exact", "tight" or "simple"; None if `budget` was given in rho. "exact"
-        becomes "tight" where `exact_rho` knows no bound, or `changes` is None.
+        becomes "tight" where `find_exact_rho` knows no bound, or `changes` is None.
 
     Raises:
         BudgetError: a pure budget, delta = 0, or shares out of range.
@@ -137,23 +138,23 @@ def gaussian_rho(
     conversion = "simple" if accounting == "paper" else "tight"
     rho = require_gaussian(budget, mechanism, conversion)
     if accounting == "exact" and changes is not None and isinstance(budget, ApproxBudget):
-        exact = exact_rho(budget, ZcdpBudget(1).split(shares), changes)
+        exact = find_exact_rho(budget, ZcdpBudget(1).split(shares), changes)
         if exact is not None:
             return exact, "exact"
     return rho, conversion
 
 
 @lru_cache(maxsize=64)
-def _exact_rho(budget: ApproxBudget, parts: tuple[Fraction, ...], changes: int) -> ZcdpBudget | None:
+def _search_rho(budget: ApproxBudget, parts: tuple[Fraction, ...], changes: int) -> ZcdpBudget | None:
     tight = budget.to_zcdp()
     delta = float(budget.delta)
-    if delta < _SMALLEST_DELTA or max(_variances(tight.rho, parts, changes)) > LARGEST_STDDEV**2:
+    if delta < _SMALLEST_DELTA or max(_compute_variances(tight.rho, parts, changes)) > LARGEST_STDDEV**2:
         return None
-    tail = delta * _CUT
+    tail = delta * _CUT_SHARE
 
     def excess(log_rho: float) -> float:
-        found = _certified_delta(_variances(_rounded(log_rho), parts, changes), budget.epsilon, changes, tail, _POINTS_IN_SEARCH)
-        return math.log(max(found, _TOO_SMALL) / delta)
+        found = _bound_delta(_compute_variances(_exponentiate(log_rho), parts, changes), budget.epsilon, changes, tail, _STEPS_IN_SEARCH)
+        return math.log(max(found, _UNDERFLOW) / delta)
 
     low = math.log(float(tight.rho))
     high = low + 0.5
@@ -164,78 +165,103 @@ def _exact_rho(budget: ApproxBudget, parts: tuple[Fraction, ...], changes: int) 
     found = float(scipy.optimize.brentq(excess, low, high, xtol=1e-7))
     while excess(found) > 0:
         found -= 1e-7
-    return ZcdpBudget(_rounded(found))
+    return ZcdpBudget(_exponentiate(found))
 
 
-def _rounded(log_rho: float) -> Fraction:
+def _exponentiate(log_rho: float) -> Fraction:
+    """Return rho for a logarithm of it: the fraction that equals the floating-point number, so that later steps do not round."""
     return Fraction(math.exp(log_rho))
 
 
-def _variances(rho: Fraction, parts: Sequence[Fraction], changes: int) -> tuple[Fraction, ...]:
+def _compute_variances(rho: Fraction, parts: Sequence[Fraction], changes: int) -> tuple[Fraction, ...]:
+    """Compute the variance of the noise of each stage, in squared counts, from its part of rho."""
     return tuple(changes / (2 * rho * part) for part in parts)
 
 
-def _certified_delta(variances: tuple[Fraction, ...], epsilon: Fraction, changes: int, tail: float, points: int) -> float:
+def _bound_delta(variances: tuple[Fraction, ...], epsilon: Fraction, changes: int, tail: float, steps_per_stddev: int) -> float:
+    """Compute the bound of `certified_delta`.
+
+    Args:
+        variances: the parameter sigma**2 of the noise of each stage.
+        epsilon: above 0.
+        changes: 1 or 2.
+        tail: probability up to which the rarest losses are cut off, at each step of the calculation.
+        steps_per_stddev: grid steps in one standard deviation of the loss of all stages.
+    """
     limit = float(epsilon)
-    step = math.sqrt(sum(changes / float(variance) for variance in variances)) / points
+    step = math.sqrt(sum(changes / float(variance) for variance in variances)) / steps_per_stddev
     step = limit / max(1, math.ceil(limit / step))
-    factors = [losses for variance in sorted(variances) for losses in _stage_losses(variance, changes, step, tail)]
+    factors = [losses for variance in sorted(variances) for losses in _compute_stage_losses(variance, changes, step, tail)]
     if sum(len(factor.mass) for factor in factors) > _MOST_VALUES:
         raise BudgetError("The exact accounting of so many stages takes too long: choose the tight conversion.")
-    most_later = [*np.cumsum([factor.last for factor in factors[::-1]])[::-1], 0][1:]
-    least = math.floor(limit / step) - 1
+    largest_later = [*np.cumsum([factor.last for factor in factors[::-1]])[::-1], 0][1:]  # sums of the factors still to be added
+    smallest_counted = math.floor(limit / step) - 1
     total = _Losses(0, np.ones(1), 0.0)
-    for factor, later in zip(factors, most_later, strict=True):
-        total = _sum_of(total, factor)
-        total = _without_low(_trimmed(total, tail), least - int(later))
+    for factor, later in zip(factors, largest_later, strict=True):
+        total = _add_losses(total, factor)
+        total = _drop_low(_trim_tails(total, tail), smallest_counted - int(later))
     loss = (total.first + np.arange(len(total.mass))) * step
     loss += _LOSS_MARGIN * (np.abs(loss) + limit) - limit
     above = loss > 0
-    return float((total.mass[above] * -np.expm1(-loss[above])).sum() + total.infinite + _TOO_SMALL) * _MASS_MARGIN
+    return float((total.mass[above] * -np.expm1(-loss[above])).sum() + total.infinite + _UNDERFLOW) * _MASS_MARGIN
 
 
-def _stage_losses(variance: Fraction, changes: int, step: float, tail: float) -> list[_Losses]:
-    """Compute the independent losses of a stage on the grid.
+def _compute_stage_losses(variance: Fraction, changes: int, step: float, tail: float) -> list[_Losses]:
+    """Compute independent losses on the grid whose sum is the loss of a stage.
 
-    Up to a few thousand noise values, the losses of the changed counts are added up before they are put on the grid, where they have one
-    lattice of values and lose nothing. Beyond, each is put on the grid, which is then coarser than this lattice.
+    Where noise has few values, the losses of the changed counts are added up before they are put on the grid. All of them are multiples
+    of one number, so nothing is lost. Where it has many, each loss is put on the grid, whose steps are then larger than this number.
+
+    Returns:
+        One distribution, or where noise has many values `changes` equal ones.
     """
     sigma2 = float(variance)
     farthest = math.ceil(math.sqrt(-2 * sigma2 * math.log(tail))) + 1
     values = np.arange(-farthest, farthest + 1.0)
     density = np.exp(-(values**2) / (2 * sigma2))
     single = density / density.sum()
-    infinite = 2 * math.exp(-(farthest**2) / (2 * sigma2)) + _TOO_SMALL
-    if farthest > _FEW_VALUES:
-        return [_on_grid(single, (2 * values + 1) / (2 * sigma2), infinite, step, tail)] * changes
+    infinite = 2 * math.exp(-(farthest**2) / (2 * sigma2)) + _UNDERFLOW
+    if farthest > _FARTHEST_SUMMED:
+        return [_put_on_grid(single, (2 * values + 1) / (2 * sigma2), infinite, step, tail)] * changes
     mass = single
     for _ in range(changes - 1):
         mass = np.convolve(mass, single)
     sums = np.arange(-changes * farthest, changes * farthest + 1.0)
-    return [_on_grid(mass, (2 * sums + changes) / (2 * sigma2), changes * infinite, step, tail)]
+    return [_put_on_grid(mass, (2 * sums + changes) / (2 * sigma2), changes * infinite, step, tail)]
 
 
-def _on_grid(mass: Floats, loss: Floats, infinite: float, step: float, tail: float) -> _Losses:
-    """Split every loss onto the two grid points around it; the probabilities under both inputs are kept."""
-    some = mass > 0
-    mass, loss = mass[some], loss[some] + _LOSS_MARGIN * (np.abs(loss[some]) + step)
+def _put_on_grid(mass: Floats, loss: Floats, infinite: float, step: float, tail: float) -> _Losses:
+    """Split every loss onto the two grid points around it; the probabilities under both inputs are kept.
+
+    Args:
+        mass: (n,) probability of each loss under the first input.
+        loss: (n,) losses, ascending.
+        infinite: probability of an infinite loss.
+        step: distance of two grid points.
+        tail: see `_trim_tails`.
+    """
+    positive = mass > 0
+    mass, loss = mass[positive], loss[positive] + _LOSS_MARGIN * (np.abs(loss[positive]) + step)
     point = np.floor(loss / step)
-    beyond = np.clip(loss - point * step, 0, step)
-    upper = mass * (np.expm1(-beyond) / math.expm1(-step))
-    lower = mass * np.exp(-beyond) * (np.expm1(beyond - step) / math.expm1(-step))
+    above_point = np.clip(loss - point * step, 0, step)
+    upper = mass * (np.expm1(-above_point) / math.expm1(-step))
+    lower = mass * np.exp(-above_point) * (np.expm1(above_point - step) / math.expm1(-step))
     index = (point - point[0]).astype(np.int64)
     size = int(index[-1]) + 2
     on_grid = np.asarray(np.bincount(index, lower, size) + np.bincount(index + 1, upper, size), np.float64)
-    return _trimmed(_Losses(int(point[0]), on_grid, infinite), tail)
+    return _trim_tails(_Losses(int(point[0]), on_grid, infinite), tail)
 
 
-def _sum_of(one: _Losses, other: _Losses) -> _Losses:
-    """The distribution of the sum of two independent losses."""
+def _add_losses(one: _Losses, other: _Losses) -> _Losses:
+    """Compute the distribution of the sum of two independent losses."""
     return _Losses(one.first + other.first, np.convolve(one.mass, other.mass), one.infinite + other.infinite)
 
 
-def _trimmed(losses: _Losses, tail: float) -> _Losses:
-    """Count the largest losses, of probability `tail` together, as infinite, and raise the smallest ones to the least loss that is kept."""
+def _trim_tails(losses: _Losses, tail: float) -> _Losses:
+    """Cut a distribution at both ends, where `tail` is the probability that is cut off at each.
+
+    The largest losses count as infinite; the smallest are raised to the smallest loss that is kept. So no bound becomes too low.
+    """
     mass = losses.mass
     stop = max(len(mass) - int(np.searchsorted(np.cumsum(mass[::-1]), tail, side="right")), 1)
     start = min(int(np.searchsorted(np.cumsum(mass), tail, side="right")), stop - 1)
@@ -244,7 +270,7 @@ def _trimmed(losses: _Losses, tail: float) -> _Losses:
     return _Losses(losses.first + start, kept, losses.infinite + float(mass[stop:].sum()))
 
 
-def _without_low(losses: _Losses, least: int) -> _Losses:
-    """Drop losses under `least` grid steps, which cannot reach epsilon any more."""
+def _drop_low(losses: _Losses, least: int) -> _Losses:
+    """Drop losses under `least` grid steps: with all later losses added, they stay below epsilon."""
     start = min(max(least - losses.first, 0), len(losses.mass) - 1)
     return _Losses(losses.first + start, losses.mass[start:], losses.infinite)

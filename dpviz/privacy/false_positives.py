@@ -1,4 +1,4 @@
-"""Which noisy counts are dropped because the true count may be 0: by thresholds, or by a list with few false entries. Post-processing."""
+"""Post-processing that drops noisy counts whose true count may be 0: by a threshold, or by a list with few false entries."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import scipy
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import SettingError
 
-_LARGEST_SUMMED_VARIANCE = 400.0
-_LEAST_EXPECTED, _MOST_EXPECTED, _POWER = 0.5, 5_000.0, 0.75
+_LARGEST_SUMMED_VARIANCE = 400.0  # with more variance, tails are computed by the continuous Gaussian
+_LEAST_EXPECTED, _MOST_EXPECTED, _POWER = 0.5, 5_000.0, 0.75  # weights grow with this power of the expected count, cut to these limits
 
 
 def stddev_threshold(variance: Fraction | float, k: float) -> int:
-    """The smallest whole number that is at least k standard deviations.
+    """Compute the smallest whole number that is at least k standard deviations.
 
     Args:
         variance: the variance of the noise.
@@ -30,7 +30,7 @@ def stddev_threshold(variance: Fraction | float, k: float) -> int:
 
 
 def discovery_threshold(noisy: Integers, variance: Fraction | float, rate: float) -> int:
-    """The smallest threshold with a false discovery rate of at most `rate`.
+    """Find the smallest threshold with a false discovery rate of at most `rate`.
 
     Each noisy count is a test of the hypothesis "the true count is 0". The p-values are tail probabilities of the noise, and are
     independent because the noise is. In expectation, at most the share `rate` of the kept counts have a true count of 0.
@@ -112,17 +112,17 @@ def list_nonzero(noisy: Integers, expected: Floats, variance: float, rate: float
     weight = np.clip(expected, _LEAST_EXPECTED, _MOST_EXPECTED) ** _POWER
     weight /= weight.mean()
     tail = gaussian_tail(noisy, variance)
-    zeros = (weight.max() + weight[noisy <= 0].sum()) / (size / 2)
+    share_of_zeros = (weight.max() + weight[noisy <= 0].sum()) / (size / 2)
     candidates = np.flatnonzero(noisy > 0)
     scaled = tail[candidates] / weight[candidates]
     order = np.argsort(scaled, kind="stable")[: max(most, 0)]
     ranks = np.arange(1, len(order) + 1)
-    fits = np.flatnonzero(scaled[order] <= rate * ranks / (size * zeros))
-    return np.sort(candidates[order[: fits[-1] + 1]]) if len(fits) else np.zeros(0, np.int64)
+    small_enough = np.flatnonzero(scaled[order] <= rate * ranks / (size * share_of_zeros))
+    return np.sort(candidates[order[: small_enough[-1] + 1]]) if len(small_enough) else np.zeros(0, np.int64)
 
 
 def gaussian_tail(values: Integers, variance: float) -> Floats:
-    """(k,) P(noise >= value) of discrete Gaussian noise.
+    """Compute P(noise >= value) of discrete Gaussian noise for each of (k,) values.
 
     For variances up to 400 the probabilities are summed. Above 400, the tail of the continuous Gaussian from value - 1/2 is used, raised
     by 1 / (12 variance) of itself so that it is never below the sum: by the midpoint rule it is at most 1 / (24 variance) too small.
@@ -130,6 +130,9 @@ def gaussian_tail(values: Integers, variance: float) -> Floats:
     Args:
         values: (k,) whole numbers.
         variance: the parameter of the distribution.
+
+    Returns:
+        (k,) probabilities.
     """
     if variance > _LARGEST_SUMMED_VARIANCE:
         return np.asarray(scipy.special.ndtr(-(values - 0.5) / np.sqrt(variance)) * (1 + 1 / (12 * variance)))

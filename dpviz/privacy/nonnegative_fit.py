@@ -1,6 +1,7 @@
 """Non-negative least squares on a tree of noisy counts, and rounding to whole numbers that add up.
 
-A tree is a list of stages, the finest last. The nodes of a stage stand family by family, in the order of their parents.
+A tree is a list of stages, the finest last. The children of one node are a family. The nodes of a stage stand family by family, in the
+order of their parents.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ class NoisyStage:
         return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=self.size))
 
     def sums(self, values: Floats) -> Floats:
-        """Add up (n,) values per parent."""
+        """Add up (n,) values per parent. Return (parents,) sums."""
         return np.add.reduceat(values, self.starts)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Root:
-    """The count of the root: `variance` is 0 if it is exact."""
+    """The count of the root, and the variance of its noise: 0 if the count is exact."""
 
     count: float
     variance: float = 0.0
@@ -54,7 +55,14 @@ class Root:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _SubtreeEstimates:
-    """What a stage's subtrees say of its nodes: an estimate and its variance, and the same of the sum of the children alone."""
+    """Estimates of the (n,) nodes of a stage, each from its own subtree.
+
+    Attributes:
+        estimate: (n,) estimates from the node's own noisy count and its subtree.
+        variance: (n,) their variances.
+        sum: (n,) sums of the children's estimates, without the node's own noisy count.
+        sum_variance: (n,) their variances.
+    """
 
     estimate: Floats
     variance: Floats
@@ -118,23 +126,32 @@ def fit_unbiased(root: Root, stages: Sequence[NoisyStage]) -> tuple[list[Floats]
     own = [*((node.estimate, node.variance) for node in below), (noisy, variance)]
     counts, variances = [own[0][0]], [own[0][1]]
     for stage, above, (estimate, own_variance) in zip(stages, below, own[1:], strict=True):
-        parent, share = stage.parent, _ratio(own_variance, above.sum_variance[stage.parent])
+        parent, share = stage.parent, _divide(own_variance, above.sum_variance[stage.parent])
         counts.append(estimate + share * (counts[-1] - above.sum)[parent])
         variances.append(own_variance - share * own_variance + share**2 * variances[-1][parent])
     return counts, variances
 
 
 def _fit_above(below: Sequence[_SubtreeEstimates], stages: Sequence[NoisyStage]) -> tuple[list[Floats], Floats]:
-    """Fit the nodes above the leaves, from the root down; also the gap that each family of leaves shares, over its sum of variances."""
+    """Fit the nodes above the leaves, from the root down.
+
+    Args:
+        below: T estimates from subtrees, the root's first.
+        stages: stages 1 to T.
+
+    Returns:
+        T arrays of fitted counts, the root's first; and for each parent of leaves the number that, times its variance, is added to each
+        leaf's noisy count so that the leaves add up to their parent (see `_divide_gap`).
+    """
     fitted = [below[0].estimate]
     for stage, above, here in zip(stages, below, below[1:], strict=False):
-        fitted.append(here.estimate + here.variance * _gap(fitted[-1], above)[stage.parent])
-    return fitted, _gap(fitted[-1], below[-1])
+        fitted.append(here.estimate + here.variance * _divide_gap(fitted[-1], above)[stage.parent])
+    return fitted, _divide_gap(fitted[-1], below[-1])
 
 
-def _gap(fitted: Floats, above: _SubtreeEstimates) -> Floats:
+def _divide_gap(fitted: Floats, above: _SubtreeEstimates) -> Floats:
     """Return (n,) each fitted count minus the sum of its children's estimates, divided by the variance of this sum."""
-    return _ratio(fitted - above.sum, above.sum_variance)
+    return _divide(fitted - above.sum, above.sum_variance)
 
 
 def _estimate_from_subtrees(
@@ -161,40 +178,48 @@ def _estimate_from_subtrees(
 
 
 def _combine(total: Floats, sum_variance: Floats, noisy: Floats | None, variance: float, *, selected: bool) -> _SubtreeEstimates:
-    """Combine the sums of children (and their variances) with the noisy counts of their parents, each weighted by the other's variance."""
+    """Combine the sums of children with the noisy counts of their parents, each weighted by the other's variance.
+
+    Args:
+        total: (n,) sums of the children's estimates.
+        sum_variance: (n,) their variances.
+        noisy: (n,) noisy counts of the parents; None if their stage was not measured.
+        variance: of these noisy counts.
+        selected: see `fit_nonnegative`.
+    """
     if noisy is None:
         return _SubtreeEstimates(estimate=total, variance=sum_variance, sum=total, sum_variance=sum_variance)
     inflated = sum_variance * _estimate_inflation(noisy - total, sum_variance, variance) if selected else sum_variance
-    weight = _ratio(inflated, inflated + variance)
+    weight = _divide(inflated, inflated + variance)
     estimate = np.where((sum_variance > 0) | (variance == 0), total + weight * (noisy - total), 0.0)
     return _SubtreeEstimates(estimate=estimate, variance=weight * variance, sum=total, sum_variance=sum_variance)
 
 
 def _estimate_inflation(gap: Floats, sum_variance: Floats, variance: float) -> Floats:
-    """Estimate how many times too small the variances of sums of selected nodes are, from their gaps to the parents' own noisy counts.
+    """Estimate by which factor the variances of sums of selected nodes are too small, from the gaps to the parents' own noisy counts.
 
     A gap's expected square is f * sum_variance + variance, with a factor f of at least 1. Nodes are grouped by their `sum_variance`,
     between powers of 4, and each group has one f. A group of few nodes has at least the f that is estimated from all nodes.
     """
-    factor, some = np.ones(len(gap)), sum_variance > 0
-    if not some.any():
+    factor, noisy_sums = np.ones(len(gap)), sum_variance > 0
+    if not noisy_sums.any():
         return factor
-    bins = np.floor(np.log2(sum_variance[some]) / 2).astype(np.int64)
+    bins = np.floor(np.log2(sum_variance[noisy_sums]) / 2).astype(np.int64)
     bins -= bins.min()
-    excess, size = gap[some] ** 2 - variance, sum_variance[some]
+    excess, size = gap[noisy_sums] ** 2 - variance, sum_variance[noisy_sums]
     overall = max(1.0, float(excess.sum() / size.sum()))
     number, total = np.bincount(bins), np.bincount(bins, size).astype(np.float64)
-    own = np.maximum(1.0, _ratio(np.bincount(bins, excess).astype(np.float64), total))
-    factor[some] = np.where(number < _SMALL_BIN, np.maximum(own, overall), own)[bins]
+    own = np.maximum(1.0, _divide(np.bincount(bins, excess).astype(np.float64), total))
+    factor[noisy_sums] = np.where(number < _SMALL_BIN, np.maximum(own, overall), own)[bins]
     return factor
 
 
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; 0 where the denominator is 0."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
 
 
-def whole_counts(stages: Sequence[NoisyStage], fitted: Sequence[Floats]) -> list[Integers]:
+def round_to_whole(stages: Sequence[NoisyStage], fitted: Sequence[Floats]) -> list[Integers]:
     """Round fitted counts to whole numbers that add up, from the root down.
 
     The root is rounded to the nearest number. Every other count is rounded down, and then the counts of a family with the largest
@@ -209,7 +234,7 @@ def whole_counts(stages: Sequence[NoisyStage], fitted: Sequence[Floats]) -> list
         T + 1 arrays of whole numbers of at least 0 that add up.
 
     >>> family = NoisyStage(starts=np.array([0]), noisy=None, variance=0.0, size=3)
-    >>> whole_counts([family], [np.array([10.0]), np.array([7.4, 2.0, 0.6])])[1].tolist()
+    >>> round_to_whole([family], [np.array([10.0]), np.array([7.4, 2.0, 0.6])])[1].tolist()
     [8, 2, 0]
     """
     whole = [np.rint(fitted[0]).astype(np.int64)]
@@ -222,7 +247,17 @@ def whole_counts(stages: Sequence[NoisyStage], fitted: Sequence[Floats]) -> list
 
 
 def _choose_raised(fraction: Floats, floor: Integers, stage: NoisyStage, missing: Integers) -> Integers:
-    """List the nodes to be raised by one: in each family as many as are missing."""
+    """Choose the nodes to be raised by one: in each family as many as it lacks of its parent's count.
+
+    Args:
+        fraction: (n,) fitted counts minus `floor`.
+        floor: (n,) fitted counts, rounded down.
+        stage: the nodes.
+        missing: (parents,) the parents' counts minus the sums of `floor`.
+
+    Returns:
+        (k,) indices of nodes.
+    """
     parent = stage.parent
     candidates = np.flatnonzero((missing[parent] > 0) & ((fraction > _WHOLE) | (floor > 0)))
     order = candidates[np.lexsort((-fraction[candidates], floor[candidates] < 1, parent[candidates]))]

@@ -22,7 +22,7 @@ from dpviz.publishing.private_data import PrivateData, without_records
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 
-__all__ = ["FoundEpsilon", "WantedError", "error_at", "wanted_epsilon"]
+__all__ = ["FoundEpsilon", "WantedError", "compute_error", "find_epsilon"]
 
 SEED = 0
 FROM_DATA = (
@@ -30,50 +30,7 @@ FROM_DATA = (
     " errors."
 )
 ONLY_NOISE = "These errors are those of the noise alone: assumptions inside partitions and later steps add others."
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ExpectedErrors:
-    """Expected errors of a release. PUBLIC: computed without records.
-
-    Attributes:
-        by_level: one row per level, coarsest first. Columns: level (0 for the whole), of (name of the level), numbers (how many
-            partitions; missing for trips, whose released pairs depend on the data), stddev (root mean square of the noise on a count;
-            0 if exact; missing if the level is a sum of finer pairs) and interval (half the width of the 95 % interval).
-        receipt: the steps on which the budget would be spent.
-        note: sentences on what the errors do not include.
-    """
-
-    by_level: pd.DataFrame
-    receipt: Receipt
-    note: str
-
-
-def expected(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> ExpectedErrors:
-    """Compute the expected error per level by running the mechanism without records.
-
-    Args:
-        mechanism: the mechanism with its settings.
-        data: only domain or regions, unit and bound per person are used, not the records.
-        budget: the budget of the release.
-
-    Raises:
-        DpvizError: settings, domain, regions or budget do not fit the mechanism.
-    """
-    release = dry_run(mechanism, data, budget)
-    rows = [vars(level) for level in mechanism.level_errors(release)]
-    notes = [FROM_DATA] if mechanism.depends_on_data(release) else []
-    notes += [LISTED] if _lists_pairs(release) else []
-    return ExpectedErrors(by_level=pd.DataFrame(rows), receipt=release.receipt, note=" ".join([*notes, ONLY_NOISE]))
-
-
-def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Release | FlowRelease:
-    """Run the mechanism without records, on the domain or regions of `data`. The release is seeded, so it cannot be published."""
-    release: Release | FlowRelease = mechanism.release(without_records(data), budget, Entropy.seeded(SEED))
-    return release
-
-
-SMALLEST, LARGEST = 0.001, 100.0
+SMALLEST, LARGEST = 0.001, 100.0  # epsilon
 STRIDES = 10  # the search goes from the largest epsilon down to the smallest in strides of a factor of about 3
 STEPS = 9  # bisections of the last stride, which determine epsilon to a few thousandths
 ROUNDINGS = 10  # attempts to round epsilon up to three digits
@@ -93,6 +50,47 @@ ADDED_UP = (
     " noise, and depend on the data: choose the finest level, or make a study."
 )
 SMALLEST_IS_ENOUGH = "Even at ε 0.001 the error is smaller than that."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExpectedErrors:
+    """Expected errors of a release. PUBLIC: computed without records.
+
+    Attributes:
+        by_level: one row per level, coarsest first. Columns: level (0 for the whole), of (name of the level), numbers (how many
+            partitions; missing for trips, whose released pairs depend on the data), stddev (root mean square of the noise on a count;
+            0 if exact; missing if the level is a sum of finer pairs) and interval (half the width of the 95 % interval).
+        receipt: the steps on which the budget would be spent.
+        note: sentences on what the errors do not include.
+    """
+
+    by_level: pd.DataFrame
+    receipt: Receipt
+    note: str
+
+
+def compute_expected_errors(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> ExpectedErrors:
+    """Compute the expected error per level by running the mechanism without records.
+
+    Args:
+        mechanism: the mechanism with its settings.
+        data: only domain or regions, unit and bound per person are used, not the records.
+        budget: the budget of the release.
+
+    Raises:
+        DpvizError: settings, domain, regions or budget do not fit the mechanism.
+    """
+    release = dry_run(mechanism, data, budget)
+    rows = [vars(level) for level in mechanism.level_errors(release)]
+    notes = [FROM_DATA] if mechanism.depends_on_data(release) else []
+    notes += [LISTED] if _lists_pairs(release) else []
+    return ExpectedErrors(by_level=pd.DataFrame(rows), receipt=release.receipt, note=" ".join([*notes, ONLY_NOISE]))
+
+
+def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Release | FlowRelease:
+    """Run the mechanism without records, on the domain or regions of `data`, and return the release: a simulation, so never published."""
+    release: Release | FlowRelease = mechanism.release(without_records(data), budget, Entropy.seeded(SEED))
+    return release
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +126,7 @@ class FoundEpsilon:
     note: str
 
 
-def wanted_epsilon(
+def find_epsilon(
     mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, *, before_attempt: Callable[[], object] = int
 ) -> FoundEpsilon:
     """Find the smallest epsilon whose expected error is small enough; nothing is spent.
@@ -137,8 +135,8 @@ def wanted_epsilon(
     So all larger epsilons that were tried are enough, too. A search upwards could stop too early: very small budgets can give coarse
     partitions with little noise, and their large uniformity error is not part of the expected error.
 
-    The error comes from the noise alone (see `expected`). If partitions of points depend on data, made-up records are used; that is an
-    approximation, and the note says so.
+    The error comes from the noise alone (see `compute_expected_errors`). If partitions of points depend on data, made-up records are
+    used; that is an approximation, and the note says so.
 
     Args:
         mechanism: the mechanism with its settings.
@@ -153,15 +151,15 @@ def wanted_epsilon(
 
     def error(epsilon: float) -> float:
         before_attempt()
-        return error_at(mechanism, data, wanted, epsilon)
+        return compute_error(mechanism, data, wanted, epsilon)
 
     if not (math.isfinite(wanted.error) and wanted.error > 0):
         raise SettingError("The wanted error must be a finite number above 0.")
     if _sums_lack_pairs(mechanism, data, wanted):
         return FoundEpsilon(epsilon=None, error=math.nan, note=ADDED_UP)
     if not error(LARGEST) <= wanted.error:
-        return FoundEpsilon(epsilon=None, error=math.nan, note=f"{NOT_REACHED} {_note(mechanism, data, wanted)}")
-    note, high = _note(mechanism, data, wanted), math.log(LARGEST)
+        return FoundEpsilon(epsilon=None, error=math.nan, note=f"{NOT_REACHED} {_write_note(mechanism, data, wanted)}")
+    note, high = _write_note(mechanism, data, wanted), math.log(LARGEST)
     stride = (math.log(LARGEST) - math.log(SMALLEST)) / STRIDES
     for number in range(1, STRIDES + 1):
         low = math.log(LARGEST) - number * stride
@@ -180,7 +178,10 @@ def wanted_epsilon(
 
 
 def _round_to_enough(epsilon: float, wanted: WantedError, error: Callable[[float], float]) -> tuple[float, float]:
-    """Round epsilon up to three digits, and return it with its error. Noise may depend on partitions, so several roundings are tried."""
+    """Round epsilon up to three digits, so that its error is still small enough. Return the rounded epsilon and its error.
+
+    A larger epsilon may have a larger error, since partitions depend on it. So several roundings are tried; if none fits, epsilon stays.
+    """
     rounded = epsilon
     for _ in range(ROUNDINGS):
         rounded = _round_up(rounded)
@@ -190,8 +191,8 @@ def _round_to_enough(epsilon: float, wanted: WantedError, error: Callable[[float
     return epsilon, error(epsilon)
 
 
-def error_at(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, epsilon: float) -> float:
-    """Compute the expected root mean square error at the wanted level for a given epsilon. Raises the errors of `wanted_epsilon`.
+def compute_error(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, epsilon: float) -> float:
+    """Compute the expected root mean square error at the wanted level for a given epsilon. Raises the errors of `find_epsilon`.
 
     Args:
         mechanism: the mechanism with its settings.
@@ -210,7 +211,7 @@ def error_at(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, ep
         if not 1 <= wanted.level <= release.depth:
             raise SettingError(f"Trips have levels 1 to {release.depth}.")
         variance = release.stages[2 * wanted.level].variance
-        return float(np.sqrt(variance)) if np.isfinite(variance) else _summed_error(release, wanted.level)
+        return float(np.sqrt(variance)) if np.isfinite(variance) else _compute_summed_error(release, wanted.level)
     if not 0 <= wanted.level <= release.domain.order:
         raise SettingError(f"Points on this domain have zoom levels 0 to {release.domain.order}.")
     return expected_error(release, wanted.level)
@@ -221,17 +222,17 @@ def _release_made_up_records(mechanism: AnyMechanism, data: PrivateData, budget:
     release = dry_run(mechanism, data, budget)
     if not isinstance(data, PointCounts) or not mechanism.depends_on_data(release):
         return release
-    return mechanism.release(with_uniform_records(data, records), budget, Entropy.seeded(SEED))
+    return mechanism.release(make_uniform_records(data, records), budget, Entropy.seeded(SEED))
 
 
-def with_uniform_records(data: PointCounts, records: int) -> PointCounts:
+def make_uniform_records(data: PointCounts, records: int) -> PointCounts:
     """Replace the data by made-up records, uniformly distributed over the lattice; domain, unit and bound stay."""
     cell, count = np.unique(np.random.default_rng(SEED).integers(0, 4**data.domain.order, records), return_counts=True)
     row, column = (part.astype(np.int32) for part in np.divmod(cell, data.domain.side))
     return replace(data, column=column, row=row, count=count.astype(np.int64), dropped=0, outside=0, bad=0, over=0)
 
 
-def _summed_error(release: FlowRelease, level: int) -> float:
+def _compute_summed_error(release: FlowRelease, level: int) -> float:
     """Compute the error of a pair of `level` that is a sum of the finest pairs: the mean number of them, all released."""
     tree = release.tree
     finest = release.stages[tree.height].variance
@@ -240,7 +241,8 @@ def _summed_error(release: FlowRelease, level: int) -> float:
     return float(np.sqrt(finest * tree.size(tree.height) / tree.size(2 * level)))
 
 
-def _note(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> str:
+def _write_note(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> str:
+    """Write sentences on what the error of `find_epsilon` does not include."""
     release = _run_at_epsilon_one(mechanism, data, wanted)
     notes = []
     if isinstance(release, FlowRelease):

@@ -68,7 +68,7 @@ def pair_sums(origin: Places, destination: Places, count: Integers, width: int) 
     return PairSums(origin=origins.astype(np.int32), destination=destinations.astype(np.int32), count=sums, width=width)
 
 
-INTERVAL_WIDTH = 1.959963984540054
+INTERVAL_STDDEVS = 1.959963984540054  # half the width of a 95 % interval, in standard deviations of the noise
 ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
 """The step of post-processing after which `StageCounts.noisy` are estimates, not single measurements."""
 Level = int | str
@@ -510,7 +510,7 @@ def interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:
     Returns:
         (n,) lower and (n,) upper ends, whole numbers of at least 0; NaN where an argument is NaN.
     """
-    width = INTERVAL_WIDTH * stddev
+    width = INTERVAL_STDDEVS * stddev
     return np.maximum(np.floor(centre - width), 0.0), np.maximum(np.ceil(centre + width), 0.0)
 
 

@@ -128,7 +128,7 @@ def _shares(tree: Tree, order: int, fronts: list[Front], query: int) -> Floats:
 
 Areas: TypeAlias = geopandas.GeoDataFrame | geopandas.GeoSeries
 
-INTERVAL_WIDTH = math.log(20) / math.sqrt(2)
+INTERVAL_STDDEVS = math.log(20) / math.sqrt(2)  # half the width of a 95 % interval, in standard deviations of the noise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -266,7 +266,7 @@ class Release:
         share = check_coverage(self.domain, boxes, outside)
         unbiased = self if self.unbiased is None else replace(self, count=self.unbiased, unbiased=None)
         centre, stddev = unbiased.answer(boxes, spread=True, inside="uniform", outside="inside_part")[:2]
-        ends = np.floor(centre - INTERVAL_WIDTH * stddev), np.ceil(centre + INTERVAL_WIDTH * stddev)
+        ends = np.floor(centre - INTERVAL_STDDEVS * stddev), np.ceil(centre + INTERVAL_STDDEVS * stddev)
         return (*ends, share) if outside == "inside_part" else ends
 
     @overload
@@ -395,7 +395,7 @@ class Release:
         Returns:
             (k,) lower and (k,) upper ends.
         """
-        width, centre = INTERVAL_WIDTH * self.stddev[nodes], self.count if self.unbiased is None else self.unbiased
+        width, centre = INTERVAL_STDDEVS * self.stddev[nodes], self.count if self.unbiased is None else self.unbiased
         return np.floor(centre[nodes] - width), np.ceil(centre[nodes] + width)
 
     @cached_property

@@ -217,7 +217,7 @@ def lists_chart(table: pd.DataFrame, *, height: int = 320) -> alt.LayerChart:
     """Draw the recall of lists of pairs by their false discovery rate: a line per mechanism, a mark per setting.
 
     Args:
-        table: from `dpviz.evaluation.lists.compare_lists`. CURATOR ONLY.
+        table: from `dpviz.evaluation.pair_lists.compare_lists`. CURATOR ONLY.
         height: of the whole chart, in pixels.
     """
     methods = list(dict.fromkeys(table["method"]))

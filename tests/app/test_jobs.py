@@ -107,7 +107,7 @@ class TestSearches:
                 raise SettingError("no good")
             return FoundEpsilon(epsilon=0.5, error=1.0, note="found")
 
-        monkeypatch.setattr(jobs, "wanted_epsilon", search)
+        monkeypatch.setattr(jobs, "find_epsilon", search)
         yield opened
         opened.set()
 

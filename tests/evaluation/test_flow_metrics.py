@@ -17,7 +17,7 @@ from dpviz.mechanisms import FittedTree, FlatGaussian, StabilityHistogram, TopDo
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
-from dpviz.release.flow_release import INTERVAL_WIDTH
+from dpviz.release.flow_release import INTERVAL_STDDEVS
 from tests.flow_cases import flows_of, random_flows, random_regions, regular, released_at, sums_between, trips_of
 
 MECHANISMS = {
@@ -49,7 +49,7 @@ def slow_row(release, flows, stage: int) -> dict:
     false = [pair for pair in shown if not true.get(pair, 0)]
     missed = [pair for pair in occupied if out.get(pair, 0) <= 0]
     inside = [
-        max(np.floor(noisy - INTERVAL_WIDTH * stddev), 0) <= true.get((o, d), 0) <= max(np.ceil(noisy + INTERVAL_WIDTH * stddev), 0)
+        max(np.floor(noisy - INTERVAL_STDDEVS * stddev), 0) <= true.get((o, d), 0) <= max(np.ceil(noisy + INTERVAL_STDDEVS * stddev), 0)
         for o, d, count, noisy, stddev in zip(at.origin, at.destination, at.count, at.noisy, release.stddev(stage), strict=True)
         if count > 0
     ]
@@ -238,7 +238,7 @@ def test_the_other_bounds_by_hand():
     listed = error_bounds(FlatGaussian(least=7).release(flows, RHO, Entropy.seeded(1)), 0.1)
     np.testing.assert_allclose(listed, flat + np.array([0, 0, 0, 0, 6]))
     stable = error_bounds(StabilityHistogram().release(flows, APPROX, Entropy.seeded(1)), 0.1)
-    np.testing.assert_allclose(stable, inside * (StabilityHistogram().least(APPROX) - 1 + 2 * math.log(2 * 36 / 0.1)))
+    np.testing.assert_allclose(stable, inside * (StabilityHistogram().compute_threshold(APPROX) - 1 + 2 * math.log(2 * 36 / 0.1)))
 
 
 @pytest.mark.parametrize("mechanism", [TopDown(neighbours="add_remove"), FlatGaussian(neighbours="add_remove"), StabilityHistogram()])

@@ -20,7 +20,7 @@ from dpviz.mechanisms import FLOW_MECHANISMS, FlatGaussian, StabilityHistogram, 
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.mechanisms.trips import flat_gaussian
 from dpviz.mechanisms.trips.fitted_tree import FittedTree
-from dpviz.mechanisms.trips.true_stages import true_stages
+from dpviz.mechanisms.trips.true_stages import sum_true_stages
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease
@@ -42,7 +42,7 @@ def stage_vectors(tree: PairTree, placements: list[tuple]) -> list[np.ndarray]:
     vectors = [np.zeros((len(placements), tree.size(stage)), np.int64) for stage in range(tree.height + 1)]
     for row, pairs in enumerate(placements):
         flows = flows_of(tree.origins, dict(Counter(pairs)))
-        for stage, at in enumerate(true_stages(flows, tree)):
+        for stage, at in enumerate(sum_true_stages(flows, tree)):
             vectors[stage][row, at.origin * tree.destinations.size(tree.levels(stage)[1]) + at.destination] = at.count
     return vectors
 
@@ -129,9 +129,9 @@ def loss(monkeypatch, mechanism, one: Flows, other: Flows, seed: int = 0) -> Fra
 
 
 class PrunedTree(FittedTree):
-    """The fitted tree as it is beyond `MOST_AT_ONCE` leaves: only the children of kept nodes are measured."""
+    """The fitted tree as it is beyond `MOST_MEASURED_LEAVES` leaves: only the children of kept nodes are measured."""
 
-    def _pruned(self, tree: PairTree) -> bool:
+    def _is_pruned(self, tree: PairTree) -> bool:
         return True
 
 
@@ -316,21 +316,21 @@ def worst_delta(budget: ApproxBudget, neighbours: str, scale: float, least: int)
 def test_the_stability_histogram_keeps_epsilon_and_delta_on_every_tiny_database(neighbours, threshold, epsilon, delta):
     budget, mechanism = ApproxBudget(epsilon, delta), StabilityHistogram(neighbours=neighbours, threshold=threshold)
     step = mechanism.release(trips_of(10), budget, Entropy.seeded(1)).receipt.steps[0]
-    scale, least = float(step.scale), mechanism.least(budget)
+    scale, least = float(step.scale), mechanism.compute_threshold(budget)
     assert step.scale == (2 if neighbours == "bounded" else 1) / budget.epsilon
     assert f"from {least:,} on" in step.purpose
     assert worst_delta(budget, neighbours, scale, least) <= float(delta) * (1 + 1e-9)
     if threshold == "tight" and least > 1:
         assert worst_delta(budget, neighbours, scale, least - 1) > float(delta)
     if threshold == "paper":
-        assert least >= replace(mechanism, threshold="tight").least(budget)
+        assert least >= replace(mechanism, threshold="tight").compute_threshold(budget)
 
 
 @NEIGHBOURS
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "10"])
 @pytest.mark.parametrize("delta", ["1e-8", "1e-3", "0.3"])
 def test_the_tight_threshold_is_the_least_that_hides_a_single_trip_as_often_as_delta_says(neighbours, epsilon, delta):
-    least = StabilityHistogram(neighbours=neighbours).least(ApproxBudget(epsilon, delta))
+    least = StabilityHistogram(neighbours=neighbours).compute_threshold(ApproxBudget(epsilon, delta))
     q = math.exp(-float(epsilon) / (2 if neighbours == "bounded" else 1))
     assert q ** (least - 1) / (1 + q) <= float(delta)
     assert least == 1 or q ** (least - 2) / (1 + q) > float(delta)
@@ -339,8 +339,8 @@ def test_the_tight_threshold_is_the_least_that_hides_a_single_trip_as_often_as_d
 @pytest.mark.parametrize(("epsilon", "published"), [("0.1", 357), ("1", 37), ("10", 5)])
 def test_the_tight_thresholds_are_the_published_ones(epsilon, published):
     budget = ApproxBudget(epsilon, "1e-8")
-    assert StabilityHistogram().least(budget) == published
-    assert StabilityHistogram(threshold="paper").least(budget) == math.ceil(1 + 2 * math.log(2e8) / float(epsilon))
+    assert StabilityHistogram().compute_threshold(budget) == published
+    assert StabilityHistogram(threshold="paper").compute_threshold(budget) == math.ceil(1 + 2 * math.log(2e8) / float(epsilon))
 
 
 @NEIGHBOURS

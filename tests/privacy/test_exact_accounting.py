@@ -14,7 +14,7 @@ from dpviz.mechanisms import FittedTree, FlatGaussian, TopDown, noisy_flows
 from dpviz.mechanisms.trips import flat_gaussian
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.exact_accounting import certified_delta, exact_rho
+from dpviz.privacy.exact_accounting import certified_delta, find_exact_rho
 from dpviz.privacy.noise import discrete_gaussian
 from tests.flow_cases import trips_of
 
@@ -50,7 +50,7 @@ def test_the_bound_is_above_the_sum_and_within_three_thousandths(variances, epsi
 def test_the_noise_is_smaller_than_that_of_the_tight_conversion(epsilon, most):
     budget = ApproxBudget(epsilon, "1e-8")
     for shares in ([Fraction(1, 5), Fraction(4, 5)], [Fraction(1, 6)] * 6):
-        rho = exact_rho(budget, shares, 2).rho
+        rho = find_exact_rho(budget, shares, 2).rho
         assert math.sqrt(budget.to_zcdp().rho / rho) <= most
         assert budget.delta * Fraction(98, 100) <= certified_delta([2 / (2 * rho * share) for share in shares], budget.epsilon, 2)
 
@@ -61,7 +61,7 @@ def test_the_noise_is_smaller_than_that_of_the_tight_conversion(epsilon, most):
 @pytest.mark.parametrize("changes", [1, 2])
 def test_what_is_granted_keeps_delta_and_a_hundredth_more_would_not(epsilon, delta, changes):
     budget, shares = ApproxBudget(epsilon, delta), [Fraction(1, 3), Fraction(0), Fraction(2, 3)]
-    rho = exact_rho(budget, shares, changes).rho
+    rho = find_exact_rho(budget, shares, changes).rho
 
     def delta_at(factor):
         return certified_delta([changes / (2 * factor * rho * share) for share in shares if share], budget.epsilon, changes)
@@ -77,8 +77,8 @@ def test_more_epsilon_costs_less_and_another_stage_costs_more():
 
 
 def test_noise_that_is_too_large_for_it_and_a_delta_too_small_are_left_to_the_tight_conversion():
-    assert exact_rho(ApproxBudget("1e-5", "1e-8"), [Fraction(1)], 2) is None
-    assert exact_rho(ApproxBudget(1, "1e-300"), [Fraction(1)], 2) is None
+    assert find_exact_rho(ApproxBudget("1e-5", "1e-8"), [Fraction(1)], 2) is None
+    assert find_exact_rho(ApproxBudget(1, "1e-300"), [Fraction(1)], 2) is None
 
 
 @pytest.mark.parametrize("variances", [[], [Fraction(0)], [Fraction(1), Fraction(-1)]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, whole_counts
+from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, round_to_whole
 
 
 def random_tree(rng):
@@ -52,7 +52,7 @@ def test_whole_counts_add_up_and_are_next_to_the_fit():
     for _ in range(200):
         root, stages = random_tree(rng)
         fitted = fit_nonnegative(root, stages, selected=bool(rng.random() < 0.5))
-        whole = whole_counts(stages, fitted)
+        whole = round_to_whole(stages, fitted)
         assert adds_up(stages, whole)
         assert min(counts.min() for counts in whole) >= 0
         assert all(np.abs(near - counts).max() <= 1 + 1e-6 for near, counts in zip(whole, fitted, strict=True))
@@ -81,4 +81,4 @@ def test_sums_of_selected_nodes_are_trusted_less_where_they_miss_their_parents()
 def test_an_empty_tree_stays_empty():
     family = NoisyStage(starts=np.zeros(1, np.int64), noisy=np.array([3.0, -4.0, 2.0]), variance=1.0, size=3)
     assert fit_nonnegative(Root(count=0.0), [family])[1].tolist() == [0, 0, 0]
-    assert whole_counts([family], [np.zeros(1), np.zeros(3)])[1].tolist() == [0, 0, 0]
+    assert round_to_whole([family], [np.zeros(1), np.zeros(3)])[1].tolist() == [0, 0, 0]

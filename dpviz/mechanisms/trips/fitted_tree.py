@@ -15,19 +15,19 @@ from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting
 from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, accounting_setting, first_side_setting, neighbours_setting
-from dpviz.mechanisms.trips.true_stages import TrueStage, true_stages
+from dpviz.mechanisms.trips.true_stages import TrueStage, sum_true_stages
 from dpviz.privacy.allocation import custom_weights, minimax_shares
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import list_nonzero
 from dpviz.privacy.noise import gaussian_variance
-from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, whole_counts
+from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, round_to_whole
 from dpviz.release.flow_release import ESTIMATED, FlowRelease, PairSums, RegionTotals, StageCounts, pair_sums
 from dpviz.space.pair_tree import Children, PairTree
 from dpviz.space.regions import Regions
 
-MOST_AT_ONCE = 2**21
-_ABOVE_ZERO = 1e-7
+MOST_MEASURED_LEAVES = 2**21  # pairs of leaves; in a larger tree only children of kept nodes are measured
+_ABOVE_ZERO = 1e-7  # a fitted count up to this is 0 but for rounding
 _SMALLEST_VARIANCE = 1e-9  # of a stage in the fit, whose weights are inverse variances; the noise of huge budgets has a variance of 0
 _PRUNED = (
     "the spread is that of the noise in the one stage that gives the smallest; which nodes were measured depends on earlier noise, and"
@@ -46,14 +46,14 @@ class _Nodes:
     Attributes:
         origin: per stage, (n,) index of each node's origin region.
         destination: per stage, (n,) index of each node's destination region.
-        stages: stages 1 onwards with their noisy counts.
-        numbers: per stage, how many nodes were measured, those that were dropped included.
+        stages: stages 1 onwards with their noisy counts, so that `stages[0]` is stage 1.
+        measured_nodes: per stage, how many nodes were measured, those that were dropped included.
     """
 
     origin: list[Places]
     destination: list[Places]
     stages: list[NoisyStage] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=lambda: [1])
+    measured_nodes: list[int] = field(default_factory=lambda: [1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,37 +132,45 @@ class FittedTree(FlowMechanism):
     def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
         """Spend (epsilon, delta) or rho on `flows`.
 
+        Args:
+            flows: the private trips.
+            budget: (epsilon, delta) with delta above 0, or rho.
+            entropy: the stream from which noise is drawn.
+
+        Returns:
+            The release: unbiased estimates and whole, non-negative counts of every stage; if `false_discovery` is set, with a list.
+
         Raises:
             BudgetError: a pure budget, delta = 0, or custom weights that do not fit.
             InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
         """
         self.check_data(flows)
         tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
-        shares = self._stage_shares(tree)
+        shares = self._compute_shares(tree)
         counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
         rho, conversion = counter.convert(budget, self.title, self.accounting, shares)
         parts = rho.split(shares)
         root = self._measure_root(counter, parts[0])
         nodes = self._measure(counter, tree, root, parts)
-        listed = self._list(nodes, root, counter.variance(parts[-1]))
-        counts = whole_counts(nodes.stages, _fit(nodes, root, listed, pruned=self._pruned(tree)))
-        estimates = None if self._pruned(tree) else fit_unbiased(root, nodes.stages)
+        listed = self._choose_listed(nodes, root, counter.variance(parts[-1]))
+        counts = round_to_whole(nodes.stages, _fit_counts(nodes, root, listed, pruned=self._is_pruned(tree)))
+        estimates = None if self._is_pruned(tree) else fit_unbiased(root, nodes.stages)
         stages = _release_stages(nodes, root, counts, estimates)
         across = None
         if listed is not None:
-            across = _across(tree, nodes, counts[-1])
-            stages[-1] = _only_listed(stages[-1], counts[-1], listed)
+            across = _sum_across(tree, nodes, counts[-1])
+            stages[-1] = _select_listed(stages[-1], counts[-1], listed)
         return counter.make_release(
             tree,
             stages,
             counter.receipt(budget, converted=rho, conversion=conversion, exact_total=self.neighbours == BOUNDED),
             mechanism=self.key,
             settings=self.chosen(),
-            steps=self._steps(pruned=self._pruned(tree)),
-            every_pair=not self._pruned(tree),
-            approximate=_PRUNED if self._pruned(tree) else _ALL_MEASURED,
+            steps=self._describe_steps(pruned=self._is_pruned(tree)),
+            every_pair=not self._is_pruned(tree),
+            approximate=_PRUNED if self._is_pruned(tree) else _ALL_MEASURED,
             across=across,
-            totals=None if estimates is None else _region_totals(tree, nodes, estimates[0]),
+            totals=None if estimates is None else _sum_region_totals(tree, nodes, estimates[0]),
         )
 
     def _measure_root(self, counter: NoisyFlows, rho: Fraction) -> Root:
@@ -173,38 +181,44 @@ class FittedTree(FlowMechanism):
         return Root(count=float(noisy[0]), variance=max(gaussian_variance(counter.variance(rho)), _SMALLEST_VARIANCE))
 
     def _measure(self, counter: NoisyFlows, tree: PairTree, root: Root, parts: Sequence[Fraction]) -> _Nodes:
-        """Measure the stages from the top down: all nodes, or beyond `MOST_AT_ONCE` leaves only the children of nodes that were kept."""
+        """Measure the stages from the top down: all nodes, or in a pruned tree only the children of the nodes that were kept."""
         nodes = _Nodes(origin=[np.zeros(1, np.int32)], destination=[np.zeros(1, np.int32)])
-        truth, pruned = true_stages(counter.flows, tree), self._pruned(tree)
+        truth, pruned = sum_true_stages(counter.flows, tree), self._is_pruned(tree)
         index = np.zeros(len(truth[0].count), np.int64)
         for stage in range(1, tree.height + 1):
             children = tree.children(stage, nodes.origin[-1], nodes.destination[-1])
-            index = _indexes(children, truth[stage], index)
+            index = _index_true_nodes(children, truth[stage], index)
             nodes.stages.append(_measure_stage(counter, tree.title(stage), stage, parts[stage], children, index, truth[stage]))
-            nodes.numbers.append(len(children.origin))
+            nodes.measured_nodes.append(len(children.origin))
             kept = np.ones(len(children.origin), np.bool_)
             if pruned and parts[stage] and stage < tree.height:
-                kept = _believed(fit_nonnegative(root, nodes.stages, selected=True)[-1], nodes.stages[-1])
-                nodes.stages[-1] = _kept_only(nodes.stages[-1], kept)
+                kept = _choose_kept(fit_nonnegative(root, nodes.stages, selected=True)[-1], nodes.stages[-1])
+                nodes.stages[-1] = _select_nodes(nodes.stages[-1], kept)
             nodes.origin.append(children.origin[kept])
             nodes.destination.append(children.destination[kept])
-            index = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[index]
+            kept_index = np.where(kept, np.cumsum(kept) - 1, -1)
+            index = np.append(kept_index, -1)[index]  # the appended -1 is what a true node without an index (-1) finds
         return nodes
 
-    def _list(self, nodes: _Nodes, root: Root, variance: Fraction) -> Integers | None:
-        """Choose the pairs of leaves that are listed, from their noise and from a fit of the coarser stages; None if all are."""
+    def _choose_listed(self, nodes: _Nodes, root: Root, variance: Fraction) -> Integers | None:
+        """Choose the pairs of leaves that are listed, from their noisy counts and from a fit of the coarser stages.
+
+        Returns:
+            (k,) indices of these pairs in the last stage; None if every pair above 0 is listed.
+        """
         if self.false_discovery is None:
             return None
         leaves = nodes.stages[-1]
         assert leaves.noisy is not None  # noqa: S101  (for the type checker: the leaves are always measured)
-        expected = _expect(nodes.stages[:-1], root)[leaves.parent]
+        expected = _fit_above_leaves(nodes.stages[:-1], root)[leaves.parent]
         most = max(round(root.count), 0)
         return list_nonzero(leaves.noisy.astype(np.int64), expected, float(variance), self.false_discovery, most)
 
-    def _pruned(self, tree: PairTree) -> bool:
-        return tree.size(tree.height) > MOST_AT_ONCE
+    def _is_pruned(self, tree: PairTree) -> bool:
+        """Return whether the tree is too large to measure every pair, so that children of dropped nodes are not measured."""
+        return tree.size(tree.height) > MOST_MEASURED_LEAVES
 
-    def _stage_shares(self, tree: PairTree) -> list[float]:
+    def _compute_shares(self, tree: PairTree) -> list[float]:
         """Return (T + 1,) shares of rho, the root's first."""
         root = self.neighbours == ADD_REMOVE
         if self.split == "custom":
@@ -214,9 +228,9 @@ class FittedTree(FlowMechanism):
             return ([] if root else [0.0]) + weights
         sizes = [tree.size(stage) for stage in range(tree.height + 1)]
         fan_outs = [below / above for above, below in pairwise(sizes)]
-        return minimax_shares(fan_outs, root=root, between=self.between, pruned=self._pruned(tree))
+        return minimax_shares(fan_outs, root=root, between=self.between, pruned=self._is_pruned(tree))
 
-    def _steps(self, *, pruned: bool) -> tuple[str, ...]:
+    def _describe_steps(self, *, pruned: bool) -> tuple[str, ...]:
         """Describe the steps of post-processing, in order."""
         fitted = (*(() if pruned else (ESTIMATED,)), "non-negative least squares on the whole tree", "whole numbers that add up")
         if self.false_discovery is None:
@@ -226,13 +240,13 @@ class FittedTree(FlowMechanism):
 
     def check(self, frame: Regions) -> None:
         """Raise an error if custom weights do not fit the levels."""
-        self._stage_shares(PairTree(origins=frame, destinations=frame, first=self.tree))
+        self._compute_shares(PairTree(origins=frame, destinations=frame, first=self.tree))
 
     def shares(self, frame: Regions) -> list[Share]:
         """List one part per stage that can be measured."""
         tree = PairTree(origins=frame, destinations=frame, first=self.tree)
         first = 0 if self.neighbours == ADD_REMOVE else 1
-        shares = self._stage_shares(tree)
+        shares = self._compute_shares(tree)
         titles = ["total" if stage == 0 else tree.title(stage) for stage in range(first, tree.height + 1)]
         return [Share(label=title, share=share) for title, share in zip(titles, shares[first:], strict=True)]
 
@@ -241,8 +255,17 @@ class FittedTree(FlowMechanism):
         return replace(self, split="custom", weights=tuple(shares))
 
 
-def _indexes(children: Children, truth: TrueStage, above: Integers) -> Integers:
-    """Return (k,) the index among `children` of each true node of a stage, -1 for a node below a dropped one. PRIVATE."""
+def _index_true_nodes(children: Children, truth: TrueStage, above: Integers) -> Integers:
+    """Find the index among `children` of each occupied node of a stage. PRIVATE.
+
+    Args:
+        children: all children of the kept nodes of the stage above.
+        truth: the occupied nodes of the stage.
+        above: index of each occupied node of the stage above among its kept nodes, -1 if it was dropped.
+
+    Returns:
+        (k,) indices; -1 for a node below a dropped one.
+    """
     parent = above[truth.parent]
     return np.where(parent >= 0, np.append(children.starts, 0)[parent] + truth.child, -1)
 
@@ -261,23 +284,36 @@ def _measure_stage(
     return NoisyStage(starts=children.starts, noisy=noisy, variance=variance, size=size)
 
 
-def _believed(fitted: Floats, stage: NoisyStage) -> Mask:
-    """Tell which nodes are measured further: those with a fitted count above 0, or the largest noisy ones of a family without any."""
+def _choose_kept(fitted: Floats, stage: NoisyStage) -> Mask:
+    """Choose the nodes whose children are measured.
+
+    Args:
+        fitted: (n,) fitted counts of the nodes of a stage.
+        stage: the nodes with their noisy counts.
+
+    Returns:
+        (n,) True for a node with a fitted count above 0; where no child of a parent has one, for those with the largest noisy count.
+    """
     assert stage.noisy is not None  # noqa: S101  (for the type checker)
     above = fitted > _ABOVE_ZERO
     largest = np.maximum.reduceat(stage.noisy, stage.starts)
-    without = np.add.reduceat(above, stage.starts, dtype=np.int64) == 0
-    return np.asarray(above | (without[stage.parent] & (stage.noisy == largest[stage.parent])))
+    all_zero = np.add.reduceat(above, stage.starts, dtype=np.int64) == 0
+    return np.asarray(above | (all_zero[stage.parent] & (stage.noisy == largest[stage.parent])))
 
 
-def _kept_only(stage: NoisyStage, kept: Mask) -> NoisyStage:
+def _select_nodes(stage: NoisyStage, kept: Mask) -> NoisyStage:
+    """Return the stage with its kept nodes only."""
     assert stage.noisy is not None  # noqa: S101  (for the type checker)
     number = np.add.reduceat(kept, stage.starts, dtype=np.int64)
     return NoisyStage(starts=np.cumsum(number) - number, noisy=stage.noisy[kept], variance=stage.variance, size=int(kept.sum()))
 
 
-def _expect(stages: Sequence[NoisyStage], root: Root) -> Floats:
-    """Fit the stages above the leaves; a family that was not measured has equal parts of its parent."""
+def _fit_above_leaves(stages: Sequence[NoisyStage], root: Root) -> Floats:
+    """Fit non-negative counts to the stages above the leaves.
+
+    Returns:
+        (n,) counts of the last of these stages. Where a stage was not measured, siblings have equal parts of their parent's count.
+    """
     last = max((number for number, stage in enumerate(stages) if stage.noisy is not None), default=-1)
     expected = fit_nonnegative(root, stages[: last + 1])[-1] if last >= 0 else np.array([max(root.count, 0.0)])
     for stage in stages[last + 1 :]:
@@ -286,8 +322,14 @@ def _expect(stages: Sequence[NoisyStage], root: Root) -> Floats:
     return expected
 
 
-def _fit(nodes: _Nodes, root: Root, listed: Integers | None, *, pruned: bool) -> list[Floats]:
-    """Fit non-negative counts; those of listed pairs are at least 1."""
+def _fit_counts(nodes: _Nodes, root: Root, listed: Integers | None, *, pruned: bool) -> list[Floats]:
+    """Fit non-negative counts to all stages; those of listed pairs of leaves are at least 1.
+
+    To that end, the least count that each node must have is subtracted from the noisy counts before the fit, and added again afterwards.
+
+    Returns:
+        T + 1 arrays of counts, the root's first.
+    """
     if listed is None:
         return fit_nonnegative(root, nodes.stages, selected=pruned)
     least = np.zeros(nodes.stages[-1].size)
@@ -306,37 +348,45 @@ def _fit(nodes: _Nodes, root: Root, listed: Integers | None, *, pruned: bool) ->
 def _release_stages(
     nodes: _Nodes, root: Root, counts: list[Integers], estimates: tuple[list[Floats], list[Floats]] | None
 ) -> list[StageCounts]:
-    """Make the released stages: whole counts, beside unbiased estimates with their variances; without these, what was measured."""
+    """Make the released stages.
+
+    Args:
+        nodes: what was measured.
+        root: the count of the root.
+        counts: T + 1 arrays of whole counts to release.
+        estimates: T + 1 arrays of unbiased estimates and T + 1 of their variances, which the release states as `noisy` and `variance`;
+            None to state the noisy counts and the variance of their noise instead.
+    """
     noisy: Sequence[Floats | None] = [np.array([root.count]), *(stage.noisy for stage in nodes.stages)]
     variance = [root.variance, *(stage.variance if stage.noisy is not None else np.inf for stage in nodes.stages)]
-    measured = [number * (found is not None) for number, found in zip(nodes.numbers, noisy, strict=True)]
+    measured = [number * (found is not None) for number, found in zip(nodes.measured_nodes, noisy, strict=True)]
     if estimates is not None:
-        noisy, variance = estimates[0], [float(at.max()) for at in estimates[1]]
-    made = []
+        noisy, variance = estimates[0], [float(of_nodes.max()) for of_nodes in estimates[1]]
+    released = []
     for stage, count in enumerate(counts):
-        some, found = count > 0, noisy[stage]
-        made.append(
+        positive, found = count > 0, noisy[stage]
+        released.append(
             StageCounts(
-                origin=nodes.origin[stage][some],
-                destination=nodes.destination[stage][some],
-                count=count[some],
-                noisy=count[some] if found is None else np.rint(found[some]).astype(np.int64),
+                origin=nodes.origin[stage][positive],
+                destination=nodes.destination[stage][positive],
+                count=count[positive],
+                noisy=count[positive] if found is None else np.rint(found[positive]).astype(np.int64),
                 variance=variance[stage],
                 measured=measured[stage],
             )
         )
-    return made
+    return released
 
 
-def _across(tree: PairTree, nodes: _Nodes, count: Integers) -> PairSums:
-    """Add up all pairs of leaves at the levels of `FlowRelease.across_levels`."""
+def _sum_across(tree: PairTree, nodes: _Nodes, count: Integers) -> PairSums:
+    """Add up the counts of all pairs of leaves, listed or not, to `FlowRelease.across`; its levels are `FlowRelease.across_levels`."""
     depth, (destination_level, origin_level) = tree.origins.depth, tree.levels(tree.height - 1)
     origin = tree.origins.ancestors(origin_level, depth)[nodes.origin[-1]]
     destination = tree.destinations.ancestors(destination_level, depth)[nodes.destination[-1]]
     return pair_sums(origin, destination, count, tree.destinations.size(destination_level))
 
 
-def _region_totals(tree: PairTree, nodes: _Nodes, estimates: Sequence[Floats]) -> RegionTotals:
+def _sum_region_totals(tree: PairTree, nodes: _Nodes, estimates: Sequence[Floats]) -> RegionTotals:
     """Add up the unbiased estimates of all pairs, per region and level, from the coarsest stage that has the level."""
     sides: dict[str, list[Integers]] = {"origin": [], "destination": []}
     for level in range(1, tree.origins.depth + 1):
@@ -347,7 +397,7 @@ def _region_totals(tree: PairTree, nodes: _Nodes, estimates: Sequence[Floats]) -
     return RegionTotals(leaving=tuple(sides["origin"]), arriving=tuple(sides["destination"]))
 
 
-def _only_listed(stage: StageCounts, count: Integers, listed: Integers) -> StageCounts:
+def _select_listed(stage: StageCounts, count: Integers, listed: Integers) -> StageCounts:
     """Leave only the listed pairs in the finest stage."""
     chosen = np.zeros(len(count), np.bool_)
     chosen[listed] = True

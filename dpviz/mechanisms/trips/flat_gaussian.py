@@ -17,11 +17,11 @@ from dpviz.mechanisms.noisy_flows import (
     FlowMechanism,
     NoisyFlows,
     accounting_setting,
-    largest_gaussian_noise,
-    measured_stage,
-    most_leaf_pairs,
-    summed_stage,
-    with_sums_above,
+    add_coarser_stages,
+    bound_largest_noise,
+    count_most_leaf_pairs,
+    make_measured_stage,
+    make_summed_stage,
 )
 from dpviz.privacy.budget import Budget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -31,10 +31,10 @@ from dpviz.release.flow_release import FlowRelease, pair_sums
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Regions
 
-MOST_PAIRS = 2**28
-MOST_KEPT = 2**21
+MOST_PAIRS = 2**28  # pairs of leaves that get noise; more are refused
+MOST_KEPT = 2**21  # pairs of leaves that are all released; of more, those under a threshold are left out
 _PAIRS_PER_BLOCK = 2**20
-_MOST_EMPTY_KEPT = 2**19
+_MOST_EMPTY_KEPT = 2**19  # pairs, on average, if no pair had a trip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +78,21 @@ class FlatGaussian(FlowMechanism):
         optional=True,
         low=1,
         high=2**53,
-        help="Pairs of leaves under it are left out of the list, not of the sums. Left empty: none, or as many as memory asks for.",
+        help="Pairs of leaves under it are left out of the list, not of the sums. Left empty: none, unless there are more than 2,097,152"
+        " pairs.",
     )
     accounting: str = accounting_setting("tight")
 
     def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
         """Spend (epsilon, delta) or rho on `flows`.
+
+        Args:
+            flows: the private trips.
+            budget: (epsilon, delta) with delta above 0, or rho.
+            entropy: the stream from which noise is drawn.
+
+        Returns:
+            The release: noisy counts of pairs of leaves, negative ones included, and their sums for every coarser stage.
 
         Raises:
             BudgetError: a pure budget, or delta = 0.
@@ -96,11 +105,11 @@ class FlatGaussian(FlowMechanism):
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
         counter.record("every pair of leaves", rho.rho, tree.height, tree.size(tree.height))
         parameter = counter.variance(rho.rho)
-        variance, least = gaussian_variance(parameter), self.smallest_kept(tree.size(tree.height), parameter)
+        variance, least = gaussian_variance(parameter), self.choose_threshold(tree.size(tree.height), parameter)
         (origin, destination, noisy), above, across = _measure_pairs(counter, tree, rho, least)
-        summed = summed_stage(*_list_nonzero(above))
-        leaves = measured_stage(origin, destination, noisy, variance, tree.size(tree.height))
-        stages = [*with_sums_above(tree, summed, tree.height - 1), leaves]
+        summed = make_summed_stage(*_list_nonzero(above))
+        leaves = make_measured_stage(origin, destination, noisy, variance, tree.size(tree.height))
+        stages = [*add_coarser_stages(tree, summed, tree.height - 1), leaves]
         left_out = () if least is None else (f"pairs under {least:,} left out of the finest stage",)
         return counter.make_release(
             tree,
@@ -114,7 +123,7 @@ class FlatGaussian(FlowMechanism):
             approximate=None if least is None else "pairs that were left out of the finest stage have an unknown error",
         )
 
-    def smallest_kept(self, pairs: int, parameter: Fraction) -> int | None:
+    def choose_threshold(self, pairs: int, parameter: Fraction) -> int | None:
         """Choose the public threshold of the finest stage: the setting `least`, or one that on average at most 2**19 empty pairs pass.
 
         Args:
@@ -140,8 +149,8 @@ class FlatGaussian(FlowMechanism):
         """
         tree, sigma = release.tree, math.sqrt(release.receipt.steps[0].scale)
         sizes = np.array([tree.size(stage) for stage in range(tree.height + 1)], np.float64)
-        bounds = np.sqrt(most_leaf_pairs(tree)) * largest_gaussian_noise(np.full(len(sizes), sigma), sizes, beta)
-        least = self.smallest_kept(tree.size(tree.height), release.receipt.steps[0].scale)
+        bounds = np.sqrt(count_most_leaf_pairs(tree)) * bound_largest_noise(np.full(len(sizes), sigma), sizes, beta)
+        least = self.choose_threshold(tree.size(tree.height), release.receipt.steps[0].scale)
         bounds[-1] += 0 if least is None else least - 1
         return bounds
 

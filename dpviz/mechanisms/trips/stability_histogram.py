@@ -13,7 +13,7 @@ from dpviz.arrays import Floats
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
-from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, measured_stage, most_leaf_pairs, with_sums_above
+from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, add_coarser_stages, count_most_leaf_pairs, make_measured_stage
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, require_approx
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
@@ -71,6 +71,14 @@ class StabilityHistogram(FlowMechanism):
     def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
         """Spend (epsilon, delta) on `flows`.
 
+        Args:
+            flows: the private trips.
+            budget: (epsilon, delta) with delta above 0.
+            entropy: the stream from which noise is drawn.
+
+        Returns:
+            The release: noisy counts of the pairs of leaves that reach the threshold, and their sums for every coarser stage.
+
         Raises:
             BudgetError: any other budget, or delta = 0.
             InputError: more than one trip per person.
@@ -78,7 +86,7 @@ class StabilityHistogram(FlowMechanism):
         spend = require_approx(budget, self.title)
         self.check_data(flows)
         counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
-        sensitivity, least = 2 if self.neighbours == BOUNDED else 1, self.least(spend)
+        sensitivity, least = 2 if self.neighbours == BOUNDED else 1, self.compute_threshold(spend)
         scale = sensitivity / spend.epsilon
         counter.steps.append(
             Step(
@@ -94,8 +102,8 @@ class StabilityHistogram(FlowMechanism):
         noisy = discrete_laplace(flows.count, PureBudget(spend.epsilon), entropy, sensitivity)
         kept = np.flatnonzero(noisy >= least)
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
-        leaves = measured_stage(flows.origin[kept], flows.destination[kept], noisy[kept], laplace_variance(scale), len(kept))
-        stages = with_sums_above(tree, leaves, tree.height)
+        leaves = make_measured_stage(flows.origin[kept], flows.destination[kept], noisy[kept], laplace_variance(scale), len(kept))
+        stages = add_coarser_stages(tree, leaves, tree.height)
         return counter.make_release(
             tree,
             stages,
@@ -128,11 +136,11 @@ class StabilityHistogram(FlowMechanism):
         tree, (step,), total = release.tree, release.receipt.steps, release.receipt.total
         if not isinstance(total, ApproxBudget):
             return np.full(tree.height + 1, np.nan)
-        least = self.least(total)
+        least = self.compute_threshold(total)
         noise = float(step.scale) * math.log(2 * tree.size(tree.height) / beta)
-        return most_leaf_pairs(tree) * (least - 1 + noise)
+        return count_most_leaf_pairs(tree) * (least - 1 + noise)
 
-    def least(self, budget: ApproxBudget) -> int:
+    def compute_threshold(self, budget: ApproxBudget) -> int:
         """Compute the smallest noisy count that is released; it does not depend on the data."""
         scale = (2 if self.neighbours == BOUNDED else 1) / float(budget.epsilon)
         log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)

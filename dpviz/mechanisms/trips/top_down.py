@@ -18,11 +18,11 @@ from dpviz.mechanisms.noisy_flows import (
     FlowMechanism,
     NoisyFlows,
     accounting_setting,
+    bound_largest_noise,
     first_side_setting,
-    largest_gaussian_noise,
     neighbours_setting,
 )
-from dpviz.mechanisms.trips.true_stages import TrueStage, true_stages
+from dpviz.mechanisms.trips.true_stages import TrueStage, sum_true_stages
 from dpviz.privacy.allocation import STAGE_STRATEGIES, stage_weights
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -117,14 +117,22 @@ class TopDown(FlowMechanism):
         low=0.0001,
         high=0.9999,
         when=("dial", 0.0),
-        help="Let each stage choose its dial for this rate (0 to 1), from its noisy counts alone; trips of parents without a believed"
-        " child still go somewhere, so the rate is an aim. Left empty, it is off.",
+        help="Let each stage choose its dial for this rate (0 to 1), from its noisy counts alone. Where all parts of a pair are under the"
+        " dial, its trips still go to some of them, so the rate is an aim. Left empty, it is off.",
         good="a rate from 0.0001 to 0.9999, such as 0.05 for 5 %, or leave it empty (None in Python), so that it is off",
     )
     accounting: str = accounting_setting("tight")
 
     def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
         """Spend (epsilon, delta) or rho on `flows`.
+
+        Args:
+            flows: the private trips.
+            budget: (epsilon, delta) with delta above 0, or rho.
+            entropy: the stream from which noise is drawn.
+
+        Returns:
+            The release: whole, non-negative counts of every stage that add up to the stage above.
 
         Raises:
             BudgetError: a pure budget, delta = 0, or custom weights that do not fit.
@@ -134,14 +142,14 @@ class TopDown(FlowMechanism):
         self.check_data(flows)
         counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
         tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
-        weights = self._weights(tree)
+        weights = self._compute_weights(tree)
         rho, conversion = counter.convert(budget, self.title, self.accounting, weights)
         parts = rho.split(weights)
-        truth = true_stages(flows, tree)
+        truth = sum_true_stages(flows, tree)
         stages = [self._release_root(counter, parts)]
-        released_at = np.full(len(truth[0].count), len(stages[0].count) - 1, np.int64)
+        released_index = np.full(len(truth[0].count), len(stages[0].count) - 1, np.int64)  # 0, or -1 for a root that is not released
         for stage, part in enumerate(parts[-tree.height :], start=1):
-            released_stage, released_at = self._release_stage(counter, tree, stage, part, stages[-1], truth[stage], released_at)
+            released_stage, released_index = self._release_stage(counter, tree, stage, part, stages[-1], truth[stage], released_index)
             stages.append(released_stage)
         return counter.make_release(
             tree,
@@ -172,7 +180,7 @@ class TopDown(FlowMechanism):
         rho: Fraction,
         above: StageCounts,
         truth: TrueStage,
-        released_at: Integers,
+        index_above: Integers,
     ) -> tuple[StageCounts, Integers]:
         """Release one stage: measure the children of released nodes, make them add up to their parents, drop zeros.
 
@@ -183,21 +191,21 @@ class TopDown(FlowMechanism):
             rho: budget of the stage.
             above: the released stage above.
             truth: the true counts of this stage. PRIVATE.
-            released_at: index in `above` of each true node of the stage above, or -1 if the node is not released. PRIVATE.
+            index_above: index in `above` of each true node of the stage above, or -1 if the node is not released. PRIVATE.
 
         Returns:
             The released stage, and the index in it of each true node of this stage, or -1. The indices are PRIVATE.
         """
         children = tree.children(stage, above.origin, above.destination)
-        parent = released_at[truth.parent]
-        slot = np.where(parent >= 0, np.append(children.starts, 0)[parent] + truth.child, -1)
+        parent = index_above[truth.parent]
+        index = np.where(parent >= 0, np.append(children.starts, 0)[parent] + truth.child, -1)
         true = np.zeros(len(children.origin), np.int64)
-        true[slot[slot >= 0]] = truth.count[slot >= 0]
+        true[index[index >= 0]] = truth.count[index >= 0]
         noisy = counter.measure(tree.title(stage), true, rho, stage)
         count = self._make_whole(noisy, children, above.count, counter.variance(rho))
         kept = np.flatnonzero(count)
-        released = np.full(len(count) + 1, -1, np.int64)
-        released[kept] = np.arange(len(kept))
+        released_index = np.full(len(count) + 1, -1, np.int64)  # the last entry is what a node without an index (-1) finds
+        released_index[kept] = np.arange(len(kept))
         released_stage = StageCounts(
             origin=children.origin[kept],
             destination=children.destination[kept],
@@ -206,7 +214,7 @@ class TopDown(FlowMechanism):
             variance=gaussian_variance(counter.variance(rho)),
             measured=len(count),
         )
-        return released_stage, released[slot]
+        return released_stage, released_index[index]
 
     def _make_whole(self, noisy: Integers, children: Children, totals: Integers, variance: Fraction) -> Integers:
         """Compute (k,) whole non-negative counts that add up to their parents' counts and are nearest to the noisy counts.
@@ -225,25 +233,25 @@ class TopDown(FlowMechanism):
         if not len(noisy):
             return count
         largest = np.maximum.reduceat(noisy, children.starts)
-        believed = noisy >= np.repeat(np.minimum(largest, least), children.sizes)
-        number = np.add.reduceat(believed, children.starts, dtype=np.int64)
+        positive = noisy >= np.repeat(np.minimum(largest, least), children.sizes)
+        number = np.add.reduceat(positive, children.starts, dtype=np.int64)
         starts = np.cumsum(number) - number
-        count[believed] = nearest_in_groups(noisy[believed], starts, totals, distance=self.optimiser, order=order)
+        count[positive] = nearest_in_groups(noisy[positive], starts, totals, distance=self.optimiser, order=order)
         return count
 
-    def _weights(self, tree: PairTree) -> list[float]:
-        """Return the weights of the measured stages in order; the first one is the root's if the root is measured."""
+    def _compute_weights(self, tree: PairTree) -> list[float]:
+        """Compute the weights of the measured stages in order; the first one is the root's if the root is measured."""
         sizes = [tree.size(stage) for stage in range(0 if self.neighbours == ADD_REMOVE else 1, tree.height + 1)]
         return stage_weights(self.split, sizes, custom=self.weights)
 
     def _describe_steps(self) -> tuple[str, ...]:
         """Describe the steps of post-processing, in order."""
-        zero_small_cells: tuple[str, ...] = ()
+        zeroed: tuple[str, ...] = ()
         if self.false_discovery is not None and self.dial == 0:
-            zero_small_cells = (f"counts that noise could explain set to zero, for a false discovery rate of {self.false_discovery:g}",)
+            zeroed = (f"counts that noise could explain set to zero, for a false discovery rate of {self.false_discovery:g}",)
         elif self.dial:
-            zero_small_cells = (f"counts under {self.dial:g} standard deviations set to zero",)
-        return (*zero_small_cells, f"nearest whole consistent counts ({self.optimiser}, {self.lowered} lowered first)", "zeros dropped")
+            zeroed = (f"counts under {self.dial:g} standard deviations set to zero",)
+        return (*zeroed, f"nearest whole consistent counts ({self.optimiser}, {self.lowered} lowered first)", "zeros dropped")
 
     def error_bounds(self, release: FlowRelease, beta: float) -> Floats:
         """Bound the errors (Theorem 4 with its constants) by twice the sum of the largest noises of all stages down to a stage.
@@ -278,13 +286,13 @@ class TopDown(FlowMechanism):
         for stage in range(height + 1):
             above = slice(0, stage + 1)
             events = int((scale[above] > 0).sum())
-            largest = largest_gaussian_noise(scale[above], measured[above], beta / max(events, 1))
+            largest = bound_largest_noise(scale[above], measured[above], beta / max(events, 1))
             bounds[stage] = (once_or_twice[above] * largest).sum()
         return bounds
 
     def check(self, frame: Regions) -> None:
         """Raise an error if custom weights do not fit the levels, or a region has too many children for the solver."""
-        self._weights(PairTree(origins=frame, destinations=frame))
+        self._compute_weights(PairTree(origins=frame, destinations=frame))
         widest = max(int(np.diff(frame.first_child(level)).max()) for level in range(frame.depth))
         if self.optimiser == "solver" and widest > SOLVER_CHILDREN:
             raise SettingError(f"The solver takes regions of at most {SOLVER_CHILDREN} parts each; choose the Chebyshev optimiser.")
@@ -292,7 +300,7 @@ class TopDown(FlowMechanism):
     def shares(self, frame: Regions) -> list[Share]:
         """List one part per measured stage."""
         tree = PairTree(origins=frame, destinations=frame, first=self.tree)
-        weights = self._weights(tree)
+        weights = self._compute_weights(tree)
         first = tree.height + 1 - len(weights)
         titles = ["total" if stage == 0 else tree.title(stage) for stage in range(first, tree.height + 1)]
         return [Share(label=title, share=weight / sum(weights)) for title, weight in zip(titles, weights, strict=True)]

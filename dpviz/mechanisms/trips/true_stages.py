@@ -10,7 +10,7 @@ from dpviz.arrays import Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.space.pair_tree import PairTree
 
-_KEY_BITS = 63
+_KEY_BITS = 63  # of a non-negative 64-bit integer
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,24 +32,24 @@ class TrueStage:
     count: Integers
 
 
-def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
-    """List the occupied nodes of stages 0 to T; the pairs are sorted only once.
+def sum_true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
+    """Add up the trips of the occupied nodes of stages 0 to T; the pairs are sorted only once. PRIVATE.
 
     In tree order, the pairs of each node follow each other, at every stage. So the nodes of a stage are runs in the sorted list, and
     each finer stage cuts these runs into shorter ones.
     """
-    steps = [_refined_regions(flows, tree, stage) for stage in range(1, tree.height + 1)]
-    order = _tree_order([child for _, child in steps], len(flows.count))
+    steps = [_find_refined_regions(flows, tree, stage) for stage in range(1, tree.height + 1)]
+    order = _sort_by_path([child for _, child in steps], len(flows.count))
     count = flows.count[order]
-    begins = np.zeros(len(count), np.bool_)
+    begins = np.zeros(len(count), np.bool_)  # whether a sorted pair is the first of its node
     begins[:1] = True
     first = np.flatnonzero(begins)
     zeros = np.zeros(len(first), np.int32)
     stages = [TrueStage(parent=first * 0, child=zeros, origin=zeros, destination=zeros, count=_sum_runs(count, first))]
     sides = {"origin": np.zeros(len(count), np.int32), "destination": np.zeros(len(count), np.int32)}
-    for stage, (unsorted, child) in enumerate(steps, start=1):
+    for stage, (refined, child) in enumerate(steps, start=1):
         parent = np.cumsum(begins) - 1
-        sides[tree.refined_side(stage)] = index = unsorted[order]
+        sides[tree.refined_side(stage)] = index = refined[order]
         begins[1:] |= index[1:] != index[:-1]
         first = np.flatnonzero(begins)
         stages.append(
@@ -64,7 +64,7 @@ def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
     return stages
 
 
-def _refined_regions(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, Places]:
+def _find_refined_regions(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, Places]:
     """Return, for each leaf pair, (k,) its region on the side that a stage refines, and (k,) this region's position among siblings."""
     side = tree.refined_side(stage)
     regions, leaf = (tree.origins, flows.origin) if side == "origin" else (tree.destinations, flows.destination)
@@ -74,7 +74,7 @@ def _refined_regions(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, 
     return index, number.astype(np.int32)[index]
 
 
-def _tree_order(children: list[Places], size: int) -> Integers:
+def _sort_by_path(children: list[Places], size: int) -> Integers:
     """Return (size,) the order of the leaf pairs by their paths from the root: by one packed key, or a lexsort if 63 bits are too few."""
     width = [int(child.max(initial=0)).bit_length() for child in children]
     spare = size.bit_length()
@@ -92,4 +92,5 @@ def _tree_order(children: list[Places], size: int) -> Integers:
 
 
 def _sum_runs(count: Integers, first: Integers) -> Integers:
+    """Add up (n,) counts per run; `first` has the (k,) indices at which runs begin."""
     return np.add.reduceat(count, first) if len(first) else np.zeros(0, np.int64)

@@ -34,7 +34,7 @@ def flows():
 
 @pytest.fixture(params=[2**21, 30], ids=["all measured", "pruned"])
 def most_at_once(request, monkeypatch):
-    monkeypatch.setattr(fitted_tree, "MOST_AT_ONCE", request.param)
+    monkeypatch.setattr(fitted_tree, "MOST_MEASURED_LEAVES", request.param)
     return request.param
 
 

@@ -75,7 +75,7 @@ def test_a_frame_with_very_many_pairs_gets_a_threshold_that_few_empty_pairs_pass
     monkeypatch.setattr(flat_gaussian, "_MOST_EMPTY_KEPT", 20)
     regions = regular(6, 10)
     law = 1 / RHO.rho
-    least = FlatGaussian().smallest_kept(3600, law)
+    least = FlatGaussian().choose_threshold(3600, law)
     assert 3600 * gaussian_tail(np.array([least]), float(law))[0] <= 20 < 3600 * gaussian_tail(np.array([least - 1]), float(law))[0]
     release = FlatGaussian().release(flows_of(regions, {(0, 0): 500}), RHO, Entropy.seeded(1))
     assert release.stages[-1].count.min() >= least
@@ -83,8 +83,8 @@ def test_a_frame_with_very_many_pairs_gets_a_threshold_that_few_empty_pairs_pass
     assert any(f"under {least:,} left out" in step for step in release.steps)
     assert abs(release.stages[0].count[0] - 500) < 5 * 60 * float(law) ** 0.5
     assert release.steps == FlatGaussian().release(flows_of(regions, {}), RHO, Entropy.seeded(1)).steps, "public facts alone decide"
-    assert FlatGaussian().smallest_kept(1000, law) is None
-    assert FlatGaussian(least=3).smallest_kept(10**6, law) == FlatGaussian(least=3).smallest_kept(10, law) == 3
+    assert FlatGaussian().choose_threshold(1000, law) is None
+    assert FlatGaussian(least=3).choose_threshold(10**6, law) == FlatGaussian(least=3).choose_threshold(10, law) == 3
 
 
 def test_too_many_pairs_are_refused_before_anything_is_spent_and_top_down_is_named(monkeypatch):

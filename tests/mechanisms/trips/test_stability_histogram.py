@@ -22,7 +22,7 @@ def test_what_is_released_is_every_noisy_count_from_the_threshold_on_and_sums_of
     noise = recorded(monkeypatch, stability_histogram, "discrete_laplace")
     flows = random_flows(rng, random_regions(rng, depth, 4, "from "), random_regions(rng, depth, 4, "to "), most=100)
     mechanism = StabilityHistogram(neighbours=neighbours, threshold=threshold)
-    release, least = mechanism.release(flows, BUDGET, Entropy.seeded(seed)), mechanism.least(BUDGET)
+    release, least = mechanism.release(flows, BUDGET, Entropy.seeded(seed)), mechanism.compute_threshold(BUDGET)
     here = flows.count + noise >= least
     kept = Flows(flows.regions, flows.origin[here], flows.destination[here], (flows.count + noise)[here], destinations=flows.ends)
     for stage in range(2 * depth + 1):

@@ -13,7 +13,7 @@ from dpviz.errors import BudgetError, SettingError
 from dpviz.mechanisms import TopDown
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.mechanisms.trips import true_stages as stages_module
-from dpviz.mechanisms.trips.true_stages import true_stages
+from dpviz.mechanisms.trips.true_stages import sum_true_stages
 from dpviz.privacy.allocation import stage_weights
 from dpviz.privacy.budget import GRAIN, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -158,7 +158,7 @@ def test_groups_too_large_for_the_solver_are_refused_before_anything_is_spent():
 def check(flows, first):
     """True counts of every stage against sums pair by pair; the place of each node in its parent, and the order."""
     tree, before = PairTree(origins=flows.regions, destinations=flows.ends, first=first), []
-    stages = true_stages(flows, tree)
+    stages = sum_true_stages(flows, tree)
     assert len(stages) == tree.height + 1
     for number, stage in enumerate(stages):
         own = list(zip(stage.origin.tolist(), stage.destination.tolist(), strict=True))
@@ -226,6 +226,6 @@ def lopsided(depth, wide):
 
 def test_counts_of_2_to_the_53_stay_exact():
     flows = flows_of(regular(2, 2), {(0, 0): 2**53 - 1, (3, 3): 1})
-    stages = true_stages(flows, PairTree(origins=flows.regions, destinations=flows.regions))
+    stages = sum_true_stages(flows, PairTree(origins=flows.regions, destinations=flows.regions))
     assert [stage.count.sum() for stage in stages] == [2**53] * 5
     assert stages[1].count.tolist() == [2**53 - 1, 1]

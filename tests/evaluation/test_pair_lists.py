@@ -3,7 +3,7 @@
 import numpy as np
 
 from dpviz.evaluation.flow_metrics import evaluate_flows
-from dpviz.evaluation.lists import DIALS, RATES, compare_lists
+from dpviz.evaluation.pair_lists import DIALS, RATES, compare_lists
 from dpviz.mechanisms import FittedTree
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
