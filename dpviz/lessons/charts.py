@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dpviz.view.charts import AXIS, DASHES, FORMAT, GREY, describe_values, finish, legend, tooltip, with_texts
+from dpviz.view.charts import AXIS, DASHES, FORMAT, GREY, add_texts, describe_values, finish, legend, tooltip
 from dpviz.view.colors import ACCENT
 
 HEIGHT = 330
@@ -62,7 +62,7 @@ def curve_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = 
         under: layers below the lines, with fields x and y of their own.
     """
     names = {"series": "line", "x": look.x, "y": look.y}
-    line = alt.Chart(with_texts(table, list(names))).mark_line(strokeWidth=2.5, interpolate="step" if look.step else "linear")
+    line = alt.Chart(add_texts(table, list(names))).mark_line(strokeWidth=2.5, interpolate="step" if look.step else "linear")
     channels = {
         "x": x_axis(look, table),
         "y": y_axis(look, table=table),
@@ -71,7 +71,7 @@ def curve_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = 
     }
     layers = [*under, line.encode(strokeDash=style_channel(alt.StrokeDash, "series", look.order, DASHES), **channels)]
     if dots is not None and len(dots):
-        marks = alt.Chart(with_texts(dots, list(names))).mark_point(filled=True, size=65, opacity=0.85)
+        marks = alt.Chart(add_texts(dots, list(names))).mark_point(filled=True, size=65, opacity=0.85)
         layers.append(marks.encode(**channels))
     return finish(alt.layer(*layers), look.title, f"{look.description} {series_text(table)}".strip(), look.height)
 
@@ -174,7 +174,7 @@ def step_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = N
         "color": style_channel(alt.Color, "series", look.order, look.colors),
     }
     y = alt.Y(field="y", type="quantitative", title=look.y, axis=AXIS, scale=alt.Scale(zero=True))
-    base = alt.Chart(with_texts(table, list(names))).encode(**channels, tooltip=tooltip(names))
+    base = alt.Chart(add_texts(table, list(names))).encode(**channels, tooltip=tooltip(names))
     layers = []
     if spread:
         low = alt.Y(field="low", type="quantitative", title=look.y)
@@ -182,6 +182,6 @@ def step_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = N
     dash = style_channel(alt.StrokeDash, "series", look.order, DASHES)
     layers.append(base.mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=40, filled=True)).encode(y=y, strokeDash=dash))
     if dots is not None:
-        marks = alt.Chart(with_texts(dots, list(names))).mark_point(size=90, opacity=0.9, strokeWidth=2)
+        marks = alt.Chart(add_texts(dots, list(names))).mark_point(size=90, opacity=0.9, strokeWidth=2)
         layers.append(marks.encode(**channels, y=y, tooltip=tooltip(names)))
     return finish(alt.layer(*layers), look.title, f"{look.description} {series_text(table)}".strip(), look.height)

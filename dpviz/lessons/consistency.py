@@ -24,7 +24,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.space.grids import tree_of
 from dpviz.space.tree import Tree
-from dpviz.view.charts import GREY, finish, tooltip, with_texts
+from dpviz.view.charts import GREY, add_texts, finish, tooltip
 
 STREET = (31, 12, 4, 0, 22, 47, 9, 3)
 HEIGHT = 3
@@ -112,7 +112,7 @@ def street_chart(table: pd.DataFrame, levels: Sequence[str], title: str, *, heig
     """
     rows = _with_positions(table, levels)
     names = {"level": "level", "count": "count", "true": "true", "gap": "own count minus the sum of its parts"}
-    base = alt.Chart(with_texts(rows, list(names))).encode(tooltip=tooltip(names))
+    base = alt.Chart(add_texts(rows, list(names))).encode(tooltip=tooltip(names))
     up = alt.Scale(domain=[0, len(levels)], reverse=True, nice=False)
     boxes = base.mark_rect(stroke=GREY, strokeWidth=1, cornerRadius=2).encode(
         x=alt.X(field="west", type="quantitative", axis=None, scale=alt.Scale(nice=False)),

@@ -21,7 +21,7 @@ from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS_PER_RECORD, candidate
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import permute_and_flip
-from dpviz.view.charts import AXIS, FORMAT, GREY, describe_values, finish, readable, tooltip, with_texts
+from dpviz.view.charts import AXIS, FORMAT, GREY, add_texts, describe_values, finish, format_cell, tooltip
 from dpviz.view.colors import ACCENT
 
 REPEATS = 200
@@ -118,13 +118,15 @@ def unevenness_chart(curve: ObjectiveCurve, axis_title: str, *, height: int = 38
     points["kind"] = [TRIED] * len(curve.tried) + [BEST]
     x = alt.X(field="x", type="quantitative", title=axis_title, scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=6))
     y = alt.Y(field="y", type="quantitative", title=names["y"], scale=alt.Scale(zero=False), axis=alt.Axis(format=FORMAT, tickCount=5))
-    line = alt.Chart(with_texts(rows, list(names))).mark_line(color=ACCENT, strokeWidth=2.5).encode(x=x, y=y, tooltip=tooltip(names))
-    marks = alt.Chart(with_texts(points, list(names))).mark_point(filled=True, size=110, opacity=1)
+    line = alt.Chart(add_texts(rows, list(names))).mark_line(color=ACCENT, strokeWidth=2.5).encode(x=x, y=y, tooltip=tooltip(names))
+    marks = alt.Chart(add_texts(points, list(names))).mark_point(filled=True, size=110, opacity=1)
     marks = marks.encode(x=x, y=y, tooltip=tooltip(names), **_kinds())
     description = (
-        f"Unevenness without a split: {readable(curve.unsplit)}. At the lines that are tried: {describe_values(points[:-1], 'x', 'y')}."
+        f"Unevenness without a split: {format_cell(curve.unsplit)}. At the lines that are tried: {describe_values(points[:-1], 'x', 'y')}."
     )
-    description += f" Best of all: {readable(curve.best)}, with {readable(curve.least)}. Noise: {readable(curve.choice_noise)} up and down."
+    description += (
+        f" Best of all: {format_cell(curve.best)}, with {format_cell(curve.least)}. Noise: {format_cell(curve.choice_noise)} up and down."
+    )
     unsplit_line = horizontal_line(curve.unsplit, "without a split")
     return finish(alt.layer(band(rows), unsplit_line, line, marks), "How uneven are both parts?", description, height)
 
@@ -147,7 +149,7 @@ def chosen(table: pd.DataFrame, axis_title: str, *, height: int = 220) -> alt.La
     """
     names = {"place": axis_title, "percent": "chosen (%)"}
     rows = table.assign(place=table["place"].astype(int).astype(str))
-    base = alt.Chart(with_texts(rows, list(names))).encode(
+    base = alt.Chart(add_texts(rows, list(names))).encode(
         x=alt.X(field="place", type="ordinal", sort=None, title=axis_title, axis=alt.Axis(labelAngle=0)),
         y=alt.Y(field="percent", type="quantitative", title="chosen (%)", scale=alt.Scale(domain=[0, 110]), axis=AXIS),
         tooltip=tooltip(names),

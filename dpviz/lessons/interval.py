@@ -21,7 +21,7 @@ from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import INTERVAL_STDDEVS
-from dpviz.view.charts import FORMAT, GREY, finish, readable, tooltip, with_texts, write_signed
+from dpviz.view.charts import FORMAT, GREY, add_texts, finish, format_cell, tooltip, write_signed
 from dpviz.view.colors import ACCENT
 
 ORDER, PEOPLE, REPEATS = 6, 5000, 100
@@ -99,7 +99,7 @@ def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, h
         axis=alt.Axis(tickCount=10),
     )
     title = "people in the area"
-    base = alt.Chart(with_texts(table, list(names))).encode(x=x, tooltip=tooltip(names))
+    base = alt.Chart(add_texts(table, list(names))).encode(x=x, tooltip=tooltip(names))
     color = style_channel(alt.Color, "series", kinds, (ACCENT, RED), "circle")
     scale, axis = alt.Scale(zero=False), alt.Axis(format=FORMAT, tickCount=5)
     bars = base.mark_rule(strokeWidth=1.6).encode(
@@ -112,7 +112,7 @@ def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, h
     line = alt.Chart(pd.DataFrame({"y": [truth], "what": ["true count"]})).mark_rule(color=GREY, strokeWidth=2)
     line = line.encode(y=alt.Y(field="y", type="quantitative"), tooltip=[alt.Tooltip(field="what", type="nominal", title="line")])
     number = table["series"].value_counts()
-    description = f"True count {readable(truth)}. {', '.join(f'{int(number.get(kind, 0))} {kind}' for kind in kinds)}."
+    description = f"True count {format_cell(truth)}. {', '.join(f'{int(number.get(kind, 0))} {kind}' for kind in kinds)}."
     return finish(alt.layer(bars, dots, line), "A hundred intervals; line: the true count", description, height)
 
 

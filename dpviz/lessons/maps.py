@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dpviz.view.charts import FORMAT, GREY, finish, tooltip, with_texts
+from dpviz.view.charts import FORMAT, GREY, add_texts, finish, tooltip
 
 FILL = "#2b8fb3"
 _MARK = "#d55e00"
@@ -53,7 +53,7 @@ def cell_map(
     logarithmic = cells.low > 0
     scale = alt.Scale(type="log" if logarithmic else "sqrt", domain=[cells.low, cells.high], range=[_FAINTEST, 1.0], clamp=True, nice=False)
     legend = alt.Legend(title=cells.value, orient="bottom", format=FORMAT, symbolType="square", symbolFillColor=FILL, symbolStrokeWidth=0)
-    fill = alt.Chart(with_texts(cells.table, list(names))).mark_rect(color=FILL, strokeWidth=0)
+    fill = alt.Chart(add_texts(cells.table, list(names))).mark_rect(color=FILL, strokeWidth=0)
     fill = fill.encode(
         **_edges(), opacity=alt.Opacity(field="value", type="quantitative", scale=scale, legend=legend), tooltip=tooltip(names)
     )

@@ -28,7 +28,7 @@ from dpviz.lessons.charts import (
 from dpviz.lessons.lesson import Figure, Lesson, Shown, epsilon_setting
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import ApproxBudget
-from dpviz.view.charts import finish, readable, tooltip, with_texts
+from dpviz.view.charts import add_texts, finish, format_cell, tooltip
 
 OTHERS = 20
 DELTA = 1e-6
@@ -110,7 +110,7 @@ def distribution_chart(table: pd.DataFrame, seen: int, *, height: int = 330) -> 
     look = Look(title="Which count is released?", x="released count", y="probability (%)", order=(OUT, IN), colors=COLORS)
     names = {"series": "data", "x": look.x, "y": look.y}
     color = style_channel(alt.Color, "series", look.order, look.colors)
-    base = alt.Chart(with_texts(table, list(names))).encode(x=x_axis(look, table), color=color, tooltip=tooltip(names))
+    base = alt.Chart(add_texts(table, list(names))).encode(x=x_axis(look, table), color=color, tooltip=tooltip(names))
     area = base.mark_area(opacity=0.18, interpolate="step", aria=False).encode(y=alt.Y(field="y", type="quantitative", stack=None))
     line = base.mark_line(strokeWidth=2.2, interpolate="step").encode(
         y=y_axis(look), strokeDash=style_channel(alt.StrokeDash, "series", look.order, ([1, 0], [6, 3]))
@@ -132,7 +132,9 @@ def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: 
     """
     before, after, most = bounds
     name = str(table["series"].iloc[0])
-    description = f"Before: {readable(before)} %. After seeing {seen}: {readable(round(after, 2))} %. Bound: {readable(round(most, 2))} %."
+    description = (
+        f"Before: {format_cell(before)} %. After seeing {seen}: {format_cell(round(after, 2))} %. Bound: {format_cell(round(most, 2))} %."
+    )
     look = Look(
         title="What does the attacker believe?",
         x="released count",

@@ -25,7 +25,7 @@ from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.space.regions import Regions
-from dpviz.view.charts import GREY, describe_values, finish, legend, to_hex, tooltip, with_texts
+from dpviz.view.charts import GREY, add_texts, describe_values, finish, legend, to_hex, tooltip
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 
 CHEBYSHEV, EUCLIDEAN = "IntOpt (Chebyshev)", "least squares"
@@ -132,7 +132,7 @@ def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: in
     axis_looks: dict[str, Any] = {"labelOverlap": False, "labelFontSize": 9, "grid": False, "domain": False, "ticks": False}
     x = alt.X(field="destination", type="ordinal", sort=None, title="to", scale=_BAND, axis=alt.Axis(labelAngle=-60, **axis_looks))
     y = alt.Y(field="origin", type="ordinal", sort=None, title="from", scale=_BAND, axis=alt.Axis(**axis_looks))
-    base = alt.Chart(with_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
+    base = alt.Chart(add_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     scale = alt.Scale(type="sqrt", domain=[0, max(float(table["released"].max()), 1.0)], range=[0.05, 1.0])
     cells = base.mark_rect(color=FILL, stroke=GREY, strokeWidth=0.3).encode(
         opacity=alt.Opacity(field="released", type="quantitative", scale=scale, legend=None)
@@ -163,7 +163,7 @@ def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, heigh
     rows = mark_wrong(table, order)
     names = {"child": "child", "series": "version", "count": "trips", "kind": "presence"}
     columns = list(dict.fromkeys(rows["child"]))
-    base = alt.Chart(with_texts(rows, list(names))).encode(
+    base = alt.Chart(add_texts(rows, list(names))).encode(
         x=alt.X(field="child", type="ordinal", sort=columns, title="child of one parent", axis=alt.Axis(labelAngle=0, orient="bottom")),
         y=alt.Y(field="series", type="ordinal", sort=list(order), title=None, axis=alt.Axis(labelLimit=140)),
         tooltip=tooltip(names),

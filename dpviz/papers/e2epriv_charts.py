@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.amounts import format_percent
-from dpviz.view.charts import GREY, describe_values, finish, log_y, prepare_log_axis, tooltip, with_texts
+from dpviz.view.charts import GREY, add_texts, describe_values, finish, log_y, prepare_log_axis, tooltip
 from dpviz.view.colors import ACCENT
 from dpviz.view.study_charts import lines_with_spread
 
@@ -30,7 +30,7 @@ def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
     rows = table.assign(low=np.maximum(table["error"] - spread, table["error"] / 10), high=table["error"] + spread)
     drawn, ticks = prepare_log_axis(rows, ["error", "low", "high"])
     names = {"side": "cells per side of the grid", "error": _ERROR, "spread": _NAMES["spread"]}
-    drawn = with_texts(drawn, list(names))
+    drawn = add_texts(drawn, list(names))
     x = alt.X(field="side", type="ordinal", title=names["side"], axis=alt.Axis(labelAngle=0))
     base = alt.Chart(drawn).encode(x=x, y=log_y(_ERROR, ticks, "error drawn"), tooltip=tooltip(names))
     spreads = base.mark_rule(color=ACCENT, opacity=0.6, aria=False).encode(y=log_y(_ERROR, ticks, "low drawn"), y2="high drawn")

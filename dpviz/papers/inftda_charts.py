@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from dpviz.errors import InputError
-from dpviz.view.charts import FORMAT, category_channel, describe_values, finish, log_y, prepare_log_axis, tooltip, with_texts
+from dpviz.view.charts import FORMAT, add_texts, category_channel, describe_values, finish, log_y, prepare_log_axis, tooltip
 from dpviz.view.study_charts import MORE_COLORS, MORE_DASHES
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _lines(rows: pd.DataFrame, measure: str, names: Sequence[str]) -> list[Any]:
     present = rows["method"].unique().tolist()
     colors, dashes = ([looks[names.index(name) % len(looks)] for name in present] for looks in (MORE_COLORS, MORE_DASHES))
     x = alt.X(field=x_column, type="ordinal", title=_AXES[x_column], axis=alt.Axis(labelAngle=0))
-    base = alt.Chart(with_texts(drawn, list(labels))).encode(
+    base = alt.Chart(add_texts(drawn, list(labels))).encode(
         x=x, color=category_channel(alt.Color, "method", present, colors), tooltip=tooltip(labels)
     )
     low, middle, high = values if measure == "false_discovery" else [f"{name} drawn" for name in values]

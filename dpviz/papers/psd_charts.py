@@ -18,13 +18,13 @@ from dpviz.view.charts import (
     MARKS,
     POINT,
     ROW,
+    add_texts,
     category_channel,
     describe_values,
     finish,
     log_y,
     prepare_log_axis,
     tooltip,
-    with_texts,
 )
 from dpviz.view.colors import ACCENT
 
@@ -112,7 +112,7 @@ def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
     scale = alt.Scale(domainMin=0, domainMax=1.5 * float(rows["seconds"].max()), nice=False)
     x = alt.X(field="seconds", type="quantitative", title=names["seconds"], axis=AXIS, scale=scale)
     y = alt.Y(field="method", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
-    base = alt.Chart(with_texts(rows, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
+    base = alt.Chart(add_texts(rows, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
     summary = (
@@ -155,7 +155,7 @@ def _by_shape(table: pd.DataFrame, epsilon: float, methods: str, height: int) ->
     drawn, ticks = prepare_log_axis(rows, ["error", "low", "high"])
     names = {"method": "method", "shape": "queries (degrees wide × high)", "error": _ERROR, "spread": "spread over runs (%)"}
     order = rows["method"].unique().tolist()
-    base = alt.Chart(with_texts(drawn, list(names))).encode(
+    base = alt.Chart(add_texts(drawn, list(names))).encode(
         x=alt.X(field="shape", type="ordinal", sort=None, title=names["shape"], axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset(field="method", type="nominal", sort=order),
         color=category_channel(alt.Color, "method", order, COLORS),
@@ -181,7 +181,7 @@ def _line_marks(table: pd.DataFrame, columns: Columns, names: Mapping[str, str])
     x_column, series, _ = columns
     order = table[series].unique().tolist()
     return (
-        alt.Chart(with_texts(table, list(names)))
+        alt.Chart(add_texts(table, list(names)))
         .mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
         .encode(
             x=alt.X(field=x_column, type="ordinal", title=names[x_column], axis=alt.Axis(labelAngle=0)),

@@ -102,7 +102,7 @@ class RegionShapes:
     owner: list[int]
 
 
-def ground(regions: Regions, level: int) -> RegionShapes | None:
+def prepare_shapes(regions: Regions, level: int) -> RegionShapes | None:
     """Prepare the shapes of the regions of a level for a map.
 
     Args:
@@ -164,7 +164,7 @@ def _extent(shapes: NDArray[np.object_]) -> float:
     return float(max(east - west, north - south))
 
 
-def fitted_bounds(hierarchies: list[Regions], width: int, height: int) -> Bounds:
+def fit_bounds(hierarchies: list[Regions], width: int, height: int) -> Bounds:
     """Choose the area that a map of regions shows at first; it depends on the public regions alone.
 
     A few leaves that lie far from all others (Alaska, Hawaii) may be outside the area, if the scale becomes much larger without them.

@@ -120,17 +120,17 @@ def percent_y(title: str, field: str) -> Any:
     return alt.Y(field=field, type="quantitative", title=title, scale=scale, axis=alt.Axis(format=FORMAT, tickCount=5))
 
 
-def with_texts(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+def add_texts(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Add a column "<name> shown" with readable texts for each column, for tooltips."""
-    return table.assign(**{f"{column} shown": table[column].map(readable) for column in columns})
+    return table.assign(**{f"{column} shown": table[column].map(format_cell) for column in columns})
 
 
 def tooltip(names: dict[str, str]) -> list[alt.Tooltip]:
-    """Make a tooltip of the columns that `with_texts` added; `names` maps columns to their labels."""
+    """Make a tooltip of the columns that `add_texts` added; `names` maps columns to their labels."""
     return [alt.Tooltip(field=f"{column} shown", type="nominal", title=name) for column, name in names.items()]
 
 
-def readable(value: object) -> str:
+def format_cell(value: object) -> str:
     """Write a cell of a table as text: numbers with four digits, texts as one clean line."""
     if isinstance(value, str):
         return line(value)
@@ -139,7 +139,7 @@ def readable(value: object) -> str:
 
 def write_signed(value: float) -> str:
     """Write a number as text, with its sign."""
-    return f"{'−' if value < 0 else '+'}{readable(abs(value))}"
+    return f"{'−' if value < 0 else '+'}{format_cell(abs(value))}"
 
 
 def describe_values(table: pd.DataFrame, where: str, what: str) -> str:
@@ -151,10 +151,10 @@ def describe_values(table: pd.DataFrame, where: str, what: str) -> str:
         what: column of values.
     """
     pairs = zip(table[where], table[what], strict=True)
-    return ", ".join(f"{readable(row)}: {readable(value)}" for row, value in pairs)
+    return ", ".join(f"{format_cell(row)}: {format_cell(value)}" for row, value in pairs)
 
 
-def distinct(names: Sequence[str]) -> list[str]:
+def number_repeated(names: Sequence[str]) -> list[str]:
     """Clean names and number repeated ones, since bars of equal names would cover each other."""
     names = [line(name) for name in names]
     return [name if name not in names[:index] else f"{name} ({names[:index].count(name) + 1})" for index, name in enumerate(names)]
@@ -313,7 +313,7 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
     texts = ["" if np.isnan(value) else f"{format_decimal(value, 3)} % of the count" for value in table["relative"]]
     rows = table.assign(size=sizes, label=texts)
     names = {"size": f"true count ({unit})", "partitions": "partitions", "mae": f"mean error ({unit})", "bias": f"bias ({unit})"}
-    base = alt.Chart(with_texts(rows, [*names, "relative", "label"])).encode(
+    base = alt.Chart(add_texts(rows, [*names, "relative", "label"])).encode(
         tooltip=tooltip(names | {"relative": "mean error (% of the count)"})
     )
     base = base.encode(
@@ -341,7 +341,7 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
     kinds_present = [kind for kind in kinds if kind in set(rows["kind"])]
     names = {"step": "step", "kind": "for", "epsilon": "ε", "exact": "ε exactly", "share": "share of the budget (%)", "noise": "noise"}
     color = alt.Scale(domain=kinds_present, range=[kinds[kind] for kind in kinds_present])
-    bars = alt.Chart(with_texts(rows, list(names))).mark_bar(cornerRadiusEnd=2)
+    bars = alt.Chart(add_texts(rows, list(names))).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
         x=alt.X(field="epsilon", type="quantitative", title="privacy budget ε", axis=AXIS),
         y=alt.Y(field="bar", type="ordinal", sort=list(dict.fromkeys(rows["bar"])), title=None, axis=alt.Axis(labelLimit=220)),
@@ -390,7 +390,7 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
     rows = pd.DataFrame(
         {"part": list(values), "label": [f"{part} {write_signed(value)}" for part, value in values.items()], "error": values.values()}
     )
-    bars = alt.Chart(with_texts(rows, ["part", "error"])).mark_bar(cornerRadiusEnd=2)
+    bars = alt.Chart(add_texts(rows, ["part", "error"])).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
         x=alt.X(field="error", type="quantitative", title=f"released minus true ({unit})", axis=AXIS),
         y=alt.Y(field="label", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
@@ -406,7 +406,7 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
 def _base_chart(table: pd.DataFrame, names: dict[str, str]) -> Any:
     present = {column: name for column, name in names.items() if column in table}
     x = alt.X(field="zoom", type="ordinal", title=_ZOOM, axis=alt.Axis(labelAngle=0))
-    return alt.Chart(with_texts(table, list(present))).encode(x=x, tooltip=tooltip(present))
+    return alt.Chart(add_texts(table, list(present))).encode(x=x, tooltip=tooltip(present))
 
 
 def _colour_series(chart: Any, name: str) -> Any:

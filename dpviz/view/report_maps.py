@@ -21,7 +21,7 @@ from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fitted_bounds, map_bounds, outlines_around
+from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fit_bounds, map_bounds, outlines_around
 from dpviz.view.colors import Scale, scale_top_of
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 
@@ -427,7 +427,7 @@ def trips_picture(release: FlowRelease) -> TripsPicture | None:
     hierarchies, levels = [origins] if origins == destinations else [origins, destinations], _drawable_levels(release)
     if not levels:
         return None
-    bounds = fitted_bounds(hierarchies, 900, 700)
+    bounds = fit_bounds(hierarchies, 900, 700)
     paper = regions_sheet(bounds)
     rows = pair_rows(release, next((level for level in levels if _arcs_are_visible(release, level, paper)), levels[0]))
     shapes_by_side = [_shapes_of(item, rows.level, paper) for item in hierarchies]

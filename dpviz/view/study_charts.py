@@ -20,15 +20,15 @@ from dpviz.view.charts import (
     LEAST_SHARE,
     MARKS,
     ROW,
+    add_texts,
     category_channel,
     describe_values,
     entry_width,
     finish,
+    format_cell,
     legend,
     prepare_log_axis,
-    readable,
     tooltip,
-    with_texts,
 )
 from dpviz.view.colors import ACCENT
 from dpviz.view.error_axis import LOG, error_axis
@@ -112,7 +112,7 @@ def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
     scale = alt.Scale(type="log", domainMin=ticks[0], nice=False)
     axis = alt.Axis(format=FORMAT, values=ticks)
     marks = (
-        alt.Chart(with_texts(drawn, list(names)))
+        alt.Chart(add_texts(drawn, list(names)))
         .mark_point(filled=True, size=70, opacity=0.85)
         .encode(
             x=alt.X(field=f"{measure} drawn", type="quantitative", title=MEASURES[measure], scale=scale, axis=axis),
@@ -143,12 +143,12 @@ def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> a
     y = f"unevenness of both parts ({unit})"
     line = _curve_rows(curve, curve.lines, curve.objective)
     line = line.assign(low=line["objective"] - curve.noise, high=line["objective"] + curve.noise)
-    base = alt.Chart(with_texts(line, list(names))).encode(x=x, tooltip=tooltip(names))
+    base = alt.Chart(add_texts(line, list(names))).encode(x=x, tooltip=tooltip(names))
     band = base.mark_area(color=GREY, opacity=0.25, aria=False).encode(y=_plain_y("low", y), y2="high")
     drawn = base.mark_line(color=ACCENT, strokeWidth=2.5).encode(y=_plain_y("objective", y))
     whole = alt.Chart(pd.DataFrame({"objective": [curve.unsplit]})).mark_rule(color=GREY, strokeDash=[6, 4])
     names = {"kind": "line", "turn": "turn"} | names
-    marks = alt.Chart(with_texts(_marks(curve), list(names))).mark_point(filled=True, size=90)
+    marks = alt.Chart(add_texts(_marks(curve), list(names))).mark_point(filled=True, size=90)
     marks = marks.encode(
         x=x,
         y=_plain_y("objective", y),
@@ -181,7 +181,7 @@ def lines_with_spread(
     least = rows[measure] / 10 if scale == LOG else 0.0
     rows = rows.assign(low=np.maximum(rows[measure] - deviation, least), high=rows[measure] + deviation)
     drawn, make_y = error_axis(rows, [measure, "low", "high"], names[measure], scale)
-    drawn, order = with_texts(drawn, list(names)), rows[series].unique().tolist()
+    drawn, order = add_texts(drawn, list(names)), rows[series].unique().tolist()
     x = alt.X(
         field=x_column, type="ordinal", title=names[x_column], sort=sorted(rows[x_column].unique().tolist()), axis=alt.Axis(labelAngle=0)
     )
@@ -257,10 +257,10 @@ def _marks(curve: ObjectiveCurve) -> Any:
 def _curve_text(curve: ObjectiveCurve, unit: str) -> str:
     marks = _marks(curve)
     text = f"Unevenness, the sum of deviations from the means of both parts, by the {_axis_title(curve)}: "
-    text += f"{readable(curve.unsplit)} {unit} without a split, dashed. "
+    text += f"{format_cell(curve.unsplit)} {unit} without a split, dashed. "
     text += "; ".join(f"{kind}: {describe_values(rows, 'place', 'objective')}" for kind, rows in marks.groupby("kind", sort=False))
-    text += f". The grey band is one standard deviation of the noise on one value, {readable(curve.noise)} {unit};"
-    return text + f" for the default's choice it is {readable(curve.choice_noise)}."
+    text += f". The grey band is one standard deviation of the noise on one value, {format_cell(curve.noise)} {unit};"
+    return text + f" for the default's choice it is {format_cell(curve.choice_noise)}."
 
 
 PICKED = "picked"
@@ -306,7 +306,7 @@ def error_by_epsilon(
     drawn, make_y = error_axis(rows, ["mean", "p10", "p90"], what, scale)
     names = {"label": "configuration", "epsilon": "ε", "mean": what, "low": "mean: 95 % from", "high": "mean: 95 % to"}
     names |= {"p10": "runs: 10 % under", "p90": "runs: 10 % over", "runs": "runs"}
-    order, drawn = rows["label"].unique().tolist(), with_texts(drawn, list(names))
+    order, drawn = rows["label"].unique().tolist(), add_texts(drawn, list(names))
     color = _repeat_looks(alt.Color, order, MORE_COLORS)
     base = alt.Chart(drawn).encode(x=_epsilon_axis(rows), color=color, tooltip=tooltip(names))
     band = base.mark_area(opacity=0.18, aria=False).encode(y=make_y("p10 drawn"), y2="p90 drawn")
@@ -339,7 +339,7 @@ def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, workload: str)
     what, names = f"mean size ({unit})", {"label": "configuration", "figure": "part"}
     names |= {"mean": what, "low": "95 % from", "high": "95 % to", "runs": "runs"}
     parts, order = rows["figure"].unique().tolist(), rows["label"].unique().tolist()
-    base = alt.Chart(with_texts(rows, list(names))).encode(y=_label_axis(order), yOffset=_part_offset(parts), tooltip=tooltip(names))
+    base = alt.Chart(add_texts(rows, list(names))).encode(y=_label_axis(order), yOffset=_part_offset(parts), tooltip=tooltip(names))
     scale = alt.Scale(domain=parts, range=list(MORE_COLORS[:2]))
     color = alt.Color(field="figure", type="nominal", scale=scale, legend=legend("square"))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length_axis("mean", what), color=color)
@@ -358,7 +358,7 @@ def seconds_by_label(rows: pd.DataFrame, epsilon: float) -> alt.LayerChart:
     """
     what, order = "seconds per release, on this computer while the study ran", rows["label"].unique().tolist()
     names = {"label": "configuration", "mean": "mean (s)", "p10": "10 % under (s)", "p90": "10 % over (s)", "runs": "runs"}
-    base = alt.Chart(with_texts(rows, list(names))).encode(y=_label_axis(order), tooltip=tooltip(names))
+    base = alt.Chart(add_texts(rows, list(names))).encode(y=_label_axis(order), tooltip=tooltip(names))
     bars = base.mark_bar(cornerRadiusEnd=2, color=ACCENT).encode(x=_length_axis("mean", what))
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis("p10", what), x2="p90")
     text = f"Seconds: {describe_values(rows, 'label', 'mean')}."
@@ -403,4 +403,4 @@ def _means_in_words(rows: pd.DataFrame, column: str) -> str:
 
 def _frontier_text(best: pd.DataFrame) -> str:
     pairs = zip(best["label"], best["epsilon"], strict=True)
-    return ", ".join(f"{label} at {readable(epsilon)}" for label, epsilon in pairs) or "none"
+    return ", ".join(f"{label} at {format_cell(epsilon)}" for label, epsilon in pairs) or "none"

@@ -18,17 +18,17 @@ from dpviz.view.charts import (
     GREY,
     POINT,
     ROW,
+    add_texts,
     describe_values,
-    distinct,
     finish,
+    format_cell,
     legend,
     log_y,
+    number_repeated,
     percent_y,
     prepare_log_axis,
-    readable,
     to_hex,
     tooltip,
-    with_texts,
 )
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
 
@@ -40,48 +40,51 @@ if TYPE_CHECKING:
     from dpviz.privacy.receipt import Receipt
 
 Styles = dict[str, tuple[str, list[int]]]
+"""A colour and a dash pattern for each series of a chart, by its name."""
 
 
-def long(table: pd.DataFrame, lines: Mapping[str, Any]) -> pd.DataFrame:
+def to_long_form(table: pd.DataFrame, lines: Mapping[str, Any]) -> pd.DataFrame:
     """Rearrange the lines of a chart to long form: one row per stage and line, with columns series and value.
 
     Args:
         table: columns stage and between, one row per stage.
         lines: (T + 1,) values of each line by its name; rows with NaN are left out.
     """
-    base = table[["stage"]].assign(between=distinct(table["between"].tolist()))
+    base = table[["stage"]].assign(between=number_repeated(table["between"].tolist()))
     return pd.concat([base.assign(series=name, value=values) for name, values in lines.items()], ignore_index=True).dropna(subset="value")
 
 
-def by_stage(table: pd.DataFrame, names: Mapping[str, str]) -> Any:
+def make_stage_chart(table: pd.DataFrame, names: Mapping[str, str]) -> Any:
     """Make a chart with the stages of `table` along the x axis; `names` maps the columns of its tooltip to their labels."""
     order = table.sort_values("stage", kind="stable")["between"].unique().tolist()
     axis = alt.Axis(labelAngle=-35, labelLimit=150, labelOverlap=False)
     x = alt.X(field="between", type="ordinal", sort=order, title=None, axis=axis)
-    return alt.Chart(with_texts(table, list(names))).encode(x=x, tooltip=tooltip(dict(names)))
+    return alt.Chart(add_texts(table, list(names))).encode(x=x, tooltip=tooltip(dict(names)))
 
 
-def log_lines(rows: pd.DataFrame, title: str, styles: Styles) -> Any:
+def draw_log_lines(rows: pd.DataFrame, title: str, styles: Styles) -> Any:
     """Draw lines on a logarithmic axis; zeros are drawn at its lower end.
 
     Args:
-        rows: from `long`.
+        rows: from `to_long_form`.
         title: of the axis, with the unit.
         styles: colour and dash pattern of each series.
     """
     drawn, ticks = prepare_log_axis(rows, ["value"])
-    return _lines(drawn, title, styles, log_y(title, ticks, "value drawn"))
+    return _draw_lines(drawn, title, styles, log_y(title, ticks, "value drawn"))
 
 
-def percent_lines(rows: pd.DataFrame, styles: Styles) -> Any:
+def draw_percent_lines(rows: pd.DataFrame, styles: Styles) -> Any:
     """Draw lines of percentages on an axis from 0 to 100."""
     title = "share (%)"
-    return _lines(rows, title, styles, percent_y(title, "value"))
+    return _draw_lines(rows, title, styles, percent_y(title, "value"))
 
 
-def _lines(rows: pd.DataFrame, title: str, styles: Styles, y: Any) -> Any:
+def _draw_lines(rows: pd.DataFrame, title: str, styles: Styles, y: Any) -> Any:
+    """Draw one line per series with a given y axis."""
     names, colors, dashes = list(styles), [color for color, _ in styles.values()], [dash for _, dash in styles.values()]
-    line = by_stage(rows, {"series": "line", "between": "between", "value": title}).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
+    chart = make_stage_chart(rows, {"series": "line", "between": "between", "value": title})
+    line = chart.mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
     color = alt.Color(field="series", type="nominal", scale=alt.Scale(domain=names, range=colors), legend=legend())
     dash = alt.StrokeDash(field="series", type="nominal", scale=alt.Scale(domain=names, range=dashes), legend=legend())
     return line.encode(y=y, color=color, strokeDash=dash)
@@ -119,13 +122,13 @@ def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height
         height: of the whole chart, in pixels.
     """
     lines = {BOUND: np.asarray(bounds, np.float64), "largest error": table["max_error"], "mean error": table["mean_error"]}
-    rows = long(table, lines)
+    rows = to_long_form(table, lines)
     styles: Styles = {BOUND: (GREY, [4, 3])} if (rows["series"] == BOUND).any() else {}
     styles |= {"largest error": (ACCENT, [1, 0]), "mean error": (_LIGHTER, [8, 3])}
     text = f"Largest error per stage: {describe_values(table, 'between', 'max_error')} {unit}; "
     text += f"mean error: {describe_values(table, 'between', 'mean_error')}"
     text += f"; bound: {describe_values(rows[rows['series'] == BOUND], 'between', 'value')}." if BOUND in styles else "."
-    return finish(alt.layer(log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by stage", text, height)
+    return finish(alt.layer(draw_log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by stage", text, height)
 
 
 def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
@@ -135,11 +138,11 @@ def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
         table: `FlowEvaluation.by_stage`. CURATOR ONLY.
         height: of the whole chart, in pixels.
     """
-    rows = long(table, {METRICS[metric]: table[metric] for metric in _PERCENT})
+    rows = to_long_form(table, {METRICS[metric]: table[metric] for metric in _PERCENT})
     styles = {METRICS[_PERCENT[0]]: (to_hex(FALSE_POSITIVE), [1, 0]), METRICS[_PERCENT[1]]: (to_hex(FALSE_NEGATIVE), [6, 3])}
     text = f"False discovery rate per stage: {describe_values(table, 'between', 'false_discovery')} %; "
     text += f"false negative rate: {describe_values(table, 'between', 'false_negative')} %."
-    return finish(alt.layer(percent_lines(rows, styles)), "False pairs by stage", text, height)
+    return finish(alt.layer(draw_percent_lines(rows, styles)), "False pairs by stage", text, height)
 
 
 def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
@@ -150,10 +153,10 @@ def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
         height: of the whole chart, in pixels.
     """
     columns = {"all": "pairs", "released": "released_pairs", "true": "true_pairs"}
-    rows = long(table, {name: table[column] for name, column in columns.items()})
+    rows = to_long_form(table, {name: table[column] for name, column in columns.items()})
     styles = {"all": (GREY, [4, 3]), "released": (ACCENT, [1, 0]), "true": (_AMBER, [8, 3])}
     text = "; ".join(f"{name} pairs per stage: {describe_values(table, 'between', column)}" for name, column in columns.items()) + "."
-    return finish(alt.layer(log_lines(rows, "pairs", styles)), "Pairs by stage", text, height)
+    return finish(alt.layer(draw_log_lines(rows, "pairs", styles)), "Pairs by stage", text, height)
 
 
 def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerChart:
@@ -164,11 +167,11 @@ def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerCha
         unit: what is counted, in the plural.
     """
     stages = [stage for stage in range(release.tree.height + 1) if len(release.stages[stage].count)]
-    table = pd.DataFrame({"between": distinct([release.tree.title(stage) for stage in stages])})
+    table = pd.DataFrame({"between": number_repeated([release.tree.title(stage) for stage in stages])})
     table["spread"] = [float(np.median(release.stddev(stage))) for stage in stages]
     table["measured"] = [release.stages[stage].measured if np.isfinite(release.stages[stage].variance) else 0 for stage in stages]
     table = table[np.isfinite(table["spread"])]
-    table["label"] = [_noise_text(spread, measured) for spread, measured in zip(table["spread"], table["measured"], strict=True)]
+    table["label"] = [_format_noise(spread, measured) for spread, measured in zip(table["spread"], table["measured"], strict=True)]
     names = {"between": "between", "spread": f"standard deviation ({unit})", "measured": "numbers measured"}
     right = 1.8 * table["spread"].max() if table["spread"].any() else 1.0
     x = alt.X(
@@ -179,7 +182,7 @@ def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerCha
         scale=alt.Scale(domainMin=0, domainMax=right, nice=False),
     )
     y = alt.Y(field="between", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
-    base = alt.Chart(with_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
+    base = alt.Chart(add_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
     text = f"Standard deviation of the noise per stage: {describe_values(table, 'between', 'spread')} {unit}; "
     text += f"numbers measured: {describe_values(table, 'between', 'measured')}."
@@ -187,9 +190,10 @@ def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerCha
     return finish(alt.layer(bars, labels), "Expected noise by stage", text, FRAME + ROW * len(table))
 
 
-def _noise_text(spread: float, measured: int) -> str:
+def _format_noise(spread: float, measured: int) -> str:
+    """Write the label of a bar: a standard deviation in trips, and how many numbers were measured (0 for sums)."""
     number = f"{measured:,} measured" if measured else "sums of finer pairs"
-    return "exact" if spread == 0 else f"± {readable(spread)}, {number}"
+    return "exact" if spread == 0 else f"± {format_cell(spread)}, {number}"
 
 
 def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = "trips", *, height: int = 300) -> alt.LayerChart:
@@ -204,11 +208,11 @@ def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = 
     first = next(iter(tables.values()))
     names_by_stage = [set(names) for names in zip(*(table["between"] for table in tables.values()), strict=True)]
     names = [names.pop() if len(names) == 1 else f"stage {stage}" for stage, names in zip(first["stage"], names_by_stage, strict=True)]
-    parts = [table.assign(series=title, value=table[metric], between=distinct(names)) for title, table in tables.items()]
+    parts = [table.assign(series=title, value=table[metric], between=number_repeated(names)) for title, table in tables.items()]
     rows = pd.concat(parts, ignore_index=True)
     styles = dict(zip(tables, zip(_COLORS, _DASHES, strict=True), strict=False))
     measure = "%" if metric in _PERCENT else "pairs" if metric == "released_pairs" else unit
-    chart = percent_lines(rows, styles) if metric in _PERCENT else log_lines(rows, f"{METRICS[metric]} ({measure})", styles)
+    chart = draw_percent_lines(rows, styles) if metric in _PERCENT else draw_log_lines(rows, f"{METRICS[metric]} ({measure})", styles)
     text = "; ".join(f"{title}: {describe_values(table, 'between', metric)}" for title, table in tables.items())
     return finish(alt.layer(chart), f"{METRICS[metric].capitalize()} by stage", f"In {measure}. {text}.", height)
 
@@ -226,10 +230,10 @@ def lists_chart(table: pd.DataFrame, *, height: int = 320) -> alt.LayerChart:
     x = alt.X(field="false_discovery", type="quantitative", title="listed pairs without true trips (%)", axis=AXIS)
     y = alt.Y(field="recall", type="quantitative", title="pairs with true trips that are listed (%)", axis=AXIS)
     color = alt.Color(field="method", type="nominal", scale=alt.Scale(domain=methods, range=_COLORS[: len(methods)]), legend=legend())
-    base = alt.Chart(with_texts(table, list(names))).encode(x=x, y=y, color=color, tooltip=tooltip(names))
+    base = alt.Chart(add_texts(table, list(names))).encode(x=x, y=y, color=color, tooltip=tooltip(names))
     lines = base.mark_line(strokeWidth=2, opacity=0.6).encode(order=alt.Order(field="false_discovery", type="quantitative"))
     marks = base.mark_point(size=60, filled=True, opacity=1)
-    parts = [f"{row.method}, {row.setting}: {readable(row.recall)} of {readable(row.false_discovery)}" for row in table.itertuples()]
+    parts = [f"{row.method}, {row.setting}: {format_cell(row.recall)} of {format_cell(row.false_discovery)}" for row in table.itertuples()]
     text = f"Percent of true pairs that are listed, and percent of listed pairs that are false. {'; '.join(parts)}."
     return finish(alt.layer(lines, marks), "Lists of pairs: true pairs found against false pairs listed", text, height)
 
@@ -238,7 +242,7 @@ def receipt_by_stage(receipt: Receipt) -> alt.LayerChart:
     """Draw the share of the budget that each step of a receipt took."""
     table = pd.DataFrame(
         {
-            "step": distinct([step.purpose for step in receipt.steps]),
+            "step": number_repeated([step.purpose for step in receipt.steps]),
             "share": [float(100 * step.amount / receipt.available) for step in receipt.steps],
             "amount": [float(step.amount) for step in receipt.steps],
             "exact": [str(step.amount) for step in receipt.steps],
@@ -247,7 +251,7 @@ def receipt_by_stage(receipt: Receipt) -> alt.LayerChart:
         }
     )
     names = {"step": "step", "share": "share of the budget (%)", "amount": receipt.currency, "exact": f"{receipt.currency} exactly"}
-    bars = alt.Chart(with_texts(table, [*names, "noise", "scale"])).mark_bar(color=ACCENT, cornerRadiusEnd=2)
+    bars = alt.Chart(add_texts(table, [*names, "noise", "scale"])).mark_bar(color=ACCENT, cornerRadiusEnd=2)
     bars = bars.encode(
         x=alt.X(field="share", type="quantitative", title=f"share of the privacy budget {receipt.currency} (%)", axis=AXIS),
         y=alt.Y(field="step", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
@@ -266,7 +270,7 @@ def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
     """
     names = {"trips": "trips", "released": f"released ({unit})", "low": "95 % from", "high": "95 % to"}
     names |= {"true": f"true ({unit})"} if "true" in table else {}
-    base = alt.Chart(with_texts(table, list(names))).encode(
+    base = alt.Chart(add_texts(table, list(names))).encode(
         y=alt.Y(field="trips", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)), tooltip=tooltip(names)
     )
     marked = ", true ones in amber" if "true" in table else ""
@@ -291,7 +295,7 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
         unit: what is counted, in the plural.
     """
     tree = release.tree
-    table, origins, destinations = _matrix_table(release, level)
+    table, origins, destinations = _list_matrix_cells(release, level)
     names = {
         "origin": "from",
         "destination": "to",
@@ -299,7 +303,7 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
         "low": "all at once, 95 % from",
         "high": "all at once, 95 % to",
     }
-    x, y = _matrix_axis("destination", "to", destinations), _matrix_axis("origin", "from", origins)
+    x, y = _make_matrix_axis("destination", "to", destinations), _make_matrix_axis("origin", "from", origins)
     scale = alt.Scale(type="sqrt", range=_CELLS, domainMin=0)
     legend = alt.Legend(title=unit, orient="top", gradientLength=160, format=FORMAT, tickCount=4)
     color = alt.Color(field="count", type="quantitative", scale=scale, legend=legend)
@@ -313,28 +317,33 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
     for kind, (mark, colors) in looks.items():
         cells = table[table["kind"] == kind]
         if kind == "certain" or len(cells):
-            chart = alt.Chart(with_texts(cells, list(names))).mark_rect(**mark)
+            chart = alt.Chart(add_texts(cells, list(names))).mark_rect(**mark)
             layers.append(chart.encode(x=x, y=y, tooltip=tooltip(names), **colors))
     most, numbers = table.nlargest(1, "count"), table["kind"].value_counts()
     text = f"{len(origins)} by {len(destinations)} regions with the most {unit}; {len(table):,} of their pairs were released"
     text += "".join(f", {numbers[kind]:,} {kind}" for kind in ("could be 0", "below zero") if kind in numbers) + ". The largest: "
-    text += f"{' to '.join(most.iloc[0][['origin', 'destination']])}, {readable(most.iloc[0]['count'])}." if len(most) else "none."
+    text += f"{' to '.join(most.iloc[0][['origin', 'destination']])}, {format_cell(most.iloc[0]['count'])}." if len(most) else "none."
     return finish(alt.layer(*layers), f"From {tree.title(2 * level)}", text, FRAME + 80 + _CELL * max(len(origins), 4))
 
 
-def _matrix_table(release: FlowRelease, level: int) -> tuple[pd.DataFrame, dict[int, str], dict[int, str]]:
-    """List the released pairs of the largest regions, one row each, with the names of these origins and destinations by their indices."""
+def _list_matrix_cells(release: FlowRelease, level: int) -> tuple[pd.DataFrame, dict[int, str], dict[int, str]]:
+    """List the released pairs of the largest regions.
+
+    Returns:
+        DataFrame with origin, destination (names), count, low, high (of the interval for all pairs at once) and kind ("certain",
+        "could be 0" or "below zero"); and the names of these origins and of these destinations by their indices.
+    """
     counts, tree = release.stages[2 * level], release.tree
     if tree.origins == tree.destinations:
-        rows = columns = _largest(
+        rows = columns = _choose_largest(
             np.append(counts.origin, counts.destination), np.append(counts.count, counts.count), tree.origins.size(level)
         )
     else:
-        rows = _largest(counts.origin, counts.count, tree.origins.size(level))
-        columns = _largest(counts.destination, counts.count, tree.destinations.size(level))
+        rows = _choose_largest(counts.origin, counts.count, tree.origins.size(level))
+        columns = _choose_largest(counts.destination, counts.count, tree.destinations.size(level))
     kept = (counts.count != 0) & np.isin(counts.origin, rows) & np.isin(counts.destination, columns)
     low, high = (end[kept] for end in pair_intervals(release, 2 * level))
-    origins, destinations = _distinct_names(tree.origins.names_of(level), rows), _distinct_names(tree.destinations.names_of(level), columns)
+    origins, destinations = _name_regions(tree.origins.names_of(level), rows), _name_regions(tree.destinations.names_of(level), columns)
     table = pd.DataFrame({"origin": [origins[index] for index in counts.origin[kept].tolist()]})
     table["destination"] = [destinations[index] for index in counts.destination[kept].tolist()]
     table["count"], table["low"], table["high"] = counts.count[kept], low, high
@@ -342,18 +351,28 @@ def _matrix_table(release: FlowRelease, level: int) -> tuple[pd.DataFrame, dict[
     return table, origins, destinations
 
 
-def _largest(region: NDArray[np.int32], count: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Choose the 40 regions with the most released trips, in the order of the hierarchy."""
+def _choose_largest(region: NDArray[np.int32], count: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Choose the 40 regions with the most released trips.
+
+    Args:
+        region: (k,) index of the region of each pair.
+        count: (k,) trips of each pair.
+        size: the number of regions.
+
+    Returns:
+        Their indices, ascending.
+    """
     total = np.bincount(region, np.maximum(count, 0), size)
     return np.sort(np.argsort(-total, kind="stable")[:LARGEST_MATRIX])
 
 
-def _distinct_names(names: NDArray[np.object_], places: NDArray[np.int64]) -> dict[int, str]:
+def _name_regions(names: NDArray[np.object_], regions: NDArray[np.int64]) -> dict[int, str]:
     """Name regions by index; equal names are numbered."""
-    return dict(zip(places.tolist(), distinct([str(name) for name in names[places]]), strict=True))
+    return dict(zip(regions.tolist(), number_repeated([str(name) for name in names[regions]]), strict=True))
 
 
-def _matrix_axis(field: str, title: str, names: Mapping[int, str]) -> Any:
+def _make_matrix_axis(field: str, title: str, names: Mapping[int, str]) -> Any:
+    """Make the axis of the origins (y) or of the destinations (x), with the names of the regions in order."""
     across = field == "destination"
     axis = alt.Axis(labelLimit=120, labelFontSize=9, labelOverlap=False, ticks=False, labelAngle=-60 if across else 0)
     kind = alt.X if across else alt.Y

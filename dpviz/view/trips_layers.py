@@ -16,12 +16,12 @@ from dpviz.view.basemap import Bounds, RegionShapes
 from dpviz.view.colors import Colors
 from dpviz.view.deck import MOST_FEATURES
 
-SMALLEST_POINT, LARGEST_POINT = 3.0, 16.0
-_FEW_POINTS = 300
+SMALLEST_POINT, LARGEST_POINT = 3.0, 16.0  # radius in pixels
+_FEW_POINTS = 300  # with more points each is smaller
 _HIGHLIGHT = (212, 78, 150)
-_BEND = 0.3
-_DECIMALS = 4
-_MOST_NAMES, _CANDIDATES = 12, 200
+_BEND = 0.3  # height of an arc, relative to deck.gl's usual one
+_DECIMALS = 4  # of degrees, about ten metres
+_MOST_NAMES, _CANDIDATES = 12, 200  # names on a map, and how many of the largest regions are tried
 _NAME_ROOM = (0.14, 0.06)  # width and height of a name, as shares of the window
 
 
@@ -77,30 +77,30 @@ class Areas:
     """The look of the regions of a level.
 
     Attributes:
-        ground: their shapes.
+        shapes: polygons or centres.
         color: (n, 4) red, green, blue, alpha.
         size: (n,) 0 to 1, for the radius of regions that are drawn as points.
         texts: of the tooltips.
     """
 
-    ground: RegionShapes
+    shapes: RegionShapes
     color: Colors
     size: Floats
     texts: TooltipTexts
 
 
-def bar(colors: Colors, width: int) -> str:
+def draw_bar(colors: Colors, width: int) -> str:
     """Draw a colour gradient for a legend, as HTML; `width` is in pixels."""
     stops = ",".join(f"rgba({r},{g},{b},{a / 255:.2f})" for r, g, b, a in colors.tolist())
     return f'<span class="dpviz-bar" style="width:{width}px;background:linear-gradient(90deg,{stops})"></span>'
 
 
-def at_origins(colors: Colors) -> Colors:
+def fade_at_origins(colors: Colors) -> Colors:
     """Compute the colours of arcs at their origins: the same colours with a seventh of the alpha."""
     return np.column_stack([colors[:, :3], colors[:, 3] // 7]).astype(np.uint8)
 
 
-def arc_layer(arcs: Arcs, *, copy: bool = False) -> pydeck.Layer:
+def make_arc_layer(arcs: Arcs, *, copy: bool = False) -> pydeck.Layer:
     """Make a layer of arcs that bend to the right of their direction, so that both directions of a pair are visible.
 
     Args:
@@ -111,14 +111,14 @@ def arc_layer(arcs: Arcs, *, copy: bool = False) -> pydeck.Layer:
     columns: dict[str, NDArray[Any]] = {
         "s": np.round(arcs.start, _DECIMALS),
         "d": np.round(arcs.end, _DECIMALS),
-        "a": at_origins(arcs.color),
+        "a": fade_at_origins(arcs.color),
         "b": arcs.color,
         "w": np.round(arcs.width, 1),
     }
     texts = {} if copy else {"o": arcs.origin.tolist(), "z": arcs.destination.tolist(), **arcs.texts.fields()}
     return pydeck.Layer(
         "ArcLayer",
-        _rows({key: column.tolist() for key, column in columns.items()} | texts),
+        _to_rows({key: column.tolist() for key, column in columns.items()} | texts),
         id="arcs again" if copy else "arcs",
         get_source_position="s",
         get_target_position="d",
@@ -133,7 +133,7 @@ def arc_layer(arcs: Arcs, *, copy: bool = False) -> pydeck.Layer:
     )
 
 
-def area_layer(areas: Areas, *, line: list[int], name: str = "regions") -> pydeck.Layer:
+def make_area_layer(areas: Areas, *, line: list[int], name: str = "regions") -> pydeck.Layer:
     """Make a layer of regions that can be hovered and clicked: polygons, or points sized by trips if there are no outlines.
 
     Args:
@@ -141,18 +141,18 @@ def area_layer(areas: Areas, *, line: list[int], name: str = "regions") -> pydec
         line: red, green, blue, alpha of the borders, 0 to 255.
         name: id of the layer.
     """
-    if not areas.ground.polygons:
-        return _point_layer(areas, line, name)
-    owner = areas.ground.owner
+    if not areas.shapes.polygons:
+        return _make_point_layer(areas, line, name)
+    owner = areas.shapes.owner
     rows = {
-        "p": areas.ground.polygons,
+        "p": areas.shapes.polygons,
         "c": areas.color[owner].tolist(),
         "i": owner,
         **areas.texts.fields(owner),
     }
     return pydeck.Layer(
         "PolygonLayer",
-        _rows(rows),
+        _to_rows(rows),
         id=name,
         get_polygon="p",
         get_fill_color="c",
@@ -167,19 +167,19 @@ def area_layer(areas: Areas, *, line: list[int], name: str = "regions") -> pydec
     )
 
 
-def _point_layer(areas: Areas, line: list[int], name: str) -> pydeck.Layer:
+def _make_point_layer(areas: Areas, line: list[int], name: str) -> pydeck.Layer:
     """Draw regions as points: the 20,000 largest, small ones over large ones."""
     kept = np.argsort(-areas.size, kind="stable")[:MOST_FEATURES].tolist()
     rows = {
-        "p": np.round(areas.ground.centres[kept], _DECIMALS).tolist(),
-        "r": np.round(_radius(areas)[kept], 1).tolist(),
+        "p": np.round(areas.shapes.centres[kept], _DECIMALS).tolist(),
+        "r": np.round(_choose_radius(areas)[kept], 1).tolist(),
         "c": areas.color[kept].tolist(),
         "i": kept,
         **areas.texts.fields(kept),
     }
     return pydeck.Layer(
         "ScatterplotLayer",
-        _rows(rows),
+        _to_rows(rows),
         id=name,
         get_position="p",
         get_radius="r",
@@ -195,13 +195,13 @@ def _point_layer(areas: Areas, line: list[int], name: str) -> pydeck.Layer:
     )
 
 
-def _radius(areas: Areas) -> Floats:
+def _choose_radius(areas: Areas) -> Floats:
     """Choose the (n,) radii of points in pixels; smaller where there are many points."""
     factor = math.pow(_FEW_POINTS / max(len(areas.size), _FEW_POINTS), 0.6)
     return factor * (SMALLEST_POINT + (LARGEST_POINT - SMALLEST_POINT) * areas.size)
 
 
-def chosen_layer(areas: Areas, region: int, color: list[int]) -> pydeck.Layer:
+def make_chosen_layer(areas: Areas, region: int, color: list[int]) -> pydeck.Layer:
     """Make a layer with the outline of the chosen region.
 
     Args:
@@ -209,12 +209,12 @@ def chosen_layer(areas: Areas, region: int, color: list[int]) -> pydeck.Layer:
         region: index of the region.
         color: red, green, blue, alpha, 0 to 255.
     """
-    polygons = [polygon for polygon, owner in zip(areas.ground.polygons, areas.ground.owner, strict=True) if owner == region]
+    polygons = [polygon for polygon, owner in zip(areas.shapes.polygons, areas.shapes.owner, strict=True) if owner == region]
     if polygons:
         options: dict[str, Any] = {"type": "PolygonLayer", "data": [{"p": polygon} for polygon in polygons], "get_polygon": "p"}
     else:
-        centre = np.round(areas.ground.centres[region], _DECIMALS).tolist()
-        radius = round(float(_radius(areas)[region]) + 3, 1)
+        centre = np.round(areas.shapes.centres[region], _DECIMALS).tolist()
+        radius = round(float(_choose_radius(areas)[region]) + 3, 1)
         options = {"type": "ScatterplotLayer", "data": [{"p": centre}], "get_position": "p", "get_radius": radius}
         options["radius_units"] = "'pixels'"
     return pydeck.Layer(
@@ -229,7 +229,7 @@ def chosen_layer(areas: Areas, region: int, color: list[int]) -> pydeck.Layer:
     )
 
 
-def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool) -> pydeck.Layer:
+def make_label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool) -> pydeck.Layer:
     """Make a layer with names of the largest regions that do not overlap; the chosen region is always named.
 
     Args:
@@ -239,14 +239,14 @@ def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool)
         dark: whether the page is dark.
     """
     order = np.argsort(-areas.size, kind="stable")[:_CANDIDATES]
-    labelled = _without_overlap(areas.ground.centres, order if chosen is None else np.append(chosen, order), window)
-    rows = {"p": np.round(areas.ground.centres[labelled], _DECIMALS).tolist(), "n": [areas.texts.title[region] for region in labelled]}
-    # gives the text no colour: a click does not fade its default, black
+    labelled = _choose_labelled(areas.shapes.centres, order if chosen is None else np.append(chosen, order), window)
+    rows = {"p": np.round(areas.shapes.centres[labelled], _DECIMALS).tolist(), "n": [areas.texts.title[region] for region in labelled]}
+    # Without a colour of its own a text is black, and a click on the map does not fade it.
     black = {"get_background_color": [190, 200, 206, 200] if dark else [255, 255, 255, 170]}
     colors = {"get_background_color": [16, 21, 24, 170], "get_color": [235, 240, 244, 255]} if dark and chosen is None else black
     return pydeck.Layer(
         "TextLayer",
-        _rows(rows),
+        _to_rows(rows),
         id="names",
         get_position="p",
         get_text="n",
@@ -261,7 +261,7 @@ def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool)
     )
 
 
-def _without_overlap(centres: Floats, candidates: Integers, window: Bounds) -> list[int]:
+def _choose_labelled(centres: Floats, candidates: Integers, window: Bounds) -> list[int]:
     """Choose the regions among `candidates` whose names do not overlap in the window; earlier candidates have priority."""
     west, south, east, north = window
     scaled = (centres - [west, south]) / [(east - west) * _NAME_ROOM[0], (north - south) * _NAME_ROOM[1]]
@@ -273,5 +273,6 @@ def _without_overlap(centres: Floats, candidates: Integers, window: Bounds) -> l
     return kept
 
 
-def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def _to_rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Convert columns of equal length to one dictionary per row."""
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -17,26 +17,57 @@ from dpviz.errors import DomainError
 from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import RegionShapes, fitted_bounds, ground
+from dpviz.view.basemap import RegionShapes, fit_bounds, prepare_shapes
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Colors, Scale, scale_top_of
 from dpviz.view.deck import MOST_FEATURES, CompactDeck, Window, deck_in
 from dpviz.view.escape import deck, html, line
-from dpviz.view.trips_layers import Arcs, Areas, TooltipTexts, arc_layer, area_layer, at_origins, bar, chosen_layer, label_layer
+from dpviz.view.trips_layers import (
+    Arcs,
+    Areas,
+    TooltipTexts,
+    draw_bar,
+    fade_at_origins,
+    make_arc_layer,
+    make_area_layer,
+    make_chosen_layer,
+    make_label_layer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SHOWN_TRIPS = ("Released", "True", "Error", "False positives")
+RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
+SHOWN_TRIPS = (RELEASED, TRUE, ERROR, FALSE_POSITIVES)
+"""What a map can show: trips, errors, or which pairs are false positives and false negatives."""
 ALL_PAIRS, ABOVE_ZERO, BELOW_ZERO, CERTAIN = "all", "above zero", "below zero", "certain"
 PAIR_FILTERS = (ALL_PAIRS, ABOVE_ZERO, BELOW_ZERO, CERTAIN)
 """Which released pairs a map draws. A pair is certain if its interval, which holds for all pairs at once, is above 0."""
+NO_ERROR, RELEASED_ONLY, TRUE_ONLY = 0, 1, 2
+"""Kinds of errors of a pair: neither of the two that follow; a false positive; a false negative."""
 MOST_ARCS = 5_000
 _PAIRS_TEXT = {
-    "Released": "pairs with released {unit}",
-    "True": "pairs with true {unit}",
-    "Error": "pairs whose released {unit} are not the true ones",
-    "False positives": "pairs that are released or true",
+    RELEASED: "pairs with released {unit}",
+    TRUE: "pairs with true {unit}",
+    ERROR: "pairs whose released {unit} are not the true ones",
+    FALSE_POSITIVES: "pairs that are released or true",
 }
+
+Totals = Mapping[str, Integers]
+"""(n,) trips of the regions of a level, by whether they leave, arrive or stay within."""
+LEAVING, ARRIVING, WITHIN = "leaving", "arriving", "within"
+_SHADED = (RELEASED, TRUE)  # views in which regions are shaded by their trips
+_FAINTEST_REGION, _STRONGEST_REGION = 10, 105  # alpha of polygons, of 255
+_FAINTEST_POINT, _STRONGEST_POINT = 70, 200  # alpha of points
+_CHOSEN = {False: (206, 226, 233), True: (30, 66, 78)}  # colour of the chosen region, on light and on dark pages
+
+Color = tuple[int, int, int]
+THINNEST, WIDEST = 1.0, 9.0  # pixels
+_FEW_ARCS, _LEAST_WIDE = 100, 3.5  # up to so many arcs the widest has `WIDEST` pixels; with more it is narrower, but never under 3.5
+_SAMPLES = (0.01, 0.25, 1.0)  # arcs of the legend, as shares of the top of the scale
+_FAINTEST_ARC, _STRONGEST_ARC = 45, 245  # alpha at destinations
+_CORRECT, _GREY = (128, 128, 128, 90), (128, 128, 128)
+_PALE = 0.45  # of the opacity of other arcs
+_FAINTEST_NEGATIVE = 90  # alpha of pairs below zero
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +89,7 @@ class TripsMapSettings:
     """
 
     level: int
-    shown: str = SHOWN_TRIPS[0]
+    shown: str = RELEASED
     top: int = 500
     least: int = 1
     pairs: str = ALL_PAIRS
@@ -89,308 +120,6 @@ class TripsMap:
     description: str
     drawn: int
     total: int
-
-
-def has_geometry(regions: Regions, level: int) -> bool:
-    """Return whether the regions of a level can be drawn on a map: they or their subregions have outlines or points."""
-    return regions.centres(level) is not None
-
-
-def trips_map(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None = None) -> TripsMap:
-    """Draw the trips of one level.
-
-    Scales, the choice of arcs and the first view depend on released trips and public regions. The truth decides which arcs are drawn
-    only in views that show it.
-
-    Args:
-        release: public.
-        view: the settings.
-        truth: true trips between the regions of the level, from an evaluation. CURATOR ONLY.
-
-    Raises:
-        DomainError: no such level, view or region, or regions without geometry (see `has_geometry`).
-    """
-    origins, destinations = release.tree.origins, release.tree.destinations
-    view = _limit_settings(view, origins, truth)
-    hierarchies = [origins] if origins == destinations else [origins, destinations]
-    grounds = [_require_ground(regions, view.level) for regions in hierarchies]
-    pairs = pairs_of(release, view, truth)
-    drawn, total = ranked(pairs, view)
-    tops = view.tops or tops_of(release, view, pairs)
-    look = _choose_look(view, pairs[drawn], tops)
-    arcs = _make_arcs(release, view, pairs[drawn], (grounds[0], grounds[-1], look))
-    released = released_totals(release, view.level)
-    true = (None, None) if truth is None else true_totals(truth, origins, destinations, view.level)
-    rest = rest_texts(release, view)
-    areas = [areas_of(regions, grounds[k], view, (released[k], true[k]), tops, rest[k]) for k, regions in enumerate(hierarchies)]
-    window = Window(bounds=fitted_bounds(hierarchies, view.width, view.height), width=view.width, height=view.height)
-    under, over = _make_layers(areas, arcs, view)
-    over.append(label_layer(areas[0], window.bounds, view.chosen, dark=view.dark))
-    return TripsMap(
-        deck=deck_in(window, under, over, tooltip=arcs.texts.template(), dark=view.dark),
-        legend=legend_line([*look.legend, shade_legend(released[0], view, tops)]),
-        note=_write_note(release, view, pairs, (len(drawn), total)),
-        description=_description(release, view, len(drawn)),
-        drawn=len(drawn),
-        total=total,
-    )
-
-
-def _limit_settings(view: TripsMapSettings, origins: Regions, truth: PairSums | None) -> TripsMapSettings:
-    """Apply the limits to the settings. Without the truth, the map shows released trips."""
-    if view.pairs not in PAIR_FILTERS:
-        raise DomainError(f"The pairs on a map of trips are one of {', '.join(PAIR_FILTERS)}.")
-    if view.shown not in SHOWN_TRIPS:
-        raise DomainError(f"A map of trips shows one of {', '.join(SHOWN_TRIPS)}.")
-    if not 1 <= view.level <= origins.depth:
-        raise DomainError(f"Levels on a map are 1 to {origins.depth}.")
-    if view.chosen is not None and not 0 <= view.chosen < origins.size(view.level):
-        raise DomainError("The chosen region does not exist on that level.")
-    shown = SHOWN_TRIPS[0] if truth is None else view.shown
-    return replace(view, shown=shown, top=max(1, min(view.top, MOST_ARCS)), least=max(1, view.least))
-
-
-def _require_ground(regions: Regions, level: int) -> RegionShapes:
-    shapes = ground(regions, level)
-    if shapes is None:
-        raise DomainError("These regions have neither outlines nor points: show them as a matrix, not on a map.")
-    return shapes
-
-
-def _choose_look(view: TripsMapSettings, drawn: Pairs, tops: ScaleTops) -> Look:
-    if view.shown == "Error":
-        return error_look(drawn, view, Widths(top=tops.error, arcs=tops.arcs))
-    look = marks_look if view.shown == "False positives" else plain_look
-    return look(drawn, view, Widths(top=tops.trips, arcs=tops.arcs))
-
-
-def _make_arcs(release: FlowRelease, view: TripsMapSettings, drawn: Pairs, looks: tuple[RegionShapes, RegionShapes, Look]) -> Arcs:
-    origins, destinations, look = looks
-    return Arcs(
-        start=origins.centres[drawn.origin],
-        end=destinations.centres[drawn.destination],
-        color=look.color,
-        width=look.width,
-        origin=drawn.origin,
-        destination=drawn.destination,
-        texts=arc_texts(release, view, drawn),
-    )
-
-
-def _make_layers(areas: list[Areas], arcs: Arcs, view: TripsMapSettings) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
-    """Make the layers below the borders and those above. Points lie over arcs, so that they can be clicked where many arcs meet."""
-    line = [225, 230, 235, 50] if view.dark else [90, 100, 110, 75]
-    names = ("regions", "ends")
-    layers = [area_layer(area, line=line, name=name) for area, name in zip(areas, names, strict=False)]
-    ring = [235, 240, 245, 255] if view.dark else [20, 28, 34, 255]
-    chosen = [] if view.chosen is None else [chosen_layer(areas[0], view.chosen, ring), arc_layer(arcs, copy=True)]
-    polygons = [layer for layer, area in zip(layers, areas, strict=True) if area.ground.polygons]
-    points = [layer for layer, area in zip(layers, areas, strict=True) if not area.ground.polygons]
-    return polygons[::-1], [*chosen, arc_layer(arcs), *points[::-1]]
-
-
-def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, numbers: tuple[int, int]) -> str:
-    drawn, total = numbers
-    largest = "" if drawn == total else ", the largest first" if view.shown != "False positives" else ", the wrong ones first"
-    least = f", from {view.least:,} {view.unit} on" if view.least > 1 else ""
-    chosen = f", only those {view.pairs}" if view.shown == SHOWN_TRIPS[0] and view.pairs != ALL_PAIRS else ""
-    sentences = [f"Showing {drawn:,} of {total:,} {_PAIRS_TEXT[view.shown].format(unit=view.unit)}{largest}{least}{chosen}."]
-    if view.shown == SHOWN_TRIPS[0] and view.chosen is None:
-        sentences += _released_notes(release, view, pairs)
-    if view.shown == "False positives":
-        wrong = [int((pairs.marks == mark).sum()) for mark in (1, 2)]
-        sentences.append(f"Of all, {wrong[0]:,} are false positives and {wrong[1]:,} false negatives.")
-    if view.chosen is not None:
-        sentences.append(f"Only those from or to {_region_name(release, view)}.")
-    size = release.tree.origins.size(view.level)
-    if size > MOST_FEATURES:
-        sentences.append(f"Of {size:,} regions, the {MOST_FEATURES:,} with the most trips can be clicked.")
-    return " ".join(sentences)
-
-
-def _released_notes(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> list[str]:
-    """Write sentences on negative and uncertain pairs, on pairs without an arc, and on the trips that are in no listed pair."""
-    released = pairs.released != 0
-    negative, uncertain = int((pairs.released < 0).sum()), int((released & ~pairs.certain).sum())
-    counts = release.stages[2 * view.level].count
-    within, below_within = int(np.count_nonzero(counts)) - int(released.sum()), int((counts < 0).sum()) - negative
-    sentences = []
-    if uncertain:
-        below = f"{negative:,} are below zero, by noise; " if negative else ""
-        sentences.append(f"Of all, {below}{uncertain - negative:,}{' others' if negative else ''} are uncertain: their intervals reach 0.")
-    if within > 0:
-        lower = f" ({below_within:,} of them below zero)" if below_within else ""
-        sentences.append(f"Another {within:,}{lower} are within one region and have no arc.")
-    return sentences + _list_notes(release, view)
-
-
-def _list_notes(release: FlowRelease, view: TripsMapSettings) -> list[str]:
-    """Write sentences on the list of the finest level: the trips of other pairs, and how many listed pairs may be empty."""
-    if release.across is None:
-        return []
-    bound = None if release.most_false is None else format_percent(release.most_false)
-    if view.level < release.depth:
-        return [] if bound is None else ["This level is no list: nothing bounds how many of its pairs are empty."]
-    rest = int(release.rest(0, 0).count.sum())
-    sentence = f"{rest:,} {view.unit} are in pairs that are not listed; the tooltips of regions say how many."
-    return [sentence] if bound is None else [sentence, f"In expectation, at most {bound} of the listed pairs have no {view.unit}."]
-
-
-def _description(release: FlowRelease, view: TripsMapSettings, drawn: int) -> str:
-    regions = release.tree.origins
-    chosen = "" if view.chosen is None else f", from or to {_region_name(release, view)}"
-    content = f"{regions.size(view.level):,} regions ({line(regions.levels[view.level - 1])}) and {drawn:,} arcs between them{chosen}"
-    return f"Map of {content}, {view.shown.lower()}: {view.unit} per pair."
-
-
-def _region_name(release: FlowRelease, view: TripsMapSettings) -> str:
-    return line(release.tree.origins.names_of(view.level)[view.chosen])
-
-
-Totals = Mapping[str, Integers]
-
-LEAVING, ARRIVING, WITHIN = "leaving", "arriving", "within"
-_SHADED = ("Released", "True")
-_FAINTEST_REGION, _STRONGEST_REGION = 10, 105
-_CHOSEN = {False: (206, 226, 233), True: (30, 66, 78)}
-_POINT, _PLAIN_POINT = 130, 70
-
-
-def released_totals(release: FlowRelease, level: int) -> tuple[Totals, Totals]:
-    """Add up released trips per region: a mapping for the origins and one for the destinations of a level.
-
-    Totals come from the coarsest stage that has them. If origins and destinations are the same regions, both mappings are the same:
-    they have the trips that leave, that arrive, and that stay within the region.
-    """
-    origins, destinations = release.tree.origins, release.tree.destinations
-    leaving = release.sums(level, 0).at(*_with_root(origins.size(level)))
-    arriving = release.sums(0, level).at(*_with_root(destinations.size(level))[::-1])
-    if origins != destinations:
-        return {LEAVING: leaving}, {ARRIVING: arriving}
-    index = np.arange(origins.size(level), dtype=np.int32)
-    both = _split_within(leaving, arriving, release.sums(level, level).at(index, index))
-    return both, both
-
-
-def true_totals(truth: PairSums, origins: Regions, destinations: Regions, level: int) -> tuple[Totals, Totals]:
-    """Add up true trips per region, as in `released_totals`. PRIVATE.
-
-    Args:
-        truth: true trips between the regions of the level.
-        origins: regions where trips begin.
-        destinations: regions where trips end.
-        level: 1 for the coarsest.
-    """
-    sizes = origins.size(level), destinations.size(level)
-    sides = (truth.origin, truth.destination)
-    leaving, arriving = (np.bincount(side, truth.count, size).astype(np.int64) for side, size in zip(sides, sizes, strict=True))
-    if origins != destinations:
-        return {LEAVING: leaving}, {ARRIVING: arriving}
-    index = np.arange(sizes[0], dtype=np.int32)
-    both = _split_within(leaving, arriving, truth.at(index, index))
-    return both, both
-
-
-def _with_root(size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    return np.arange(size, dtype=np.int32), np.zeros(size, np.int32)
-
-
-def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> Totals:
-    return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
-
-
-def rest_texts(release: FlowRelease, view: TripsMapSettings) -> tuple[list[str], list[str]]:
-    """Write how many trips from, and to, each region are in no listed pair; empty texts unless the level's pairs are a list."""
-    origins, destinations = release.tree.origins.size(view.level), release.tree.destinations.size(view.level)
-    if release.across is None or view.level < release.depth:
-        return [""] * origins, [""] * destinations
-    leaving = release.rest(view.level, 0).at(*_with_root(origins)).tolist()
-    arriving = release.rest(0, view.level).at(*_with_root(destinations)[::-1]).tolist()
-    to_others = [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in leaving]
-    if release.tree.origins == release.tree.destinations:
-        from_others = [f"; {format_count(count)} of those arriving are in pairs that are not listed" if count else "" for count in arriving]
-        both = [one + other for one, other in zip(to_others, from_others, strict=True)]
-        return both, both
-    return to_others, [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in arriving]
-
-
-def areas_of(
-    regions: Regions,
-    ground: RegionShapes,
-    view: TripsMapSettings,
-    totals: tuple[Totals, Totals | None],
-    tops: ScaleTops,
-    rest: Sequence[str],
-) -> Areas:
-    """Choose the look of the origins or of the destinations, shaded by the first of their totals.
-
-    Args:
-        regions: the origins or the destinations.
-        ground: their shapes.
-        view: the settings of the map.
-        totals: released totals, and true ones where the truth may be shown.
-        tops: of the scales.
-        rest: for each region, a text on the trips that are in no listed pair.
-    """
-    released, true = totals
-    shown = true if true is not None and view.shown == "True" else released
-    texts = TooltipTexts(
-        title=[deck(name) for name in regions.names_of(view.level)],
-        text=[f"{deck(view.unit)}: {text}{more}" for text, more in zip(_totals_texts(released), rest, strict=True)],
-        truth=None if true is None else [f"true: {text}" for text in _totals_texts(true)],
-    )
-    size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
-    strength = np.sqrt(np.clip(_first_totals(shown) / tops.shade, 0.0, 1.0)) * (view.shown in _SHADED)
-    color = _shade_colors(strength, dark=view.dark, points=not ground.polygons)
-    if view.chosen is not None and LEAVING in released:
-        color[view.chosen] = (*_CHOSEN[view.dark], 255)
-    return Areas(
-        ground=ground,
-        color=color,
-        size=size,
-        texts=texts,
-    )
-
-
-def shade_top(released: Totals) -> float:
-    """Choose the top of the scale of shades: the total of leaving (or arriving) trips with the strongest shade."""
-    return scale_top_of(np.maximum(_first_totals(released), 0))
-
-
-def size_top(released: Totals) -> float:
-    """Choose the top of the scale of points: the total of all trips of a region with the largest point."""
-    return scale_top_of(sum(released.values()))
-
-
-def shade_legend(released: Totals, view: TripsMapSettings, tops: ScaleTops) -> str:
-    """Write the legend of the shades, as HTML; "" where regions are not shaded.
-
-    Args:
-        released: totals of the shaded regions.
-        view: the settings of the map.
-        tops: of the scales.
-    """
-    if view.shown not in _SHADED:
-        return ""
-    shades = _shade_colors(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
-    return f"region: {html(view.unit)} {next(iter(released))} 0 {bar(shades, 60)} {format_count(tops.shade)} and more"
-
-
-def _first_totals(totals: Totals) -> Integers:
-    return next(iter(totals.values()))
-
-
-def _totals_texts(totals: Totals) -> list[str]:
-    """Write the totals of each region as a text."""
-    rows = zip(*(values.tolist() for values in totals.values()), strict=True)
-    return [", ".join(f"{format_count(value)} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
-
-
-def _shade_colors(strength: Floats, *, dark: bool, points: bool) -> Colors:
-    grey = (235, 240, 245) if dark else (60, 72, 84)
-    least, most = (_PLAIN_POINT, _PLAIN_POINT + _POINT) if points else (_FAINTEST_REGION, _STRONGEST_REGION)
-    alpha = least + (most - least) * strength
-    return np.column_stack([np.tile(grey, (len(strength), 1)), alpha]).astype(np.uint8)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -435,140 +164,11 @@ class Pairs:
         return self.released - (self.released if self.true is None else self.true)
 
     @property
-    def marks(self) -> Integers:
-        """(k,) 1 for false positives, 2 for false negatives, 0 for all others."""
+    def error_kind(self) -> Integers:
+        """(k,) `RELEASED_ONLY` for false positives, `TRUE_ONLY` for false negatives, `NO_ERROR` for all others."""
         true = self.released if self.true is None else self.true
-        marks = np.where((self.released > 0) & (true == 0), 1, np.where((self.released <= 0) & (true > 0), 2, 0))
-        return marks.astype(np.int64)
-
-
-def pairs_of(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None) -> Pairs:
-    """Collect all pairs that were released or have true trips; if a region is chosen, only those from or to it.
-
-    Args:
-        release: public.
-        view: its level and chosen region are used.
-        truth: true trips between the regions of the level; None where they must not be shown.
-    """
-    sums = release.sums(view.level, view.level)
-    key = sums.origin * np.int64(sums.width) + sums.destination
-    if truth is not None:
-        key = np.union1d(key, truth.origin * np.int64(sums.width) + truth.destination)
-    origin, destination = np.divmod(key, sums.width)
-    kept = np.ones(len(key), np.bool_)
-    same = release.tree.origins == release.tree.destinations
-    if same:
-        kept &= origin != destination
-    if view.chosen is not None:
-        kept &= (origin == view.chosen) | ((destination == view.chosen) & same)
-    origin, destination = origin[kept], destination[kept]
-    true = None if truth is None else truth.at(origin.astype(np.int32), destination.astype(np.int32))
-    released = sums.at(origin.astype(np.int32), destination.astype(np.int32))
-    low, high = _intervals(release, view.level, origin, destination)
-    return Pairs(origin=origin, destination=destination, released=released, low=low, high=high, true=true)
-
-
-def ranked(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
-    """Choose the pairs that are drawn: by released trips, and by the truth only in views that show it.
-
-    Returns:
-        Indices of the pairs, the largest last, and the number of pairs that could be drawn.
-    """
-    true = pairs.released if pairs.true is None else pairs.true
-    if view.shown == "Error":
-        size, rank = np.maximum(np.abs(pairs.released), true), np.abs(pairs.error)
-    elif view.shown == "False positives":
-        size = np.maximum(pairs.released, true)
-        rank = size + (pairs.marks > 0) * (size.max(initial=0) + 1)
-    elif view.shown == "True":
-        size = rank = true
-    else:
-        size = rank = np.abs(pairs.released)
-    present = rank > 0
-    present &= _passes(pairs, view)
-    fits = np.flatnonzero(present & (size >= view.least))
-    return fits[np.argsort(-rank[fits], kind="stable")[: view.top]][::-1], int(present.sum())
-
-
-def _passes(pairs: Pairs, view: TripsMapSettings) -> NDArray[np.bool_]:
-    """Tell (k,) which pairs pass the filter of the view "Released"."""
-    kind = view.pairs if view.shown == SHOWN_TRIPS[0] else ALL_PAIRS
-    if kind == CERTAIN:
-        return pairs.certain
-    if kind == ABOVE_ZERO:
-        return pairs.released > 0
-    return pairs.released < 0 if kind == BELOW_ZERO else np.ones(len(pairs.released), np.bool_)
-
-
-def released_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]:
-    """Choose the number of trips with the widest arc, and the number of arcs; from released trips alone, in every view."""
-    sizes = np.abs(pairs.released[_passes(pairs, view)])
-    fits = np.sort(sizes[sizes >= view.least])[-view.top :]
-    return scale_top_of(fits), len(fits)
-
-
-def error_top(release: FlowRelease, level: int) -> float:
-    """Compute the top of the scale of errors: three standard deviations of the noise, which are public."""
-    stddev = release.stddev(2 * level)
-    return scale_top_of(3 * stddev[np.isfinite(stddev)])
-
-
-def arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> TooltipTexts:
-    """Write the tooltips of pairs: "A to B", the released number, and the true one where it may be shown.
-
-    Pairs are chosen by size, so the intervals hold for all pairs at once.
-    """
-    origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
-    names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
-    rest = _rest_of_pairs(release, view.level, pairs)
-    unit = deck(view.unit)
-    shown = [
-        f"{format_count(count)} {unit}" + (_interval_text(a, b) if b < np.inf else "") + more
-        for count, a, b, more in zip(pairs.released.tolist(), pairs.low.tolist(), pairs.high.tolist(), rest, strict=True)
-    ]
-    true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
-    return TooltipTexts(
-        title=[f"{deck(origin)} to {deck(destination)}" for origin, destination in names],
-        text=shown,
-        truth=None if pairs.true is None else [f"true {format_count(count)}, error {format_signed(error)}" for count, error in true],
-    )
-
-
-def _interval_text(low: float, high: float) -> str:
-    return f", 95 % between {format_count(low)} and {format_count(high)} for all pairs at once"
-
-
-def _rest_of_pairs(release: FlowRelease, level: int, pairs: Pairs) -> list[str]:
-    """Write how many trips of each pair are in no listed pair of the finest level; empty texts without a list, and at that level."""
-    if release.across is None or level == release.depth:
-        return [""] * len(pairs.origin)
-    rest = release.rest(level, level).at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32))
-    return [f"; {format_count(count)} in pairs that are not listed" if count else "" for count in rest.tolist()]
-
-
-def _intervals(release: FlowRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:
-    """Compute lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released."""
-    counts, width = release.stages[2 * level], release.tree.destinations.size(level)
-    low, high = np.zeros(len(origin)), np.full(len(origin), np.inf)
-    if len(counts.count):
-        key = counts.origin * np.int64(width) + counts.destination
-        order = np.argsort(key, kind="stable")
-        wanted = origin * np.int64(width) + destination
-        index = order[np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)]
-        released = key[index] == wanted
-        low[released], high[released] = (end[index][released] for end in pair_intervals(release, 2 * level))
-    return low, high
-
-
-Color = tuple[int, int, int]
-
-THINNEST, WIDEST = 1.0, 9.0
-_FEW_ARCS, _LEAST_WIDE = 100, 3.5
-_SAMPLES = (0.01, 0.25, 1.0)
-_FAINTEST_ARC, _STRONGEST_ARC = 45, 245
-_RIGHT, _GREY = (128, 128, 128, 90), (128, 128, 128)
-_PALE = 0.45  # of the opacity of other arcs
-_FAINTEST_NEGATIVE = 90
+        conditions = [(self.released > 0) & (true == 0), (self.released <= 0) & (true > 0)]
+        return np.select(conditions, [RELEASED_ONLY, TRUE_ONLY], NO_ERROR).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -617,92 +217,6 @@ class Look:
     legend: list[str]
 
 
-def leaving_color(dark: bool) -> Color:
-    """Choose the colour of trips; if a region is chosen, of the trips that leave it."""
-    return (79, 176, 206) if dark else (11, 110, 143)
-
-
-def arriving_color(dark: bool) -> Color:
-    """Choose the colour of trips into a chosen region."""
-    return (240, 180, 60) if dark else (201, 124, 0)
-
-
-def below_zero_color(dark: bool) -> Color:
-    """Choose the colour of released pairs with a negative count."""
-    return (240, 105, 225) if dark else (200, 0, 180)
-
-
-def plain_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
-    """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region.
-
-    Released pairs below zero have a colour of their own, and released pairs that are not certain are pale.
-    """
-    true = pairs.true if view.shown == "True" else None
-    shown = np.abs(pairs.released) if true is None else true
-    out, into = leaving_color(view.dark), arriving_color(view.dark)
-    base = np.where((pairs.destination == (-1 if view.chosen is None else view.chosen))[:, None], into, out)
-    pale = np.zeros(len(shown), np.bool_) if true is not None else ~pairs.certain
-    negative = pale & (pairs.released < 0)
-    base = np.where(negative[:, None], below_zero_color(view.dark), np.where(pale[:, None], (base + np.array(_GREY)) // 2, base))
-    color = _with_alpha(base, widths.strength(shown))
-    color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
-    color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
-    title = f"<b>{'true ' if view.shown == 'True' else ''}{html(view.unit)} per pair</b>"
-    directions = "" if view.chosen is None else f"{_colour_mark(out)}leaving {_colour_mark(into)}arriving"
-    below = f"{_colour_mark(below_zero_color(view.dark))}below zero, by noise" if negative.any() else ""
-    uncertain = f'<span style="opacity:0.5">{_colour_mark(_GREY)}</span>pale: interval reaches 0' if (pale & ~negative).any() else ""
-    return Look(
-        color=color,
-        width=widths.pixels(shown),
-        legend=[f"{title} {widths.legend(out)}", directions, below, uncertain, _direction_legend(out)],
-    )
-
-
-def error_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
-    """Colour arcs by error (released minus true), on a scale with a colour for each sign."""
-    scale = Scale(kind="signed", top=widths.top, title=f"released minus true, {view.unit} per pair", dark=view.dark)
-    inner = scale.legend().removeprefix('<div class="dpviz-legend">').removesuffix("</div>")
-    size = np.abs(pairs.error)
-    color = _with_alpha(scale.colors(pairs.error)[:, :3], widths.strength(size))
-    return Look(color=color, width=widths.pixels(size), legend=[inner, _direction_legend(_GREY)])
-
-
-def marks_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
-    """Colour arcs of false positives and false negatives among correct ones."""
-    colors = np.array([_RIGHT, (*FALSE_POSITIVE, 230), (*FALSE_NEGATIVE, 230)], np.uint8)
-    true = pairs.released if pairs.true is None else pairs.true
-    entries = (
-        (FALSE_POSITIVE, "false positive: released, no such trip"),
-        (FALSE_NEGATIVE, "false negative: trips that the release lacks"),
-        (_GREY, "released and true"),
-    )
-    marks = "".join(f"{_colour_mark(color)}{text} " for color, text in entries)
-    return Look(
-        color=colors[pairs.marks],
-        width=widths.pixels(np.maximum(pairs.released, true)),
-        legend=[marks, f"<b>{html(view.unit)} per pair</b> {widths.legend(_GREY)}", _direction_legend(_GREY)],
-    )
-
-
-def legend_line(pieces: list[str]) -> str:
-    """Join the parts of a legend to one line of HTML."""
-    gap = '<span class="dpviz-gap"></span>'
-    return f'<div class="dpviz-legend">{gap.join(piece for piece in pieces if piece)}</div>'
-
-
-def _with_alpha(base: NDArray[np.integer], strength: Floats) -> Colors:
-    return np.column_stack([base, _FAINTEST_ARC + (_STRONGEST_ARC - _FAINTEST_ARC) * strength]).astype(np.uint8)
-
-
-def _direction_legend(color: Color) -> str:
-    ends = np.array([[*color, 240]], np.uint8)
-    return f"from {bar(np.concatenate([at_origins(ends), ends]), 60)} to"
-
-
-def _colour_mark(color: Color) -> str:
-    return f'<span class="dpviz-mark" style="background:rgb{color}"></span> '
-
-
 @dataclass(frozen=True, kw_only=True)
 class ScaleTops:
     """The tops of a map's scales; all of them are public.
@@ -722,7 +236,520 @@ class ScaleTops:
     size: float
 
 
-def tops_of(release: FlowRelease, view: TripsMapSettings, pairs: Pairs | None = None) -> ScaleTops:
+def has_geometry(regions: Regions, level: int) -> bool:
+    """Return whether the regions of a level can be drawn on a map: they or their subregions have outlines or points."""
+    return regions.centres(level) is not None
+
+
+def trips_map(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None = None) -> TripsMap:
+    """Draw the trips of one level.
+
+    Scales, the choice of arcs and the first view depend on released trips and public regions. The truth decides which arcs are drawn
+    only in views that show it.
+
+    Args:
+        release: public.
+        view: the settings.
+        truth: true trips between the regions of the level, from an evaluation. CURATOR ONLY.
+
+    Raises:
+        DomainError: no such level, view or region, or regions without geometry (see `has_geometry`).
+    """
+    origins, destinations = release.tree.origins, release.tree.destinations
+    view = _limit_settings(view, origins, truth)
+    hierarchies = [origins] if origins == destinations else [origins, destinations]
+    shapes = [_require_shapes(regions, view.level) for regions in hierarchies]
+    pairs = _collect_pairs(release, view, truth)
+    drawn, total = _choose_drawn(pairs, view)
+    tops = view.tops or choose_tops(release, view, pairs)
+    look = _choose_look(view, pairs[drawn], tops)
+    arcs = Arcs(
+        start=shapes[0].centres[pairs.origin[drawn]],
+        end=shapes[-1].centres[pairs.destination[drawn]],
+        color=look.color,
+        width=look.width,
+        origin=pairs.origin[drawn],
+        destination=pairs.destination[drawn],
+        texts=_write_arc_texts(release, view, pairs[drawn]),
+    )
+    released = _sum_released_totals(release, view.level)
+    true = (None, None) if truth is None else _sum_true_totals(truth, origins, destinations, view.level)
+    rest = _write_rest_texts(release, view)
+    areas = [
+        _make_areas(regions, shapes[side], view, released[side], true[side], tops, rest[side]) for side, regions in enumerate(hierarchies)
+    ]
+    window = Window(bounds=fit_bounds(hierarchies, view.width, view.height), width=view.width, height=view.height)
+    under, over = _make_layers(areas, arcs, view)
+    over.append(make_label_layer(areas[0], window.bounds, view.chosen, dark=view.dark))
+    return TripsMap(
+        deck=deck_in(window, under, over, tooltip=arcs.texts.template(), dark=view.dark),
+        legend=_join_legend([*look.legend, _write_shade_legend(released[0], view, tops)]),
+        note=_write_note(release, view, pairs, len(drawn), total),
+        description=_describe_map(release, view, len(drawn)),
+        drawn=len(drawn),
+        total=total,
+    )
+
+
+def _limit_settings(view: TripsMapSettings, origins: Regions, truth: PairSums | None) -> TripsMapSettings:
+    """Apply the limits to the settings. Without the truth, the map shows released trips."""
+    if view.pairs not in PAIR_FILTERS:
+        raise DomainError(f"The pairs on a map of trips are one of {', '.join(PAIR_FILTERS)}.")
+    if view.shown not in SHOWN_TRIPS:
+        raise DomainError(f"A map of trips shows one of {', '.join(SHOWN_TRIPS)}.")
+    if not 1 <= view.level <= origins.depth:
+        raise DomainError(f"Levels on a map are 1 to {origins.depth}.")
+    if view.chosen is not None and not 0 <= view.chosen < origins.size(view.level):
+        raise DomainError("The chosen region does not exist on that level.")
+    shown = RELEASED if truth is None else view.shown
+    return replace(view, shown=shown, top=max(1, min(view.top, MOST_ARCS)), least=max(1, view.least))
+
+
+def _require_shapes(regions: Regions, level: int) -> RegionShapes:
+    """Return the shapes of a level; raise a `DomainError` if it has none."""
+    shapes = prepare_shapes(regions, level)
+    if shapes is None:
+        raise DomainError("These regions have neither outlines nor points: show them as a matrix, not on a map.")
+    return shapes
+
+
+def _choose_look(view: TripsMapSettings, drawn: Pairs, tops: ScaleTops) -> Look:
+    """Choose colours and widths of the drawn arcs."""
+    if view.shown == ERROR:
+        return _color_by_error(drawn, view, Widths(top=tops.error, arcs=tops.arcs))
+    look = _color_by_error_kind if view.shown == FALSE_POSITIVES else _color_by_trips
+    return look(drawn, view, Widths(top=tops.trips, arcs=tops.arcs))
+
+
+def _make_layers(areas: list[Areas], arcs: Arcs, view: TripsMapSettings) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
+    """Make the layers below the borders and those above. Points lie over arcs, so that they can be clicked where many arcs meet."""
+    line = [225, 230, 235, 50] if view.dark else [90, 100, 110, 75]
+    names = ("regions", "ends")
+    layers = [make_area_layer(area, line=line, name=name) for area, name in zip(areas, names, strict=False)]
+    ring = [235, 240, 245, 255] if view.dark else [20, 28, 34, 255]
+    chosen = [] if view.chosen is None else [make_chosen_layer(areas[0], view.chosen, ring), make_arc_layer(arcs, copy=True)]
+    polygons = [layer for layer, area in zip(layers, areas, strict=True) if area.shapes.polygons]
+    points = [layer for layer, area in zip(layers, areas, strict=True) if not area.shapes.polygons]
+    return polygons[::-1], [*chosen, make_arc_layer(arcs), *points[::-1]]
+
+
+def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, drawn: int, total: int) -> str:
+    """Write what the map shows, and what it leaves out, as sentences.
+
+    Args:
+        release: public.
+        view: the settings of the map.
+        pairs: all pairs that were released or have true trips.
+        drawn: number of arcs.
+        total: number of pairs that could be drawn.
+    """
+    order = ", the wrong ones first" if view.shown == FALSE_POSITIVES else ", the largest first"
+    first = order if drawn < total else ""
+    least = f", from {view.least:,} {view.unit} on" if view.least > 1 else ""
+    chosen = f", only those {view.pairs}" if view.shown == RELEASED and view.pairs != ALL_PAIRS else ""
+    sentences = [f"Showing {drawn:,} of {total:,} {_PAIRS_TEXT[view.shown].format(unit=view.unit)}{first}{least}{chosen}."]
+    if view.shown == RELEASED and view.chosen is None:
+        sentences += _note_uncertain(release, view, pairs)
+    if view.shown == FALSE_POSITIVES:
+        invented, missed = (int((pairs.error_kind == kind).sum()) for kind in (RELEASED_ONLY, TRUE_ONLY))
+        sentences.append(f"Of all, {invented:,} are false positives and {missed:,} false negatives.")
+    if view.chosen is not None:
+        sentences.append(f"Only those from or to {_name_chosen(release, view)}.")
+    size = release.tree.origins.size(view.level)
+    if size > MOST_FEATURES:
+        sentences.append(f"Of {size:,} regions, the {MOST_FEATURES:,} with the most trips can be clicked.")
+    return " ".join(sentences)
+
+
+def _note_uncertain(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> list[str]:
+    """Write sentences on pairs below zero, on uncertain pairs, on pairs within a region, and on trips that are in no listed pair."""
+    released = pairs.released != 0
+    negative, uncertain = int((pairs.released < 0).sum()), int((released & ~pairs.certain).sum())
+    counts = release.stages[2 * view.level].count
+    within, below_within = int(np.count_nonzero(counts)) - int(released.sum()), int((counts < 0).sum()) - negative
+    sentences = []
+    if uncertain:
+        below = f"{negative:,} are below zero, by noise; " if negative else ""
+        sentences.append(f"Of all, {below}{uncertain - negative:,}{' others' if negative else ''} are uncertain: their intervals reach 0.")
+    if within > 0:
+        lower = f" ({below_within:,} of them below zero)" if below_within else ""
+        sentences.append(f"Another {within:,}{lower} are within one region and have no arc.")
+    return sentences + _note_list(release, view)
+
+
+def _note_list(release: FlowRelease, view: TripsMapSettings) -> list[str]:
+    """Write sentences on the list of the finest level: the trips of other pairs, and how many listed pairs may be empty."""
+    if release.across is None:
+        return []
+    bound = None if release.most_false is None else format_percent(release.most_false)
+    if view.level < release.depth:
+        return [] if bound is None else ["This level is no list: nothing bounds how many of its pairs are empty."]
+    rest = int(release.rest(0, 0).count.sum())
+    sentence = f"{rest:,} {view.unit} are in pairs that are not listed; the tooltips of regions say how many."
+    return [sentence] if bound is None else [sentence, f"In expectation, at most {bound} of the listed pairs have no {view.unit}."]
+
+
+def _describe_map(release: FlowRelease, view: TripsMapSettings, drawn: int) -> str:
+    """Write the alternative text."""
+    regions = release.tree.origins
+    chosen = "" if view.chosen is None else f", from or to {_name_chosen(release, view)}"
+    content = f"{regions.size(view.level):,} regions ({line(regions.levels[view.level - 1])}) and {drawn:,} arcs between them{chosen}"
+    return f"Map of {content}, {view.shown.lower()}: {view.unit} per pair."
+
+
+def _name_chosen(release: FlowRelease, view: TripsMapSettings) -> str:
+    """Return the name of the chosen region, as one clean line."""
+    return line(release.tree.origins.names_of(view.level)[view.chosen])
+
+
+def _sum_released_totals(release: FlowRelease, level: int) -> tuple[Totals, Totals]:
+    """Add up released trips per region of a level. Return the totals of the origins and those of the destinations.
+
+    Totals come from the coarsest stage that has them. If origins and destinations are the same regions, both mappings are the same:
+    they have the trips that leave, that arrive, and that stay within the region.
+    """
+    origins, destinations = release.tree.origins, release.tree.destinations
+    leaving = release.sums(level, 0).at(*_pair_with_root(origins.size(level)))
+    arriving = release.sums(0, level).at(*_pair_with_root(destinations.size(level))[::-1])
+    if origins != destinations:
+        return {LEAVING: leaving}, {ARRIVING: arriving}
+    index = np.arange(origins.size(level), dtype=np.int32)
+    both = _split_within(leaving, arriving, release.sums(level, level).at(index, index))
+    return both, both
+
+
+def _sum_true_totals(truth: PairSums, origins: Regions, destinations: Regions, level: int) -> tuple[Totals, Totals]:
+    """Add up true trips per region, as in `_sum_released_totals`. PRIVATE.
+
+    Args:
+        truth: true trips between the regions of the level.
+        origins: regions where trips begin.
+        destinations: regions where trips end.
+        level: 1 for the coarsest.
+    """
+    sizes = origins.size(level), destinations.size(level)
+    sides = (truth.origin, truth.destination)
+    leaving, arriving = (np.bincount(side, truth.count, size).astype(np.int64) for side, size in zip(sides, sizes, strict=True))
+    if origins != destinations:
+        return {LEAVING: leaving}, {ARRIVING: arriving}
+    index = np.arange(sizes[0], dtype=np.int32)
+    both = _split_within(leaving, arriving, truth.at(index, index))
+    return both, both
+
+
+def _pair_with_root(size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return (n,) the indices of all n regions of a level, and (n,) the index of the root, for `PairSums.at`."""
+    return np.arange(size, dtype=np.int32), np.zeros(size, np.int32)
+
+
+def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> Totals:
+    """Take the trips that stay within a region out of those that leave and those that arrive."""
+    return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
+
+
+def _write_rest_texts(release: FlowRelease, view: TripsMapSettings) -> tuple[list[str], list[str]]:
+    """Write how many trips from, and to, each region are in no listed pair; empty texts unless the level's pairs are a list."""
+    origins, destinations = release.tree.origins.size(view.level), release.tree.destinations.size(view.level)
+    if release.across is None or view.level < release.depth:
+        return [""] * origins, [""] * destinations
+    leaving = release.rest(view.level, 0).at(*_pair_with_root(origins)).tolist()
+    arriving = release.rest(0, view.level).at(*_pair_with_root(destinations)[::-1]).tolist()
+    to_others = [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in leaving]
+    if release.tree.origins == release.tree.destinations:
+        from_others = [f"; {format_count(count)} of those arriving are in pairs that are not listed" if count else "" for count in arriving]
+        both = [one + other for one, other in zip(to_others, from_others, strict=True)]
+        return both, both
+    return to_others, [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in arriving]
+
+
+def _make_areas(
+    regions: Regions,
+    shapes: RegionShapes,
+    view: TripsMapSettings,
+    released: Totals,
+    true: Totals | None,
+    tops: ScaleTops,
+    rest: Sequence[str],
+) -> Areas:
+    """Choose the look of the origins or of the destinations, shaded by the first of their totals.
+
+    Args:
+        regions: the origins or the destinations.
+        shapes: theirs.
+        view: the settings of the map.
+        released: released trips of each region.
+        true: true trips of each region; None where the truth must not be shown.
+        tops: of the scales.
+        rest: for each region, a text on the trips that are in no listed pair.
+    """
+    shown = true if true is not None and view.shown == TRUE else released
+    texts = TooltipTexts(
+        title=[deck(name) for name in regions.names_of(view.level)],
+        text=[f"{deck(view.unit)}: {text}{more}" for text, more in zip(_write_totals(released), rest, strict=True)],
+        truth=None if true is None else [f"true: {text}" for text in _write_totals(true)],
+    )
+    size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
+    strength = np.sqrt(np.clip(_first_values(shown) / tops.shade, 0.0, 1.0)) * (view.shown in _SHADED)
+    color = _compute_shades(strength, dark=view.dark, points=not shapes.polygons)
+    if view.chosen is not None and LEAVING in released:
+        color[view.chosen] = (*_CHOSEN[view.dark], 255)
+    return Areas(
+        shapes=shapes,
+        color=color,
+        size=size,
+        texts=texts,
+    )
+
+
+def _choose_shade_top(released: Totals) -> float:
+    """Choose the top of the scale of shades: the total of leaving (or arriving) trips with the strongest shade."""
+    return scale_top_of(np.maximum(_first_values(released), 0))
+
+
+def _choose_size_top(released: Totals) -> float:
+    """Choose the top of the scale of points: the total of all trips of a region with the largest point."""
+    return scale_top_of(sum(released.values()))
+
+
+def _write_shade_legend(released: Totals, view: TripsMapSettings, tops: ScaleTops) -> str:
+    """Write the legend of the shades, as HTML; "" where regions are not shaded.
+
+    Args:
+        released: totals of the shaded regions.
+        view: the settings of the map.
+        tops: of the scales.
+    """
+    if view.shown not in _SHADED:
+        return ""
+    shades = _compute_shades(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
+    return f"region: {html(view.unit)} {next(iter(released))} 0 {draw_bar(shades, 60)} {format_count(tops.shade)} and more"
+
+
+def _first_values(totals: Totals) -> Integers:
+    """Return (n,) the trips by which regions are shaded: those that leave, or, of destinations, those that arrive."""
+    return next(iter(totals.values()))
+
+
+def _write_totals(totals: Totals) -> list[str]:
+    """Write the totals of each of n regions as a text."""
+    rows = zip(*(values.tolist() for values in totals.values()), strict=True)
+    return [", ".join(f"{format_count(value)} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
+
+
+def _compute_shades(strength: Floats, *, dark: bool, points: bool) -> Colors:
+    """Compute (n, 4) colours of regions from (n,) strengths, 0 to 1; points are stronger than polygons."""
+    grey = (235, 240, 245) if dark else (60, 72, 84)
+    least, most = (_FAINTEST_POINT, _STRONGEST_POINT) if points else (_FAINTEST_REGION, _STRONGEST_REGION)
+    alpha = least + (most - least) * strength
+    return np.column_stack([np.tile(grey, (len(strength), 1)), alpha]).astype(np.uint8)
+
+
+def _collect_pairs(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None) -> Pairs:
+    """Collect all pairs that were released or have true trips; if a region is chosen, only those from or to it.
+
+    Args:
+        release: public.
+        view: its level and chosen region are used.
+        truth: true trips between the regions of the level; None where they must not be shown.
+    """
+    sums = release.sums(view.level, view.level)
+    key = sums.origin * np.int64(sums.width) + sums.destination
+    if truth is not None:
+        key = np.union1d(key, truth.origin * np.int64(sums.width) + truth.destination)
+    origin, destination = np.divmod(key, sums.width)
+    kept = np.ones(len(key), np.bool_)
+    same = release.tree.origins == release.tree.destinations
+    if same:
+        kept &= origin != destination
+    if view.chosen is not None:
+        kept &= (origin == view.chosen) | ((destination == view.chosen) & same)
+    origin, destination = origin[kept], destination[kept]
+    true = None if truth is None else truth.at(origin.astype(np.int32), destination.astype(np.int32))
+    released = sums.at(origin.astype(np.int32), destination.astype(np.int32))
+    low, high = _find_intervals(release, view.level, origin, destination)
+    return Pairs(origin=origin, destination=destination, released=released, low=low, high=high, true=true)
+
+
+def _choose_drawn(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
+    """Choose the pairs that are drawn: by released trips, and by the truth only in views that show it.
+
+    Returns:
+        Indices of the pairs, the largest last, and the number of pairs that could be drawn.
+    """
+    true = pairs.released if pairs.true is None else pairs.true
+    if view.shown == ERROR:
+        size, rank = np.maximum(np.abs(pairs.released), true), np.abs(pairs.error)
+    elif view.shown == FALSE_POSITIVES:
+        size = np.maximum(pairs.released, true)
+        rank = size + (pairs.error_kind != NO_ERROR) * (size.max(initial=0) + 1)
+    elif view.shown == TRUE:
+        size = rank = true
+    else:
+        size = rank = np.abs(pairs.released)
+    present = rank > 0
+    present &= _pass_filter(pairs, view)
+    fits = np.flatnonzero(present & (size >= view.least))
+    return fits[np.argsort(-rank[fits], kind="stable")[: view.top]][::-1], int(present.sum())
+
+
+def _pass_filter(pairs: Pairs, view: TripsMapSettings) -> NDArray[np.bool_]:
+    """Return (k,) which pairs pass the filter of the view "Released"; in other views all do."""
+    kind = view.pairs if view.shown == RELEASED else ALL_PAIRS
+    if kind == CERTAIN:
+        return pairs.certain
+    if kind == ABOVE_ZERO:
+        return pairs.released > 0
+    return pairs.released < 0 if kind == BELOW_ZERO else np.ones(len(pairs.released), np.bool_)
+
+
+def _choose_arc_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]:
+    """Choose the number of trips that has the widest arc, and count the arcs: from released trips alone, in every view."""
+    sizes = np.abs(pairs.released[_pass_filter(pairs, view)])
+    fits = np.sort(sizes[sizes >= view.least])[-view.top :]
+    return scale_top_of(fits), len(fits)
+
+
+def _choose_error_top(release: FlowRelease, level: int) -> float:
+    """Compute the top of the scale of errors: three standard deviations of the noise, which are public."""
+    stddev = release.stddev(2 * level)
+    return scale_top_of(3 * stddev[np.isfinite(stddev)])
+
+
+def _write_arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> TooltipTexts:
+    """Write the tooltips of pairs: "A to B", the released number, and the true one where it may be shown.
+
+    Pairs are chosen by size, so the intervals hold for all pairs at once.
+    """
+    origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
+    names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
+    rest = _write_rest_of_pairs(release, view.level, pairs)
+    unit = deck(view.unit)
+    shown = [
+        f"{format_count(count)} {unit}" + (_write_interval(a, b) if b < np.inf else "") + more
+        for count, a, b, more in zip(pairs.released.tolist(), pairs.low.tolist(), pairs.high.tolist(), rest, strict=True)
+    ]
+    true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
+    return TooltipTexts(
+        title=[f"{deck(origin)} to {deck(destination)}" for origin, destination in names],
+        text=shown,
+        truth=None if pairs.true is None else [f"true {format_count(count)}, error {format_signed(error)}" for count, error in true],
+    )
+
+
+def _write_interval(low: float, high: float) -> str:
+    return f", 95 % between {format_count(low)} and {format_count(high)} for all pairs at once"
+
+
+def _write_rest_of_pairs(release: FlowRelease, level: int, pairs: Pairs) -> list[str]:
+    """Write for each pair how many of its trips are in no listed pair of the finest level; "" without a list, and at that level."""
+    if release.across is None or level == release.depth:
+        return [""] * len(pairs.origin)
+    rest = release.rest(level, level).at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32))
+    return [f"; {format_count(count)} in pairs that are not listed" if count else "" for count in rest.tolist()]
+
+
+def _find_intervals(release: FlowRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:
+    """Compute lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released."""
+    counts, width = release.stages[2 * level], release.tree.destinations.size(level)
+    low, high = np.zeros(len(origin)), np.full(len(origin), np.inf)
+    if len(counts.count):
+        key = counts.origin * np.int64(width) + counts.destination
+        order = np.argsort(key, kind="stable")
+        wanted = origin * np.int64(width) + destination
+        index = order[np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)]
+        released = key[index] == wanted
+        low[released], high[released] = (end[index][released] for end in pair_intervals(release, 2 * level))
+    return low, high
+
+
+def choose_leaving_color(dark: bool) -> Color:
+    """Choose the colour of trips; if a region is chosen, of the trips that leave it."""
+    return (79, 176, 206) if dark else (11, 110, 143)
+
+
+def choose_arriving_color(dark: bool) -> Color:
+    """Choose the colour of trips into a chosen region."""
+    return (240, 180, 60) if dark else (201, 124, 0)
+
+
+def choose_below_zero_color(dark: bool) -> Color:
+    """Choose the colour of released pairs with a negative count."""
+    return (240, 105, 225) if dark else (200, 0, 180)
+
+
+def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
+    """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region.
+
+    Released pairs below zero have a colour of their own, and released pairs that are not certain are pale.
+    """
+    true = pairs.true if view.shown == TRUE else None
+    shown = np.abs(pairs.released) if true is None else true
+    out, into = choose_leaving_color(view.dark), choose_arriving_color(view.dark)
+    base = np.where((pairs.destination == (-1 if view.chosen is None else view.chosen))[:, None], into, out)
+    pale = np.zeros(len(shown), np.bool_) if true is not None else ~pairs.certain
+    negative = pale & (pairs.released < 0)
+    base = np.where(negative[:, None], choose_below_zero_color(view.dark), np.where(pale[:, None], (base + np.array(_GREY)) // 2, base))
+    color = _add_alpha(base, widths.strength(shown))
+    color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
+    color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
+    title = f"<b>{'true ' if view.shown == 'True' else ''}{html(view.unit)} per pair</b>"
+    directions = "" if view.chosen is None else f"{_draw_color_mark(out)}leaving {_draw_color_mark(into)}arriving"
+    below = f"{_draw_color_mark(choose_below_zero_color(view.dark))}below zero, by noise" if negative.any() else ""
+    uncertain = f'<span style="opacity:0.5">{_draw_color_mark(_GREY)}</span>pale: interval reaches 0' if (pale & ~negative).any() else ""
+    return Look(
+        color=color,
+        width=widths.pixels(shown),
+        legend=[f"{title} {widths.legend(out)}", directions, below, uncertain, _write_direction_legend(out)],
+    )
+
+
+def _color_by_error(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
+    """Colour arcs by error (released minus true), on a scale with a colour for each sign."""
+    scale = Scale(kind="signed", top=widths.top, title=f"released minus true, {view.unit} per pair", dark=view.dark)
+    inner = scale.legend().removeprefix('<div class="dpviz-legend">').removesuffix("</div>")
+    size = np.abs(pairs.error)
+    color = _add_alpha(scale.colors(pairs.error)[:, :3], widths.strength(size))
+    return Look(color=color, width=widths.pixels(size), legend=[inner, _write_direction_legend(_GREY)])
+
+
+def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
+    """Colour arcs of false positives and false negatives among correct ones."""
+    colors = np.array([_CORRECT, (*FALSE_POSITIVE, 230), (*FALSE_NEGATIVE, 230)], np.uint8)  # by `Pairs.error_kind`
+    true = pairs.released if pairs.true is None else pairs.true
+    entries = (
+        (FALSE_POSITIVE, "false positive: released, no such trip"),
+        (FALSE_NEGATIVE, "false negative: trips that the release lacks"),
+        (_GREY, "released and true"),
+    )
+    kinds = "".join(f"{_draw_color_mark(color)}{text} " for color, text in entries)
+    return Look(
+        color=colors[pairs.error_kind],
+        width=widths.pixels(np.maximum(pairs.released, true)),
+        legend=[kinds, f"<b>{html(view.unit)} per pair</b> {widths.legend(_GREY)}", _write_direction_legend(_GREY)],
+    )
+
+
+def _join_legend(pieces: list[str]) -> str:
+    """Join the parts of a legend to one line of HTML."""
+    gap = '<span class="dpviz-gap"></span>'
+    return f'<div class="dpviz-legend">{gap.join(piece for piece in pieces if piece)}</div>'
+
+
+def _add_alpha(base: NDArray[np.integer], strength: Floats) -> Colors:
+    """Add to (k, 3) colours an alpha that grows with (k,) strengths, 0 to 1."""
+    return np.column_stack([base, _FAINTEST_ARC + (_STRONGEST_ARC - _FAINTEST_ARC) * strength]).astype(np.uint8)
+
+
+def _write_direction_legend(color: Color) -> str:
+    ends = np.array([[*color, 240]], np.uint8)
+    return f"from {draw_bar(np.concatenate([fade_at_origins(ends), ends]), 60)} to"
+
+
+def _draw_color_mark(color: Color) -> str:
+    return f'<span class="dpviz-mark" style="background:rgb{color}"></span> '
+
+
+def choose_tops(release: FlowRelease, view: TripsMapSettings, pairs: Pairs | None = None) -> ScaleTops:
     """Choose the tops of the scales of one map.
 
     Args:
@@ -730,13 +757,13 @@ def tops_of(release: FlowRelease, view: TripsMapSettings, pairs: Pairs | None = 
         view: the settings of the map.
         pairs: pairs of that map; computed if None. Only their released numbers are used.
     """
-    trips, arcs = released_scale(pairs_of(release, view, None) if pairs is None else pairs, view)
-    sides = released_totals(release, view.level)
-    shade, size = max(map(shade_top, sides)), max(map(size_top, sides))
-    return ScaleTops(trips=trips, arcs=arcs, error=error_top(release, view.level), shade=shade, size=size)
+    trips, arcs = _choose_arc_scale(_collect_pairs(release, view, None) if pairs is None else pairs, view)
+    sides = _sum_released_totals(release, view.level)
+    shade, size = max(map(_choose_shade_top, sides)), max(map(_choose_size_top, sides))
+    return ScaleTops(trips=trips, arcs=arcs, error=_choose_error_top(release, view.level), shade=shade, size=size)
 
 
-def shared_tops(several: Sequence[ScaleTops]) -> ScaleTops:
+def merge_tops(several: Sequence[ScaleTops]) -> ScaleTops:
     """Find the largest top of each scale, so that the same look means the same number on several maps."""
     trips, arcs, error, shade, size = (max(tops) for tops in zip(*map(astuple, several), strict=True))
     return ScaleTops(trips=trips, arcs=arcs, error=error, shade=shade, size=size)

@@ -9,7 +9,7 @@ import pytest
 import shapely
 
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import MOST_CORNERS, fitted_bounds, ground
+from dpviz.view.basemap import MOST_CORNERS, fit_bounds, prepare_shapes
 from dpviz.view.deck import Window, deck_in, window_view
 from tests.charts import plain
 from tests.view.trips_cases import blob, grid
@@ -28,7 +28,7 @@ def corners(found):
 def test_outlines_are_plain_rounded_open_lists_with_their_holes_and_parts_belong_to_their_region():
     ring = shapely.box(0, 0, 4, 4) - shapely.box(1, 1, 2, 2)
     parts = shapely.MultiPolygon([shapely.box(5, 0, 6, 1), shapely.box(7, 0, 8.123456, 1)])
-    found = ground(regions_of([ring, parts]), 1)
+    found = prepare_shapes(regions_of([ring, parts]), 1)
     assert found.owner == [0, 1, 1]
     assert [len(each) for each in found.polygons[0]] == [4, 4]
     assert [len(polygon) for polygon in found.polygons[1:]] == [4, 4]
@@ -37,11 +37,11 @@ def test_outlines_are_plain_rounded_open_lists_with_their_holes_and_parts_belong
 
 
 def test_other_coordinates_are_put_into_degrees_and_the_poles_are_cut_where_a_web_map_ends():
-    found = ground(regions_of([shapely.box(500_000, 0, 600_000, 100_000)], "EPSG:32633"), 1)
+    found = prepare_shapes(regions_of([shapely.box(500_000, 0, 600_000, 100_000)], "EPSG:32633"), 1)
     assert found.polygons[0][0][0] == pytest.approx(15.9, abs=0.2)
     assert found.centres[0] == pytest.approx([15.45, 0.45], abs=0.05)
     world = regions_of([shapely.box(-10, -90, 10, 90)])
-    assert {abs(point[1]) for point in ground(world, 1).polygons[0]} == {85.05}
+    assert {abs(point[1]) for point in prepare_shapes(world, 1).polygons[0]} == {85.05}
     assert bounds_around(world) == pytest.approx((-10, -85.05, 10, 85.05))
     assert ground(regions_of([shapely.box(-10, 88, 10, 90)]), 1).centres[0].tolist() == [0, 85.05]
 
@@ -50,17 +50,17 @@ def test_many_corners_are_simplified_and_no_region_is_lost_or_become_points(monk
     rng = np.random.default_rng(1)
     shapes = [shapely.MultiPolygon([blob(x, y, 400), blob(x, y + 0.5, 8, 1e-4)]) for x in range(30) for y in range(30)]
     assert shapely.get_num_coordinates(shapes).sum() > 3 * MOST_CORNERS
-    found = ground(regions_of(rng.permutation(shapes)), 1)
+    found = prepare_shapes(regions_of(rng.permutation(shapes)), 1)
     assert corners(found) <= MOST_CORNERS
     assert set(found.owner) == set(range(900))
     monkeypatch.setattr("dpviz.view.basemap.MOST_CORNERS", 50)
-    found = ground(grid(), 2)
+    found = prepare_shapes(grid(), 2)
     assert found.polygons == []
     assert found.centres.shape == (24, 2)
 
 
 def bounds_around(*regions):
-    return fitted_bounds(regions, 900, 560)
+    return fit_bounds(regions, 900, 560)
 
 
 def test_a_few_regions_far_away_do_not_decide_the_first_view():

@@ -22,12 +22,12 @@ from dpviz.view.trips_map import (
     PAIR_FILTERS,
     SHOWN_TRIPS,
     TripsMapSettings,
-    arriving_color,
-    below_zero_color,
+    choose_arriving_color,
+    choose_below_zero_color,
+    choose_leaving_color,
+    choose_tops,
     has_geometry,
-    leaving_color,
-    shared_tops,
-    tops_of,
+    merge_tops,
     trips_map,
 )
 from tests.charts import plain
@@ -128,8 +128,8 @@ def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_ca
     for row in everything:
         count, certain = known[row["o"], row["z"]]
         looks["certain" if certain else "below zero" if count < 0 else "above zero"].add(tuple(row["b"][:3]))
-    assert looks["certain"] == {leaving_color(False)}
-    assert looks["below zero"] <= {below_zero_color(False)}
+    assert looks["certain"] == {choose_leaving_color(False)}
+    assert looks["below zero"] <= {choose_below_zero_color(False)}
     assert len(looks["above zero"]) == 1
     assert not looks["above zero"] & (looks["certain"] | looks["below zero"])
     pairs = [known[row["o"], row["z"]] for row in everything]
@@ -247,9 +247,9 @@ def test_of_a_chosen_region_both_directions_are_drawn_and_nothing_else(case, sho
     assert layers_of(picture)["names"]["data"][0]["n"] == name
     if shown in ("Released", "True"):
         for row in arcs_of(picture):
-            full = arriving_color(False) if row["z"] == 5 else leaving_color(False)
+            full = choose_arriving_color(False) if row["z"] == 5 else choose_leaving_color(False)
             pale = tuple((value + 128) // 2 for value in full)
-            assert tuple(row["b"][:3]) in ((full, pale, below_zero_color(False)) if shown == "Released" else (full,))
+            assert tuple(row["b"][:3]) in ((full, pale, choose_below_zero_color(False)) if shown == "Released" else (full,))
         assert "arriving" in picture.legend
 
 
@@ -375,13 +375,13 @@ def test_a_missing_pair_is_zero_in_the_truth(case):
 
 def test_a_map_ends_its_scales_where_its_release_does_and_several_share_the_larger_of_each():
     both = [released(random_trips(grid(), pairs=pairs)) for pairs in (20, 300)]
-    own = [tops_of(release, TripsMapSettings(level=2)) for release, _ in both]
+    own = [choose_tops(release, TripsMapSettings(level=2)) for release, _ in both]
     for case, tops in zip(both, own, strict=True):
         for shown in ("Released", "True"):
             assert mapped(case, truth=True, tops=tops, shown=shown).legend == mapped(case, truth=True, shown=shown).legend
-    shared = shared_tops(own)
+    shared = merge_tops(own)
     assert (shared.arcs, shared.trips) == (max(tops.arcs for tops in own), max(tops.trips for tops in own))
-    assert shared_tops(own[:1]) == own[0]
+    assert merge_tops(own[:1]) == own[0]
     pictures = [mapped(case, tops=replace(shared, trips=2 * shared.trips)) for case in both]
     assert pictures[0].legend == pictures[1].legend
     few, alone = ({(row["o"], row["z"]): row["w"] for row in arcs_of(picture)} for picture in (pictures[0], mapped(both[0])))

@@ -21,7 +21,7 @@ from dpviz.space.regions import Regions
 from dpviz.view.escape import html, markdown
 from dpviz.view.points_map import SHOWN, choose_scale_top, points_map
 from dpviz.view.trips_charts import matrix_chart
-from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, has_geometry, shared_tops, tops_of, trips_map
+from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, choose_tops, has_geometry, merge_tops, trips_map
 
 MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS = 400, 560, 200
 MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 6, 5, 60
@@ -139,7 +139,7 @@ def _trip_maps(data: CompareData, releases: dict[Pick, Any]) -> None:
     )
     level = regions.levels.index(name) + 1
     view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=_is_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
-    view = replace(view, tops=shared_tops([tops_of(release, view) for release in releases.values()]))
+    view = replace(view, tops=merge_tops([choose_tops(release, view) for release in releases.values()]))
     for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
         with column:
             st.markdown(f"**{markdown(describe_pick(pick))}**")
