@@ -40,6 +40,9 @@ _PROTECTED = (
     " that is declared)."
     " **Not protected:** the regions, the mechanism and its settings, and the total where neighbours are *bounded*."
 )
+NAMES = ("Errors by stage", "Region", "Pair of regions", "Consistency", "Receipt", "Table", "Matrix")
+MOST_ROWS = 5000
+LEVEL_ZERO = "all"
 
 
 def trips_page() -> None:
@@ -301,11 +304,6 @@ def _rest_figure(column: Any, what: TripsDrawn, release: FlowRelease) -> None:
 
 def _dark() -> bool:
     return st.context.theme.type == "dark"
-
-
-NAMES = ("Errors by stage", "Region", "Pair of regions", "Consistency", "Receipt", "Table", "Matrix")
-MOST_ROWS = 5000
-LEVEL_ZERO = "all"
 
 
 def trips_tabs(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:

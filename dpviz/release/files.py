@@ -61,13 +61,19 @@ from dpviz.release.tables import (
 
 Source = str | os.PathLike[str] | BinaryIO
 T = TypeVar("T")
-
 MOST_MEMBERS = 256
 MOST_BYTES = 4 * 2**30
 LITTER = (".DS_Store", "Thumbs.db")
 """Files that file managers leave in folders. They are not part of a release and never read."""
 _BYTES_PER_READ = 2**20
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+Facts = dict[str, Any]
+MANIFEST, SCHEMA = "manifest.json", SCHEMA_FILE.name
+FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+_EXTRA_FORMATS = {".html": "HTML", ".json": "JSON", ".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".svg": "SVG", ".txt": "text"}
+MOST_MANIFEST_BYTES = 16 * 2**20
+_MISMATCH = "The release's tables and its manifest do not fit together: they were not written by dpviz, or by another version."
 
 
 @dataclass(frozen=True)
@@ -209,14 +215,6 @@ def _check_limits(members: Members) -> Members:
     if sum(members.sizes.values()) > MOST_BYTES:
         raise InputError(f"The release's files are larger than the limit of {MOST_BYTES:,} bytes together.")
     return members
-
-
-Facts = dict[str, Any]
-
-MANIFEST, SCHEMA = "manifest.json", SCHEMA_FILE.name
-FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
-_EXTRA_FORMATS = {".html": "HTML", ".json": "JSON", ".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".svg": "SVG", ".txt": "text"}
 
 
 def write_release(
@@ -389,10 +387,6 @@ def _describe_file(path: Path, format_name: str, purpose: str) -> Facts:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"name": path.name, "format": format_name, "about": purpose, "bytes": path.stat().st_size, "sha256": digest}
-
-
-MOST_MANIFEST_BYTES = 16 * 2**20
-_MISMATCH = "The release's tables and its manifest do not fit together: they were not written by dpviz, or by another version."
 
 
 def read_release(source: Source) -> Release | FlowRelease:

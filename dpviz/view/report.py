@@ -17,25 +17,26 @@ from dpviz.release.simultaneous_intervals import count_of_numbers
 from dpviz.release.tables import FORMATS
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import clean
-from dpviz.view.report_maps import drawn_level, points_picture, trips_picture
+from dpviz.view.report_maps import choose_level, draw_points, draw_trips
 from dpviz.view.report_numbers import (
-    error_axis,
-    error_sums,
+    add_up_errors,
+    add_up_spending,
+    choose_axis,
+    compute_odds,
+    find_rest_side,
     is_structure,
-    largest_pairs,
-    level_name,
-    level_rows,
-    list_side,
-    odds,
-    point_examples,
-    pyramid,
-    snippet,
-    trip_examples,
+    list_largest_pairs,
+    list_level_rows,
+    list_point_examples,
+    list_trip_examples,
+    name_level,
+    write_snippet,
 )
 
 Facts = dict[str, Any]
+"""A part of the manifest, or values of the template by name."""
 
-_LARGEST = 10
+_LARGEST = 10  # pairs that the report lists
 
 
 def report_html(release: Release | FlowRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> bytes:
@@ -72,19 +73,19 @@ def check_reportable(release: Release | FlowRelease, manifest: Facts, *, formats
 
 def _render(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str]) -> bytes:
     """Render the report without checking whether the release may be published."""
-    specific = _point_values(release) if isinstance(release, Release) else _trip_values(release)
-    rows = level_rows(release, manifest["utility"]["levels"])
-    page: str = _template().render(
+    specific = _make_point_values(release) if isinstance(release, Release) else _make_trip_values(release)
+    rows = list_level_rows(release, manifest["utility"]["levels"])
+    page: str = _load_template().render(
         manifest=manifest,
         receipt=release.receipt,
-        steps=_step_rows(release),
-        pyramid=pyramid(release),
-        odds=odds(release.receipt),
+        steps=_write_step_rows(release),
+        spending=add_up_spending(release),
+        odds=compute_odds(release.receipt),
         levels=rows,
-        axis=error_axis(rows),
-        sums=error_sums(release),
+        axis=choose_axis(rows),
+        sums=add_up_errors(release),
         approximate=release.approximate,
-        snippet=snippet(release, formats),
+        snippet=write_snippet(release, formats),
         unit=release.receipt.unit,
         counted=counted_noun(release),
         verdict=verdict(release),
@@ -94,14 +95,14 @@ def _render(release: Release | FlowRelease, manifest: Facts, formats: Sequence[s
     return page.encode()
 
 
-def _point_values(release: Release) -> Facts:
+def _make_point_values(release: Release) -> Facts:
     """Make the template values that only reports of points have."""
-    level = drawn_level(release)
+    level = choose_level(release)
     return {
         "kind": "points",
         "parts": "partitions",
-        "picture": points_picture(release),
-        "examples": point_examples(release, level),
+        "picture": draw_points(release),
+        "examples": list_point_examples(release, level),
         "largest": [],
         "example_level": level,
         "finest": len(release.tree.leaves),
@@ -112,15 +113,15 @@ def _point_values(release: Release) -> Facts:
     }
 
 
-def _trip_values(release: FlowRelease) -> Facts:
+def _make_trip_values(release: FlowRelease) -> Facts:
     """Make the template values that only reports of trips have."""
-    picture = trips_picture(release)
+    picture = draw_trips(release)
     return {
         "kind": "trips",
         "parts": "pairs",
         "picture": picture,
-        "examples": trip_examples(release),
-        "largest": largest_pairs(release, _LARGEST),
+        "examples": list_trip_examples(release),
+        "largest": list_largest_pairs(release, _LARGEST),
         "example_level": min(1, release.depth),
         "finest": len(release.stages[-1].count),
         "negatives": bool((release.stages[-1].count < 0).any()),
@@ -132,17 +133,17 @@ def _trip_values(release: FlowRelease) -> Facts:
         "every_pair": release.every_pair,
         "listed": release.across is not None,
         "most_false": None if release.most_false is None else format_percent(release.most_false),
-        "list_side": "begin" if list_side(release) == "origin" else "end",
+        "rest_verb": "begin" if find_rest_side(release) == "origin" else "end",
         "rest_kind": release.tree.title(release.tree.height - 1),
     }
 
 
-def _step_rows(release: Release | FlowRelease) -> list[Facts]:
+def _write_step_rows(release: Release | FlowRelease) -> list[Facts]:
     """Write the steps of the receipt as rows of a table."""
     return [
         {
             "purpose": step.purpose,
-            "place": level_name(release, step.level),
+            "place": name_level(release, step.level),
             "exact": str(step.amount),
             "amount": format_decimal(step.amount),
             "delta": format_decimal(step.delta, 3) if step.delta else "",
@@ -158,7 +159,7 @@ def _step_rows(release: Release | FlowRelease) -> list[Facts]:
 
 
 @cache
-def _template() -> Any:
+def _load_template() -> Any:
     """Load the template of the report; every value in it is cleaned and escaped."""
     loader = PackageLoader("dpviz", "view")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_clean)

@@ -22,15 +22,45 @@ from dpviz.release.point_release import Release
 from dpviz.release.tables import FLOWS, REST, TABLE, escape_formulas, level_file_part
 from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
-from dpviz.view.report_maps import pair_name, pair_rows
+from dpviz.view.report_maps import name_pair, select_pairs
 
-_PRIORS = (0.01, 0.1, 0.5)
-_DELTA_OF_RHO = Fraction(1, 10**6)
-_LARGEST_EXPONENT = 700.0
+_PRIORS = (0.01, 0.1, 0.5)  # beliefs of an attacker before the release
+_DELTA_OF_RHO = Fraction(1, 10**6)  # at which rho is converted to epsilon, for readers
+_LARGEST_EXPONENT = 700.0  # exp of more overflows
+RELIABILITIES = ("high", "medium", "low")
+_LOGARITHMIC_FROM = 20.0  # largest standard deviation divided by the smallest, from which on an axis is logarithmic
+_POSITIONS = {
+    "at the centre": (1 / 2, 1 / 2),
+    "south-west": (1 / 4, 1 / 4),
+    "south-east": (3 / 4, 1 / 4),
+    "north-west": (1 / 4, 3 / 4),
+    "north-east": (3 / 4, 3 / 4),
+}
+"""Positions in the domain, as shares of its width and height; fixed in advance, so that no count decides which partition is shown."""
+_POINTS_CODE = """import {library}
+import shapely
+
+table = {library}.{read}
+parts = {parts}
+box = shapely.box({box})
+share = shapely.area(shapely.intersection(parts, box)) / shapely.area(parts)
+print((table["count"] * share).sum())"""
+_TRIPS_CODE = """import pandas
+
+table = pandas.{read}
+print(table.loc[table["origin"] == {origin!r}, "count"].sum())"""
+_LIST_CODE = """import pandas
+
+listed = pandas.{read_list}
+rest = pandas.{read_rest}
+in_list = listed.loc[listed["{column}"] == {region!r}, "count"].sum()
+in_rest = rest.loc[rest["{side}"] == {region!r}, "count"].sum()
+print(in_list + in_rest)"""
+_SHAPES_CODE, _BOUNDS_CODE = "table.geometry.to_numpy()", 'shapely.box(table["west"], table["south"], table["east"], table["north"])'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layer:
+class LevelSpending:
     """One row of the chart of the budget: what was spent at one level.
 
     Attributes:
@@ -71,101 +101,6 @@ class Odds:
     one_in: str
     rho: str
     beliefs: list[tuple[str, str, str]]
-
-
-def pyramid(release: Release | FlowRelease) -> list[Layer]:
-    """Add up what was spent at each level, the whole area first; steps without a level come before the levels.
-
-    Steps that early leaves take instead of later steps are left out, since they do not add to the others.
-    """
-    sums: dict[tuple[bool, int | str], tuple[Fraction, Fraction]] = {}
-    for step in release.receipt.steps:
-        if not step.replaces_later:
-            key = (step.level is not None, step.level if step.level is not None else step.purpose)
-            counts, structure = sums.get(key, (Fraction(0), Fraction(0)))
-            sums[key] = (counts, structure + step.amount) if is_structure(step, release) else (counts + step.amount, structure)
-    rows = [(key[1], *parts) for key, parts in sums.items()]
-    levels = sorted((row for row in rows if isinstance(row[0], int)), key=lambda row: row[0])
-    return [_layer(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
-
-
-def is_structure(step: Step, release: Release | FlowRelease) -> bool:
-    """Return whether a step chose the structure (splits, medians, sizes); else it measured the published counts."""
-    return isinstance(release, Release) and not step.purpose.startswith("counts")
-
-
-def level_name(release: Release | FlowRelease, level: int | None) -> str:
-    """Return the name of a level (0 for the whole) or of a stage; a dash for None."""
-    if level is None:
-        return MISSING
-    if isinstance(release, FlowRelease):
-        return release.tree.title(level)
-    return "whole area" if level == 0 else f"level {level}, the finest" if level == release.height else f"level {level}"
-
-
-def odds(receipt: Receipt) -> Odds:
-    """Compute the numbers that explain what the spent budget guarantees."""
-    spent: Budget = receipt.spent
-    rho = spent.rho if isinstance(spent, ZcdpBudget) else None
-    bound = spent.to_approx(_DELTA_OF_RHO) if isinstance(spent, ZcdpBudget) else spent
-    epsilon, delta = float(bound.epsilon), Fraction(0) if isinstance(bound, PureBudget) else bound.delta
-    factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
-    return Odds(
-        epsilon=format_upper_bound(bound.epsilon),
-        factor=_factor_text(factor),
-        twice=_factor_text(math.exp(min(2 * epsilon, _LARGEST_EXPONENT))),
-        delta=format_upper_bound(delta, 3) if delta else "",
-        one_in=format_count(1 / delta) if delta else "",
-        rho="" if rho is None else format_upper_bound(rho),
-        beliefs=[_belief_row(prior, factor) for prior in _PRIORS],
-    )
-
-
-def _belief_row(prior: float, factor: float) -> tuple[str, str, str]:
-    """Compute one row of beliefs: before the release, and the least and the most after seeing the release."""
-    least, most = (
-        _bound_percent(_update(prior, 1 / factor), ROUND_FLOOR),
-        _bound_percent(_update(prior, factor), ROUND_CEILING),
-    )
-    return f"{100 * prior:.0f} %", least, most
-
-
-def _update(prior: float, factor: float) -> float:
-    """Compute the probability after its odds are multiplied by a factor."""
-    return prior * factor / (prior * factor + 1 - prior)
-
-
-def _factor_text(factor: float) -> str:
-    """Write a factor as text, rounded up."""
-    if factor < 1000:
-        return f"{Decimal(factor).quantize(Decimal('0.01'), ROUND_CEILING):,}"
-    return f"{math.ceil(factor):,}" if factor < 1e9 else f"{round_to(Fraction(factor), 2, ROUND_CEILING):.1e}"
-
-
-def _bound_percent(share: float, rounding: str) -> str:
-    """Write a probability in percent: one decimal, or two digits below 10 %. The rounding direction keeps a bound a bound."""
-    percent = Decimal(100 * share)
-    if percent < Decimal("0.1") and rounding == ROUND_FLOOR:
-        return "0 %"
-    if percent < 10:
-        return f"{float(round_to(Fraction(percent), 2, rounding)):.2g} %"
-    return f"{percent.quantize(Decimal('0.1'), rounding)} %".replace(".0 ", " ")
-
-
-def _layer(release: Release | FlowRelease, level: int | str, counts: Fraction, structure: Fraction) -> Layer:
-    available, amount = release.receipt.available, counts + structure
-    return Layer(
-        name=level if isinstance(level, str) else level_name(release, level),
-        counts=float(counts / available),
-        structure=float(structure / available),
-        amount=format_decimal(amount),
-        exact=str(amount),
-        percent=format_percent(amount / available),
-    )
-
-
-CLASSES = ("high", "medium", "low")
-_LOGARITHMIC_FROM = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,87 +155,6 @@ class Axis:
         return min(max(share, 0.0), 1.0)
 
 
-def level_rows(release: Release | FlowRelease, levels: list[dict[str, Any]]) -> list[LevelRow]:
-    """Make one row per level, coarsest first.
-
-    Args:
-        release: public.
-        levels: the expected utility per level, from the manifest.
-    """
-    grades = [level.grade for level in verdict(release).levels]
-    return [_level_row(release, level, facts, grade) for level, (facts, grade) in enumerate(zip(levels, grades, strict=True))]
-
-
-def error_axis(rows: list[LevelRow]) -> Axis:
-    """Choose an axis for all standard deviations; logarithmic if they differ by a factor of 20 or more."""
-    values = [value for row in rows for value in (row.median, row.p95) if value]
-    low, high = min(values, default=1.0), max(values, default=1.0)
-    if high < _LOGARITHMIC_FROM * low:
-        step = _round_up(high / 4)
-        ends = step * math.ceil(high / step - 1e-9)
-        return Axis(
-            ticks=[(k * step / ends, f"{k * step:,.3g}" if step < 1 else f"{k * step:,.0f}") for k in range(round(ends / step) + 1)],
-            logarithmic=False,
-            low=0.0,
-            high=ends,
-        )
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    powers = range(first, last + 1)
-    ticks = [((power - first) / (last - first), f"{10.0**power:,.0f}" if power >= 0 else f"{10.0**power:g}") for power in powers]
-    return Axis(ticks=ticks, logarithmic=True, low=10.0**first, high=10.0**last)
-
-
-def shares_of(count: NDArray[Any], stddev: Floats) -> tuple[float, float, float]:
-    """Compute which percentages of the counts have high, medium and low reliability.
-
-    Args:
-        count: (k,) released counts.
-        stddev: (k,) their standard deviations.
-    """
-    grades = reliability(count, stddev)
-    names = np.array(grades.dictionary.to_pylist(), object)[grades.indices.to_numpy()]
-    return tuple(100 * float((names == name).sum()) / max(len(names), 1) for name in CLASSES)  # type: ignore[return-value]
-
-
-def _level_row(release: Release | FlowRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
-    size = None
-    if isinstance(release, Release):
-        nodes = release.nodes(level)
-        count, stddev = release.count[nodes], release.stddev[nodes]
-        size = float(np.nanmedian(release.domain.areas_km2(release.tree.rectangles(nodes))))
-        name = level_name(release, level)
-    else:
-        count, stddev = release.stages[2 * level].count.astype(np.float64), release.stddev(2 * level)
-        name = "all trips" if level == 0 else str(facts["between"])
-    return LevelRow(
-        level=level,
-        name=name,
-        parts=facts["partitions"],
-        size=size,
-        median=facts["stddev_median"],
-        p95=facts["stddev_p95"],
-        width=facts["interval_width_median"],
-        shares=shares_of(count, stddev),
-        grade=grade,
-    )
-
-
-def _round_up(value: float) -> float:
-    """Round up to the next of 1, 2 or 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
-
-
-_POSITIONS = {
-    "at the centre": (1 / 2, 1 / 2),
-    "south-west": (1 / 4, 1 / 4),
-    "south-east": (3 / 4, 1 / 4),
-    "north-west": (1 / 4, 3 / 4),
-    "north-east": (3 / 4, 3 / 4),
-}
-"""Positions in the domain, as shares of its width and height; fixed in advance, so that no count decides which partition is shown."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Example:
     """One released number.
@@ -331,31 +185,194 @@ class ErrorSums:
     Attributes:
         parts: how many smallest parts there are.
         single: median standard deviation of the smallest parts.
-        piled: standard deviation of the sum of the smallest parts, if their errors were independent.
+        independent: standard deviation of the sum of the smallest parts, if their errors were independent.
         stated: standard deviation of the number for the whole.
-        drift: whether the errors accumulate: `stated` is more than 80 % of `piled`.
-        agree: whether the released numbers of the smallest parts add up to the number of the whole.
+        accumulates: whether the errors add up like independent ones: `stated` is more than 80 % of `independent`.
+        consistent: whether the released numbers of the smallest parts add up to the number of the whole.
     """
 
     parts: int
     single: float
-    piled: float
+    independent: float
     stated: float
-    drift: bool
-    agree: bool
+    accumulates: bool
+    consistent: bool
 
 
-def point_examples(release: Release, level: int) -> list[Example]:
+def add_up_spending(release: Release | FlowRelease) -> list[LevelSpending]:
+    """Add up what was spent at each level, the whole area first; steps without a level come before the levels.
+
+    Steps that early leaves take instead of later steps are left out, since they do not add to the others.
+    """
+    sums: dict[tuple[bool, int | str], tuple[Fraction, Fraction]] = {}
+    for step in release.receipt.steps:
+        if not step.replaces_later:
+            key = (step.level is not None, step.level if step.level is not None else step.purpose)
+            counts, structure = sums.get(key, (Fraction(0), Fraction(0)))
+            sums[key] = (counts, structure + step.amount) if is_structure(step, release) else (counts + step.amount, structure)
+    rows = [(key[1], *parts) for key, parts in sums.items()]
+    levels = sorted((row for row in rows if isinstance(row[0], int)), key=lambda row: row[0])
+    return [_make_level_spending(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
+
+
+def is_structure(step: Step, release: Release | FlowRelease) -> bool:
+    """Return whether a step chose the structure (splits, medians, sizes); else it measured the published counts."""
+    return isinstance(release, Release) and not step.purpose.startswith("counts")
+
+
+def name_level(release: Release | FlowRelease, level: int | None) -> str:
+    """Return the name of a level (0 for the whole) or of a stage; a dash for None."""
+    if level is None:
+        return MISSING
+    if isinstance(release, FlowRelease):
+        return release.tree.title(level)
+    return "whole area" if level == 0 else f"level {level}, the finest" if level == release.height else f"level {level}"
+
+
+def compute_odds(receipt: Receipt) -> Odds:
+    """Compute the numbers that explain what the spent budget guarantees."""
+    spent: Budget = receipt.spent
+    rho = spent.rho if isinstance(spent, ZcdpBudget) else None
+    bound = spent.to_approx(_DELTA_OF_RHO) if isinstance(spent, ZcdpBudget) else spent
+    epsilon, delta = float(bound.epsilon), Fraction(0) if isinstance(bound, PureBudget) else bound.delta
+    factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
+    return Odds(
+        epsilon=format_upper_bound(bound.epsilon),
+        factor=_format_factor(factor),
+        twice=_format_factor(math.exp(min(2 * epsilon, _LARGEST_EXPONENT))),
+        delta=format_upper_bound(delta, 3) if delta else "",
+        one_in=format_count(1 / delta) if delta else "",
+        rho="" if rho is None else format_upper_bound(rho),
+        beliefs=[_compute_beliefs(prior, factor) for prior in _PRIORS],
+    )
+
+
+def _compute_beliefs(prior: float, factor: float) -> tuple[str, str, str]:
+    """Compute one row of beliefs: before the release, and the least and the most after seeing the release."""
+    least, most = (
+        _format_percent_bound(_update_belief(prior, 1 / factor), ROUND_FLOOR),
+        _format_percent_bound(_update_belief(prior, factor), ROUND_CEILING),
+    )
+    return f"{100 * prior:.0f} %", least, most
+
+
+def _update_belief(prior: float, factor: float) -> float:
+    """Compute the probability after its odds are multiplied by a factor."""
+    return prior * factor / (prior * factor + 1 - prior)
+
+
+def _format_factor(factor: float) -> str:
+    """Write a factor as text, rounded up."""
+    if factor < 1000:
+        return f"{Decimal(factor).quantize(Decimal('0.01'), ROUND_CEILING):,}"
+    return f"{math.ceil(factor):,}" if factor < 1e9 else f"{round_to(Fraction(factor), 2, ROUND_CEILING):.1e}"
+
+
+def _format_percent_bound(share: float, rounding: str) -> str:
+    """Write a probability in percent: one decimal, or two digits below 10 %. The rounding direction keeps a bound a bound."""
+    percent = Decimal(100 * share)
+    if percent < Decimal("0.1") and rounding == ROUND_FLOOR:
+        return "0 %"
+    if percent < 10:
+        return f"{float(round_to(Fraction(percent), 2, rounding)):.2g} %"
+    return f"{percent.quantize(Decimal('0.1'), rounding)} %".replace(".0 ", " ")
+
+
+def _make_level_spending(release: Release | FlowRelease, level: int | str, counts: Fraction, structure: Fraction) -> LevelSpending:
+    """Make a row of the chart of the budget from the amounts spent on counts and on the structure."""
+    available, amount = release.receipt.available, counts + structure
+    return LevelSpending(
+        name=level if isinstance(level, str) else name_level(release, level),
+        counts=float(counts / available),
+        structure=float(structure / available),
+        amount=format_decimal(amount),
+        exact=str(amount),
+        percent=format_percent(amount / available),
+    )
+
+
+def list_level_rows(release: Release | FlowRelease, levels: list[dict[str, Any]]) -> list[LevelRow]:
+    """Make one row per level, coarsest first.
+
+    Args:
+        release: public.
+        levels: the expected utility per level, from the manifest.
+    """
+    grades = [level.grade for level in verdict(release).levels]
+    return [_make_level_row(release, level, facts, grade) for level, (facts, grade) in enumerate(zip(levels, grades, strict=True))]
+
+
+def choose_axis(rows: list[LevelRow]) -> Axis:
+    """Choose an axis for all standard deviations; logarithmic if they differ by a factor of 20 or more."""
+    values = [value for row in rows for value in (row.median, row.p95) if value]
+    low, high = min(values, default=1.0), max(values, default=1.0)
+    if high < _LOGARITHMIC_FROM * low:
+        step = _round_up(high / 4)
+        ends = step * math.ceil(high / step - 1e-9)
+        return Axis(
+            ticks=[(k * step / ends, f"{k * step:,.3g}" if step < 1 else f"{k * step:,.0f}") for k in range(round(ends / step) + 1)],
+            logarithmic=False,
+            low=0.0,
+            high=ends,
+        )
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    powers = range(first, last + 1)
+    ticks = [((power - first) / (last - first), f"{10.0**power:,.0f}" if power >= 0 else f"{10.0**power:g}") for power in powers]
+    return Axis(ticks=ticks, logarithmic=True, low=10.0**first, high=10.0**last)
+
+
+def compute_reliability_shares(count: NDArray[Any], stddev: Floats) -> tuple[float, float, float]:
+    """Compute which percentages of the counts have high, medium and low reliability.
+
+    Args:
+        count: (k,) released counts.
+        stddev: (k,) their standard deviations.
+    """
+    grades = reliability(count, stddev)
+    names = np.array(grades.dictionary.to_pylist(), object)[grades.indices.to_numpy()]
+    return tuple(100 * float((names == name).sum()) / max(len(names), 1) for name in RELIABILITIES)  # type: ignore[return-value]
+
+
+def _make_level_row(release: Release | FlowRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
+    size = None
+    if isinstance(release, Release):
+        nodes = release.nodes(level)
+        count, stddev = release.count[nodes], release.stddev[nodes]
+        size = float(np.nanmedian(release.domain.areas_km2(release.tree.rectangles(nodes))))
+        name = name_level(release, level)
+    else:
+        count, stddev = release.stages[2 * level].count.astype(np.float64), release.stddev(2 * level)
+        name = "all trips" if level == 0 else str(facts["between"])
+    return LevelRow(
+        level=level,
+        name=name,
+        parts=facts["partitions"],
+        size=size,
+        median=facts["stddev_median"],
+        p95=facts["stddev_p95"],
+        width=facts["interval_width_median"],
+        shares=compute_reliability_shares(count, stddev),
+        grade=grade,
+    )
+
+
+def _round_up(value: float) -> float:
+    """Round up to the next of 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
+
+
+def list_point_examples(release: Release, level: int) -> list[Example]:
     """List the partitions of a level at the centre of the domain and at the centres of its quarters, and the whole.
 
     The partitions are chosen without looking at the counts, so that each interval holds with its stated probability.
     """
-    nodes = _nodes_at_positions(release, release.nodes(level))
-    examples = [_point_example(release, kind, node) for node, kind in nodes.items()]
-    return examples if 0 in nodes else [*examples, _point_example(release, "the whole", 0)]
+    nodes = _find_nodes_at_positions(release, release.nodes(level))
+    examples = [_make_point_example(release, kind, node) for node, kind in nodes.items()]
+    return examples if 0 in nodes else [*examples, _make_point_example(release, "the whole", 0)]
 
 
-def _nodes_at_positions(release: Release, nodes: NDArray[np.int64]) -> dict[int, str]:
+def _find_nodes_at_positions(release: Release, nodes: NDArray[np.int64]) -> dict[int, str]:
     """Find the nodes at the fixed positions, each once, with the names of the positions."""
     tree, side = release.tree, release.domain.side
     column, row = (np.array([int(share[axis] * side) for share in _POSITIONS.values()], np.int32) for axis in (0, 1))
@@ -370,18 +387,20 @@ def _nodes_at_positions(release: Release, nodes: NDArray[np.int64]) -> dict[int,
     return names_of_nodes
 
 
-def _point_example(release: Release, kind: str, node: int) -> Example:
+def _make_point_example(release: Release, kind: str, node: int) -> Example:
+    """Make an example of one node; `kind` says how it was chosen."""
     nodes = np.array([node])
+    bounds = _format_bounds(release.domain, release.tree.rectangles(nodes)[0])
     count, stddev, (low, high) = release.count[nodes], release.stddev[nodes], release.interval(nodes)
     return Example(
         kind=kind,
-        where="the whole area" if node == 0 else f"partition {node:,} ({_bounds_text(release.domain, release.tree.rectangles(nodes)[0])})",
-        **_example_texts(count[0], stddev[0], low[0], high[0]),
-        reliability=_reliability_names(count, stddev)[0],
+        where="the whole area" if node == 0 else f"partition {node:,} ({bounds})",
+        **_format_example(count[0], stddev[0], low[0], high[0]),
+        reliability=_grade_counts(count, stddev)[0],
     )
 
 
-def trip_examples(release: FlowRelease) -> list[Example]:
+def list_trip_examples(release: FlowRelease) -> list[Example]:
     """List released pairs of the coarsest level, chosen by their positions in the lists of regions, and all trips."""
     level, counts = min(1, release.depth), release.stages[2 * min(1, release.depth)]
     size = release.tree.origins.size(level), release.tree.destinations.size(level)
@@ -393,40 +412,41 @@ def trip_examples(release: FlowRelease) -> list[Example]:
     examples = [
         Example(
             kind="by its position in the list",
-            where=pair_name(release, level, int(counts.origin[index]), int(counts.destination[index])),
-            **_example_texts(counts.count[index], stddev[index], low[index], high[index]),
-            reliability=_reliability_names(counts.count[[index]], stddev[[index]])[0],
+            where=name_pair(release, level, int(counts.origin[index]), int(counts.destination[index])),
+            **_format_example(counts.count[index], stddev[index], low[index], high[index]),
+            reliability=_grade_counts(counts.count[[index]], stddev[[index]])[0],
         )
         for index in pairs
     ]
-    return [*examples, *_all_trips(release)]
+    return [*examples, *_list_whole(release)]
 
 
-def _all_trips(release: FlowRelease) -> list[Example]:
+def _list_whole(release: FlowRelease) -> list[Example]:
+    """List the number of all trips; nothing if it was released as 0."""
     counts, stddev = release.stages[0], release.stddev(0)
     low, high = interval(counts.noisy, stddev)
     return [
-        Example(kind="the whole", where="all trips", **_example_texts(*row), reliability=_reliability_names(counts.count, stddev)[0])
+        Example(kind="the whole", where="all trips", **_format_example(*row), reliability=_grade_counts(counts.count, stddev)[0])
         for row in zip(counts.count.tolist(), stddev.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
 
 
-def largest_pairs(release: FlowRelease, most: int) -> list[Example]:
+def list_largest_pairs(release: FlowRelease, most: int) -> list[Example]:
     """List the `most` released pairs of the finest level with the most trips; their intervals hold for all pairs at once."""
-    rows = pair_rows(release, release.depth)
-    grades = _reliability_names(rows.count, rows.stddev)
+    rows = select_pairs(release, release.depth)
+    grades = _grade_counts(rows.count, rows.stddev)
     return [
         Example(
             kind=str(rank + 1),
-            where=pair_name(release, rows.level, int(rows.origin[rank]), int(rows.destination[rank])),
-            **_example_texts(rows.count[rank], rows.stddev[rank], rows.low[rank], rows.high[rank]),
+            where=name_pair(release, rows.level, int(rows.origin[rank]), int(rows.destination[rank])),
+            **_format_example(rows.count[rank], rows.stddev[rank], rows.low[rank], rows.high[rank]),
             reliability=grades[rank],
         )
         for rank in range(min(most, len(rows.count)))
     ]
 
 
-def error_sums(release: Release | FlowRelease) -> ErrorSums:
+def add_up_errors(release: Release | FlowRelease) -> ErrorSums:
     """Compute how the errors of the smallest parts add up to the error of the whole."""
     if isinstance(release, Release):
         leaves = release.tree.leaves
@@ -436,28 +456,30 @@ def error_sums(release: Release | FlowRelease) -> ErrorSums:
     else:
         parts, root = release.stddev(release.tree.height), release.stddev(0)
         gap = float(release.stages[-1].count.sum() + release.rest(0, 0).count.sum() - release.stages[0].count.sum())
-    stated, piled = float(root.max(initial=0.0)), float(np.sqrt((parts**2).sum()))
+    stated, independent = float(root.max(initial=0.0)), float(np.sqrt((parts**2).sum()))
     return ErrorSums(
         parts=len(parts),
         single=float(np.median(parts)) if len(parts) else 0.0,
-        piled=piled,
+        independent=independent,
         stated=stated,
-        drift=stated > 0.8 * piled,
-        agree=abs(gap) < 0.5,
+        accumulates=stated > 0.8 * independent,
+        consistent=abs(gap) < 0.5,
     )
 
 
-def _reliability_names(count: NDArray[Any], stddev: Floats) -> list[str]:
+def _grade_counts(count: NDArray[Any], stddev: Floats) -> list[str]:
+    """Return the reliability of (k,) counts: "high", "medium" or "low"."""
     return [str(name) for name in reliability(count, stddev).to_pylist()]
 
 
-def _example_texts(count: float, stddev: float, low: float, high: float) -> dict[str, str]:
+def _format_example(count: float, stddev: float, low: float, high: float) -> dict[str, str]:
+    """Format the numbers of an `Example` as texts."""
     share = 100 * stddev / count if count >= 0.5 and stddev < 10 * count else np.nan
     relative = MISSING if np.isnan(share) else "under 0.1 %" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f} %"
     return {"count": format_count(count), "low": format_count(low), "high": format_count(high), "relative": relative}
 
 
-def _bounds_text(domain: Domain, rectangle: NDArray[np.integer]) -> str:
+def _format_bounds(domain: Domain, rectangle: NDArray[np.integer]) -> str:
     """Format the bounds of a partition, with as many decimals as its size needs."""
     west, south, east, north = domain.coordinates(rectangle).tolist()
     decimals = max(0, min(6, 1 - math.floor(math.log10(max(min(east - west, north - south), 1e-6)))))
@@ -468,29 +490,7 @@ def _bounds_text(domain: Domain, rectangle: NDArray[np.integer]) -> str:
     return f"{x[0]} to {x[1]}, {y[0]} to {y[1]}"
 
 
-_POINTS_CODE = """import {library}
-import shapely
-
-table = {library}.{read}
-parts = {parts}
-box = shapely.box({box})
-share = shapely.area(shapely.intersection(parts, box)) / shapely.area(parts)
-print((table["count"] * share).sum())"""
-_TRIPS_CODE = """import pandas
-
-table = pandas.{read}
-print(table.loc[table["origin"] == {origin!r}, "count"].sum())"""
-_LIST_CODE = """import pandas
-
-listed = pandas.{read_list}
-rest = pandas.{read_rest}
-in_list = listed.loc[listed["{column}"] == {region!r}, "count"].sum()
-in_rest = rest.loc[rest["{side}"] == {region!r}, "count"].sum()
-print(in_list + in_rest)"""
-_SHAPES_CODE, _BOUNDS_CODE = "table.geometry.to_numpy()", 'shapely.box(table["west"], table["south"], table["east"], table["north"])'
-
-
-def snippet(release: Release | FlowRelease, formats: Sequence[str]) -> str | None:
+def write_snippet(release: Release | FlowRelease, formats: Sequence[str]) -> str | None:
     """Write example code that reads the release's files: it adds up the counts in a box, or the trips from a region.
 
     Args:
@@ -500,10 +500,10 @@ def snippet(release: Release | FlowRelease, formats: Sequence[str]) -> str | Non
     Returns:
         Python code; None if no file has a table that such code could read.
     """
-    return _points_snippet(release, formats) if isinstance(release, Release) else _trips_snippet(release, formats)
+    return _write_points_snippet(release, formats) if isinstance(release, Release) else _write_trips_snippet(release, formats)
 
 
-def _points_snippet(release: Release, formats: Sequence[str]) -> str | None:
+def _write_points_snippet(release: Release, formats: Sequence[str]) -> str | None:
     """Write code that adds up the counts in the middle of the domain; partitions that the box cuts count by their share of area in it."""
     crs, stem = release.domain.crs, TABLE.removesuffix(".parquet")
     west, south, east, north = release.domain.bounds
@@ -518,10 +518,10 @@ def _points_snippet(release: Release, formats: Sequence[str]) -> str | None:
     return _POINTS_CODE.format(library="geopandas", read=f'read_file("{stem}.geojson").to_crs({crs!r})', parts=_SHAPES_CODE, box=box)
 
 
-def _trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
-    """Write code that adds up the trips that begin in the first region of the finest level; for a list, those of `list_side`."""
+def _write_trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
+    """Write code that adds up the trips that begin in the first region of the finest level; for a list, those of `find_rest_side`."""
     if release.across is not None:
-        return _list_snippet(release, formats)
+        return _write_list_snippet(release, formats)
     origins = release.tree.origins
     first = origins.ids_of(origins.depth)[:1]
     if "geoparquet" in formats:
@@ -532,14 +532,14 @@ def _trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
     return _TRIPS_CODE.format(read=read, origin=escape_formulas(np.asarray(first, object))[0])
 
 
-def list_side(release: FlowRelease) -> str:
+def find_rest_side(release: FlowRelease) -> str:
     """Return the side, "origin" or "destination", on which the rest of a list has the regions of the finest level."""
     return "origin" if release.tree.levels(release.tree.height - 1)[0] == release.depth else "destination"
 
 
-def _list_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
+def _write_list_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
     """Write code that adds up the listed trips and the rest of the first region of the finest level."""
-    side = list_side(release)
+    side = find_rest_side(release)
     regions = release.tree.origins if side == "origin" else release.tree.destinations
     first = regions.ids_of(regions.depth)[:1]
     if "geoparquet" in formats:

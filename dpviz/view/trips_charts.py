@@ -41,6 +41,26 @@ if TYPE_CHECKING:
 
 Styles = dict[str, tuple[str, list[int]]]
 """A colour and a dash pattern for each series of a chart, by its name."""
+BOUND = "bound, 95 %"
+LARGEST_MATRIX = 40  # regions on each side
+MATRIX_CAPTION = (
+    "Hollow cells are uncertain: their intervals, which hold for all pairs at once, reach 0. Magenta ones are below zero, by noise."
+)
+METRICS = {
+    "max_error": "largest error",
+    "mean_error": "mean error",
+    "mean_error_present": "mean error of present pairs",
+    "false_discovery": "false discovery rate",
+    "false_negative": "false negative rate",
+    "released_pairs": "released pairs",
+}
+_PERCENT = ("false_discovery", "false_negative")
+_LIGHTER, _AMBER = "#5aa9c4", "#e69f00"
+_COLORS = [ACCENT, _AMBER, "#009e73", "#cc79a7"]
+_DASHES = [[1, 0], [7, 3], [2, 2], [7, 2, 2, 2]]
+_CELL = 13  # pixels: height of a cell of the matrix
+_CELL_COLORS = ["rgba(23,126,163,0.07)", "rgba(23,126,163,1)"]
+_BELOW_ZERO = (200, 0, 180)
 
 
 def to_long_form(table: pd.DataFrame, lines: Mapping[str, Any]) -> pd.DataFrame:
@@ -88,28 +108,6 @@ def _draw_lines(rows: pd.DataFrame, title: str, styles: Styles, y: Any) -> Any:
     color = alt.Color(field="series", type="nominal", scale=alt.Scale(domain=names, range=colors), legend=legend())
     dash = alt.StrokeDash(field="series", type="nominal", scale=alt.Scale(domain=names, range=dashes), legend=legend())
     return line.encode(y=y, color=color, strokeDash=dash)
-
-
-BOUND = "bound, 95 %"
-LARGEST_MATRIX = 40
-MATRIX_CAPTION = (
-    "Hollow cells are uncertain: their intervals, which hold for all pairs at once, reach 0. Magenta ones are below zero, by noise."
-)
-METRICS = {
-    "max_error": "largest error",
-    "mean_error": "mean error",
-    "mean_error_present": "mean error of present pairs",
-    "false_discovery": "false discovery rate",
-    "false_negative": "false negative rate",
-    "released_pairs": "released pairs",
-}
-_PERCENT = ("false_discovery", "false_negative")
-_LIGHTER, _AMBER = "#5aa9c4", "#e69f00"
-_COLORS = [ACCENT, _AMBER, "#009e73", "#cc79a7"]
-_DASHES = [[1, 0], [7, 3], [2, 2], [7, 2, 2, 2]]
-_CELL = 13
-_CELLS = ["rgba(23,126,163,0.07)", "rgba(23,126,163,1)"]
-_BELOW_ZERO = (200, 0, 180)
 
 
 def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height: int = 300) -> alt.LayerChart:
@@ -304,7 +302,7 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
         "high": "all at once, 95 % to",
     }
     x, y = _make_matrix_axis("destination", "to", destinations), _make_matrix_axis("origin", "from", origins)
-    scale = alt.Scale(type="sqrt", range=_CELLS, domainMin=0)
+    scale = alt.Scale(type="sqrt", range=_CELL_COLORS, domainMin=0)
     legend = alt.Legend(title=unit, orient="top", gradientLength=160, format=FORMAT, tickCount=4)
     color = alt.Color(field="count", type="quantitative", scale=scale, legend=legend)
     hollow: dict[str, Any] = {"filled": False, "strokeWidth": 1.5}

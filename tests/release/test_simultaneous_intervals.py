@@ -14,8 +14,8 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
 from dpviz.release.simultaneous_intervals import MISS_PROBABILITY, gaussian_reach, laplace_reach, pair_intervals, point_intervals
 from dpviz.space.domain import Domain
-from dpviz.view.report_maps import drawn_level
-from dpviz.view.report_numbers import largest_pairs, point_examples
+from dpviz.view.report_maps import choose_level
+from dpviz.view.report_numbers import list_largest_pairs, list_point_examples
 from tests.flow_cases import sums_between
 from tests.view.trips_cases import grid, random_trips
 
@@ -40,7 +40,7 @@ def test_the_intervals_of_examples_in_a_report_cover_the_truth(sparse_runs):
     runs, truth = sparse_runs
     covered = []
     for release in runs:
-        examples = point_examples(release, drawn_level(release))
+        examples = list_point_examples(release, choose_level(release))
         nodes = [0 if each.where == "the whole area" else number(each.where.split()[1]) for each in examples]
         assert len(nodes) == len(set(nodes)) == 6
         covered.append([number(row.low) <= truth[node] <= number(row.high) for row, node in zip(examples, nodes, strict=True)])
@@ -84,5 +84,6 @@ def test_the_intervals_of_the_largest_pairs_cover_the_truth_all_at_once(key):
         true = np.array([truth.get(pair, 0) for pair in zip(at.origin.tolist(), at.destination.tolist(), strict=True)])
         missed += bool(((true < low) | (true > high)).any())
         first = np.lexsort((at.destination, at.origin, -at.count))[:3]
-        assert [(number(each.low), number(each.high)) for each in largest_pairs(release, 3)] == [*zip(low[first], high[first], strict=True)]
+        listed = [(number(each.low), number(each.high)) for each in list_largest_pairs(release, 3)]
+        assert listed == [*zip(low[first], high[first], strict=True)]
     assert missed <= 5

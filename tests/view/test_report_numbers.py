@@ -11,7 +11,15 @@ from dpviz.mechanisms import Identity, Quadtree, UniformGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.manifest import describe
-from dpviz.view.report_numbers import LevelRow, error_axis, error_sums, level_rows, odds, pyramid, shares_of
+from dpviz.view.report_numbers import (
+    LevelRow,
+    add_up_errors,
+    add_up_spending,
+    choose_axis,
+    compute_odds,
+    compute_reliability_shares,
+    list_level_rows,
+)
 from tests.release_cases import WORDS, point_release, points_of, trip_release
 
 
@@ -25,7 +33,7 @@ AXES = [[(3.0, 4.0)], [(0.2, 0.3), (1.0, 2.0)], [(1.0, 1e5)], [(0.0, 0.0)], [(No
 
 @pytest.mark.parametrize("values", AXES)
 def test_an_axis_holds_all_values_between_its_ends(values):
-    axis = error_axis(rows_of(values))
+    axis = choose_axis(rows_of(values))
     places = [place for place, _ in axis.ticks]
     assert places == sorted(places)
     assert (places[0], places[-1]) == (0, pytest.approx(1))
@@ -38,16 +46,16 @@ def test_an_axis_holds_all_values_between_its_ends(values):
 
 def test_the_pyramid_adds_up_exactly_and_shares_follow_the_classes_of_reliability():
     count, stddev = np.array([100.0, 100.0, 100.0, 0.0, -100.0]), np.array([12.0, 40.0, 41.0, 1.0, 5.0])
-    assert shares_of(count, stddev) == (20.0, 20.0, 60.0)
+    assert compute_reliability_shares(count, stddev) == (20.0, 20.0, 60.0)
     release = point_release()
-    assert sum(Fraction(layer.exact) for layer in pyramid(release)) == release.receipt.used
-    assert [layer.name for layer in pyramid(release)] == ["whole area", "level 1", "level 2", "level 3, the finest"]
+    assert sum(Fraction(layer.exact) for layer in add_up_spending(release)) == release.receipt.used
+    assert [layer.name for layer in add_up_spending(release)] == ["whole area", "level 1", "level 2", "level 3, the finest"]
 
 
 @pytest.mark.parametrize("release", [point_release, trip_release])
 def test_level_rows_are_the_manifests_numbers(release):
     facts = describe(release(), WORDS)["utility"]["levels"]
-    rows = level_rows(release(), facts)
+    rows = list_level_rows(release(), facts)
     assert [row.median for row in rows] == [level["stddev_median"] for level in facts]
     assert [row.parts for row in rows] == [level["partitions"] for level in facts]
     assert all(sum(row.shares) == pytest.approx(100) for row in rows if row.parts)
@@ -55,7 +63,7 @@ def test_level_rows_are_the_manifests_numbers(release):
 
 @pytest.mark.parametrize("epsilon", ["1/1000", "1/3", "1", "7/3", "7", "10", "20", "300"])
 def test_odds_are_bounds_of_bayes_rule_also_after_rounding(epsilon):
-    stated = odds(UniformGrid(side=4).release(points_of(50), PureBudget(epsilon), Entropy.system()).receipt)
+    stated = compute_odds(UniformGrid(side=4).release(points_of(50), PureBudget(epsilon), Entropy.system()).receipt)
     e = float(Fraction(epsilon))
     assert e <= float(stated.epsilon) <= e * 1.001
     for text, factor in ((stated.factor, math.exp(e)), (stated.twice, math.exp(2 * e))):
@@ -69,8 +77,8 @@ def test_odds_are_bounds_of_bayes_rule_also_after_rounding(epsilon):
 
 def test_the_error_of_a_sum_of_independent_parts_is_stated():
     flat, release = (made.release(points_of(100), PureBudget(1), Entropy.system()) for made in (Identity(order=3), Quadtree(height=4)))
-    sums, tree = error_sums(flat), error_sums(release)
-    assert (sums.drift, tree.drift, tree.agree) == (True, False, True)
-    assert sums.stated == pytest.approx(sums.piled) == pytest.approx(sums.single * 8)
-    assert tree.stated < tree.piled
-    assert not error_sums(replace(release, count=release.count + np.eye(1, len(release.count))[0])).agree
+    sums, tree = add_up_errors(flat), add_up_errors(release)
+    assert (sums.accumulates, tree.accumulates, tree.consistent) == (True, False, True)
+    assert sums.stated == pytest.approx(sums.independent) == pytest.approx(sums.single * 8)
+    assert tree.stated < tree.independent
+    assert not add_up_errors(replace(release, count=release.count + np.eye(1, len(release.count))[0])).consistent
