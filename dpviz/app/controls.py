@@ -73,7 +73,7 @@ def mechanism_controls(page_state: PageState) -> None:
     (st.caption if mechanism.private else st.warning)(mechanism.summary)
     _advice([page_state.mechanisms[key] for key in offered])
     rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
-    values = config.built().chosen()
+    values = config.build().chosen()
     effective = [rule for rule in rules if rule.matters(values)]
     _setting_widget(page_state, effective[0], values[effective[0].name])
     if len(effective) > 1:
@@ -176,7 +176,7 @@ def privacy_controls(page_state: PageState, frame: Any | None) -> None:
     st.markdown("##### 3 Privacy")
     if _epsilon_controls(page_state):
         _show_promise(page_state)
-    if page_state.config().built().needs_delta:
+    if page_state.config().build().needs_delta:
         _delta_control(page_state)
     if frame is not None:
         _split_controls(page_state, frame)
@@ -211,7 +211,7 @@ def _read_epsilon(text: object) -> float | Fraction:
 
 def _show_promise(page_state: PageState) -> None:
     """Explain what epsilon means for one record; warn if epsilon is very small or very large."""
-    mechanism, epsilon = page_state.config().built(), page_state.config().epsilon
+    mechanism, epsilon = page_state.config().build(), page_state.config().epsilon
     if not mechanism.private:
         st.caption(
             ":orange[**NOT PRIVATE**: no ε bounds what this reference reveals. ε only sets the noise of its counts, if they have any.]"
@@ -241,7 +241,7 @@ def _delta_control(page_state: PageState) -> None:
 
 
 def _split_controls(page_state: PageState, frame: Any) -> None:
-    mechanism = page_state.config().built()
+    mechanism = page_state.config().build()
     parts = mechanism.shares(frame)
     _preset_control(page_state, mechanism, parts)
     if len(parts) < 2:
@@ -302,7 +302,7 @@ def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
     elif name != "custom":
         config = page_state.config()
         settings = {key: value for key, value in config.settings.items() if key not in SPLIT_SETTINGS}
-        default = next(rule.default for rule in config.built().rules() if rule.name == "split")
+        default = next(rule.default for rule in config.build().rules() if rule.name == "split")
         page_state.change(settings=settings if name == default else {**settings, "split": name})
 
 
@@ -311,7 +311,7 @@ def _use_shares(page_state: PageState, parts: list[Share], shares: list[float]) 
 
     A named split keeps its name if only the share of the structure changes and the counts keep their proportions.
     """
-    mechanism = page_state.config().built()
+    mechanism = page_state.config().build()
     before, changed = mechanism.chosen(), mechanism.with_shares(shares).chosen()
     counts = [(part.share, share) for part, share in zip(parts, shares, strict=True) if not part.structure]
     if len(counts) < len(parts) and _same_proportions([old for old, _ in counts], [new_share for _, new_share in counts]):

@@ -93,7 +93,7 @@ def _left() -> tuple[Data | None, Funding | None]:
 def _draw_controls(data: Data) -> Funding | None:
     """Show the button that draws and, in Curate, the account that pays; return the account."""
     how = config()
-    funding = dataset_block(data, [(how.built(), how.budget())]) if how.mode == CURATE else None
+    funding = dataset_block(data, [(how.build(), how.budget())]) if how.mode == CURATE else None
     has_problem = show_lock()
     if how.mode == CURATE and not has_problem:
         POINTS.remember(data)  # before the draw: the user may open the Release page while the release is made

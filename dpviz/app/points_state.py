@@ -68,13 +68,13 @@ class Config:
     zoom: int | None = None
     shown: str = SHOWN[0]
 
-    def built(self) -> PointMechanism:
+    def build(self) -> PointMechanism:
         """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
         return POINT_FAMILY.choices[self.mechanism].from_settings(self.settings)
 
     def budget(self) -> PureBudget | ApproxBudget:
         """Return the budget of one draw; it has a delta exactly where the mechanism needs one."""
-        return ApproxBudget(self.epsilon, self.delta) if self.built().needs_delta else PureBudget(self.epsilon)
+        return ApproxBudget(self.epsilon, self.delta) if self.build().needs_delta else PureBudget(self.epsilon)
 
     def same_draw(self, other: Config) -> bool:
         """Return whether both configurations draw from the same data in the same way; zoom and map do not matter."""
@@ -256,7 +256,7 @@ def draw(data: Data, funding: Funding | None = None) -> None:
     POINTS.refuse_reference()
     POINTS.refuse_unpaid(funding)
     how, number = config(), st.session_state.get("draws", 0) + 1
-    mechanism, budget = how.built(), how.budget()
+    mechanism, budget = how.build(), how.budget()
     mechanism.check_data(data.points)
     st.session_state["draws"] = number
     slot, draws = result_slot(f"drawn {how.mode}"), session_draws()  # from here on no call into Streamlit: it could lose the draw

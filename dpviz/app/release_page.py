@@ -28,9 +28,9 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
 from dpviz.release.files import MANIFEST, zip_release
-from dpviz.release.manifest import stated_amount
+from dpviz.release.manifest import format_amount
 from dpviz.release.tables import FORMATS
-from dpviz.release.verdict import records_needed
+from dpviz.release.verdict import compute_needed_total
 from dpviz.view.escape import markdown
 
 PAGE_STATES: dict[str, PageState] = {"Points": POINTS, "Trips": TRIPS}
@@ -87,7 +87,7 @@ def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None)
     if chosen is None:
         return
     data, config, paid_draw = chosen
-    mechanism, budget = (paid_draw.mechanism, _budget_of(paid_draw)) if paid_draw is not None else (config.built(), config.budget())
+    mechanism, budget = (paid_draw.mechanism, _budget_of(paid_draw)) if paid_draw is not None else (config.build(), config.budget())
     with left:
         texts = texts_form()
     with right:
@@ -137,7 +137,7 @@ def _choose_release(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDr
     if page not in loaded:
         return None
     data, config = loaded[page]
-    st.markdown(f"{markdown(data.title)}: {_describe_release(config.built(), config.budget())}")
+    st.markdown(f"{markdown(data.title)}: {_describe_release(config.build(), config.budget())}")
     st.caption(f"Chosen on the {page} page, where it can be changed.")
     return data, config, None
 
@@ -243,7 +243,7 @@ def dry_run_block(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> 
         rows["numbers"] = table["numbers"]
     rows["± typical noise"], rows["± 95 % of the noise"] = table["stddev"], table["interval"]
     if table["numbers"].notna().all():
-        rows["usable from"] = [records_needed(*row) for row in zip(table["numbers"], table["stddev"], strict=True)]
+        rows["usable from"] = [compute_needed_total(*row) for row in zip(table["numbers"], table["stddev"], strict=True)]
     config = {name: st.column_config.NumberColumn(format="%.1f" if name.startswith("±") else "localized") for name in rows.columns[2:]}
     st.dataframe(rows, hide_index=True, width="stretch", column_config=config)
     if "usable from" in rows:
@@ -358,7 +358,7 @@ def _show_summary(manifest: dict[str, Any]) -> None:
         "Protects": f"one {privacy['unit']} ({privacy['neighbouring_relation']}), {privacy['variant']}",
         "Budget": ", ".join(f"{sign} {privacy[part]['decimal']:g}" for part, sign in _SIGNS.items() if privacy[part]),
         "Draws of this dataset": f"{dataset['draws']:,}, this one included",
-        "Spent on it in all": f"{stated_amount(dataset['spent'])} (cap {stated_amount(dataset['cap'])})",
+        "Spent on it in all": f"{format_amount(dataset['spent'])} (cap {format_amount(dataset['cap'])})",
         "Truth looked at while tuning": "yes" if manifest["implementation"]["tuning"]["truth_seen"] else "no",
         "Created": manifest["identity"]["created"],
         "Release": manifest["identity"]["release_id"],

@@ -26,7 +26,7 @@ def save_button(data: LoadedData, page_config: Any, funding: Funding | None) -> 
         page_config: the page's configuration.
         funding: the account that pays for draws, None in Teach.
     """
-    mechanism = page_config.built()
+    mechanism = page_config.build()
     if not mechanism.private:
         return
     try:

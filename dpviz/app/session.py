@@ -129,7 +129,7 @@ def read_link(kind: type[Any], query: Mapping[str, str]) -> Any:
     """Read a configuration from a link.
 
     Args:
-        kind: the configuration's class: its `readers()` read single parameters, its `built()` refuses settings that do not fit.
+        kind: the configuration's class: its `readers()` read single parameters, its `build()` refuses settings that do not fit.
         query: the parameters.
     """
     config, query = kind(), kind.update_link(query) if hasattr(kind, "update_link") else query
@@ -140,7 +140,7 @@ def read_link(kind: type[Any], query: Mapping[str, str]) -> Any:
             except (ValueError, TypeError, OverflowError, RecursionError):
                 continue
     try:
-        config.built()
+        config.build()
     except (DpvizError, TypeError, OverflowError):
         return replace(config, settings={})
     return config

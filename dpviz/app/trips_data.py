@@ -30,6 +30,7 @@ from dpviz.view.escape import markdown
 TABLES = ("csv", "tsv", "parquet")
 IDS, COORDINATES = "Ids of regions", "Coordinates"
 Frames = tuple[cached.UploadedRegions, cached.UploadedRegions]
+"""The regions where trips begin, and those where they end."""
 
 
 def trips_controls() -> TripsData | None:
@@ -46,10 +47,11 @@ def trips_controls() -> TripsData | None:
         label_visibility="collapsed",
         on_change=lambda: TRIPS.change(source=st.session_state["trips source"]),
     )
-    return _sample() if how.source == "sample" else _files()
+    return _choose_sample() if how.source == "sample" else _choose_files()
 
 
-def _sample() -> TripsData:
+def _choose_sample() -> TripsData:
+    """Show the choice of a sample, and return its data."""
     how = TRIPS.config()
     st.session_state["trips sample"] = how.sample
     st.selectbox(
@@ -61,7 +63,7 @@ def _sample() -> TripsData:
     )
     about = FLOW_SAMPLES[how.sample]
     flows = cached.flow_sample(how.sample)
-    st.caption(about.description, help=f"{regions_text(flows.regions)} Source: {about.source} Licence: {about.licence}.")
+    st.caption(about.description, help=f"{describe_regions(flows.regions)} Source: {about.source} Licence: {about.licence}.")
     key = f"trips {how.sample}"
     return TripsData(
         flows=flows,
@@ -73,14 +75,14 @@ def _sample() -> TripsData:
     )
 
 
-def regions_text(regions: Regions) -> str:
-    """Return the number of regions of each level, as a sentence."""
+def describe_regions(regions: Regions) -> str:
+    """Write the number of regions of each level, as a sentence."""
     sizes = ", ".join(f"{regions.size(level):,} of level {markdown(name)}" for level, name in enumerate(regions.levels, start=1))
     return f"Regions: {sizes}."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class ChosenFiles:
     """Files of trips that the user has chosen, and how they are counted.
 
     Attributes:
@@ -100,41 +102,42 @@ class Given:
     found: Callable[[], FoundFiles]
 
 
-def _files() -> TripsData | None:
-    frame = _regions("regions", "Regions file")
-    other = "Where trips end in another hierarchy than they begin in, of as many levels."
-    apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=other)
-    ends = _regions("ends", "Regions of the destinations") if apart else frame
-    given = _uploaded() if TRIPS.config().source == "upload" else _by_path()
-    if frame is None or ends is None or given is None:
+def _choose_files() -> TripsData | None:
+    """Show the choice of files and of how they are read. Return the counted data; None until all is chosen and counted."""
+    frame = _choose_regions("regions", "Regions file")
+    apart_help = "Where trips end in another hierarchy than they begin in, of as many levels."
+    apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=apart_help)
+    ends = _choose_regions("ends", "Regions of the destinations") if apart else frame
+    chosen_files = _choose_upload() if TRIPS.config().source == "upload" else _choose_paths()
+    if frame is None or ends is None or chosen_files is None:
         st.info("Choose a public file of regions, and a file of trips between them: origin, destination, count.")
         return None
-    about, mode = given.about, TRIPS.config().mode
-    options = _columns(about, given.digest)
+    about, mode = chosen_files.about, TRIPS.config().mode
+    options = _choose_columns(about, chosen_files.digest)
     columns = () if about.matrix else about.columns
-    unit = unit_controls(UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {given.digest}", private=mode == CURATE))
+    unit = unit_controls(UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {chosen_files.digest}", private=mode == CURATE))
     if about.person is not None and "person" not in (unit or ()):
         st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not trips.]")
-    bad = "Rows with an unknown region, or a missing or unreadable cell. Off: the file is refused if there is one."
-    drop = st.toggle("Leave out bad rows", key="trips drop", persist_state="session", help=bad)
-    public = f"public {given.digest}"
-    if mode != CURATE and not st.checkbox("These data are already public", key=public, persist_state="session"):
+    drop_help = "Rows with an unknown region, or a missing or unreadable cell. Off: the file is refused if there is one."
+    drop = st.toggle("Leave out bad rows", key="trips drop", persist_state="session", help=drop_help)
+    public_key = f"public {chosen_files.digest}"
+    if mode != CURATE and not st.checkbox("These data are already public", key=public_key, persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
     if unit is None:
         return None
     options |= unit
-    opened = given.count((frame, ends), (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
+    opened = chosen_files.count((frame, ends), (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
     if opened is None:
         return None
-    data = _loaded(given, opened, (frame, ends if apart else None), options)
+    data = _make_data(chosen_files, opened, (frame, ends if apart else None), options)
     if mode == CURATE and columns and "person" not in unit:
-        show_repeated(data, cached.find_id_columns(given.digest, _used(options), given.found()), "trip")
+        show_repeated(data, cached.find_id_columns(chosen_files.digest, _list_used_columns(options), chosen_files.found()), "trip")
     return data
 
 
-def _columns(about: FlowsFile, digest: str) -> dict[str, Any]:
-    """Ask which columns to read; those with usual names are preset.
+def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
+    """Ask which columns to read; columns with usual names are chosen beforehand.
 
     Args:
         about: what the files' headers say.
@@ -149,27 +152,27 @@ def _columns(about: FlowsFile, digest: str) -> dict[str, Any]:
     unclear = not about.matrix and (about.origin is None or about.destination is None)
     if pairs is not None:
         kinds = [IDS, COORDINATES]
-        usual = COORDINATES if unclear else IDS
-        found = st.segmented_control("Trips run between", kinds, default=usual, key=f"trips ends {digest}", persist_state="session")
-        pairs = pairs if (found or usual) == COORDINATES else None
+        default = COORDINATES if unclear else IDS
+        kind = st.segmented_control("Trips run between", kinds, default=default, key=f"trips ends {digest}", persist_state="session")
+        pairs = pairs if (kind or default) == COORDINATES else None
     with st.expander("Columns", expanded=unclear and pairs is None):
         if pairs is not None:
-            options |= _coordinates(names, pairs, digest)
+            options |= _choose_coordinates(names, pairs, digest)
         elif not about.matrix:
             for role, title, known in (("origin", "Origin", about.origin), ("destination", "Destination", about.destination)):
                 options[role] = pick(title, names, known, f"trips column {role} {digest}")
         if pairs is not None or not about.matrix:
-            each = "Whole numbers; without it each row is one trip."
-            options["count"] = pick("Trips per row", names, about.count, f"trips column count {digest}", each)
+            count_help = "Whole numbers; without it each row is one trip."
+            options["count"] = pick("Trips per row", names, about.count, f"trips column count {digest}", count_help)
     if pairs is not None:
-        text = "It is never guessed. EPSG:4326 is longitude and latitude in degrees. Left empty: that of the regions, if they have none."
-        crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="trips crs", persist_state="session", help=text)
+        crs_help = "It is never guessed. EPSG:4326 is longitude and latitude in degrees. Leave it empty if the regions have none."
+        crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="trips crs", persist_state="session", help=crs_help)
         options["crs"] = crs.strip() or None
     return {role: value for role, value in options.items() if value not in (None, False)}
 
 
-def _coordinates(names: list[str], found: tuple[tuple[str, str], tuple[str, str]], digest: str) -> dict[str, Any]:
-    """Ask for two columns of coordinates for each end; an end is left out until both are chosen."""
+def _choose_coordinates(names: list[str], found: tuple[tuple[str, str], tuple[str, str]], digest: str) -> dict[str, Any]:
+    """Ask for two columns of coordinates for each end; the value of an end is None until both are chosen."""
     ends: dict[str, Any] = {}
     for role, title, (x, y) in (("origin", "Origin", found[0]), ("destination", "Destination", found[1])):
         left, right = st.columns(2)
@@ -181,14 +184,17 @@ def _coordinates(names: list[str], found: tuple[tuple[str, str], tuple[str, str]
     return ends
 
 
-def _used(options: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of the columns of origins, destinations and counts."""
+def _list_used_columns(options: dict[str, Any]) -> tuple[str, ...]:
+    """List the names of the chosen columns of origins, destinations and counts."""
     ends = [options[role] for role in ("origin", "destination", "count") if role in options]
     return tuple(sorted(name for end in ends for name in ((end,) if isinstance(end, str) else end)))
 
 
-def _loaded(
-    given: Given, opened: OpenedData, frames: tuple[cached.UploadedRegions, cached.UploadedRegions | None], options: dict[str, Any]
+def _make_data(
+    chosen_files: ChosenFiles,
+    opened: OpenedData,
+    frames: tuple[cached.UploadedRegions, cached.UploadedRegions | None],
+    options: dict[str, Any],
 ) -> TripsData:
     """Show the notes that are for the curator only, and return the counted data."""
     flows: Flows = opened.data  # type: ignore[assignment]
@@ -197,20 +203,21 @@ def _loaded(
     frame, ends = frames
     return TripsData(
         flows=flows,
-        digest=given.content(opened),
+        digest=chosen_files.content(opened),
         fingerprints=opened.fingerprints,
         title="Uploaded trips",
         unit=nouns.TRIPS,
         source=Source(
-            data_part=DataPart(**given.part, **options),
-            regions=_part("regions", frame),
-            destinations=None if ends is None else _part("ends", ends),
+            data_part=DataPart(**chosen_files.part, **options),
+            regions=_make_regions_part("regions", frame),
+            destinations=None if ends is None else _make_regions_part("ends", ends),
         ),
     )
 
 
-def _uploaded() -> Given | None:
-    kept = _upload("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
+def _choose_upload() -> ChosenFiles | None:
+    """Ask for an uploaded file of trips; None until it is chosen."""
+    kept = _ask_for_file("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
     if kept is None:
         return None
     name, body = kept
@@ -223,7 +230,7 @@ def _uploaded() -> Given | None:
         return OpenedData(data=flows, fingerprints=cached.fingerprints(digest, (keys, options), flows, body), engine=NUMPY)
 
     about = cached.inspect_flows_file(digest, name, body)
-    return Given(
+    return ChosenFiles(
         about=about,
         digest=digest,
         part={"trips": name},
@@ -233,7 +240,8 @@ def _uploaded() -> Given | None:
     )
 
 
-def _by_path() -> Given | None:
+def _choose_paths() -> ChosenFiles | None:
+    """Ask for the path of files of trips; None until files are found there."""
     files = path_files("trips ", "Type the path of trips files on the computer that runs this app.")
     if files is None:
         return None
@@ -243,7 +251,7 @@ def _by_path() -> Given | None:
         how = CountRequest(frame=frame, options=dict(options), engine=files.engine, scheduler=files.scheduler)
         return count_by_path("trips ", files, how, (frames[0].key, frames[1].key, options))
 
-    return Given(
+    return ChosenFiles(
         about=describe_flows(files.found),
         digest=files.digest,
         part={"trips": files.written, "engine": files.engine},
@@ -253,14 +261,14 @@ def _by_path() -> Given | None:
     )
 
 
-def _part(role: str, frame: cached.UploadedRegions) -> RegionsPart:
-    """Return a file of regions as a part of a configuration."""
+def _make_regions_part(role: str, frame: cached.UploadedRegions) -> RegionsPart:
+    """Describe a file of regions as a part of a configuration; `role` is "regions" or "ends"."""
     _, levels, prefix_lengths = frame.key
     return RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
 
 
-def _upload(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[str, bytes] | None:
-    """Ask for a file. Return its name and bytes, or None.
+def _ask_for_file(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[str, bytes] | None:
+    """Ask for a file. Return its name and bytes; None until it is chosen.
 
     Both are kept for the session, because Streamlit empties an upload widget when the user visits another page.
     """
@@ -280,9 +288,9 @@ def _upload(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[s
     return kept
 
 
-def _regions(role: str, title: str) -> cached.UploadedRegions | None:
+def _choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
     """Ask for a file of regions, the columns of its levels, and levels by prefixes of ids; None until it is chosen."""
-    kept = _upload(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
+    kept = _ask_for_file(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
     if kept is None:
         return None
     name, body = kept

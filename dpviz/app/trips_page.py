@@ -17,8 +17,8 @@ from dpviz.app.ledger import Funding, describe_look
 from dpviz.app.points_state import CURATE
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
-from dpviz.app.trips_data import regions_text, trips_controls
-from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, truths_of
+from dpviz.app.trips_data import describe_regions, trips_controls
+from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print, verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
@@ -33,16 +33,16 @@ from dpviz.view.escape import html, markdown
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
 from dpviz.view.trips_map import PAIR_FILTERS, SHOWN_TRIPS, TripsMapSettings, has_geometry, trips_map
 
-MAP_HEIGHT, MAP_WIDTH = 620, 780
-EASY_TO_SEE = 400
+MAP_HEIGHT, MAP_WIDTH = 620, 780  # pixels
+EASY_TO_SEE = 400  # regions on a map
 _PROTECTED = (
     "**Protected:** replacing one trip between the regions by another, or adding or removing it (or all trips of one person, where"
     " that is declared)."
     " **Not protected:** the regions, the mechanism and its settings, and the total where neighbours are *bounded*."
 )
-NAMES = ("Errors by stage", "Region", "Pair of regions", "Consistency", "Receipt", "Table", "Matrix")
-MOST_ROWS = 5000
-LEVEL_ZERO = "all"
+TAB_TITLES = ("Errors by stage", "Region", "Pair of regions", "Consistency", "Receipt", "Table", "Matrix")
+MOST_ROWS = 5000  # of a table
+LEVEL_ZERO = "all"  # name of the level above all regions, and id of its one region
 
 
 def trips_page() -> None:
@@ -51,21 +51,21 @@ def trips_page() -> None:
         return
     mode_row(TRIPS, _PROTECTED)
     with st.sidebar:
-        data, purse = _left()
+        data, funding = _show_controls()
     TRIPS.write_address()
     what = drawn()
     if what is not None:
-        _result(what.number, data is not None and what.data.flows is data.flows)
+        _show_result(what.number, data is not None and what.data.flows is data.flows)
     elif data is None:
         st.info("Choose data on the left to begin.")
     else:
         st.markdown(f"**{data.title}**: press *Draw a release* to see what could be published.")
-        so_far = describe_spent(purse) if TRIPS.config().mode == CURATE else "Nothing has been drawn yet."
-        st.caption(f"{regions_text(data.flows.regions)} {so_far}")
+        so_far = describe_spent(funding) if TRIPS.config().mode == CURATE else "Nothing has been drawn yet."
+        st.caption(f"{describe_regions(data.flows.regions)} {so_far}")
     accept_presses(TRIPS.key)
 
 
-def _left() -> tuple[TripsData | None, Funding | None]:
+def _show_controls() -> tuple[TripsData | None, Funding | None]:
     """Show the controls. Return the data, and the account that would pay for draws in Curate.
 
     A choice that does not fit is reported beside its control, and nothing that was typed is lost.
@@ -81,7 +81,7 @@ def _left() -> tuple[TripsData | None, Funding | None]:
     TRIPS.offer(data)
     try:
         mechanism_controls(TRIPS)
-        _beside()
+        _choose_second()
         privacy_controls(TRIPS, data.flows.regions if data else None)
     except (SettingError, BudgetError) as error:
         show_error(str(error))
@@ -96,21 +96,21 @@ def _left() -> tuple[TripsData | None, Funding | None]:
 def _draw_controls(data: TripsData) -> Funding | None:
     """Show the button that draws and, in Curate, the account that pays; return the account."""
     how = TRIPS.config()
-    draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.all_built()]
-    purse = dataset_block(data, draws) if how.mode == CURATE else None
+    draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()]
+    funding = dataset_block(data, draws) if how.mode == CURATE else None
     wrong = show_lock()
     if how.mode == CURATE and not wrong:
         TRIPS.remember(data)  # before the draw: the user may open the Release page while the release is made
-    locked = wrong or (purse is not None and purse.problem is not None)
+    locked = wrong or (funding is not None and funding.problem is not None)
     if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
-        serve_press(TRIPS.key, lambda: draw(data, purse), "Drawing ...")
+        serve_press(TRIPS.key, lambda: draw(data, funding), "Drawing ...")
     show_refusal(TRIPS.key)
     if not wrong:
-        save_button(data, how, purse)
-    return purse
+        save_button(data, how, funding)
+    return funding
 
 
-def _beside() -> None:
+def _choose_second() -> None:
     """Ask for a second mechanism, which draws from the same data with the same budget."""
     how = TRIPS.config()
     st.session_state["beside"] = how.beside
@@ -125,7 +125,7 @@ def _beside() -> None:
 
 
 @st.fragment
-def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+def _show_result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
     """Show the maps with their controls, and the tabs; moving a control draws no noise."""
     what = drawn()
     if what is None:
@@ -136,26 +136,26 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     for title, release in zip(what.titles, what.releases, strict=True):
         verdict_row(release, title if len(what.releases) > 1 else "")
     truth_switch(what.data, what.config.mode)
-    truths = truths_of(what)
-    view = _view(what, shows_truth=bool(truths))
+    truths = find_truths(what)
+    view = _choose_view(what, shows_truth=bool(truths))
     if what.config.mode == CURATE:
         st.html(NO_EXPORT + WATERMARK if truths else NO_EXPORT)
     with st.container(key="map"):
-        for place, column in enumerate(st.columns(len(what.releases))):
+        for index, column in enumerate(st.columns(len(what.releases))):
             with column:
-                _picture(what, place, view, truths)
+                _show_map(what, index, view, truths)
     if what.releases[0].simulation:
         st.html(f'<div class="dpviz-note">Seeded draw {what.number}: a simulation, not private.</div>')
     with st.container(key="figures"):
-        for place, release in enumerate(what.releases):
-            _key_figures(what, release, truths[place] if truths else None, view.level)
-        trips_tabs(what, truths, view)
+        for index, release in enumerate(what.releases):
+            _show_key_figures(what, release, truths[index] if truths else None, view.level)
+        show_tabs(what, truths, view)
 
 
-def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
-    """Ask what the maps show: one of `SHOWN_TRIPS`, the level, a region, and the number of arcs."""
+def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
+    """Ask what the maps show (one of `SHOWN_TRIPS`, the level, a region, the number of arcs), and return the settings of the maps."""
     how, regions = TRIPS.config(), what.releases[0].tree.origins
-    level = min(how.level or _overview(regions), regions.depth)
+    level = min(how.level or _choose_overview_level(regions), regions.depth)
     options = SHOWN_TRIPS if shows_truth and has_geometry(regions, level) else SHOWN_TRIPS[:1]
     shown = how.shown if how.shown in options else SHOWN_TRIPS[0]
     left, middle = st.columns([3, 2], vertical_alignment="center")
@@ -178,14 +178,19 @@ def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
         label_visibility="collapsed",
         on_change=lambda: TRIPS.change(level=regions.levels.index(st.session_state["level"]) + 1),
     )
-    chosen, top, least, pairs = _filters(regions, level)
+    chosen, top, least, pairs = _choose_filters(regions, level)
     width = MAP_WIDTH // len(what.releases)
-    unit, dark = what.data.unit, _dark()
+    unit, dark = what.data.unit, _is_dark()
     return TripsMapSettings(level=level, shown=shown, top=top, least=least, pairs=pairs, chosen=chosen, unit=unit, dark=dark, width=width)
 
 
-def _filters(regions: Regions, level: int) -> tuple[int | None, int, int, str]:
-    """Ask for a region (an index at its level, None for all), the most arcs, the fewest trips of an arc, and the kind of pairs."""
+def _choose_filters(regions: Regions, level: int) -> tuple[int | None, int, int, str]:
+    """Ask which pairs are drawn.
+
+    Returns:
+        Index of the region from or to which trips are drawn, None for all; the most arcs; the fewest trips of an arc; and one of
+        `PAIR_FILTERS`.
+    """
     how, key = TRIPS.config(), f"region at {level}"
     names = regions.names_of(level)
     left, kind, middle, right = st.columns([3, 1.2, 1, 1])
@@ -196,7 +201,7 @@ def _filters(regions: Regions, level: int) -> tuple[int | None, int, int, str]:
         "Trips from and to",
         range(regions.size(level)),
         key=key,
-        format_func=lambda place: str(names[place]),
+        format_func=lambda index: str(names[index]),
         placeholder=f"every {regions.levels[level - 1]}; click one on the map, or choose it here",
         persist_state="session",
     )
@@ -209,31 +214,35 @@ def _filters(regions: Regions, level: int) -> tuple[int | None, int, int, str]:
         " pairs at once with probability 95 %, is above 0; the others are pale.",
         on_change=lambda: TRIPS.change(pairs=st.session_state["pairs"]),
     )
-    most, least = "Arcs at most", "From ... trips on"
-    top = Field(key="top", label=most, value=how.top, problem=in_range(most, 1, MOST_ARCS), use=lambda typed: TRIPS.change(top=typed))
+    top_label, least_label = "Arcs at most", "From ... trips on"
+    top = Field(
+        key="top", label=top_label, value=how.top, problem=in_range(top_label, 1, MOST_ARCS), use=lambda typed: TRIPS.change(top=typed)
+    )
     top.show(middle.number_input, value=None, step=100)
-    smallest = "Pairs with fewer released trips (whatever their sign) are not drawn."
-    fewest = Field(key="least", label=least, value=how.least, problem=in_range(least, 1), use=lambda typed: TRIPS.change(least=typed))
-    fewest.show(right.number_input, value=None, step=1, help=smallest)
+    least_help = "Pairs with fewer released trips (whatever their sign) are not drawn."
+    least = Field(
+        key="least", label=least_label, value=how.least, problem=in_range(least_label, 1), use=lambda typed: TRIPS.change(least=typed)
+    )
+    least.show(right.number_input, value=None, step=1, help=least_help)
     return st.session_state[key], how.top, how.least, how.pairs
 
 
-def _overview(regions: Regions) -> int:
-    """Return the finest level with at most `EASY_TO_SEE` regions; 1 if every level has more."""
+def _choose_overview_level(regions: Regions) -> int:
+    """Choose the level that is shown at first: the finest one with at most `EASY_TO_SEE` regions; 1 if every level has more."""
     return max((level for level in range(1, regions.depth + 1) if regions.size(level) <= EASY_TO_SEE), default=1)
 
 
-def _picture(what: TripsDrawn, place: int, view: TripsMapSettings, truths: tuple[FlowEvaluation, ...]) -> None:
+def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tuple[FlowEvaluation, ...]) -> None:
     """Show one mechanism's map, or a matrix if the regions have no geometry."""
-    release, truth = what.releases[place], truths[place].true_sums(view.level, view.level) if truths else None
+    release, truth = what.releases[index], truths[index].true_sums(view.level, view.level) if truths else None
     if len(what.releases) > 1:
-        st.markdown(f"**{what.titles[place]}**")
+        st.markdown(f"**{what.titles[index]}**")
     if not has_geometry(release.tree.origins, view.level):
         st.altair_chart(matrix_chart(release, view.level, view.unit), width="stretch")
         st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
         return
     picture = trips_map(release, view, truth)
-    key = f"trips map {place}"
+    key = f"trips map {index}"
     st.pydeck_chart(
         picture.deck,
         height=MAP_HEIGHT,
@@ -250,29 +259,29 @@ def _take_click(key: str, regions: Regions, level: int) -> None:
     state: Any = st.session_state.get(key)
     objects = ((state or {}).get("selection") or {}).get("objects", {})
     if arcs := objects.get("arcs"):
-        ask_for_pair(regions, level, arcs[0].get("o"), arcs[0].get("z"))
+        _fill_in_pair(regions, level, arcs[0].get("o"), arcs[0].get("z"))
         return
     clicked, slot = objects.get("regions"), f"region at {level}"
-    place = clicked[0].get("i") if clicked else None
-    st.session_state[slot] = place if isinstance(place, int) and place != st.session_state.get(slot) else None
+    region = clicked[0].get("i") if clicked else None
+    st.session_state[slot] = region if isinstance(region, int) and region != st.session_state.get(slot) else None
 
 
-def _key_figures(what: TripsDrawn, release: FlowRelease, evaluation: FlowEvaluation | None, level: int) -> None:
+def _show_key_figures(what: TripsDrawn, release: FlowRelease, evaluation: FlowEvaluation | None, level: int) -> None:
     """Show the numbers that sum one release up at the level shown."""
-    place = what.releases.index(release)
-    at, title = release.stages[2 * level], what.titles[place]
-    _heading(what, place)
-    negative, rest = int((at.count < 0).sum()), release.across is not None and level == release.depth
-    columns = iter(st.columns(4 + bool(negative) + rest))
+    index = what.releases.index(release)
+    counts, title = release.stages[2 * level].count, what.titles[index]
+    _show_title(what, index)
+    negative, is_list = int((counts < 0).sum()), release.across is not None and level == release.depth
+    columns = iter(st.columns(4 + bool(negative) + is_list))
     possible = release.tree.size(2 * level)
-    listed = "listed pairs" if rest else "pairs with a count above 0"
-    pairs = f"{title}: {listed} of this level, out of {possible:,} possible ones. {_list_bound(release, level)}"
-    next(columns).metric("Pairs released", f"{int((at.count > 0).sum()):,}", help=pairs)
+    released = "listed pairs" if is_list else "pairs with a count above 0"
+    pairs_help = f"{title}: {released} of this level, out of {possible:,} possible ones. {_describe_list_bound(release, level)}"
+    next(columns).metric("Pairs released", f"{int((counts > 0).sum()):,}", help=pairs_help)
     if negative:
-        why = "Pairs with a count below zero: noise on pairs with few trips or none. They keep sums unbiased."
-        next(columns).metric("Below zero", f"{negative:,}", help=why)
-    if rest:
-        _rest_figure(next(columns), what, release)
+        negative_help = "Pairs with a count below zero: noise on pairs with few trips or none. They keep sums unbiased."
+        next(columns).metric("Below zero", f"{negative:,}", help=negative_help)
+    if is_list:
+        _show_rest(next(columns), what, release)
     table = release.stage(2 * level, spread=True)
     noise = float(table["stddev"].median()) if len(table) else 0.0
     next(columns).metric("Typical noise", f"± {noise:,.1f}", help="Median standard deviation of a released pair; known without the truth.")
@@ -282,12 +291,12 @@ def _key_figures(what: TripsDrawn, release: FlowRelease, evaluation: FlowEvaluat
         return
     row = evaluation.by_stage.to_dict("records")[2 * level]
     next(columns).metric("Largest error", f"{row['max_error']:,}", help=f"Of any pair of this level, in {what.data.unit}.")
-    wrong = f"{row['false_positives']:,} released pairs have no trips in truth; {row['false_negatives']:,} true ones are missing."
-    next(columns).metric("False discovery rate", f"{row['false_discovery']:.1f} %", help=wrong)
+    wrong_help = f"{row['false_positives']:,} released pairs have no trips in truth; {row['false_negatives']:,} true ones are missing."
+    next(columns).metric("False discovery rate", f"{row['false_discovery']:.1f} %", help=wrong_help)
 
 
-def _list_bound(release: FlowRelease, level: int) -> str:
-    """Say how many released pairs of a level may be empty, where a list of the finest level bounds it."""
+def _describe_list_bound(release: FlowRelease, level: int) -> str:
+    """Write how many released pairs of a level may be empty; "" for a release whose list does not bound it."""
     if release.most_false is None:
         return ""
     if level < release.depth:
@@ -295,61 +304,64 @@ def _list_bound(release: FlowRelease, level: int) -> str:
     return f"In expectation, at most {format_percent(release.most_false)} of the listed pairs are empty."
 
 
-def _rest_figure(column: Any, what: TripsDrawn, release: FlowRelease) -> None:
+def _show_rest(column: Any, what: TripsDrawn, release: FlowRelease) -> None:
     """Show how many trips are in no listed pair."""
     rest, total = int(release.rest(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
-    share = f"{100 * rest / total:.1f} % of all {what.data.unit} are in pairs that are not listed; coarser levels count them."
-    column.metric("Not listed", f"{rest:,}", help=share)
+    rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in pairs that are not listed; coarser levels count them."
+    column.metric("Not listed", f"{rest:,}", help=rest_help)
 
 
-def _dark() -> bool:
+def _is_dark() -> bool:
+    """Return whether the page is dark."""
     return st.context.theme.type == "dark"
 
 
-def trips_tabs(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
+def show_tabs(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
     """Draw the tabs; only the open one is computed."""
-    errors, region, pair, consistency, receipt, table, matrix = st.tabs(NAMES, key="trips tab", on_change="rerun")
+    errors, region, pair, consistency, receipt, table, matrix = st.tabs(TAB_TITLES, key="trips tab", on_change="rerun")
     if errors.open:
         with errors:
-            _errors(what, truths)
+            _show_errors(what, truths)
     if region.open:
         with region:
-            _region(what, truths, view)
+            _show_region(what, truths, view)
     if pair.open:
         with pair:
-            _pair(what, truths)
+            _show_pair(what, truths)
     if consistency.open:
         with consistency:
-            _consistency(what)
-    for tab, drawing in ((receipt, _receipt), (table, _table), (matrix, _matrix)):
+            _show_consistency(what)
+    for tab, show in ((receipt, _show_receipt), (table, _show_table), (matrix, _show_matrix)):
         if tab.open:
             with tab:
-                for place, column in enumerate(st.columns(len(what.releases))):
+                for index, column in enumerate(st.columns(len(what.releases))):
                     with column:
-                        _heading(what, place)
-                        drawing(what, place, view)
+                        _show_title(what, index)
+                        show(what, index, view)
 
 
-def _heading(what: TripsDrawn, place: int) -> None:
+def _show_title(what: TripsDrawn, index: int) -> None:
+    """Show the title of a release's mechanism if two are compared."""
     if len(what.releases) > 1:
-        st.markdown(f"**{what.titles[place]}**")
+        st.markdown(f"**{what.titles[index]}**")
 
 
-def _errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
+def _show_errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
+    """Show measured errors by stage, or without the truth those that are expected from the noise."""
     if not truths:
-        for place, release in enumerate(what.releases):
-            _heading(what, place)
+        for index, release in enumerate(what.releases):
+            _show_title(what, index)
             st.altair_chart(charts.expected_by_stage(release, what.data.unit), width="stretch")
         st.caption("Expected from the mechanism alone: the noise on each measured number, before counts are made whole and consistent.")
         return
-    _lists(what)
+    _offer_lists(what)
     if len(truths) > 1:
         tables = {title: each.by_stage for title, each in zip(what.titles, truths, strict=True)}
-        for place, column in enumerate(st.columns(len(truths))):
+        for index, column in enumerate(st.columns(len(truths))):
             with column:
-                _heading(what, place)
-                bounds = error_bounds(what.releases[place])
-                st.altair_chart(charts.errors_by_stage(truths[place].by_stage, bounds, what.data.unit), width="stretch")
+                _show_title(what, index)
+                bounds = error_bounds(what.releases[index])
+                st.altair_chart(charts.errors_by_stage(truths[index].by_stage, bounds, what.data.unit), width="stretch")
         for metric, column in zip(("mean_error", "false_discovery", "false_negative"), st.columns(3), strict=True):
             column.altair_chart(charts.compare_stages(tables, metric, what.data.unit), width="stretch")
         return
@@ -366,7 +378,7 @@ def _errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
     st.caption(f"A stage refines the destinations or the origins by one level.{bound}")
 
 
-def _lists(what: TripsDrawn) -> None:
+def _offer_lists(what: TripsDrawn) -> None:
     """Offer to compare lists of pairs by several mechanisms, on public data only: each setting is a release of its own."""
     budget, slot = what.config.budget(), f"lists of draw {what.number}"
     if what.config.mode == CURATE or not isinstance(budget, ApproxBudget):
@@ -374,7 +386,7 @@ def _lists(what: TripsDrawn) -> None:
     pressed = st.button("Compare lists of pairs", help="Releases these trips once with each setting of three mechanisms.")
     if pressed and slot not in st.session_state:
         with st.spinner("Releasing with every setting ..."):
-            neighbours, entropy = what.config.built().neighbours, Entropy.seeded(what.number)
+            neighbours, entropy = what.config.build().neighbours, Entropy.seeded(what.number)
             try:
                 st.session_state[slot] = compare_lists(what.data.flows, budget, entropy, neighbours=neighbours)
             except DpvizError as error:
@@ -387,7 +399,7 @@ def _lists(what: TripsDrawn) -> None:
         )
 
 
-def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
+def _show_region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
     """Show trips out of, into and within the chosen region."""
     if view.chosen is None:
         st.info("Click a region on the map, or choose one in the box above it.")
@@ -395,21 +407,21 @@ def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMap
     regions = what.releases[0].tree.origins
     name, ident = str(regions.names_of(view.level)[view.chosen]), regions.ids_of(view.level)[view.chosen]
     st.markdown(f"**{markdown(name)}**")
-    for place, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
+    for index, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
         with column:
-            _heading(what, place)
-            rows = _totals(release, ident, view.level, truths[place] if truths else None)
+            _show_title(what, index)
+            rows = _list_totals(release, ident, view.level, truths[index] if truths else None)
             st.altair_chart(charts.totals_bars(rows, what.data.unit), width="stretch")
             st.dataframe(rows, hide_index=True, width="stretch")
-            if "staying" not in set(rows["trips"]) and _known(release, ident, ident, (view.level, view.level)):
-                st.caption(f"Staying: {_rest_sentence(release, (view.chosen, view.chosen), what.data.unit)}")
+            if "staying" not in set(rows["trips"]) and _regions_exist(release, ident, ident, (view.level, view.level)):
+                st.caption(f"Staying: {_describe_rest(release, (view.chosen, view.chosen), what.data.unit)}")
             if release.approximate:
                 st.caption(f"The intervals are approximate: {release.approximate}.")
     st.caption(f"In {what.data.unit}. Intervals are those of the noise alone; for sums over many regions, of the best single stage.")
 
 
-def _totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation | None) -> pd.DataFrame:
-    """Return the trips that leave, arrive or stay as a table, with their intervals, and true numbers if `truth` is given.
+def _list_totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation | None) -> pd.DataFrame:
+    """Make a table of the trips that leave, arrive or stay, with their intervals, and true numbers if `truth` is given.
 
     A region whose trips to itself are not listed has no row for them.
     """
@@ -420,7 +432,7 @@ def _totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation 
     )
     rows = []
     for title, origin, destination, levels in questions:
-        if not _known(release, origin, destination, levels):
+        if not _regions_exist(release, origin, destination, levels):
             continue
         u, v = release.tree.origins.find([origin], levels[0]), release.tree.destinations.find([destination], levels[1])
         if release.is_unlisted(levels, u, v)[0]:
@@ -434,28 +446,30 @@ def _totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation 
     return pd.DataFrame(rows)
 
 
-def _known(release: FlowRelease, origin: str, destination: str, levels: tuple[int, int]) -> bool:
+def _regions_exist(release: FlowRelease, origin: str, destination: str, levels: tuple[int, int]) -> bool:
     """Return whether both regions exist; destinations may have a hierarchy of their own."""
     found = release.tree.origins.find([origin], levels[0])[0], release.tree.destinations.find([destination], levels[1])[0]
     return bool(min(found) >= 0)
 
 
-def _pair(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
+def _show_pair(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
     """Show the released answer for any pair of regions at any two levels; a click on an arc fills the pair in."""
     tree = what.releases[0].tree
     left, right = st.columns(2)
-    a, u = _choose(left, "From", tree.origins)
-    b, v = _choose(right, "To", tree.destinations)
-    if u is None or v is None:
+    origin_level, origin = _choose_region(left, "From", tree.origins)
+    destination_level, destination = _choose_region(right, "To", tree.destinations)
+    if origin is None or destination is None:
         st.info("Choose a region on both sides.")
         return
-    for place, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
+    for index, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
         with column:
-            _heading(what, place)
-            _answer(release, (a, b), (u, v), what.data.unit, truths[place] if truths else None)
+            _show_title(what, index)
+            _show_answer(
+                release, (origin_level, destination_level), (origin, destination), what.data.unit, truths[index] if truths else None
+            )
 
 
-def _answer(release: FlowRelease, levels: tuple[int, int], pair: tuple[int, int], unit: str, truth: FlowEvaluation | None) -> None:
+def _show_answer(release: FlowRelease, levels: tuple[int, int], pair: tuple[int, int], unit: str, truth: FlowEvaluation | None) -> None:
     """Show the released number of one pair with its interval, or where the trips of a pair that is not listed are counted."""
     tree, (origin, destination) = release.tree, (np.array([index], np.int32) for index in pair)
     ids = [tree.origins.ids_of(levels[0])[pair[0]]], [tree.destinations.ids_of(levels[1])[pair[1]]]
@@ -463,7 +477,7 @@ def _answer(release: FlowRelease, levels: tuple[int, int], pair: tuple[int, int]
     one, two, three = st.columns(3)
     if release.is_unlisted(levels, origin, destination)[0]:
         one.metric("Released answer", "not listed")
-        st.caption(_rest_sentence(release, pair, unit))
+        st.caption(_describe_rest(release, pair, unit))
         if true is not None:
             three.metric("True answer", f"{true:,}")
         return
@@ -475,8 +489,14 @@ def _answer(release: FlowRelease, levels: tuple[int, int], pair: tuple[int, int]
         three.metric("True answer", f"{true:,}", delta=f"{count - true:+,} error", delta_color="off")
 
 
-def _rest_sentence(release: FlowRelease, pair: tuple[int, int], unit: str) -> str:
-    """Say how many trips all pairs that are not listed have together, in the pair of regions that refines into the given pair of leaves."""
+def _describe_rest(release: FlowRelease, pair: tuple[int, int], unit: str) -> str:
+    """Write where the trips of a pair that is not listed are counted: in the rest of the pair of larger regions that it lies in.
+
+    Args:
+        release: with a list.
+        pair: indices of the origin and the destination, at the level of the leaves.
+        unit: what is counted, in the plural.
+    """
     tree, depth = release.tree, release.depth
     above = tree.levels(tree.height - 1)
     u, v = int(tree.origins.ancestors(above[0], depth)[pair[0]]), int(tree.destinations.ancestors(above[1], depth)[pair[1]])
@@ -485,15 +505,15 @@ def _rest_sentence(release: FlowRelease, pair: tuple[int, int], unit: str) -> st
     return f"This pair has no number of its own. All pairs from {names[0]} to {names[1]} that are not listed have {rest:,} {unit} together."
 
 
-def ask_for_pair(regions: Regions, level: int, origin: object, destination: object) -> None:
+def _fill_in_pair(regions: Regions, level: int, origin: object, destination: object) -> None:
     """Put the pair of an arc that was clicked into the tab of pairs."""
-    for title, place in (("From", origin), ("To", destination)):
-        if isinstance(place, int):
+    for title, region in (("From", origin), ("To", destination)):
+        if isinstance(region, int):
             st.session_state[f"pair {title} level"] = regions.levels[level - 1]
-            st.session_state[f"pair {title} region {level}"] = place
+            st.session_state[f"pair {title} region {level}"] = region
 
 
-def _choose(column: Any, title: str, regions: Regions) -> tuple[int, int | None]:
+def _choose_region(column: Any, title: str, regions: Regions) -> tuple[int, int | None]:
     """Ask for a level and a region of it; return the level and the region's index."""
     names = (LEVEL_ZERO, *regions.levels)
     slot = f"pair {title} level"
@@ -504,46 +524,48 @@ def _choose(column: Any, title: str, regions: Regions) -> tuple[int, int | None]
     key = f"pair {title} region {level}"
     if (st.session_state.get(key) or 0) >= regions.size(level):
         st.session_state[key] = 0
-    place = column.selectbox(
-        f"{title}: region", range(regions.size(level)), key=key, format_func=lambda place: str(labels[place]), persist_state="session"
+    region = column.selectbox(
+        f"{title}: region", range(regions.size(level)), key=key, format_func=lambda index: str(labels[index]), persist_state="session"
     )
-    return level, place
+    return level, region
 
 
-def _consistency(what: TripsDrawn) -> None:
+def _show_consistency(what: TripsDrawn) -> None:
     """Show whether each stage adds up to the stage above it, as checked on the released numbers."""
-    for place, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
+    for index, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
         with column:
-            _heading(what, place)
+            _show_title(what, index)
             table = release.inconsistencies()
             wrong = int(table["mismatches"].sum())
             left_out = "".join(f" ({markdown(step)})" for step in release.steps if "left out" in step)
             rest = "; listed pairs do so together with their rest" if release.across is not None else ""
-            says = f"{wrong:,} pairs do not add up{left_out}." if wrong else f"Every stage adds up to the one above it, pair by pair{rest}."
-            st.markdown(f":green[{says}]" if wrong == 0 else f":orange[{says}]")
+            text = f"{wrong:,} pairs do not add up{left_out}." if wrong else f"Every stage adds up to the one above it, pair by pair{rest}."
+            st.markdown(f":green[{text}]" if wrong == 0 else f":orange[{text}]")
             st.dataframe(table, hide_index=True, width="stretch")
     st.caption("Checked on the released numbers: each pair against the sum of the pairs that it is refined into.")
 
 
-def _receipt(what: TripsDrawn, place: int, view: TripsMapSettings) -> None:  # noqa: ARG001 - tabs are called alike
-    release = what.releases[place]
+def _show_receipt(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:  # noqa: ARG001 - tabs are called alike
+    """Show what the budget was spent on."""
+    release = what.releases[index]
     receipt = release.receipt
     st.altair_chart(charts.receipt_by_stage(receipt), width="stretch")
     receipt_table(receipt, "stage", lambda stage: stage)
     if receipt.converted is not None:
         alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
         st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
-    extra = [f"**Time**: {what.seconds[place]:.2f} s on the server."] if what.config.mode != CURATE else []
+    extra = [f"**Time**: {what.seconds[index]:.2f} s on the server."] if what.config.mode != CURATE else []
     if what.account is not None:
         extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
     small_print(receipt, release.steps, release.approximate, extra)
 
 
-def _table(what: TripsDrawn, place: int, view: TripsMapSettings) -> None:
-    release = what.releases[place]
+def _show_table(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
+    """Show the released pairs of the level, the largest first."""
+    release = what.releases[index]
     table = release.level(view.level, spread=True).drop(columns=["ci_low", "ci_high"])
-    at, ends = release.stages[2 * view.level], pair_intervals(release, 2 * view.level)
-    order = np.lexsort((at.destination, at.origin))
+    counts, ends = release.stages[2 * view.level], pair_intervals(release, 2 * view.level)
+    order = np.lexsort((counts.destination, counts.origin))  # that of `table`
     table["all at once, 95 % from"], table["to"] = (end[order] for end in ends)
     table = table.sort_values("count", ascending=False, kind="stable")
     st.dataframe(table.head(MOST_ROWS), hide_index=True, width="stretch")
@@ -554,6 +576,7 @@ def _table(what: TripsDrawn, place: int, view: TripsMapSettings) -> None:
         st.caption("Simulation: seeded noise, not private.")
 
 
-def _matrix(what: TripsDrawn, place: int, view: TripsMapSettings) -> None:
-    st.altair_chart(matrix_chart(what.releases[place], view.level, view.unit), width="stretch")
+def _show_matrix(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
+    """Show the pairs of the largest regions as a matrix."""
+    st.altair_chart(matrix_chart(what.releases[index], view.level, view.unit), width="stretch")
     st.caption(MATRIX_CAPTION)

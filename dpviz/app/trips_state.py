@@ -33,7 +33,7 @@ from dpviz.view.trips_map import PAIR_FILTERS, SHOWN_TRIPS
 
 SOURCES = ("sample", "upload", "path")
 MOST_ARCS = 5000
-ALONE = "nothing"
+ALONE = "nothing"  # value of `TripsConfig.beside`: no second mechanism
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,13 +72,13 @@ class TripsConfig:
     least: int = 1
     pairs: str = PAIR_FILTERS[0]
 
-    def built(self) -> FlowMechanism:
+    def build(self) -> FlowMechanism:
         """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
         return FLOW_MECHANISMS[self.mechanism].from_settings(self.settings)
 
-    def all_built(self) -> list[FlowMechanism]:
+    def build_all(self) -> list[FlowMechanism]:
         """Build the mechanism, and the one beside it with its page settings but the same neighbours and accounting."""
-        mechanisms = [self.built()]
+        mechanisms = [self.build()]
         if self.beside != ALONE:
             other = FLOW_MECHANISMS[self.beside]
             known = {rule.name for rule in other.rules()}
@@ -90,7 +90,7 @@ class TripsConfig:
 
     def budget(self) -> PureBudget | ApproxBudget:
         """Return the budget of the mechanism."""
-        return self.budget_for(self.built())
+        return self.budget_for(self.build())
 
     def budget_for(self, mechanism: FlowMechanism) -> PureBudget | ApproxBudget:
         """Return the budget of one draw with a mechanism; it has a delta exactly where the mechanism needs one."""
@@ -98,8 +98,8 @@ class TripsConfig:
 
     def same_draw(self, other: TripsConfig) -> bool:
         """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""
-        looks: dict[str, Any] = {"level": None, "shown": "", "top": 0, "least": 0, "pairs": ""}
-        return replace(self, **looks) == replace(other, **looks)
+        views: dict[str, Any] = {"level": None, "shown": "", "top": 0, "least": 0, "pairs": ""}
+        return replace(self, **views) == replace(other, **views)
 
     def resets(self) -> dict[str, Any]:
         """Return new values of parameters for when the mechanism or a setting changes: none, since levels are those of the regions."""
@@ -107,7 +107,7 @@ class TripsConfig:
 
     @classmethod
     def update_link(cls, query: Mapping[str, str]) -> dict[str, str]:
-        """Return the parameters of a link as today's version writes them: earlier ones left out TopDown, which was the default."""
+        """Return the parameters of a link as today's version writes them: earlier versions left out TopDown, their default."""
         return {"mechanism": "top_down", "settings": "{}", **query} if query and "mechanism" not in query else dict(query)
 
     @classmethod
@@ -191,49 +191,55 @@ def drawn() -> TripsDrawn | None:
     return newest_result(f"trips drawn {TRIPS.config().mode}")  # type: ignore[no-any-return]
 
 
-def draw(data: TripsData, purse: Funding | None = None) -> None:
-    """Draw once per mechanism and keep the results. In Curate the ledger counts each draw before its noise is drawn.
+def draw(data: TripsData, funding: Funding | None = None) -> None:
+    """Release once with each mechanism and keep the results. In Curate the ledger counts each draw before its noise is drawn.
 
     Args:
         data: data as loaded.
-        purse: account that pays for the draws in Curate; None in Teach.
+        funding: account that pays for the draws in Curate; None in Teach.
 
     Raises:
         DpvizError: a release failed and no further one was drawn; releases drawn before are kept. The text says what is spent all the same.
     """
-    TRIPS.refuse_unpaid(purse)
+    TRIPS.refuse_unpaid(funding)
     how, count = TRIPS.config(), st.session_state.get("trips draws", 0) + 1
-    mechanisms = how.all_built()
+    mechanisms = how.build_all()
     for mechanism in mechanisms:
         mechanism.check_data(data.flows)
     st.session_state["trips draws"] = count
-    place, paying = result_slot(f"trips drawn {how.mode}"), None if purse is None else (purse, session_draws())
-    made = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=count)
+    slot, session = result_slot(f"trips drawn {how.mode}"), None if funding is None else session_draws()
+    drawn_so_far = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=count)
     for mechanism in mechanisms:  # from here on no call into Streamlit: it could lose what is drawn
-        made = _with_one_more(made, mechanism, paying)
-        place.append(made)
+        drawn_so_far = _add_release(drawn_so_far, mechanism, funding, session)
+        slot.append(drawn_so_far)
 
 
-def _with_one_more(made: TripsDrawn, mechanism: FlowMechanism, paying: tuple[Funding, SessionDraws] | None) -> TripsDrawn:
-    """Return the draw with one mechanism's release added; in Teach, where nothing is paid, the release is a seeded simulation."""
-    start, budget, account = time.perf_counter(), made.config.budget_for(mechanism), made.account
-    if paying is None:
-        release = mechanism.release(made.data.flows, budget, Entropy.seeded(made.number))
+def _add_release(so_far: TripsDrawn, mechanism: FlowMechanism, funding: Funding | None, session: SessionDraws | None) -> TripsDrawn:
+    """Release with one mechanism, and return the draw with this release added.
+
+    Args:
+        so_far: the draw with the releases of earlier mechanisms.
+        mechanism: releases next.
+        funding: account that pays; None in Teach, where the release is a seeded simulation.
+        session: keeps the paid draws of this session; None in Teach.
+    """
+    start, budget, account = time.perf_counter(), so_far.config.budget_for(mechanism), so_far.account
+    if funding is None or session is None:
+        release = mechanism.release(so_far.data.flows, budget, Entropy.seeded(so_far.number))
     else:
-        purse, place = paying
-        paid = pay_and_draw(made.data, make_order(made.data, mechanism, budget, purse), place)
+        paid = pay_and_draw(so_far.data, make_order(so_far.data, mechanism, budget, funding), session)
         release, account = cast("FlowRelease", paid.release), paid.account.name
-    seconds = (*made.seconds, time.perf_counter() - start)
-    return replace(made, releases=(*made.releases, release), titles=(*made.titles, mechanism.title), seconds=seconds, account=account)
+    titles, seconds = (*so_far.titles, mechanism.title), (*so_far.seconds, time.perf_counter() - start)
+    return replace(so_far, releases=(*so_far.releases, release), titles=titles, seconds=seconds, account=account)
 
 
-def truths_of(what: TripsDrawn) -> tuple[FlowEvaluation, ...]:
-    """Return the comparisons of the releases with the truth; none unless `truth_allowed`."""
+def find_truths(what: TripsDrawn) -> tuple[FlowEvaluation, ...]:
+    """Compare the releases with the truth, one evaluation for each; return () unless `truth_allowed`."""
     if not truth_allowed(what.data, what.account):
         return ()
     key, drawn_so_far = f"trips evaluation {what.config.mode}", (what.number, len(what.releases))
-    known, evaluations = st.session_state.get(key, (None, ()))
-    if known != drawn_so_far:
+    evaluated, evaluations = st.session_state.get(key, (None, ()))
+    if evaluated != drawn_so_far:
         evaluations = tuple(evaluate_flows(release, what.data.flows) for release in what.releases)
         st.session_state[key] = (drawn_so_far, evaluations)
     return evaluations  # type: ignore[no-any-return]

@@ -18,7 +18,7 @@ from dpviz.data.flows import Flows
 from dpviz.errors import DomainError, SettingError
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.privacy.budget import ApproxBudget
-from dpviz.release.flow_release import FlowRelease, PairSums, interval, pair_sums
+from dpviz.release.flow_release import FlowRelease, PairSums, compute_interval, sum_pairs
 
 
 def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
@@ -154,7 +154,7 @@ class FlowEvaluation:
             flows = self.flows
             origin = flows.regions.ancestors(origin_level)[flows.origin]
             destination = flows.ends.ancestors(destination_level)[flows.destination]
-            self._sums[key] = pair_sums(origin, destination, flows.count, flows.ends.size(destination_level))
+            self._sums[key] = sum_pairs(origin, destination, flows.count, flows.ends.size(destination_level))
         return self._sums[key]
 
     def true_level(self, level: int) -> PairSums:
@@ -214,7 +214,7 @@ class FlowEvaluation:
         released = self.release.sums(*tree.levels(stage)).at(truth.origin, truth.destination)
         missing, absent = released <= 0, truth.count[released == 0]
         wrong = positive & (true == 0)
-        low, high = interval(counts.noisy[positive], self.release.stddev(stage)[positive])
+        low, high = compute_interval(counts.noisy[positive], self.release.stddev(stage)[positive])
         inside = (low <= true[positive]) & (true[positive] <= high)
         present = int(positive.sum() + missing.sum())
         present_error = int(error[positive].sum() + (truth.count - released)[missing].sum())

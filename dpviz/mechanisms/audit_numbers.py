@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import contents_facts
+from dpviz.release.manifest import describe_contents
 from dpviz.release.point_release import Release
 
 Numbers = dict[Hashable, float]
@@ -25,7 +25,7 @@ def manifest_numbers(release: Release | FlowRelease) -> Numbers:
         numbers["amount of step", number, step.purpose, step.level, step.noise, step.replaces_later] = float(step.amount)
         numbers["scale of step", number], numbers["sensitivity of step", number] = float(step.scale), float(step.sensitivity)
         numbers["delta of step", number] = float(step.delta)
-    return numbers | dict(_leaves(contents_facts(release), ("manifest",)))
+    return numbers | dict(_leaves(describe_contents(release), ("manifest",)))
 
 
 def _leaves(facts: object, name: tuple[Hashable, ...]) -> Iterator[tuple[Hashable, float]]:

@@ -20,7 +20,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.exact_accounting import ACCOUNTING, find_gaussian_rho
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.flow_release import INTERVAL_STDDEVS, FlowRelease, StageCounts, pair_sums
+from dpviz.release.flow_release import INTERVAL_STDDEVS, FlowRelease, StageCounts, sum_pairs
 from dpviz.space.pair_tree import SIDES, PairTree
 from dpviz.space.regions import ROOT, Regions
 
@@ -73,7 +73,7 @@ def add_coarser_stages(tree: PairTree, finest: StageCounts, stage: int) -> list[
     stages = [finest]
     for above in range(stage - 1, -1, -1):
         (a, b), finer, below = tree.levels(above), tree.levels(above + 1), stages[0]
-        sums = pair_sums(
+        sums = sum_pairs(
             tree.origins.ancestors(a, finer[0])[below.origin],
             tree.destinations.ancestors(b, finer[1])[below.destination],
             below.count,

@@ -14,7 +14,7 @@ from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.private_data import PrivateData
-from dpviz.release.files import partial_beside
+from dpviz.release.files import choose_partial_path
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication
 from dpviz.release.point_release import Release
@@ -150,7 +150,7 @@ def _try_folder(folder: Path) -> None:
     Raises:
         SettingError: the folder cannot be made, for example because its name is too long.
     """
-    trial, reason = partial_beside(folder), None
+    trial, reason = choose_partial_path(folder), None
     try:
         trial.mkdir()
         trial.rmdir()

@@ -30,11 +30,11 @@ from dpviz.release.manifest import (
     SCHEMA_FILE,
     SCHEMA_FILES,
     SCHEMA_VERSION,
-    facts_of,
-    first_violation,
-    manifest_bytes,
-    receipt_of,
-    utility_facts,
+    describe_release,
+    describe_utility,
+    encode_manifest,
+    find_violation,
+    read_receipt,
 )
 from dpviz.release.older import is_older, restrict_to_stated, stored_name, upgrade_manifest, upgrade_table
 from dpviz.release.point_release import Release
@@ -51,12 +51,12 @@ from dpviz.release.tables import (
     TOTALS,
     Member,
     Plan,
-    finest_counts,
-    finest_trips,
-    point_files,
-    point_release,
-    trip_files,
-    trip_release,
+    plan_point_files,
+    plan_trip_files,
+    rebuild_point_release,
+    rebuild_trip_release,
+    select_finest_counts,
+    select_finest_trips,
 )
 
 Source = str | os.PathLike[str] | BinaryIO
@@ -262,8 +262,8 @@ def write_release(
     _check_arguments(release, manifest, tuple(formats), extra)
     if os.path.lexists(new_folder):
         raise SettingError("The folder for the release exists already; releases are never overwritten. Choose another one.")
-    plan = point_files(release, tuple(formats)) if isinstance(release, Release) else trip_files(release, tuple(formats))
-    write_whole(new_folder, lambda temporary: _write_files(temporary, plan, manifest, extra))
+    plan = plan_point_files(release, tuple(formats)) if isinstance(release, Release) else plan_trip_files(release, tuple(formats))
+    write_folder(new_folder, lambda temporary: _write_files(temporary, plan, manifest, extra))
     return new_folder
 
 
@@ -300,18 +300,18 @@ def zip_release(folder: str | os.PathLike[str]) -> bytes:
     return packed.getvalue()
 
 
-def seal(manifest: Facts) -> str:
+def compute_seal(manifest: Facts) -> str:
     """Compute the SHA-256 of a manifest without its seal, as JSON with sorted names and no spaces, in hex."""
     unsealed = {name: value for name, value in manifest.items() if name != "seal"}
     return hashlib.sha256(json.dumps(unsealed, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def partial_beside(target: Path) -> Path:
+def choose_partial_path(target: Path) -> Path:
     """Choose the path of the temporary folder that is filled and then renamed to `target`: hidden, beside it, with a random name."""
     return target.parent / f".{target.name}.{secrets.token_hex(8)}.partial"
 
 
-def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
+def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
     """Make a folder that is complete as soon as it exists under its name.
 
     Args:
@@ -321,7 +321,7 @@ def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
     Raises:
         DpvizError: writing failed; nothing is left behind.
     """
-    temporary = partial_beside(target)
+    temporary = choose_partial_path(target)
     reason = None
     try:
         temporary.mkdir()
@@ -358,7 +358,7 @@ def _check_arguments(release: Release | FlowRelease, manifest: Facts, formats: t
             raise SettingError("An additional file of a release needs a plain name: letters, digits, dots, underscores and hyphens.")
         if not isinstance(content, bytes):
             raise SettingError("The content of an additional file of a release must be bytes.")
-    if not isinstance(manifest, dict) or any(manifest.get(name) != value for name, value in facts_of(release).items()):
+    if not isinstance(manifest, dict) or any(manifest.get(name) != value for name, value in describe_release(release).items()):
         raise SettingError("The manifest belongs to another release; make one with describe(release, publication).")
 
 
@@ -376,11 +376,11 @@ def _write_files(folder: Path, plan: Plan, manifest: Facts, extra: dict[str, byt
         entries.append(_describe_file(folder / name, _EXTRA_FORMATS.get(Path(name).suffix, "other"), purpose))
     left_out = [{"name": member.name, "reason": member.reason} for member in plan if not isinstance(member, Member)]
     complete = {**manifest, "files": entries, "left_out": left_out}
-    complete["seal"] = seal(complete)
-    violation = first_violation(complete)
+    complete["seal"] = compute_seal(complete)
+    violation = find_violation(complete)
     if violation is not None:
         raise SettingError(f"The manifest breaks its schema at {violation}; make it with describe(release, publication).")
-    (folder / MANIFEST).write_bytes(manifest_bytes(complete))
+    (folder / MANIFEST).write_bytes(encode_manifest(complete))
 
 
 def _describe_file(path: Path, format_name: str, purpose: str) -> Facts:
@@ -414,7 +414,7 @@ def read_release(source: Source) -> Release | FlowRelease:
         manifest = _read_checked_manifest(members)
         tables = {name: refuse_all_errors(_MISMATCH, partial(_read_table, members, manifest, name)) for name in _tables_to_read(manifest)}
         release = refuse_all_errors(_MISMATCH, lambda: _rebuild_release(manifest, tables))
-        refuse_all_errors(_MISMATCH, partial(_check_main, tables, release))
+        refuse_all_errors(_MISMATCH, partial(_check_main_table, tables, release))
     contradicted = refuse_all_errors(_MISMATCH, partial(_find_contradiction, manifest, release))
     if contradicted is not None:
         raise InputError(f"The manifest contradicts the release that it describes, at {contradicted}: it was changed, or made up.")
@@ -447,17 +447,17 @@ def _read_checked_manifest(members: Members) -> Facts:
         "The manifest is not JSON.",
         lambda: json.loads(text.decode(), object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant),
     )
-    version = _known_version(manifest)
-    violation = refuse_all_errors("The manifest breaks its schema.", lambda: first_violation(manifest, version))
+    version = _find_version(manifest)
+    violation = refuse_all_errors("The manifest breaks its schema.", lambda: find_violation(manifest, version))
     if violation is not None:
         raise InputError(f"The manifest breaks its schema at {violation}.")
-    if manifest["seal"] != seal(manifest):
+    if manifest["seal"] != compute_seal(manifest):
         raise InputError("The manifest was changed after the release was written: its seal does not fit.")
     _check_files(members, manifest["files"])
     return upgrade_manifest(manifest)
 
 
-def _known_version(manifest: Any) -> str:
+def _find_version(manifest: Any) -> str:
     """Return the version of a manifest's schema; today's if none is stated, whose check then reports the missing field."""
     identity = manifest.get("identity") if isinstance(manifest, dict) else None
     version = identity.get("schema_version") if isinstance(identity, dict) else None
@@ -513,9 +513,9 @@ def _read_table(members: Members, manifest: Facts, name: str) -> Any:
     return upgrade_table(manifest, name, file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"]))
 
 
-def _check_main(tables: dict[str, Any], release: Release | FlowRelease) -> None:
+def _check_main_table(tables: dict[str, Any], release: Release | FlowRelease) -> None:
     """Raise an error unless the main table has the release's finest counts. Older releases only have the table of all levels."""
-    name, rows = (TABLE, finest_counts(release)) if isinstance(release, Release) else (FLOWS, finest_trips(release))
+    name, rows = (TABLE, select_finest_counts(release)) if isinstance(release, Release) else (FLOWS, select_finest_trips(release))
     table = tables.get(name, rows)
     if not set(rows.column_names) <= set(table.column_names) or not table.select(rows.column_names).equals(rows):
         raise InputError(f"The release's {name} has other counts than its tables of all levels.")
@@ -523,15 +523,15 @@ def _check_main(tables: dict[str, Any], release: Release | FlowRelease) -> None:
 
 def _rebuild_release(manifest: Facts, tables: dict[str, Any]) -> Release | FlowRelease:
     contents, steps = manifest["contents"], tuple(manifest["post_processing"])
-    receipt = receipt_of(manifest["privacy"], manifest["accounting"])
+    receipt = read_receipt(manifest["privacy"], manifest["accounting"])
     if contents["kind"] == POINTS:
-        return point_release(contents, tables[LEVELS], receipt, steps)
-    return trip_release(contents, tables, receipt, steps)
+        return rebuild_point_release(contents, tables[LEVELS], receipt, steps)
+    return rebuild_trip_release(contents, tables, receipt, steps)
 
 
 def _find_contradiction(manifest: Facts, release: Release | FlowRelease) -> str | None:
     """Find the first part of a manifest that contradicts its release; None if there is none."""
-    facts = facts_of(release) | {"utility": utility_facts(release)}
+    facts = describe_release(release) | {"utility": describe_utility(release)}
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}
     if is_older(manifest):
         facts = restrict_to_stated(facts, stated)

@@ -50,7 +50,7 @@ class PairSums:
         return np.where(known[index] == wanted, self.count[index], 0)
 
 
-def pair_sums(origin: Places, destination: Places, count: Integers, width: int) -> PairSums:
+def sum_pairs(origin: Places, destination: Places, count: Integers, width: int) -> PairSums:
     """Add up counts per pair of regions, exactly.
 
     Args:
@@ -215,7 +215,7 @@ class FlowRelease:
         Raises:
             DomainError: no such level.
         """
-        return self.stage(2 * self._level("origin", level), spread=spread)
+        return self.stage(2 * self._find_level("origin", level), spread=spread)
 
     def stage(self, stage: int, *, spread: bool = False) -> pd.DataFrame:
         """Return the trips between the regions of one stage, nonzero pairs only.
@@ -241,7 +241,7 @@ class FlowRelease:
         if spread:
             stddev = self.stddev(stage)[order]
             columns["count_noisy"], columns["stddev"] = released.noisy[order], stddev
-            columns["ci_low"], columns["ci_high"] = interval(released.noisy[order], stddev)
+            columns["ci_low"], columns["ci_high"] = compute_interval(released.noisy[order], stddev)
         return pd.DataFrame({**columns, "status": np.full(len(order), self.status, object)})
 
     def stddev(self, stage: int) -> Floats:
@@ -249,7 +249,7 @@ class FlowRelease:
         released = self.stages[stage]
         if np.isfinite(released.variance):
             return np.full(len(released.count), np.sqrt(released.variance))
-        return np.sqrt(self._variance(self.tree.levels(stage), released.origin, released.destination))
+        return np.sqrt(self._compute_variance(self.tree.levels(stage), released.origin, released.destination))
 
     @overload
     def answer(
@@ -281,7 +281,7 @@ class FlowRelease:
         """
         level_numbers, *pairs = self._find_pairs(origins, destinations, levels)
         count = self.sums(*level_numbers).at(*pairs)
-        return (count, self._answer_noise(level_numbers, *pairs)[1]) if spread else count
+        return (count, self._compute_noise(level_numbers, *pairs)[1]) if spread else count
 
     def answer_intervals(
         self, origins: ArrayLike, destinations: ArrayLike, *, levels: tuple[Level, Level] | None = None
@@ -299,7 +299,7 @@ class FlowRelease:
             DomainError: unknown ids or levels, or lengths that differ.
         """
         level_numbers, *pairs = self._find_pairs(origins, destinations, levels)
-        return interval(*self._answer_noise(level_numbers, *pairs))
+        return compute_interval(*self._compute_noise(level_numbers, *pairs))
 
     def is_unlisted(self, levels: tuple[int, int], origin: Places, destination: Places) -> Mask:
         """Tell which pairs of regions have no number of their own, because the finest level is a list that they are not in.
@@ -323,7 +323,7 @@ class FlowRelease:
         level_pair = (self.depth, self.depth) if levels is None else levels
         if not isinstance(level_pair, tuple | list) or len(level_pair) != 2:
             raise DomainError("levels must be a pair: the level of the origins and the level of the destinations.")
-        level_numbers = self._level("origin", level_pair[0]), self._level("destination", level_pair[1])
+        level_numbers = self._find_level("origin", level_pair[0]), self._find_level("destination", level_pair[1])
         origin, destination = np.atleast_1d(np.asarray(origins, object)), np.atleast_1d(np.asarray(destinations, object))
         if origin.shape != destination.shape or origin.ndim != 1:
             raise DomainError("origins and destinations must be lists of the same length.")
@@ -333,9 +333,9 @@ class FlowRelease:
             raise DomainError("There is an id that is not a region of the given level.")
         return level_numbers, origin_index, destination_index
 
-    def _answer_noise(self, levels: tuple[int, int], u: Places, v: Places) -> tuple[Floats, Floats]:
+    def _compute_noise(self, levels: tuple[int, int], u: Places, v: Places) -> tuple[Floats, Floats]:
         """Compute (q,) centres of intervals and (q,) standard deviations of answers; NaN for pairs that are not listed."""
-        centre, stddev = self.sums(*levels).at(u, v).astype(np.float64), np.sqrt(self._variance(levels, u, v))
+        centre, stddev = self.sums(*levels).at(u, v).astype(np.float64), np.sqrt(self._compute_variance(levels, u, v))
         stage = next((s for s in range(self.tree.height + 1) if self.tree.levels(s) == levels), None)
         if stage is not None and np.isfinite(self.stages[stage].variance):
             released = self.sums(*levels).at(u, v) != 0
@@ -355,10 +355,10 @@ class FlowRelease:
         """
         key = (origin_level, destination_level)
         if key not in self._sums:
-            stage = next(s for s in range(self.tree.height + 1) if _refines(self.tree.levels(s), key))
+            stage = next(s for s in range(self.tree.height + 1) if _is_as_fine(self.tree.levels(s), key))
             needs_leaves = stage == self.tree.height and key != self.tree.levels(stage)
             if self.across is not None and needs_leaves:
-                self._sums[key] = self._from_across(self.across, key)
+                self._sums[key] = self._sum_across(self.across, key)
             else:
                 self._sums[key] = self._sum_pairs(stage, key, self.stages[stage].count)
         return self._sums[key]
@@ -385,10 +385,10 @@ class FlowRelease:
             raise DomainError("A rest is part of pairs of larger regions; choose a coarser level for one side at least.")
         if self.across is None:
             nothing = np.zeros(0, np.int32)
-            return pair_sums(nothing, nothing, np.zeros(0, np.int64), self.tree.destinations.size(destination_level))
+            return sum_pairs(nothing, nothing, np.zeros(0, np.int64), self.tree.destinations.size(destination_level))
         both = [self.sums(*levels), self._sum_pairs(self.tree.height, levels, -self.stages[-1].count)]
         origin, destination, count = (np.concatenate([getattr(part, name) for part in both]) for name in ("origin", "destination", "count"))
-        rest = pair_sums(origin, destination, count, both[0].width)
+        rest = sum_pairs(origin, destination, count, both[0].width)
         some = rest.count != 0
         return PairSums(origin=rest.origin[some], destination=rest.destination[some], count=rest.count[some], width=rest.width)
 
@@ -407,7 +407,7 @@ class FlowRelease:
         listed = self.across is not None and stage == self.tree.height - 1
         levels = self.tree.levels(stage - 1 if listed else stage)
         if listed and self.across is not None:
-            below = self._from_across(self.across, levels)
+            below = self._sum_across(self.across, levels)
         else:
             below = self._sum_pairs(stage + 1, levels, self.stages[stage + 1].count)
         here = self._sum_pairs(stage, levels, self.stages[stage].count)
@@ -431,7 +431,7 @@ class FlowRelease:
     def _measured_counts(self) -> dict[tuple[int, int, int], PairSums]:
         return {}
 
-    def _level(self, side: str, level: Level) -> int:
+    def _find_level(self, side: str, level: Level) -> int:
         regions = self.tree.origins if side == "origin" else self.tree.destinations
         if isinstance(level, str) and level in regions.levels:
             return regions.levels.index(level) + 1
@@ -439,21 +439,21 @@ class FlowRelease:
             raise DomainError(f"Levels are 0 to {regions.depth}, or {', '.join(regions.levels)}.")
         return int(level)
 
-    def _from_across(self, across: PairSums, levels: tuple[int, int]) -> PairSums:
+    def _sum_across(self, across: PairSums, levels: tuple[int, int]) -> PairSums:
         """Add up `across` to counts between regions of two levels that are not finer."""
         finer = self.across_levels
         origin = self.tree.origins.ancestors(levels[0], finer[0])[across.origin]
         destination = self.tree.destinations.ancestors(levels[1], finer[1])[across.destination]
-        return pair_sums(origin, destination, across.count, self.tree.destinations.size(levels[1]))
+        return sum_pairs(origin, destination, across.count, self.tree.destinations.size(levels[1]))
 
     def _sum_pairs(self, stage: int, levels: tuple[int, int], weight: Integers) -> PairSums:
         """Add up the weights of a stage's nodes per pair of regions of two levels that are not finer than the stage."""
         released, (a, b) = self.stages[stage], self.tree.levels(stage)
         origin = self.tree.origins.ancestors(levels[0], a)[released.origin]
         destination = self.tree.destinations.ancestors(levels[1], b)[released.destination]
-        return pair_sums(origin, destination, weight, self.tree.destinations.size(levels[1]))
+        return sum_pairs(origin, destination, weight, self.tree.destinations.size(levels[1]))
 
-    def _variance(self, levels: tuple[int, int], u: Places, v: Places) -> Floats:
+    def _compute_variance(self, levels: tuple[int, int], u: Places, v: Places) -> Floats:
         """Compute (q,) variances of answers, each by the stage for which it is smallest.
 
         The variance by a stage is that of the noise on one of its numbers, times how many of them are added up. If no stage measured a
@@ -461,7 +461,7 @@ class FlowRelease:
         """
         best, smallest = np.full(len(u), np.inf), np.inf
         for stage, released in enumerate(self.stages):
-            if np.isfinite(released.variance) and _refines(self.tree.levels(stage), levels):
+            if np.isfinite(released.variance) and _is_as_fine(self.tree.levels(stage), levels):
                 measured = self._count_measured(stage, levels, u, v)
                 best = np.where(measured > 0, np.minimum(best, released.variance * measured), best)
                 smallest = min(smallest, released.variance)
@@ -500,7 +500,7 @@ class FlowRelease:
         return np.diff(regions.first_child(above[side]))[index]
 
 
-def interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:
+def compute_interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:
     """Compute intervals of 1.96 standard deviations around counts of trips, rounded outwards.
 
     Args:
@@ -514,6 +514,6 @@ def interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:
     return np.maximum(np.floor(centre - width), 0.0), np.maximum(np.ceil(centre + width), 0.0)
 
 
-def _refines(finer: tuple[int, int], coarser: tuple[int, int]) -> bool:
+def _is_as_fine(finer: tuple[int, int], coarser: tuple[int, int]) -> bool:
     """Return whether both levels of `finer` are at least as fine as the levels of `coarser`."""
     return finer[0] >= coarser[0] and finer[1] >= coarser[1]

@@ -32,9 +32,9 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.wavelet import WaveletSpread
-from dpviz.release.flow_release import ESTIMATED, FlowRelease, interval
+from dpviz.release.flow_release import ESTIMATED, FlowRelease, compute_interval
 from dpviz.release.point_release import Release
-from dpviz.release.verdict import verdict_facts
+from dpviz.release.verdict import describe_verdict
 from dpviz.space.regions import Regions
 from dpviz.space.tree import Tree
 
@@ -90,7 +90,7 @@ _TRIP_COLUMNS = {
 }
 
 
-def columns_of(release: Release | FlowRelease) -> dict[str, str]:
+def describe_columns(release: Release | FlowRelease) -> dict[str, str]:
     """Describe the meaning of every column that a table of a release may have, by name."""
     if isinstance(release, FlowRelease):
         estimated = {"count_noisy": "The best unbiased estimate of the count, from the noisy counts of all stages."}
@@ -190,16 +190,16 @@ PARTS = ("epsilon", "delta", "rho")
 CURRENCIES = {"ε": "epsilon", "ρ": "rho"}
 
 
-def amount(value: Fraction | None) -> Facts | None:
+def describe_amount(value: Fraction | None) -> Facts | None:
     """Describe a number as facts: an exact string, and the nearest floating-point number for people. None stays None.
 
-    >>> amount(Fraction(1, 4))
+    >>> describe_amount(Fraction(1, 4))
     {'exact': '1/4', 'decimal': 0.25}
     """
-    return None if value is None else {"exact": str(value), "decimal": _decimal(value)}
+    return None if value is None else {"exact": str(value), "decimal": _to_float(value)}
 
 
-def privacy_facts(receipt: Receipt) -> Facts:
+def describe_privacy(receipt: Receipt) -> Facts:
     """Describe the guarantee as facts: definition of privacy, unit, neighbours, bound, budget, conversion, and what is not protected."""
     return {
         "variant": {PureBudget: PURE, ApproxBudget: APPROX, ZcdpBudget: ZCDP}[type(receipt.total)],
@@ -207,28 +207,28 @@ def privacy_facts(receipt: Receipt) -> Facts:
         "unit_definition": receipt.unit_definition or None,
         "neighbouring_relation": receipt.neighbours,
         "contribution_bound": receipt.contributions,
-        **_budget_facts(receipt.total),
-        "converted_rho": amount(None if receipt.converted is None else receipt.converted.rho),
+        **_describe_budget(receipt.total),
+        "converted_rho": describe_amount(None if receipt.converted is None else receipt.converted.rho),
         "conversion": receipt.conversion,
-        "spent": _budget_facts(receipt.spent),
+        "spent": _describe_budget(receipt.spent),
         "unprotected": list(receipt.unprotected),
     }
 
 
-def accounting_facts(receipt: Receipt) -> Facts:
+def describe_accounting(receipt: Receipt) -> Facts:
     """Describe as facts how the budget was spent."""
     return {
         "currency": CURRENCIES[receipt.currency],
         "composition": COMPOSITION,
-        "available": amount(receipt.available),
-        "used": amount(receipt.used),
-        "steps": [_step_facts(step) for step in receipt.steps],
+        "available": describe_amount(receipt.available),
+        "used": describe_amount(receipt.used),
+        "steps": [_describe_step(step) for step in receipt.steps],
         "notes": list(receipt.notes),
     }
 
 
-def receipt_of(privacy: Facts, accounting: Facts) -> Receipt:
-    """Rebuild the receipt that `privacy_facts` and `accounting_facts` describe.
+def read_receipt(privacy: Facts, accounting: Facts) -> Receipt:
+    """Rebuild the receipt that `describe_privacy` and `describe_accounting` describe.
 
     Raises:
         BudgetError: amounts that do not add up.
@@ -248,7 +248,7 @@ def receipt_of(privacy: Facts, accounting: Facts) -> Receipt:
     )
 
 
-def ledger_facts(text: str | None) -> Facts | None:
+def describe_ledger_amount(text: str | None) -> Facts | None:
     """Describe an amount of the ledger as facts. None stays None.
 
     Args:
@@ -257,20 +257,20 @@ def ledger_facts(text: str | None) -> Facts | None:
     if text is None:
         return None
     parts = exact_amount(text)
-    return {name: amount(parts.get(name)) for name in PARTS}
+    return {name: describe_amount(parts.get(name)) for name in PARTS}
 
 
-def stated_amount(facts: Facts) -> str:
-    """Write the amount that `ledger_facts` describes in decimals, for people. A delta of 0 is left out.
+def format_amount(facts: Facts) -> str:
+    """Write the amount that `describe_ledger_amount` describes in decimals, for people. A delta of 0 is left out.
 
-    >>> stated_amount(ledger_facts("epsilon 3/2, delta 0"))
+    >>> format_amount(describe_ledger_amount("epsilon 3/2, delta 0"))
     'epsilon 1.5'
     """
     amounts = {name: facts[name]["decimal"] for name in PARTS if facts[name] is not None}
     return format_budget(amounts)
 
 
-def _decimal(value: Fraction) -> float:
+def _to_float(value: Fraction) -> float:
     """Return the nearest floating-point number; the largest one if the value is larger."""
     try:
         return float(value)
@@ -278,8 +278,8 @@ def _decimal(value: Fraction) -> float:
         return sys.float_info.max
 
 
-def _budget_facts(budget: Budget) -> Facts:
-    return {name: amount(getattr(budget, name, None)) for name in PARTS}
+def _describe_budget(budget: Budget) -> Facts:
+    return {name: describe_amount(getattr(budget, name, None)) for name in PARTS}
 
 
 def _read_budget(privacy: Facts) -> Budget:
@@ -293,15 +293,15 @@ def _read_fraction(facts: Facts) -> Fraction:
     return Fraction(facts["exact"])
 
 
-def _step_facts(step: Step) -> Facts:
+def _describe_step(step: Step) -> Facts:
     return {
         "purpose": step.purpose,
         "level": step.level,
-        "amount": amount(step.amount),
-        "delta": amount(step.delta),
-        "sensitivity": amount(step.sensitivity),
+        "amount": describe_amount(step.amount),
+        "delta": describe_amount(step.delta),
+        "sensitivity": describe_amount(step.sensitivity),
         "noise": step.noise,
-        "scale": amount(step.scale),
+        "scale": describe_amount(step.scale),
         "counts": step.counts,
         "composition": REPLACES_LATER if step.replaces_later else SEQUENTIAL,
     }
@@ -327,7 +327,7 @@ NESTED, GRID, CURVE = "nested rectangles", "one grid", "stretches of a Hilbert c
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
-def contents_facts(release: Release | FlowRelease) -> Facts:
+def describe_contents(release: Release | FlowRelease) -> Facts:
     """Describe mechanism, settings, public frame and layout of the tables, as facts.
 
     Raises:
@@ -338,28 +338,28 @@ def contents_facts(release: Release | FlowRelease) -> Facts:
         "settings": {name: _to_json(name, value) for name, value in release.settings.items()},
         "approximate": release.approximate,
     }
-    return facts | (_point_contents(release) if isinstance(release, Release) else _trip_contents(release))
+    return facts | (_describe_point_contents(release) if isinstance(release, Release) else _describe_trip_contents(release))
 
 
-def settings_of(contents: Facts) -> dict[str, Any]:
-    """Read the mechanism's settings that `contents_facts` describes; lists become tuples again."""
+def read_settings(contents: Facts) -> dict[str, Any]:
+    """Read the mechanism's settings that `describe_contents` describes; lists become tuples again."""
     return {name: _from_json(value) for name, value in contents["settings"].items()}
 
 
-def _point_contents(release: Release) -> Facts:
+def _describe_point_contents(release: Release) -> Facts:
     domain = release.domain
     return {
         "kind": POINTS,
-        "columns": columns_of(release),
+        "columns": describe_columns(release),
         "domain": {"bounds": list(domain.bounds), "crs": domain.crs, "order": domain.order},
         "height": release.height,
         "inside": release.inside,
-        "spread": _spread_facts(release.spread),
-        "tree": _tree_facts(release.tree),
+        "spread": _describe_spread(release.spread),
+        "tree": _describe_tree(release.tree),
     }
 
 
-def _spread_facts(spread: Spread | WaveletSpread | None) -> Facts:
+def _describe_spread(spread: Spread | WaveletSpread | None) -> Facts:
     if spread is None:
         return {"errors": INDEPENDENT}
     if isinstance(spread, WaveletSpread):
@@ -367,23 +367,23 @@ def _spread_facts(spread: Spread | WaveletSpread | None) -> Facts:
     return {"errors": LEAST_SQUARES, "root_variance": spread.root}
 
 
-def _tree_facts(tree: Tree) -> Facts:
+def _describe_tree(tree: Tree) -> Facts:
     shape = CURVE if tree.curve is not None else GRID if tree.lines is not None else NESTED
     return {"shape": shape, "nodes": len(tree), "leaves": len(tree.leaves), "curve_order": None if tree.curve is None else tree.curve.order}
 
 
-def _trip_contents(release: FlowRelease) -> Facts:
+def _describe_trip_contents(release: FlowRelease) -> Facts:
     tree = release.tree
     shared = tree.destinations is tree.origins
     return {
         "kind": TRIPS,
-        "columns": columns_of(release),
+        "columns": describe_columns(release),
         "refined_first": tree.first,
         "every_pair": release.every_pair,
         "across": release.across is not None,
         **({} if release.totals is None else {"totals": True}),
-        "origins": _region_facts(tree.origins),
-        "destinations": None if shared else _region_facts(tree.destinations),
+        "origins": _describe_regions(tree.origins),
+        "destinations": None if shared else _describe_regions(tree.destinations),
         "stages": [
             {
                 "stage": stage,
@@ -397,7 +397,7 @@ def _trip_contents(release: FlowRelease) -> Facts:
     }
 
 
-def _region_facts(regions: Regions) -> list[Facts]:
+def _describe_regions(regions: Regions) -> list[Facts]:
     for texts in (*regions.ids, *regions.names, np.array(regions.levels, object)):
         if _LONE_SURROGATE.search("\n".join(texts)):
             raise SettingError("An id or name of a region has a lone surrogate (half a character), which cannot be written; correct it.")
@@ -425,7 +425,7 @@ _TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
 
 
-def reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
+def grade_reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
     """Classify the reliability of counts by their coefficient of variation, stddev / count.
 
     Args:
@@ -441,47 +441,47 @@ def reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(grades, [*(name for _, name in RELIABILITY), LEAST_RELIABLE])
 
 
-def utility_facts(release: Release | FlowRelease) -> Facts:
+def describe_utility(release: Release | FlowRelease) -> Facts:
     """Describe each level's accuracy as facts, coarsest first: how many numbers, their standard deviations and the widths of intervals."""
     points = isinstance(release, Release)
     return {
         "confidence": CONFIDENCE,
         "interval": f"{_POINT_INTERVAL if points else _TRIP_INTERVAL} {_COVERS}",
         "approximate": release.approximate,
-        "levels": _point_levels(release) if isinstance(release, Release) else _trip_levels(release),
+        "levels": _describe_point_levels(release) if isinstance(release, Release) else _describe_trip_levels(release),
     }
 
 
-def _point_levels(release: Release) -> list[Facts]:
+def _describe_point_levels(release: Release) -> list[Facts]:
     low, high = release.interval(np.arange(len(release.tree)))
     levels = []
     for level in range(release.height + 1):
         nodes = release.nodes(level)
-        levels.append(_level_facts(level, None, release.stddev[nodes], (high - low)[nodes]))
+        levels.append(_describe_level(level, None, release.stddev[nodes], (high - low)[nodes]))
     return levels
 
 
-def _trip_levels(release: FlowRelease) -> list[Facts]:
+def _describe_trip_levels(release: FlowRelease) -> list[Facts]:
     levels = []
     for level in range(release.depth + 1):
         stddev = release.stddev(2 * level)
-        low, high = interval(release.stages[2 * level].noisy, stddev)
-        levels.append(_level_facts(level, release.tree.title(2 * level), stddev, high - low))
+        low, high = compute_interval(release.stages[2 * level].noisy, stddev)
+        levels.append(_describe_level(level, release.tree.title(2 * level), stddev, high - low))
     return levels
 
 
-def _level_facts(level: int, between: str | None, stddev: Floats, width: Floats) -> Facts:
+def _describe_level(level: int, between: str | None, stddev: Floats, width: Floats) -> Facts:
     return {
         "level": level,
         "between": between,
         "partitions": len(stddev),
-        "stddev_median": _quantile(stddev, 0.5),
-        "stddev_p95": _quantile(stddev, CONFIDENCE),
-        "interval_width_median": _quantile(width, 0.5),
+        "stddev_median": _compute_quantile(stddev, 0.5),
+        "stddev_p95": _compute_quantile(stddev, CONFIDENCE),
+        "interval_width_median": _compute_quantile(width, 0.5),
     }
 
 
-def _quantile(values: Floats, share: float) -> float | None:
+def _compute_quantile(values: Floats, share: float) -> float | None:
     """Compute a quantile; None if there are no values or the quantile is not finite."""
     value = float(np.quantile(values, share)) if len(values) else np.nan
     return value if np.isfinite(value) else None
@@ -515,7 +515,7 @@ def describe(
         release_id: 1 to 64 letters, digits, dots, underscores and hyphens; a random one if None.
 
     Returns:
-        A dictionary that is valid by `manifest_schema` once files are added. It has no seed, no true count, no number of rows, and
+        A dictionary that is valid by `read_schema` once files are added. It has no seed, no true count, no number of rows, and
         nothing about the input file.
 
     Raises:
@@ -550,14 +550,14 @@ def check_describable(release: Release | FlowRelease, publication: Publication |
     """
     manifest = _build_manifest(release, publication or _PLACEHOLDER, None, None)
     complete = manifest | {"files": [], "left_out": [], "seal": "0" * 64}
-    manifest_bytes(complete)
-    violation = first_violation(complete)
+    encode_manifest(complete)
+    violation = find_violation(complete)
     if violation is not None:
         raise SettingError(f"A fact that the mechanism states about its release breaks the manifest's schema at {violation}.")
     return manifest
 
 
-def manifest_bytes(manifest: Facts) -> bytes:
+def encode_manifest(manifest: Facts) -> bytes:
     """Write a manifest as the bytes of its JSON file.
 
     Raises:
@@ -574,37 +574,37 @@ def manifest_bytes(manifest: Facts) -> bytes:
 
 def _build_manifest(release: Release | FlowRelease, publication: Publication, created: datetime | None, release_id: str | None) -> Facts:
     return {
-        "identity": _identity(release, created, release_id),
+        "identity": _describe_identity(release, created, release_id),
         "data_product": {name: getattr(publication, name) for name in ("name", "curator", "description", "region", "intended_use")},
-        **facts_of(release),
-        "implementation": _implementation(publication),
+        **describe_release(release),
+        "implementation": _describe_implementation(publication),
         "dataset": {
             "draws": publication.draws,
-            "spent": ledger_facts(publication.dataset_spent),
-            "cap": ledger_facts(publication.dataset_cap),
+            "spent": describe_ledger_amount(publication.dataset_spent),
+            "cap": describe_ledger_amount(publication.dataset_cap),
         },
-        "utility": utility_facts(release),
-        "verdict": verdict_facts(release),
+        "utility": describe_utility(release),
+        "verdict": describe_verdict(release),
         "limits": list(_LIMITS),
     }
 
 
-def facts_of(release: Release | FlowRelease) -> Facts:
+def describe_release(release: Release | FlowRelease) -> Facts:
     """Make the parts of a manifest that follow from the release alone: privacy, accounting, post-processing and contents."""
     return {
-        "privacy": privacy_facts(release.receipt),
-        "accounting": accounting_facts(release.receipt),
+        "privacy": describe_privacy(release.receipt),
+        "accounting": describe_accounting(release.receipt),
         "post_processing": list(release.steps),
-        "contents": contents_facts(release),
+        "contents": describe_contents(release),
     }
 
 
 @cache
-def _schema_text(version: str) -> str:
+def _load_schema(version: str) -> str:
     return SCHEMA_FILES[version].read_text("utf-8")
 
 
-def manifest_schema(version: str = SCHEMA_VERSION) -> Facts:
+def read_schema(version: str = SCHEMA_VERSION) -> Facts:
     """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     Args:
@@ -613,16 +613,16 @@ def manifest_schema(version: str = SCHEMA_VERSION) -> Facts:
     Raises:
         SettingError: an unknown version.
 
-    >>> manifest_schema()["$id"]
+    >>> read_schema()["$id"]
     'urn:dpviz:manifest:2.1'
     """
     if version not in SCHEMA_FILES:
         raise SettingError(f"There are schemas of versions {', '.join(SCHEMA_FILES)}.")
-    schema: Facts = json.loads(_schema_text(version))
+    schema: Facts = json.loads(_load_schema(version))
     return schema
 
 
-def first_violation(manifest: object, version: str = SCHEMA_VERSION) -> str | None:
+def find_violation(manifest: object, version: str = SCHEMA_VERSION) -> str | None:
     """Find the first field of a manifest that breaks its schema.
 
     Args:
@@ -634,11 +634,11 @@ def first_violation(manifest: object, version: str = SCHEMA_VERSION) -> str | No
     """
     from jsonschema import Draft202012Validator  # noqa: PLC0415  (slow to import, and rarely needed)
 
-    error = next(Draft202012Validator(manifest_schema(version)).iter_errors(manifest), None)
+    error = next(Draft202012Validator(read_schema(version)).iter_errors(manifest), None)
     return None if error is None else "/".join(["manifest", *(str(part) for part in error.absolute_path)])
 
 
-def _identity(release: Release | FlowRelease, created: datetime | None, release_id: str | None) -> Facts:
+def _describe_identity(release: Release | FlowRelease, created: datetime | None, release_id: str | None) -> Facts:
     time = datetime.now(UTC) if created is None else created
     identifier = str(uuid.uuid4()) if release_id is None else release_id
     if not isinstance(time, datetime) or time.tzinfo is None:
@@ -651,18 +651,18 @@ def _identity(release: Release | FlowRelease, created: datetime | None, release_
         "created": time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "mode": "private release",
         "kind": "points" if isinstance(release, Release) else "trips",
-        "versions": {"python": platform.python_version()} | {name: _version(name) for name in _LIBRARIES},
+        "versions": {"python": platform.python_version()} | {name: _find_version(name) for name in _LIBRARIES},
     }
 
 
-def _version(name: str) -> str:
+def _find_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
         return "unknown"
 
 
-def _implementation(publication: Publication) -> Facts:
+def _describe_implementation(publication: Publication) -> Facts:
     return {
         "sampler": "exact integer inversion: discrete distributions on whole numbers, refined until each draw is certain",
         "entropy": "operating system",

@@ -27,8 +27,8 @@ from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
-from dpviz.release.flow_release import FlowRelease, PairSums, RegionTotals, StageCounts, interval
-from dpviz.release.manifest import CURVE, GRID, INDEPENDENT, WAVELET, reliability, settings_of
+from dpviz.release.flow_release import FlowRelease, PairSums, RegionTotals, StageCounts, compute_interval
+from dpviz.release.manifest import CURVE, GRID, INDEPENDENT, WAVELET, grade_reliability, read_settings
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
@@ -96,7 +96,7 @@ def escape_formulas(texts: NDArray[np.object_]) -> list[str]:
     return [f"'{text}" if _DANGEROUS.match(text) else text for text in texts.tolist()]
 
 
-def constant_column(text: str, rows: int) -> pa.DictionaryArray:
+def make_constant_column(text: str, rows: int) -> pa.DictionaryArray:
     """Make a column of `rows` rows with the same text in every row."""
     return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [text])
 
@@ -129,7 +129,7 @@ def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:
         raise DpvizError("The GeoJSON could not be written: is the disk full?")
 
 
-def off_the_globe(crs: CRS | None, x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
+def explain_missing_degrees(crs: CRS | None, x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
     """Explain why some coordinates have no longitude and latitude.
 
     Args:
@@ -178,7 +178,7 @@ _ATTRIBUTE_OF_COLUMN = {
 _LINES = ("west", "south", "east", "north")
 
 
-def point_files(release: Release, formats: tuple[str, ...]) -> Plan:
+def plan_point_files(release: Release, formats: tuple[str, ...]) -> Plan:
     """Plan the files of a release of points.
 
     Args:
@@ -189,7 +189,7 @@ def point_files(release: Release, formats: tuple[str, ...]) -> Plan:
         For each format a file of the finest partitions, and for GeoParquet and CSV another one of all levels.
     """
     plan: Plan = []
-    columns = _count_table(release)
+    columns = _make_node_columns(release)
     finest = {
         name: values.take(pa.array(release.tree.leaves)) if isinstance(values, pa.Array) else values[release.tree.leaves]
         for name, values in columns.items()
@@ -197,23 +197,35 @@ def point_files(release: Release, formats: tuple[str, ...]) -> Plan:
     if "geoparquet" in formats:
         about = f"{_LEVELS_ABOUT}. With their places in the tree, so that dpviz can read the whole release back from this file."
         plan.append(
-            Member(name=TABLE, format=GEOPARQUET, about=f"{_MAIN_ABOUT}. In the domain's CRS.", write=_geoparquet_writer(release, finest))
+            Member(
+                name=TABLE, format=GEOPARQUET, about=f"{_MAIN_ABOUT}. In the domain's CRS.", write=_make_geoparquet_writer(release, finest)
+            )
         )
         plan.append(Member(name=LEVELS, format=PARQUET, about=about, write=lambda path: _write_levels(release, columns, path)))
     if "geojson" in formats:
-        plan.append(_partitions_geojson(release, finest))
+        plan.append(_plan_partitions_geojson(release, finest))
     if "csv" in formats:
         bounds = " With bounds in the domain's CRS."
         plan.append(
-            Member(name="partitions.csv", format=CSV, about=f"{_MAIN_ABOUT}.{bounds}", write=_csv_writer(finest | _bounds(release, finest)))
+            Member(
+                name="partitions.csv",
+                format=CSV,
+                about=f"{_MAIN_ABOUT}.{bounds}",
+                write=_make_csv_writer(finest | _make_bounds_columns(release, finest)),
+            )
         )
         plan.append(
-            Member(name="levels.csv", format=CSV, about=f"{_LEVELS_ABOUT}.{bounds}", write=_csv_writer(_with_leaves(release, columns)))
+            Member(
+                name="levels.csv",
+                format=CSV,
+                about=f"{_LEVELS_ABOUT}.{bounds}",
+                write=_make_csv_writer(_add_leaf_columns(release, columns)),
+            )
         )
     return plan
 
 
-def _count_table(release: Release) -> Columns:
+def _make_node_columns(release: Release) -> Columns:
     """Make the columns of counts and their errors, with one row per node."""
     tree = release.tree
     low, high = release.interval(np.arange(len(tree)))
@@ -225,25 +237,25 @@ def _count_table(release: Release) -> Columns:
         "stddev": release.stddev,
         "ci_low": low,
         "ci_high": high,
-        "reliability": reliability(release.count, release.stddev),
-        "status": constant_column(release.status, len(tree)),
+        "reliability": grade_reliability(release.count, release.stddev),
+        "status": make_constant_column(release.status, len(tree)),
     }
 
 
-def _bounds(release: Release, columns: Columns) -> Columns:
+def _make_bounds_columns(release: Release, columns: Columns) -> Columns:
     """Make columns of the bounds of the partitions in a table."""
     bounds = release.domain.coordinates(release.tree.rectangles(columns["partition_id"]))
     return dict(zip(_LINES, np.ascontiguousarray(bounds.T), strict=True))
 
 
-def _with_leaves(release: Release, columns: Columns) -> Columns:
+def _add_leaf_columns(release: Release, columns: Columns) -> Columns:
     """Add to the columns whether each partition is a leaf, and its bounds."""
-    return columns | {"leaf": release.tree.children == 0} | _bounds(release, columns)
+    return columns | {"leaf": release.tree.children == 0} | _make_bounds_columns(release, columns)
 
 
 def _write_levels(release: Release, columns: Columns, path: Path) -> None:
     tree, spread = release.tree, release.spread
-    everything = _with_leaves(release, columns)
+    everything = _add_leaf_columns(release, columns)
     everything |= {name: values for name, attribute in _ATTRIBUTE_OF_COLUMN.items() if (values := getattr(release, attribute)) is not None}
     if isinstance(spread, Spread):
         everything |= {"share": spread.share, "slack": spread.slack}
@@ -254,30 +266,30 @@ def _write_levels(release: Release, columns: Columns, path: Path) -> None:
     pq.write_table(decode_dictionaries(make_table(everything)), path)
 
 
-def _csv_writer(columns: Columns) -> Callable[[Path], None]:
+def _make_csv_writer(columns: Columns) -> Callable[[Path], None]:
     return lambda path: write_csv(make_table(columns), path)
 
 
-def _geoparquet_writer(release: Release, finest: Columns) -> Callable[[Path], None]:
-    return lambda path: _leaf_frame(release, finest).to_parquet(path, index=False)
+def _make_geoparquet_writer(release: Release, finest: Columns) -> Callable[[Path], None]:
+    return lambda path: _make_leaf_frame(release, finest).to_parquet(path, index=False)
 
 
-def _leaf_frame(release: Release, finest: Columns) -> geopandas.GeoDataFrame:
+def _make_leaf_frame(release: Release, finest: Columns) -> geopandas.GeoDataFrame:
     """Make a GeoDataFrame of the finest partitions, with their rectangles in the domain's CRS."""
     shapes = release.domain.boxes(release.tree.rectangles(release.tree.leaves))
     return geopandas.GeoDataFrame(decode_dictionaries(make_table(finest)).to_pandas(), geometry=shapes, crs=release.domain.crs)
 
 
-def _partitions_geojson(release: Release, finest: Columns) -> Member | LeftOut:
+def _plan_partitions_geojson(release: Release, finest: Columns) -> Member | LeftOut:
     name, domain, leaves = "partitions.geojson", release.domain, release.tree.leaves
     west, south, east, north = domain.coordinates(release.tree.rectangles(leaves)).T
     crs = None if domain.crs is None else CRS(domain.crs)
-    reason = off_the_globe(crs, np.concatenate([west, east, west, east]), np.concatenate([south, south, north, north]))
+    reason = explain_missing_degrees(crs, np.concatenate([west, east, west, east]), np.concatenate([south, south, north, north]))
     if reason is not None:
         return LeftOut(name=name, reason=reason)
 
     def write(path: Path) -> None:
-        frame = _leaf_frame(release, finest)
+        frame = _make_leaf_frame(release, finest)
         if not domain.is_geographic:  # edges that are straight in the domain are curves in degrees
             longest = max(domain.bounds[2] - domain.bounds[0], domain.bounds[3] - domain.bounds[1]) / _EDGES_PER_SIDE
             frame.geometry = shapely.segmentize(frame.geometry.to_numpy(), longest)
@@ -286,14 +298,14 @@ def _partitions_geojson(release: Release, finest: Columns) -> Member | LeftOut:
     return Member(name=name, format=GEOJSON, about=f"{_MAIN_ABOUT}. In EPSG:4326.", write=write)
 
 
-def finest_counts(release: Release) -> pa.Table:
+def select_finest_counts(release: Release) -> pa.Table:
     """Make the columns of the main table of points that are not computed from others, for comparison with a table that was read."""
     leaves = release.tree.leaves
     level = release.tree.depth[leaves].astype(np.int32)
     return make_table({"partition_id": leaves, "level": level, "count_noisy": release.noisy[leaves], "count": release.count[leaves]})
 
 
-def point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tuple[str, ...]) -> Release:
+def rebuild_point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tuple[str, ...]) -> Release:
     """Rebuild a release of points from its table of all levels.
 
     Args:
@@ -310,7 +322,7 @@ def point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tup
     counts = {attribute: np.array(columns[name], np.float64) for name, attribute in _ATTRIBUTE_OF_COLUMN.items() if name in columns}
     return Release(
         mechanism=contents["mechanism"],
-        settings=settings_of(contents),
+        settings=read_settings(contents),
         domain=domain,
         tree=_read_tree(contents["tree"], columns, domain.side),
         spread=_read_spread(contents["spread"], columns),
@@ -373,9 +385,9 @@ _ABOUT_TOTALS = (
 REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
 
 
-def trip_tables(release: FlowRelease) -> list[Member]:
+def _plan_trip_tables(release: FlowRelease) -> list[Member]:
     """List the Parquet files of a release of trips: the finest trips, and the tables from which the release is read back."""
-    about_flows = f"Trips of the finest level, {release.tree.title(release.tree.height)}, {_which_pairs(release, release.depth)}."
+    about_flows = f"Trips of the finest level, {release.tree.title(release.tree.height)}, {_describe_pairs(release, release.depth)}."
     about_stages = "All stages of the tree of pairs, nonzero pairs only; stage 0 is the pair of everything. Each stage counts all trips, so"
     about_stages += " add up a single stage. With the regions beside it, dpviz can read the whole release back from this file."
     members = [
@@ -383,23 +395,25 @@ def trip_tables(release: FlowRelease) -> list[Member]:
             name=FLOWS,
             format=PARQUET,
             about=about_flows,
-            write=lambda path: pq.write_table(decode_dictionaries(flow_table(release, release.depth)), path),
+            write=lambda path: pq.write_table(decode_dictionaries(_make_flow_table(release, release.depth)), path),
         )
     ]
-    members.append(Member(name=STAGES, format=PARQUET, about=about_stages, write=lambda path: pq.write_table(_stage_table(release), path)))
-    members += [_regions_member(stem, regions) for stem, regions in geographies(release.tree)]
-    members += [] if release.across is None else [_across_member(release, release.across), _rest_member(release)]
-    return members if release.totals is None else [*members, _totals_member(release)]
+    members.append(
+        Member(name=STAGES, format=PARQUET, about=about_stages, write=lambda path: pq.write_table(_make_stage_table(release), path))
+    )
+    members += [_plan_regions(stem, regions) for stem, regions in _list_hierarchies(release.tree)]
+    members += [] if release.across is None else [_plan_across(release, release.across), _plan_rest(release)]
+    return members if release.totals is None else [*members, _plan_totals(release)]
 
 
-def geographies(tree: PairTree) -> list[tuple[str, Regions]]:
+def _list_hierarchies(tree: PairTree) -> list[tuple[str, Regions]]:
     """List the hierarchies of regions in a tree of pairs, one or two, each with the beginning of its files' names."""
     if tree.destinations is tree.origins:
         return [(REGIONS, tree.origins)]
     return [(ORIGINS, tree.origins), (DESTINATIONS, tree.destinations)]
 
 
-def _stage_table(release: FlowRelease) -> pa.Table:
+def _make_stage_table(release: FlowRelease) -> pa.Table:
     """Make the table of all stages, in order; the rows of a stage are in the order of its arrays."""
     parts = []
     for stage, counts in enumerate(release.stages):
@@ -412,13 +426,15 @@ def _stage_table(release: FlowRelease) -> pa.Table:
         }
         parts.append(
             decode_dictionaries(
-                make_table(columns | count_columns(counts.count, counts.noisy, release.stddev(stage)) | _status_column(release, size))
+                make_table(
+                    columns | _make_count_columns(counts.count, counts.noisy, release.stddev(stage)) | _make_status_column(release, size)
+                )
             )
         )
     return pa.concat_tables(parts)
 
 
-def flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], Any] = list, destination: str = "destination") -> pa.Table:
+def _make_flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], Any] = list, destination: str = "destination") -> pa.Table:
     """Make a table of the released pairs of a level, ordered by origin, then destination.
 
     Args:
@@ -433,22 +449,22 @@ def flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], Any] = l
         "origin": pa.array(ids(tree.origins.ids_of(level)), pa.string()).take(pa.array(counts.origin[order])),
         destination: pa.array(ids(tree.destinations.ids_of(level)), pa.string()).take(pa.array(counts.destination[order])),
     }
-    columns = count_columns(counts.count[order], counts.noisy[order], release.stddev(2 * level)[order])
-    return make_table(regions | columns | _status_column(release, len(order)))
+    columns = _make_count_columns(counts.count[order], counts.noisy[order], release.stddev(2 * level)[order])
+    return make_table(regions | columns | _make_status_column(release, len(order)))
 
 
-def _status_column(release: FlowRelease, rows: int) -> Columns:
-    return {"status": constant_column(release.status, rows)}
+def _make_status_column(release: FlowRelease, rows: int) -> Columns:
+    return {"status": make_constant_column(release.status, rows)}
 
 
-def count_columns(count: NDArray[np.int64], noisy: NDArray[np.int64], stddev: NDArray[np.float64]) -> Columns:
+def _make_count_columns(count: NDArray[np.int64], noisy: NDArray[np.int64], stddev: NDArray[np.float64]) -> Columns:
     """Make columns of counts, their intervals and their reliability, from (n,) counts, noisy counts and standard deviations."""
-    low, high = interval(noisy, stddev)
+    low, high = compute_interval(noisy, stddev)
     columns = {"count": count, "count_noisy": noisy, "stddev": stddev, "ci_low": low, "ci_high": high}
-    return columns | {"reliability": reliability(count, stddev)}
+    return columns | {"reliability": grade_reliability(count, stddev)}
 
 
-def _regions_member(stem: str, regions: Regions) -> Member:
+def _plan_regions(stem: str, regions: Regions) -> Member:
     about = f"Every region of every level, with its own shape where it has one: {stem} of the trips."
     return Member(name=f"{stem}.parquet", format=GEOPARQUET, about=about, write=lambda path: _write_regions(regions, path))
 
@@ -469,7 +485,7 @@ def _write_regions(regions: Regions, path: Path) -> None:
     frame.to_parquet(path, index=False)
 
 
-def _across_member(release: FlowRelease, across: PairSums) -> Member:
+def _plan_across(release: FlowRelease, across: PairSums) -> Member:
     side = "origins" if release.across_levels[0] == release.depth else "destinations"
     about = f"Sums between {side} of the last level and regions one level up, with the pairs that the last level leaves out."
 
@@ -477,20 +493,20 @@ def _across_member(release: FlowRelease, across: PairSums) -> Member:
         origin_level, destination_level = release.across_levels
         origin = pa.array(release.tree.origins.ids_of(origin_level), pa.string()).take(pa.array(across.origin))
         destination = pa.array(release.tree.destinations.ids_of(destination_level), pa.string()).take(pa.array(across.destination))
-        columns = {"origin": origin, "destination": destination, "count": across.count} | _status_column(release, len(across.count))
+        columns = {"origin": origin, "destination": destination, "count": across.count} | _make_status_column(release, len(across.count))
         pq.write_table(decode_dictionaries(make_table(columns)), path)
 
     return Member(name=ACROSS, format=PARQUET, about=about, write=write)
 
 
-def _which_pairs(release: FlowRelease, level: int) -> str:
+def _describe_pairs(release: FlowRelease, level: int) -> str:
     """Describe which pairs a table of a level has."""
     if release.across is None or level < release.depth:
         return "nonzero pairs only"
     return "listed pairs only; a pair that is missing is part of the rest, and need not be empty"
 
 
-def rest_table(release: FlowRelease, levels: tuple[int, int], ids: Callable[[Texts], Any] = list) -> pa.Table:
+def _make_rest_table(release: FlowRelease, levels: tuple[int, int], ids: Callable[[Texts], Any] = list) -> pa.Table:
     """Make a table of the trips between regions of two levels that are in no listed pair: origin, destination, count and status."""
     rest, tree = release.rest(*levels), release.tree
     columns = {
@@ -498,19 +514,22 @@ def rest_table(release: FlowRelease, levels: tuple[int, int], ids: Callable[[Tex
         "destination": pa.array(ids(tree.destinations.ids_of(levels[1])), pa.string()).take(pa.array(rest.destination)),
         "count": rest.count,
     }
-    return make_table(columns | _status_column(release, len(rest.count)))
+    return make_table(columns | _make_status_column(release, len(rest.count)))
 
 
-def _rest_member(release: FlowRelease) -> Member:
+def _plan_rest(release: FlowRelease) -> Member:
     between = release.tree.title(release.tree.height - 1)
     about = f"The rest, {between}: trips of these pairs that are in no pair of {FLOWS}. Both together add up to every coarser stage."
     levels = release.tree.levels(release.tree.height - 1)
     return Member(
-        name=REST, format=PARQUET, about=about, write=lambda path: pq.write_table(decode_dictionaries(rest_table(release, levels)), path)
+        name=REST,
+        format=PARQUET,
+        about=about,
+        write=lambda path: pq.write_table(decode_dictionaries(_make_rest_table(release, levels)), path),
     )
 
 
-def totals_table(release: FlowRelease, ids: Callable[[Texts], Any] = list) -> pa.Table:
+def _make_totals_table(release: FlowRelease, ids: Callable[[Texts], Any] = list) -> pa.Table:
     """Make a table of the trips that leave and that arrive in each region of each level: released, estimated, and the spread.
 
     Returns:
@@ -529,7 +548,7 @@ def totals_table(release: FlowRelease, ids: Callable[[Texts], Any] = list) -> pa
                 "level": np.full(len(found), level, np.int32),
                 "region_id": pa.array(ids(found), pa.string()),
             }
-            columns |= count_columns(count, estimate, stddev) | _status_column(release, len(found))
+            columns |= _make_count_columns(count, estimate, stddev) | _make_status_column(release, len(found))
             parts.append(decode_dictionaries(make_table(columns)))
     return pa.concat_tables(parts)
 
@@ -542,16 +561,16 @@ def _answer_totals(release: FlowRelease, direction: str, level: int, ids: Texts)
     return release.answer(everywhere, ids, levels=(0, level), spread=True)
 
 
-def _totals_member(release: FlowRelease) -> Member:
-    return Member(name=TOTALS, format=PARQUET, about=_ABOUT_TOTALS, write=lambda path: pq.write_table(totals_table(release), path))
+def _plan_totals(release: FlowRelease) -> Member:
+    return Member(name=TOTALS, format=PARQUET, about=_ABOUT_TOTALS, write=lambda path: pq.write_table(_make_totals_table(release), path))
 
 
-def finest_trips(release: FlowRelease) -> pa.Table:
+def select_finest_trips(release: FlowRelease) -> pa.Table:
     """Make the columns of the main table of trips that are not computed from others, for comparison with a table that was read."""
-    return flow_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
+    return _make_flow_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
 
 
-def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> FlowRelease:
+def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> FlowRelease:
     """Rebuild a release of trips from its tables.
 
     Args:
@@ -569,7 +588,7 @@ def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, step
     tree = PairTree(origins=origins, destinations=destinations, first=contents["refined_first"])
     return FlowRelease(
         mechanism=contents["mechanism"],
-        settings=settings_of(contents),
+        settings=read_settings(contents),
         tree=tree,
         stages=_read_stages(contents["stages"], tree, tables[STAGES]),
         receipt=receipt,
@@ -662,7 +681,7 @@ _LONGEST_SLUG = 24
 _DIRECTIONS = {REGIONS: ("leaving", "arriving"), ORIGINS: ("leaving",), DESTINATIONS: ("arriving",)}
 
 
-def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
+def plan_trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
     """Plan the files of a release of trips.
 
     Args:
@@ -671,42 +690,46 @@ def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
     """
     plan: Plan = []
     if "geoparquet" in formats:
-        plan += trip_tables(release)
+        plan += _plan_trip_tables(release)
     if "geojson" in formats:
-        plan += [_pairs_geojson(release, stem, level) for stem, _ in geographies(release.tree) for level in range(1, release.depth + 1)]
+        plan += [
+            _plan_regions_geojson(release, stem, level)
+            for stem, _ in _list_hierarchies(release.tree)
+            for level in range(1, release.depth + 1)
+        ]
     if "csv" in formats:
         for level in range(1, release.depth + 1):
-            plan += [_flows_csv(release, level), _locations_csv(release, level)]
-        plan += [] if release.across is None else [_rest_csv(release)]
-        plan += [] if release.totals is None else [_totals_csv(release)]
+            plan += [_plan_flows_csv(release, level), _plan_locations_csv(release, level)]
+        plan += [] if release.across is None else [_plan_rest_csv(release)]
+        plan += [] if release.totals is None else [_plan_totals_csv(release)]
     return plan
 
 
-def _pairs_geojson(release: FlowRelease, stem: str, level: int) -> Member | LeftOut:
+def _plan_regions_geojson(release: FlowRelease, stem: str, level: int) -> Member | LeftOut:
     """Plan a file of the regions of a level, with the released trips that leave and arrive."""
     regions = release.tree.destinations if stem == DESTINATIONS else release.tree.origins
-    name, directions = f"{stem}_{level_file_part(regions, level)}.geojson", _DIRECTIONS[stem]
-    shapes = _shapes(regions, level)
+    name, directions = f"{stem}_{format_level(regions, level)}.geojson", _DIRECTIONS[stem]
+    shapes = _find_shapes(regions, level)
     if shapes is None:
         return LeftOut(name=name, reason=NO_GEOMETRY)
-    reason = off_the_globe(shapes.crs, *shapely.get_coordinates(shapes.to_numpy()).T)
+    reason = explain_missing_degrees(shapes.crs, *shapely.get_coordinates(shapes.to_numpy()).T)
     if reason is not None:
         return LeftOut(name=name, reason=reason)
     about = f"Regions of level {level}, in EPSG:4326, with the released trips that leave and arrive."
 
     def write(path: Path) -> None:
-        columns = _region_columns(release, regions, level, directions)
+        columns = _make_region_columns(release, regions, level, directions)
         write_geojson(geopandas.GeoDataFrame(columns, geometry=shapes.to_numpy(), crs=shapes.crs), path)
 
     return Member(name=name, format=GEOJSON, about=about, write=write)
 
 
-def _shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
+def _find_shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
     """Return polygons of a level, or its points."""
     return regions.geometry[level - 1] if regions.outlines(level) is None else regions.outlines(level)
 
 
-def _region_columns(release: FlowRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> Columns:
+def _make_region_columns(release: FlowRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> Columns:
     ids = regions.ids_of(level)
     columns = {"region_id": ids, "level": level, "level_name": regions.levels[level - 1], "name": regions.names_of(level)}
     for direction in directions:
@@ -714,40 +737,40 @@ def _region_columns(release: FlowRelease, regions: Regions, level: int, directio
     return columns | {"status": release.status}
 
 
-def level_file_part(regions: Regions, level: int) -> str:
+def format_level(regions: Regions, level: int) -> str:
     """Format a level's number and name for a file's name; of the name at most 24 letters, digits and underscores, in lower case."""
     slug = _SLUG.sub("_", regions.levels[level - 1].lower()).strip("_")[:_LONGEST_SLUG]
     return f"{level}_{slug}" if slug else str(level)
 
 
-def _flows_csv(release: FlowRelease, level: int) -> Member:
-    about = (
-        f"Trips, {release.tree.title(2 * level)}, {_which_pairs(release, level)}; opens in flowmap.blue with the locations of this level."
-    )
-    about += _ESCAPED_NOTE
-    name = f"flows_{level_file_part(release.tree.origins, level)}.csv"
+def _plan_flows_csv(release: FlowRelease, level: int) -> Member:
+    about = f"Trips, {release.tree.title(2 * level)}, {_describe_pairs(release, level)};"
+    about += f" opens in flowmap.blue with the locations of this level.{_ESCAPED_NOTE}"
+    name = f"flows_{format_level(release.tree.origins, level)}.csv"
     return Member(
-        name=name, format=CSV, about=about, write=lambda path: write_csv(flow_table(release, level, escape_formulas, "dest"), path)
+        name=name, format=CSV, about=about, write=lambda path: write_csv(_make_flow_table(release, level, escape_formulas, "dest"), path)
     )
 
 
-def _rest_csv(release: FlowRelease) -> Member:
+def _plan_rest_csv(release: FlowRelease) -> Member:
     between = release.tree.title(release.tree.height - 1)
     about = f"The rest, {between}: trips of these pairs that are in no listed pair of the finest level.{_ESCAPED_NOTE}"
     levels = release.tree.levels(release.tree.height - 1)
     return Member(
-        name="rest.csv", format=CSV, about=about, write=lambda path: write_csv(rest_table(release, levels, escape_formulas), path)
+        name="rest.csv", format=CSV, about=about, write=lambda path: write_csv(_make_rest_table(release, levels, escape_formulas), path)
     )
 
 
-def _totals_csv(release: FlowRelease) -> Member:
+def _plan_totals_csv(release: FlowRelease) -> Member:
     about = f"{_ABOUT_TOTALS}{_ESCAPED_NOTE}"
-    return Member(name="totals.csv", format=CSV, about=about, write=lambda path: write_csv(totals_table(release, escape_formulas), path))
+    return Member(
+        name="totals.csv", format=CSV, about=about, write=lambda path: write_csv(_make_totals_table(release, escape_formulas), path)
+    )
 
 
-def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
-    name = f"locations_{level_file_part(release.tree.origins, level)}.csv"
-    locations = [_locations(regions, level) for _, regions in geographies(release.tree)]
+def _plan_locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
+    name = f"locations_{format_level(release.tree.origins, level)}.csv"
+    locations = [_list_locations(regions, level) for _, regions in _list_hierarchies(release.tree)]
     reason = next((locations_of_side for locations_of_side in locations if isinstance(locations_of_side, str)), None)
     if reason is not None:
         return LeftOut(name=name, reason=reason)
@@ -766,7 +789,7 @@ def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
     return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(make_table(columns), path))
 
 
-def _locations(regions: Regions, level: int) -> pd.DataFrame | str:
+def _list_locations(regions: Regions, level: int) -> pd.DataFrame | str:
     """Make a table of id, lat, lon and name of a level's regions; or explain why it cannot be made."""
     try:
         centres = regions.centres(level)

@@ -150,16 +150,16 @@ def verdict(release: Release | FlowRelease) -> Verdict:
     """
     if isinstance(release, FlowRelease):
         dropped = _smallest_released(release)
-        levels = tuple(_trip_level(release, level, lacking=dropped is not None) for level in range(release.depth + 1))
+        levels = tuple(_grade_trip_level(release, level, lacking=dropped is not None) for level in range(release.depth + 1))
         listed = None if release.across is None else len(release.stages[-1].count)
         return Verdict(
-            levels=levels, counted=counted_noun(release), parts="pairs", dropped=dropped, listed=listed, rest=_share_of_rest(release)
+            levels=levels, counted=counted_noun(release), parts="pairs", dropped=dropped, listed=listed, rest=_compute_rest_percent(release)
         )
-    levels = tuple(_point_level(release, level) for level in range(release.height + 1))
+    levels = tuple(_grade_point_level(release, level) for level in range(release.height + 1))
     return Verdict(levels=levels, counted=counted_noun(release), parts="partitions")
 
 
-def verdict_facts(release: Release | FlowRelease) -> dict[str, Any]:
+def describe_verdict(release: Release | FlowRelease) -> dict[str, Any]:
     """Describe the verdict in the form of the manifest: sentences, rule, and the levels of each grade."""
     result = verdict(release)
     grade_names = {"usable": USABLE, "rough": ROUGH, "mostly_noise": NOISE}
@@ -167,7 +167,7 @@ def verdict_facts(release: Release | FlowRelease) -> dict[str, Any]:
     return {"headline": result.headline, "detail": result.detail, "rule": result.rule, **levels}
 
 
-def records_needed(parts: int, stddev: float) -> float:
+def compute_needed_total(parts: int, stddev: float) -> float:
     """Compute the smallest total with which a level is usable.
 
     Args:
@@ -177,19 +177,19 @@ def records_needed(parts: int, stddev: float) -> float:
     return parts * stddev / MOST_USABLE
 
 
-def _point_level(release: Release, level: int) -> LevelVerdict:
+def _grade_point_level(release: Release, level: int) -> LevelVerdict:
     nodes = release.nodes(level)
     count = release.count if release.unbiased is None else release.unbiased
-    return _grade(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
+    return _grade_level(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
 
 
-def _trip_level(release: FlowRelease, level: int, *, lacking: bool) -> LevelVerdict:
+def _grade_trip_level(release: FlowRelease, level: int, *, lacking: bool) -> LevelVerdict:
     stage, total = release.stages[2 * level], float(release.stages[0].count.sum())
     stddev, known = release.stddev(2 * level), math.isfinite(stage.variance)
     numbers = stage.measured if known and stage.measured else release.tree.size(2 * level) if release.every_pair else len(stage.count)
     mean = math.sqrt(stage.variance) if known else float(np.mean(stddev)) if len(stddev) else math.inf
     name = "all trips" if level == 0 else f"level {level} ({release.tree.title(2 * level)})"
-    graded = _grade(level, name, max(numbers, 1), total, mean)
+    graded = _grade_level(level, name, max(numbers, 1), total, mean)
     return replace(graded, grade=ROUGH) if lacking and level < release.depth and graded.grade == USABLE else graded
 
 
@@ -199,13 +199,13 @@ def _smallest_released(release: FlowRelease) -> int | None:
     return int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None
 
 
-def _share_of_rest(release: FlowRelease) -> float | None:
+def _compute_rest_percent(release: FlowRelease) -> float | None:
     """Compute the percentage of all trips that are in no listed pair; None without a list or without trips."""
     total = int(release.stages[0].count.sum())
     return None if release.across is None or total <= 0 else 100.0 * int(release.rest(0, 0).count.sum()) / total
 
 
-def _grade(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:
+def _grade_level(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:
     mean = max(total, 0.0) / parts
     ratio = 0.0 if stddev == 0 else stddev / mean if mean > 0 else math.inf
     grade = USABLE if ratio <= MOST_USABLE else ROUGH if ratio <= MOST_ROUGH else NOISE

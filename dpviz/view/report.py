@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import stated_amount
+from dpviz.release.manifest import format_amount
 from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import count_of_numbers
@@ -164,7 +164,7 @@ def _load_template() -> Any:
     loader = PackageLoader("dpviz", "view")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_clean)
     environment.trim_blocks = environment.lstrip_blocks = True
-    environment.filters |= {"whole": format_count, "plain_number": _short_decimal, "decimal": format_decimal, "amount": stated_amount}
+    environment.filters |= {"whole": format_count, "plain_number": _short_decimal, "decimal": format_decimal, "amount": format_amount}
     return environment.get_template("report.html.jinja")
 
 

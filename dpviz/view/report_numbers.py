@@ -16,10 +16,10 @@ from dpviz.amounts import MISSING, format_count, format_decimal, format_percent,
 from dpviz.arrays import Floats
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.flow_release import FlowRelease, interval
-from dpviz.release.manifest import reliability
+from dpviz.release.flow_release import FlowRelease, compute_interval
+from dpviz.release.manifest import grade_reliability
 from dpviz.release.point_release import Release
-from dpviz.release.tables import FLOWS, REST, TABLE, escape_formulas, level_file_part
+from dpviz.release.tables import FLOWS, REST, TABLE, escape_formulas, format_level
 from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
 from dpviz.view.report_maps import name_pair, select_pairs
@@ -328,7 +328,7 @@ def compute_reliability_shares(count: NDArray[Any], stddev: Floats) -> tuple[flo
         count: (k,) released counts.
         stddev: (k,) their standard deviations.
     """
-    grades = reliability(count, stddev)
+    grades = grade_reliability(count, stddev)
     names = np.array(grades.dictionary.to_pylist(), object)[grades.indices.to_numpy()]
     return tuple(100 * float((names == name).sum()) / max(len(names), 1) for name in RELIABILITIES)  # type: ignore[return-value]
 
@@ -408,7 +408,7 @@ def list_trip_examples(release: FlowRelease) -> list[Example]:
     index_of_pair = {pair: number for number, pair in enumerate(zip(counts.origin.tolist(), counts.destination.tolist(), strict=True))}
     pairs = [index_of_pair[pair] for pair in wanted if pair in index_of_pair]
     stddev = release.stddev(2 * level)
-    low, high = interval(counts.noisy, stddev)
+    low, high = compute_interval(counts.noisy, stddev)
     examples = [
         Example(
             kind="by its position in the list",
@@ -424,7 +424,7 @@ def list_trip_examples(release: FlowRelease) -> list[Example]:
 def _list_whole(release: FlowRelease) -> list[Example]:
     """List the number of all trips; nothing if it was released as 0."""
     counts, stddev = release.stages[0], release.stddev(0)
-    low, high = interval(counts.noisy, stddev)
+    low, high = compute_interval(counts.noisy, stddev)
     return [
         Example(kind="the whole", where="all trips", **_format_example(*row), reliability=_grade_counts(counts.count, stddev)[0])
         for row in zip(counts.count.tolist(), stddev.tolist(), low.tolist(), high.tolist(), strict=True)
@@ -469,7 +469,7 @@ def add_up_errors(release: Release | FlowRelease) -> ErrorSums:
 
 def _grade_counts(count: NDArray[Any], stddev: Floats) -> list[str]:
     """Return the reliability of (k,) counts: "high", "medium" or "low"."""
-    return [str(name) for name in reliability(count, stddev).to_pylist()]
+    return [str(name) for name in grade_reliability(count, stddev).to_pylist()]
 
 
 def _format_example(count: float, stddev: float, low: float, high: float) -> dict[str, str]:
@@ -528,7 +528,7 @@ def _write_trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | 
         return _TRIPS_CODE.format(read=f'read_parquet("{FLOWS}")', origin=str(first[0]))
     if "csv" not in formats:
         return None
-    read = f'read_csv("flows_{level_file_part(origins, origins.depth)}.csv", dtype={{"origin": str, "dest": str}})'
+    read = f'read_csv("flows_{format_level(origins, origins.depth)}.csv", dtype={{"origin": str, "dest": str}})'
     return _TRIPS_CODE.format(read=read, origin=escape_formulas(np.asarray(first, object))[0])
 
 
@@ -548,7 +548,7 @@ def _write_list_snippet(release: FlowRelease, formats: Sequence[str]) -> str | N
         )
     if "csv" not in formats:
         return None
-    name, region = level_file_part(release.tree.origins, release.depth), escape_formulas(np.asarray(first, object))[0]
+    name, region = format_level(release.tree.origins, release.depth), escape_formulas(np.asarray(first, object))[0]
     return _LIST_CODE.format(
         read_list=f'read_csv("flows_{name}.csv", dtype={{"origin": str, "dest": str}})',
         read_rest='read_csv("rest.csv", dtype={"origin": str, "destination": str})',

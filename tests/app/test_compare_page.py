@@ -162,7 +162,7 @@ class TestLinks:
         config = read_link(CompareConfig, {"kind": "Trips", "mechanisms": '["quadtree"]', "sample": "la_residents"})
         assert config.chosen == FAMILY["Trips"].usual
         assert config.chosen_sample == "northeast_commuters"
-        assert [mechanism.key for mechanism in config.built().values()] == list(FAMILY["Trips"].usual)
+        assert [mechanism.key for mechanism in config.build().values()] == list(FAMILY["Trips"].usual)
 
     def test_epsilons_are_exact_and_ends_may_be_swapped(self):
         assert CompareConfig(low=2.0, high=0.1, steps=3).epsilons() == (Fraction("0.1"), Fraction("0.45"), Fraction(2))
@@ -171,7 +171,7 @@ class TestLinks:
 
     def test_more_configurations_than_a_chart_can_show_are_refused(self):
         with pytest.raises(SettingError, match="At most 24"):
-            CompareConfig(settings={"uniform_grid": {"c": [float(c) for c in range(1, 40)]}}).built()
+            CompareConfig(settings={"uniform_grid": {"c": [float(c) for c in range(1, 40)]}}).build()
 
 
 class TestStudy:

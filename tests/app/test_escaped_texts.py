@@ -31,7 +31,7 @@ PLAIN = {
     *("navigation", "pydeck_chart", "rerun", "set_page_config", "switch_page", "column_config", "components", "context"),
     *("query_params", "session_state", "sidebar", "App"),
 }
-DOORS = {"markdown", "html", "amount_text", "budget_words", "budget_text", "regions_text", "len", "stated_amount", "float", "int"}
+DOORS = {"markdown", "html", "amount_text", "budget_words", "budget_text", "describe_regions", "len", "format_amount", "float", "int"}
 DOORS |= {"describe_spent", "count_of_numbers", "percent_outside", "format_percent"}
 CONSTANT = re.compile("_?[A-Z][A-Z0-9_]*")
 NUMBER = re.compile(r"[-+<>^0-9,.]*[defgn%]|,|%[-H:MS%]+")

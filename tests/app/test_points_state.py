@@ -67,7 +67,7 @@ def configs(draw):
 @example({"settings": '{"height":1e999}'})
 def test_any_link_gives_a_configuration_that_can_be_built(query):
     config = read_link(Config, query)
-    assert isinstance(config.built(), Settings)
+    assert isinstance(config.build(), Settings)
     assert config.source == "sample"
     assert config.mode in ("Teach", "Curate")
     assert config.sample in SAMPLES
@@ -83,7 +83,7 @@ def test_any_link_gives_a_configuration_that_can_be_built(query):
 def test_a_link_brings_back_what_it_was_made_from_and_holds_parameters_only(config, source):
     again = read_link(Config, to_query(config))
     assert again == config
-    assert again.built() == config.built()
+    assert again.build() == config.build()
     query = to_query(replace(config, source=source))
     assert set(query) <= set(NAMES) - {"source"}
     assert all(isinstance(value, str) for value in query.values())

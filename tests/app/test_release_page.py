@@ -61,11 +61,11 @@ class TestDryRun:
         wanted = [np.sqrt((release.stddev[release.nodes(level)] ** 2).mean()) for level in range(5)]
         assert table["± typical noise"].tolist() == pytest.approx(wanted)
         assert "computed without a single record" in captions(app)
-        monkeypatch.setattr(MODULE, "expected", Mock(side_effect=DpvizError("computed again")))
+        monkeypatch.setattr(MODULE, "compute_expected_errors", Mock(side_effect=DpvizError("computed again")))
         fine(write_texts(app))
 
     def test_settings_that_do_not_fit_are_an_error(self, monkeypatch):
-        monkeypatch.setattr(MODULE, "expected", Mock(side_effect=DpvizError("does not fit")))
+        monkeypatch.setattr(MODULE, "compute_expected_errors", Mock(side_effect=DpvizError("does not fit")))
         assert "does not fit" in errors(go(points_app(CURATE), "release"))
 
 

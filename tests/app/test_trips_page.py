@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.app import cached
 from dpviz.app.session import read_link
-from dpviz.app.trips_page import NAMES
+from dpviz.app.trips_page import TAB_TITLES
 from dpviz.app.trips_state import TripsConfig
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.mechanisms import noisy_flows as flow_measure
@@ -67,7 +67,7 @@ class TestDrawing:
         (release,) = trips_drawn(app).releases
         assert release.mechanism == key
         assert release.receipt.spent == release.receipt.total
-        for name in NAMES:
+        for name in TAB_TITLES:
             fine(open_tab(app, name))
 
     def test_the_page_starts_with_a_list_whose_rest_adds_up(self):
@@ -77,14 +77,14 @@ class TestDrawing:
         assert numbers["Pairs released"] == f"{len(release.stages[-1].count):,}"
         assert numbers["Not listed"] == f"{release.stages[0].count.sum() - release.stages[-1].count.sum():,}"
         assert "false pairs" in texts(app)
-        open_tab(app, NAMES[2])
+        open_tab(app, TAB_TITLES[2])
         for side, place in (("From", 0), ("To", 1)):
             app.selectbox(key=f"pair {side} level").set_value("airport").run()
             fine(app.selectbox(key=f"pair {side} region 3").set_value(place).run())
         assert figures(app)["Released answer"] == "not listed"
         assert "95 % interval, noise only" not in figures(app)
         assert "that are not listed have" in captions(app)
-        open_tab(app, NAMES[0])
+        open_tab(app, TAB_TITLES[0])
         fine(next(button for button in app.button if button.label == "Compare lists of pairs").click().run())
         assert "bounds the share of false pairs beforehand" in captions(app)
 
@@ -100,7 +100,7 @@ class TestDrawing:
         assert len(app.get("deck_gl_json_chart")) == 2
         assert trips_drawn(app).titles == ("TopDown (InfTDA)", "Stability histogram (SH)")
         assert len(app.metric) == 8
-        for name in NAMES:
+        for name in TAB_TITLES:
             fine(open_tab(app, name))
 
     def test_regions_without_places_get_a_matrix(self):
@@ -136,7 +136,7 @@ class TestCurate:
         assert [(entry.budget.epsilon, entry.budget.delta) for entry in entries()] == [(1, Fraction("1e-8"))]
         assert "ε 1, δ 1e-8. The next draw makes it ε 2, δ 2e-8" in captions(app)
         assert not trips_drawn(app).releases[0].simulation
-        for name in NAMES:
+        for name in TAB_TITLES:
             assert {*figures(fine(open_tab(app, name)))} <= PUBLIC_FIGURES
             assert all("true" not in frame.value.columns for frame in app.dataframe)
         assert not account().truth_seen
@@ -191,7 +191,7 @@ class TestControls:
         assert read_link(TripsConfig, {}) == TripsConfig(mechanism="fitted_tree", settings={"false_discovery": 0.05})
         assert read_link(TripsConfig, {"epsilon": "2"}) == TripsConfig(mechanism="top_down", settings={}, epsilon=2.0)
         old = read_link(TripsConfig, {"settings": '{"conversion":"simple","dial":2.0}', "beside": "flat_gaussian"})
-        assert [mechanism.non_defaults() for mechanism in old.all_built()] == [
+        assert [mechanism.non_defaults() for mechanism in old.build_all()] == [
             {"dial": 2.0, "accounting": "paper"},
             {"accounting": "paper"},
         ]
@@ -205,5 +205,5 @@ class TestControls:
         release = trips_drawn(app).releases[0]
         assert release.tree.size(2) == 9
         assert {"regions", "ends"} <= set(layers_of(app))
-        for name in NAMES:
+        for name in TAB_TITLES:
             fine(open_tab(app, name))

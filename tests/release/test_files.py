@@ -30,8 +30,8 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release import files as release_files
 from dpviz.release import tables as members
-from dpviz.release.files import read_manifest, read_release, seal, write_release, write_whole, zip_release
-from dpviz.release.manifest import describe, manifest_schema
+from dpviz.release.files import compute_seal, read_manifest, read_release, write_folder, write_release, zip_release
+from dpviz.release.manifest import describe, read_schema
 from tests.flow_cases import trips_of
 from tests.often import often
 from tests.release_cases import WORDS, assert_same, flows_on, point_release, points_of, regions_with_shapes, trip_release
@@ -67,7 +67,7 @@ def test_a_folder_has_these_files_each_with_its_digest(tmp_path):
     listed = {entry.pop("name"): entry for entry in read_manifest(folder)["files"]}
     assert all(entry.pop("about") and entry.pop("format") for entry in listed.values())
     assert listed == {name: facts_of_file(folder / name) for name in members_of(folder) if name != "manifest.json"}
-    assert json.loads((folder / "manifest.schema.json").read_text("utf-8")) == manifest_schema()
+    assert json.loads((folder / "manifest.schema.json").read_text("utf-8")) == read_schema()
     folder = written(TopDown().release(flows_on(regions_with_shapes()), TRIPS, Entropy.system()), tmp_path / "trips")
     tables = {"flows.parquet", "stages.parquet", "regions.parquet", "regions_1_state.geojson", "regions_2_town.geojson"}
     lists = {f"{kind}_{level}.csv" for kind in ("flows", "locations") for level in ("1_state", "2_town")}
@@ -143,7 +143,7 @@ def test_a_failure_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
     with pytest.raises(DpvizError, match="No such file"):
         written(point_release(), tmp_path / "not" / "there")
     with pytest.raises(ZeroDivisionError):
-        write_whole(tmp_path / "out", fill)
+        write_folder(tmp_path / "out", fill)
     monkeypatch.setattr(members.geopandas.GeoDataFrame, "to_file", half)
     with pytest.raises(DpvizError, match="GeoJSON could not be written"):
         written(point_release(), tmp_path / "out")
@@ -255,7 +255,7 @@ def resealed(folder: Path, change) -> None:
     for entry in manifest["files"]:
         if (folder / entry["name"]).exists():
             entry.update(facts_of_file(folder / entry["name"]))
-    manifest["seal"] = seal(manifest)
+    manifest["seal"] = compute_seal(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
 
 

@@ -14,7 +14,7 @@ from dpviz.mechanisms import FittedTree, FlatGaussian, StabilityHistogram, TopDo
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import PRIVATE, SIMULATION
-from dpviz.release.flow_release import FlowRelease, interval, pair_sums
+from dpviz.release.flow_release import FlowRelease, compute_interval, sum_pairs
 from tests.flow_cases import children_of, flows_of, random_flows, random_regions, regular, released_at, sums_between, trips_of
 
 BUDGET, RHO = ApproxBudget(2, "1e-3"), ZcdpBudget("0.05")
@@ -137,7 +137,7 @@ def test_spreads_of_top_down_are_those_of_the_best_stages_measured_numbers_one_b
 
 
 def test_intervals_are_rounded_outwards_and_never_below_zero():
-    ends = interval(np.array([10, 1, -7, 0]), np.array([2.0, 5.0, 1.0, 0.0]))
+    ends = compute_interval(np.array([10, 1, -7, 0]), np.array([2.0, 5.0, 1.0, 0.0]))
     assert [end.tolist() for end in ends] == [[6, 0, 0, 0], [14, 11, 0, 0]]
 
 
@@ -244,13 +244,13 @@ def test_pair_sums_add_up_and_are_found_again_also_on_a_frame_too_wide_for_32_bi
     origin, destination = rng.integers(0, 7, (2, 200)).astype(np.int32)
     count = rng.integers(-10, 10**12, 200)
     slow = pd.DataFrame({"o": origin, "d": destination, "c": count}).groupby(["o", "d"])["c"].sum()
-    sums = pair_sums(origin, destination, count, 7)
+    sums = sum_pairs(origin, destination, count, 7)
     assert list(zip(sums.origin.tolist(), sums.destination.tolist(), strict=True)) == slow.index.tolist()
     assert sums.count.tolist() == slow.tolist()
     every = np.indices((7, 7)).reshape(2, -1).astype(np.int32)
     assert sums.at(*every).tolist() == [slow.get(pair, 0) for pair in product(range(7), repeat=2)]
-    assert pair_sums(origin[:0], origin[:0], count[:0], 5).at(*every[:, :2]).tolist() == [0, 0]
+    assert sum_pairs(origin[:0], origin[:0], count[:0], 5).at(*every[:, :2]).tolist() == [0, 0]
     big = np.array([2**24 - 1, 0], np.int32)
-    sums = pair_sums(big, big, np.array([3, 4]), 2**24)
+    sums = sum_pairs(big, big, np.array([3, 4]), 2**24)
     assert sums.origin.tolist() == sums.destination.tolist() == [0, 2**24 - 1]
     assert sums.at(big, big).tolist() == [3, 4]

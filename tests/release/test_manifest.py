@@ -16,7 +16,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import Publication, accounting_facts, describe, first_violation, manifest_schema, privacy_facts, receipt_of
+from dpviz.release.manifest import Publication, describe, describe_accounting, describe_privacy, find_violation, read_receipt, read_schema
 from tests.flow_cases import flows_of, regular, trips_of
 from tests.release_cases import WORDS, point_release, points_of, trip_release
 
@@ -40,7 +40,7 @@ def objects(schema):
 
 
 def test_the_schema_is_valid_closed_and_documents_every_field():
-    schema = manifest_schema()
+    schema = read_schema()
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     for part in objects(schema):
@@ -81,10 +81,10 @@ def test_every_field_that_registries_require_is_there(release, tmp_path):
     assert manifest["dataset"]["cap"]["epsilon"] == {"exact": "2", "decimal": 2.0}
     assert manifest["utility"]["confidence"] == 0.95
     assert manifest["limits"]
-    assert first_violation(manifest) is None
-    assert first_violation({**manifest, "note": ""}) == "manifest"
-    assert first_violation({**manifest, "privacy": {**privacy, "more": 1}}) == "manifest/privacy"
-    assert first_violation({**manifest, "dataset": {"draws": 3}}) == "manifest/dataset"
+    assert find_violation(manifest) is None
+    assert find_violation({**manifest, "note": ""}) == "manifest"
+    assert find_violation({**manifest, "privacy": {**privacy, "more": 1}}) == "manifest/privacy"
+    assert find_violation({**manifest, "dataset": {"draws": 3}}) == "manifest/dataset"
 
 
 def test_each_budget_is_stated_with_its_variant_and_conversion():
@@ -106,10 +106,10 @@ def test_each_budget_is_stated_with_its_variant_and_conversion():
 def test_a_note_says_that_the_tight_conversion_stood_in_for_exact_accounting():
     trips = flows_of(regular(2, 2), {(0, 1): 8}, contributions=3, unit="person")
     made = FittedTree(neighbours="add_remove").release(trips, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
-    facts = privacy_facts(made.receipt), accounting_facts(made.receipt)
+    facts = describe_privacy(made.receipt), describe_accounting(made.receipt)
     assert facts[0]["conversion"] == "tight"
     assert "Exact accounting was asked for, and the tight conversion was used" in facts[1]["notes"][0]
-    assert receipt_of(*facts) == made.receipt
+    assert read_receipt(*facts) == made.receipt
 
 
 def pruned():

@@ -13,9 +13,9 @@ import pytest
 
 from dpviz.errors import InputError
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS
-from dpviz.release.files import read_manifest, read_release, seal
+from dpviz.release.files import compute_seal, read_manifest, read_release
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import first_violation, manifest_schema, utility_facts
+from dpviz.release.manifest import describe_utility, find_violation, read_schema
 
 KEPT = sorted((Path(__file__).parents[1] / "golden" / "bundles_1_0").glob("*.zip"))
 TRIPS = [path for path in KEPT if path.stem in ("top_down", "stability_histogram", "flat_gaussian")]
@@ -52,7 +52,7 @@ def test_what_was_spent_on_points_and_how_accurate_they_are_is_stated_by_todays_
     assert [step.level for step in release.receipt.steps] == [level for level, _ in wanted]
     assert [row["level"] for row in now["utility"]["levels"]] == list(range(release.height + 1))
     assert [row["partitions"] for row in now["utility"]["levels"]] == [len(release.nodes(level)) for level in range(release.height + 1)]
-    assert now["utility"]["levels"] == [pytest.approx(row) for row in utility_facts(release)["levels"]]
+    assert now["utility"]["levels"] == [pytest.approx(row) for row in describe_utility(release)["levels"]]
 
 
 @by_name(TRIPS)
@@ -73,9 +73,9 @@ def test_trips_are_what_their_csv_files_say(path):
 @by_name(KEPT)
 def test_they_are_judged_by_the_schema_of_their_time(path):
     manifest = json.loads(member(path, "manifest.json"))
-    assert json.loads(member(path, "manifest.schema.json")) == manifest_schema("1.0")
-    assert first_violation(manifest, "1.0") is None
-    assert first_violation(manifest) is not None
+    assert json.loads(member(path, "manifest.schema.json")) == read_schema("1.0")
+    assert find_violation(manifest, "1.0") is None
+    assert find_violation(manifest) is not None
 
 
 def altered(path, folder, section, change):
@@ -83,7 +83,7 @@ def altered(path, folder, section, change):
     shutil.unpack_archive(path, folder)
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     change(manifest[section])
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"seal": seal(manifest)}), "utf-8")
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"seal": compute_seal(manifest)}), "utf-8")
     return folder
 
 

@@ -17,7 +17,7 @@ from dpviz.mechanisms import FlatGaussian, HilbertTree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
-from dpviz.release.manifest import describe, reliability
+from dpviz.release.manifest import describe, grade_reliability
 from dpviz.release.tables import escape_formulas
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
@@ -154,7 +154,7 @@ def test_what_has_no_place_on_the_globe_has_no_geojson_and_the_manifest_says_why
 
 def test_reliability_is_the_coefficient_of_variation():
     counts, stddev = np.array([100, 100, -100, 100, 0, 0, 5]), np.array([12, 12.1, 40, 40.1, 1, 0, np.inf])
-    assert reliability(counts, stddev).to_pylist() == ["high", "medium", "low", "low", "low", "high", "low"]
+    assert grade_reliability(counts, stddev).to_pylist() == ["high", "medium", "low", "low", "low", "high", "low"]
 
 
 def test_trips_open_in_a_flow_map(tmp_path):

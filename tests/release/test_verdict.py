@@ -10,7 +10,7 @@ from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, Identity, PrivTr
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.nouns import counted_noun
-from dpviz.release.verdict import NOISE, ROUGH, USABLE, records_needed, verdict
+from dpviz.release.verdict import NOISE, ROUGH, USABLE, compute_needed_total, verdict
 from dpviz.space.tree import remove_descendants
 from tests.release_cases import points_of
 from tests.view.trips_cases import grid, random_trips
@@ -34,7 +34,7 @@ def test_a_level_is_judged_by_its_noise_beside_its_average_number():
     for ratio, grade in ((0.4, USABLE), (0.41, ROUGH), (1.0, ROUGH), (1.01, NOISE)):
         counts = np.full(len(release.count), third.stddev / ratio * 16 * (1 + 1e-12))
         assert grades(replace(release, count=counts))[2] == grade
-    assert records_needed(16, third.stddev) == pytest.approx(third.stddev / 0.4 * 16)
+    assert compute_needed_total(16, third.stddev) == pytest.approx(third.stddev / 0.4 * 16)
 
 
 def test_at_a_large_budget_every_level_is_usable_at_a_small_one_the_coarse_ones():

@@ -188,7 +188,7 @@ def _show_introduction(data: CompareData | None) -> None:
     )
     if data is not None:
         st.markdown("##### Which ε is enough?")
-        mechanisms = COMPARE.config().built()
+        mechanisms = COMPARE.config().build()
         inverse_block(data, mechanisms)
         _show_accounting(mechanisms, data)
 

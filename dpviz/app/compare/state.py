@@ -108,7 +108,7 @@ class CompareConfig:
         middle = [f"{epsilon:.2g}" for epsilon in np.geomspace(low, high, steps)[1:-1]]
         return tuple(sorted({Fraction(text) for text in (repr(low), *middle, repr(high))}))
 
-    def built(self) -> dict[str, AnyMechanism]:
+    def build(self) -> dict[str, AnyMechanism]:
         """Build the mechanisms, by their name on screen.
 
         Raises:
@@ -187,7 +187,7 @@ def study_of(data: CompareData) -> Study:
     return Study(
         data=data.data,
         public=True,
-        mechanisms=config.built(),
+        mechanisms=config.build(),
         epsilons=config.epsilons(),
         delta=Fraction(repr(config.delta)),
         repeats=config.repeats,

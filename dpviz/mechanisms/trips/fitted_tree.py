@@ -22,7 +22,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import list_nonzero
 from dpviz.privacy.noise import gaussian_variance
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_unbiased, round_to_whole
-from dpviz.release.flow_release import ESTIMATED, FlowRelease, PairSums, RegionTotals, StageCounts, pair_sums
+from dpviz.release.flow_release import ESTIMATED, FlowRelease, PairSums, RegionTotals, StageCounts, sum_pairs
 from dpviz.space.pair_tree import Children, PairTree
 from dpviz.space.regions import Regions
 
@@ -383,7 +383,7 @@ def _sum_across(tree: PairTree, nodes: _Nodes, count: Integers) -> PairSums:
     depth, (destination_level, origin_level) = tree.origins.depth, tree.levels(tree.height - 1)
     origin = tree.origins.ancestors(origin_level, depth)[nodes.origin[-1]]
     destination = tree.destinations.ancestors(destination_level, depth)[nodes.destination[-1]]
-    return pair_sums(origin, destination, count, tree.destinations.size(destination_level))
+    return sum_pairs(origin, destination, count, tree.destinations.size(destination_level))
 
 
 def _sum_region_totals(tree: PairTree, nodes: _Nodes, estimates: Sequence[Floats]) -> RegionTotals:

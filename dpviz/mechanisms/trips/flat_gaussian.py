@@ -27,7 +27,7 @@ from dpviz.privacy.budget import Budget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import gaussian_tail
 from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
-from dpviz.release.flow_release import FlowRelease, pair_sums
+from dpviz.release.flow_release import FlowRelease, sum_pairs
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Regions
 
@@ -119,7 +119,7 @@ class FlatGaussian(FlowMechanism):
             settings=self.chosen(),
             steps=("larger regions are sums of all noisy pairs", *left_out),
             every_pair=True,
-            across=None if least is None else pair_sums(*_list_nonzero(across), across.shape[1]),
+            across=None if least is None else sum_pairs(*_list_nonzero(across), across.shape[1]),
             approximate=None if least is None else "pairs that were left out of the finest stage have an unknown error",
         )
 
