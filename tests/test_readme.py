@@ -14,7 +14,7 @@ from dpviz.__main__ import parser
 from dpviz.cli.commands import COMMANDS
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.publishing.config import from_tables
-from dpviz.release.manifest import columns_of
+from dpviz.release.manifest import describe_columns
 from dpviz.release.tables import FORMATS, Member, trip_files
 from dpviz.view.help import PAGES, page_of, pages, section_key
 
@@ -111,8 +111,8 @@ def test_every_file_of_trips_and_every_column_is_described(tmp_path):
         member.write(tmp_path / member.name)
         assert columns_in(tmp_path / member.name) == files[re.sub(r"_\d_\w+", "_LEVEL", member.name)], member.name
     assert {re.sub(r"_\d_\w+", "_LEVEL", member.name) for member in plan} == files.keys()
-    assert set(columns_of(release)) == {column for columns in files.values() for column in columns}
-    assert set(columns_of(release)) <= described
+    assert set(describe_columns(release)) == {column for columns in files.values() for column in columns}
+    assert set(describe_columns(release)) <= described
 
 
 def test_exit_codes_and_options_of_engines_are_explained():
