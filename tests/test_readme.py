@@ -15,7 +15,7 @@ from dpviz.cli.commands import COMMANDS
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.publishing.config import from_tables
 from dpviz.release.manifest import describe_columns
-from dpviz.release.tables import FORMATS, Member, trip_files
+from dpviz.release.tables import FORMATS, Member, plan_trip_files
 from dpviz.view.help import PAGES, page_of, pages, section_key
 
 ROOT = Path(__file__).parents[1]
@@ -106,7 +106,7 @@ def test_every_file_of_trips_and_every_column_is_described(tmp_path):
     files = {name: row[2] for row in cells if len(row) == 3 for name in row[0]}
     described = {name for row in cells if len(row) == 2 for name in row[0]}
     release = dv.FittedTree(false_discovery=0.05).release(dv.load_flow_sample("us_flights"), dv.ApproxBudget(1, 1e-8), dv.Entropy.seeded(1))
-    plan = [each for each in trip_files(release, FORMATS) if isinstance(each, Member)]
+    plan = [each for each in plan_trip_files(release, FORMATS) if isinstance(each, Member)]
     for member in plan:
         member.write(tmp_path / member.name)
         assert columns_in(tmp_path / member.name) == files[re.sub(r"_\d_\w+", "_LEVEL", member.name)], member.name

@@ -147,8 +147,8 @@ def _show_result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new 
     if what.releases[0].simulation:
         st.html(f'<div class="dpviz-note">Seeded draw {what.number}: a simulation, not private.</div>')
     with st.container(key="figures"):
-        for index, release in enumerate(what.releases):
-            _show_key_figures(what, release, truths[index] if truths else None, view.level)
+        for index in range(len(what.releases)):
+            _show_key_figures(what, index, truths[index] if truths else None, view.level)
         show_tabs(what, truths, view)
 
 
@@ -266,10 +266,10 @@ def _take_click(key: str, regions: Regions, level: int) -> None:
     st.session_state[slot] = region if isinstance(region, int) and region != st.session_state.get(slot) else None
 
 
-def _show_key_figures(what: TripsDrawn, release: FlowRelease, evaluation: FlowEvaluation | None, level: int) -> None:
+def _show_key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation | None, level: int) -> None:
     """Show the numbers that sum one release up at the level shown."""
-    index = what.releases.index(release)
-    counts, title = release.stages[2 * level].count, what.titles[index]
+    release, title = what.releases[index], what.titles[index]
+    counts = release.stages[2 * level].count
     _show_title(what, index)
     negative, is_list = int((counts < 0).sum()), release.across is not None and level == release.depth
     columns = iter(st.columns(4 + bool(negative) + is_list))

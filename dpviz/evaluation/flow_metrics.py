@@ -20,6 +20,145 @@ from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.release.flow_release import FlowRelease, PairSums, compute_interval, sum_pairs
 
+KINDS = ("true positive", "false positive", "false negative")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FlowEvaluation:
+    """A release of trips compared with the true trips. CURATOR ONLY: holds private data, must not be exported.
+
+    A pair is *released* if its released count is above 0, and *present* if it is released or has true trips.
+
+    Attributes:
+        release: of trips.
+        flows: the private trips that it was made from.
+
+    >>> import pandas as pd
+    >>> import dpviz as dv
+    >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
+    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
+    >>> release = dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    >>> dv.evaluate_flows(release, flows).true_level(1).count.tolist()
+    [90]
+    """
+
+    release: FlowRelease
+    flows: Flows
+
+    def __repr__(self) -> str:
+        return "FlowEvaluation(curator only: holds true counts)"
+
+    @cached_property
+    def by_stage(self) -> pd.DataFrame:
+        """Errors of each stage, the pair of roots first.
+
+        Returns:
+            DataFrame with stage, between (name of the stage), level (of both sides; missing at stages between levels), pairs (number
+            of all pairs of the stage, public), true_pairs, released_pairs, max_error, mean_error (trips, over all pairs),
+            mean_error_present (over present pairs), false_discovery (percent of released pairs without true trips), false_negative
+            (percent of pairs with true trips that are not released), false_positives, false_negatives (pairs), false_positive_trips
+            (released on pairs without true trips), rest (released trips that are in no pair of the stage: 0 unless the stage is a list)
+            and coverage (percent of released pairs whose true count lies in the stated 95 % interval). Percentages of nothing are 0; a
+            coverage of nothing is NaN.
+        """
+        table = pd.DataFrame([self._compute_stage_errors(stage) for stage in range(self.release.tree.height + 1)])
+        return table.astype({"level": "Int64"})
+
+    def true_sums(self, origin_level: int, destination_level: int) -> PairSums:
+        """Add up the true trips between the regions of two levels. PRIVATE.
+
+        Raises:
+            DomainError: no such level.
+        """
+        key = (origin_level, destination_level)
+        if key not in self._sums:
+            flows = self.flows
+            origin = flows.regions.ancestors(origin_level)[flows.origin]
+            destination = flows.ends.ancestors(destination_level)[flows.destination]
+            self._sums[key] = sum_pairs(origin, destination, flows.count, flows.ends.size(destination_level))
+        return self._sums[key]
+
+    def true_level(self, level: int) -> PairSums:
+        """Add up the true trips between the regions of one level. PRIVATE."""
+        return self.true_sums(level, level)
+
+    def compare(self, level: int) -> pd.DataFrame:
+        """List every present pair of regions of one level, sorted by origin, then destination. PRIVATE.
+
+        Returns:
+            DataFrame with origin and destination (indices of regions), released, true, error (released - true) and kind: "true positive",
+            "false positive" (released without true trips) or "false negative" (true trips that are not released).
+
+        Raises:
+            DomainError: no such level.
+        """
+        truth, released = self.true_level(level), self.release.sums(level, level)
+        missed, positive = released.at(truth.origin, truth.destination) <= 0, released.count > 0
+        origin = np.concatenate([released.origin[positive], truth.origin[missed]])
+        destination = np.concatenate([released.destination[positive], truth.destination[missed]])
+        order = np.lexsort((destination, origin))
+        origin, destination = origin[order], destination[order]
+        count, true = released.at(origin, destination), truth.at(origin, destination)
+        kind = np.where(count <= 0, 2, (true == 0).astype(np.int64))
+        return pd.DataFrame(
+            {
+                "origin": origin,
+                "destination": destination,
+                "released": count,
+                "true": true,
+                "error": count - true,
+                "kind": pd.Categorical(np.array(KINDS)[kind], categories=KINDS),
+            }
+        )
+
+    def largest_error(self, stage: int) -> int:
+        """Find the largest |released - true| of all pairs of a stage, in trips; pairs that are not released count as 0. PRIVATE.
+
+        Args:
+            stage: 0 to T; stage 2k pairs the regions of level k.
+        """
+        levels = self.release.tree.levels(stage)
+        truth, released = self.true_sums(*levels), self.release.sums(*levels)
+        error = np.abs(released.count - truth.at(released.origin, released.destination))
+        absent = truth.count[released.at(truth.origin, truth.destination) == 0]
+        return int(max(error.max(initial=0), absent.max(initial=0)))
+
+    @cached_property
+    def _sums(self) -> dict[tuple[int, int], PairSums]:
+        return {}
+
+    def _compute_stage_errors(self, stage: int) -> dict[str, Any]:
+        """Compute the row of `by_stage` for one stage."""
+        tree, counts = self.release.tree, self.release.stages[stage]
+        truth = self.true_sums(*tree.levels(stage))
+        true = truth.at(counts.origin, counts.destination)
+        error, positive = np.abs(counts.count - true) * (counts.count != 0), counts.count > 0
+        released = self.release.sums(*tree.levels(stage)).at(truth.origin, truth.destination)
+        missing, absent = released <= 0, truth.count[released == 0]
+        wrong = positive & (true == 0)
+        low, high = compute_interval(counts.noisy[positive], self.release.stddev(stage)[positive])
+        inside = (low <= true[positive]) & (true[positive] <= high)
+        present = int(positive.sum() + missing.sum())
+        present_error = int(error[positive].sum() + (truth.count - released)[missing].sum())
+        return {
+            "stage": stage,
+            "between": tree.title(stage),
+            "level": None if stage % 2 else stage // 2,
+            "pairs": tree.size(stage),
+            "true_pairs": len(truth.count),
+            "released_pairs": int(positive.sum()),
+            "max_error": self.largest_error(stage),
+            "mean_error": float(error.sum() + absent.sum()) / tree.size(stage),
+            "mean_error_present": present_error / max(present, 1),
+            "false_discovery": 100.0 * int(wrong.sum()) / max(int(positive.sum()), 1),
+            "false_negative": 100.0 * int(missing.sum()) / max(len(missing), 1),
+            "false_positives": int(wrong.sum()),
+            "false_negatives": int(missing.sum()),
+            "false_positive_trips": int(counts.count[wrong].sum()),
+            "rest": int(self.release.rest(0, 0).count.sum()) if stage == tree.height else 0,
+            "coverage": float(100 * inside.mean()) if len(inside) else np.nan,
+        }
+
 
 def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
     """Bound the errors of all pairs of each stage; each stage's bound holds with probability at least 1 - beta.
@@ -97,145 +236,6 @@ def proposition_1_stability(stage: int, height: int, budget: ApproxBudget, fan_o
     """
     log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
     return float(min(fan_out ** (height - stage), trips) * -log_delta / float(budget.epsilon))
-
-
-KINDS = ("true positive", "false positive", "false negative")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FlowEvaluation:
-    """A release of trips compared with the true trips. CURATOR ONLY: holds private data, must not be exported.
-
-    A pair is *released* if its released count is above 0, and *present* if it is released or has true trips.
-
-    Attributes:
-        release: of trips.
-        flows: the private trips that it was made from.
-
-    >>> import pandas as pd
-    >>> import dpviz as dv
-    >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
-    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
-    >>> release = dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
-    >>> dv.evaluate_flows(release, flows).true_level(1).count.tolist()
-    [90]
-    """
-
-    release: FlowRelease
-    flows: Flows
-
-    def __repr__(self) -> str:
-        return "FlowEvaluation(curator only: holds true counts)"
-
-    @cached_property
-    def by_stage(self) -> pd.DataFrame:
-        """Errors of each stage, the pair of roots first.
-
-        Returns:
-            DataFrame with stage, between (name of the stage), level (of both sides; missing at stages between levels), pairs (number
-            of all pairs of the stage, public), true_pairs, released_pairs, max_error, mean_error (trips, over all pairs),
-            mean_error_present (over present pairs), false_discovery (percent of released pairs without true trips), false_negative
-            (percent of pairs with true trips that are not released), false_positives, false_negatives (pairs), false_positive_trips
-            (released on pairs without true trips), rest (released trips that are in no pair of the stage: 0 unless the stage is a list)
-            and coverage (percent of released pairs whose true count lies in the stated 95 % interval). Percentages of nothing are 0; a
-            coverage of nothing is NaN.
-        """
-        table = pd.DataFrame([self._stage_errors(stage) for stage in range(self.release.tree.height + 1)])
-        return table.astype({"level": "Int64"})
-
-    def true_sums(self, origin_level: int, destination_level: int) -> PairSums:
-        """Add up the true trips between the regions of two levels. PRIVATE.
-
-        Raises:
-            DomainError: no such level.
-        """
-        key = (origin_level, destination_level)
-        if key not in self._sums:
-            flows = self.flows
-            origin = flows.regions.ancestors(origin_level)[flows.origin]
-            destination = flows.ends.ancestors(destination_level)[flows.destination]
-            self._sums[key] = sum_pairs(origin, destination, flows.count, flows.ends.size(destination_level))
-        return self._sums[key]
-
-    def true_level(self, level: int) -> PairSums:
-        """Add up the true trips between the regions of one level. PRIVATE."""
-        return self.true_sums(level, level)
-
-    def compare(self, level: int) -> pd.DataFrame:
-        """List every present pair of regions of one level, sorted by origin, then destination. PRIVATE.
-
-        Returns:
-            DataFrame with origin and destination (indices of regions), released, true, error (released - true) and kind: "true positive",
-            "false positive" (released without true trips) or "false negative" (true trips that are not released).
-
-        Raises:
-            DomainError: no such level.
-        """
-        truth, released = self.true_level(level), self.release.sums(level, level)
-        missed, positive = released.at(truth.origin, truth.destination) <= 0, released.count > 0
-        origin = np.concatenate([released.origin[positive], truth.origin[missed]])
-        destination = np.concatenate([released.destination[positive], truth.destination[missed]])
-        order = np.lexsort((destination, origin))
-        origin, destination = origin[order], destination[order]
-        count, true = released.at(origin, destination), truth.at(origin, destination)
-        kind = np.where(count <= 0, 2, (true == 0).astype(np.int64))
-        return pd.DataFrame(
-            {
-                "origin": origin,
-                "destination": destination,
-                "released": count,
-                "true": true,
-                "error": count - true,
-                "kind": pd.Categorical(np.array(KINDS)[kind], categories=KINDS),
-            }
-        )
-
-    def largest_error(self, stage: int) -> int:
-        """Find the largest |released - true| of all pairs of a stage, in trips; pairs that are not released count as 0. PRIVATE.
-
-        Args:
-            stage: 0 to T; stage 2k pairs the regions of level k.
-        """
-        levels = self.release.tree.levels(stage)
-        truth, released = self.true_sums(*levels), self.release.sums(*levels)
-        error = np.abs(released.count - truth.at(released.origin, released.destination))
-        absent = truth.count[released.at(truth.origin, truth.destination) == 0]
-        return int(max(error.max(initial=0), absent.max(initial=0)))
-
-    @cached_property
-    def _sums(self) -> dict[tuple[int, int], PairSums]:
-        return {}
-
-    def _stage_errors(self, stage: int) -> dict[str, Any]:
-        tree, counts = self.release.tree, self.release.stages[stage]
-        truth = self.true_sums(*tree.levels(stage))
-        true = truth.at(counts.origin, counts.destination)
-        error, positive = np.abs(counts.count - true) * (counts.count != 0), counts.count > 0
-        released = self.release.sums(*tree.levels(stage)).at(truth.origin, truth.destination)
-        missing, absent = released <= 0, truth.count[released == 0]
-        wrong = positive & (true == 0)
-        low, high = compute_interval(counts.noisy[positive], self.release.stddev(stage)[positive])
-        inside = (low <= true[positive]) & (true[positive] <= high)
-        present = int(positive.sum() + missing.sum())
-        present_error = int(error[positive].sum() + (truth.count - released)[missing].sum())
-        return {
-            "stage": stage,
-            "between": tree.title(stage),
-            "level": None if stage % 2 else stage // 2,
-            "pairs": tree.size(stage),
-            "true_pairs": len(truth.count),
-            "released_pairs": int(positive.sum()),
-            "max_error": self.largest_error(stage),
-            "mean_error": float(error.sum() + absent.sum()) / tree.size(stage),
-            "mean_error_present": present_error / max(present, 1),
-            "false_discovery": 100.0 * int(wrong.sum()) / max(int(positive.sum()), 1),
-            "false_negative": 100.0 * int(missing.sum()) / max(len(missing), 1),
-            "false_positives": int(wrong.sum()),
-            "false_negatives": int(missing.sum()),
-            "false_positive_trips": int(counts.count[wrong].sum()),
-            "rest": int(self.release.rest(0, 0).count.sum()) if stage == tree.height else 0,
-            "coverage": float(100 * inside.mean()) if len(inside) else np.nan,
-        }
 
 
 def evaluate_flows(release: FlowRelease, flows: Flows) -> FlowEvaluation:

@@ -13,8 +13,8 @@ from dpviz.mechanisms import FittedTree, FlowMechanism, StabilityHistogram, TopD
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 
-RATES = (0.01, 0.02, 0.05, 0.1, 0.2)
-DIALS = (4.0, 3.0, 2.0, 1.0, 0.0)
+RATES = (0.01, 0.02, 0.05, 0.1, 0.2)  # values of the fitted tree's `false_discovery`
+DIALS = (4.0, 3.0, 2.0, 1.0, 0.0)  # values of TopDown's `dial`
 
 
 def compare_lists(flows: Flows, budget: ApproxBudget, entropy: Entropy, *, neighbours: str = "bounded") -> pd.DataFrame:
@@ -42,7 +42,7 @@ def compare_lists(flows: Flows, budget: ApproxBudget, entropy: Entropy, *, neigh
     >>> table.loc[table["method"] == "Stability histogram (SH)", "false_discovery"].tolist()
     [0.0]
     """
-    variants, rows = list(_variants()), []
+    variants, rows = list(_list_variants()), []
     for (setting, defaults), stream in zip(variants, entropy.spawn(len(variants)), strict=True):
         mechanism = defaults.from_settings({**defaults.chosen(), "neighbours": neighbours})
         if _refuses(mechanism, flows):
@@ -62,6 +62,7 @@ def compare_lists(flows: Flows, budget: ApproxBudget, entropy: Entropy, *, neigh
 
 
 def _refuses(mechanism: FlowMechanism, flows: Flows) -> bool:
+    """Return whether the mechanism does not take such trips, for instance several trips per person."""
     try:
         mechanism.check_data(flows)
     except InputError:
@@ -69,7 +70,7 @@ def _refuses(mechanism: FlowMechanism, flows: Flows) -> bool:
     return False
 
 
-def _variants() -> Iterator[tuple[str, FlowMechanism]]:
+def _list_variants() -> Iterator[tuple[str, FlowMechanism]]:
     """Yield the settings that are compared, as texts, with their mechanisms."""
     for rate in RATES:
         yield f"at most {100 * rate:g} % false", FittedTree(false_discovery=rate)

@@ -60,17 +60,18 @@ from dpviz.release.tables import (
 )
 
 Source = str | os.PathLike[str] | BinaryIO
+"""A release to read: path of a folder or of a zip archive, or an open file with an archive."""
 T = TypeVar("T")
 MOST_MEMBERS = 256
 MOST_BYTES = 4 * 2**30
 LITTER = (".DS_Store", "Thumbs.db")
 """Files that file managers leave in folders. They are not part of a release and never read."""
 _BYTES_PER_READ = 2**20
-_PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ORDINARY_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 Facts = dict[str, Any]
 MANIFEST, SCHEMA = "manifest.json", SCHEMA_FILE.name
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # of all files in an archive, so that equal releases have equal archives
 _EXTRA_FORMATS = {".html": "HTML", ".json": "JSON", ".md": "Markdown", ".pdf": "PDF", ".png": "PNG", ".svg": "SVG", ".txt": "text"}
 MOST_MANIFEST_BYTES = 16 * 2**20
 _MISMATCH = "The release's tables and its manifest do not fit together: they were not written by dpviz, or by another version."
@@ -198,6 +199,7 @@ def _list_archive(archive: zipfile.ZipFile) -> Members:
 
 
 def _check_member(member: zipfile.ZipInfo) -> None:
+    """Raise an error unless a member of an archive is a plain file that can be read safely."""
     path = PurePosixPath(member.filename)
     if path.is_absolute() or ".." in path.parts or "\\" in member.filename or ":" in member.filename:
         raise InputError("The archive has a member whose path leads out of it.")
@@ -205,11 +207,12 @@ def _check_member(member: zipfile.ZipInfo) -> None:
         raise InputError("The archive has a member that is a link.")
     if member.flag_bits & 0x1:
         raise InputError("The archive is encrypted; unpack it and zip it without a password.")
-    if member.compress_type not in _PLAIN_METHODS:
+    if member.compress_type not in _ORDINARY_METHODS:
         raise InputError("The archive is compressed in an unusual way; zip it with the ordinary method (deflate).")
 
 
 def _check_limits(members: Members) -> Members:
+    """Return the files; raise an error if there are too many or they are too large."""
     if len(members.sizes) > MOST_MEMBERS:
         raise InputError(f"The release has more files than the limit of {MOST_MEMBERS:,}.")
     if sum(members.sizes.values()) > MOST_BYTES:
@@ -503,6 +506,7 @@ def _tables_to_read(manifest: Facts) -> list[str]:
 
 
 def _read_table(members: Members, manifest: Facts, name: str) -> Any:
+    """Read a Parquet file of a release: a GeoDataFrame of regions, or an Arrow table without geometry."""
     content = pa.BufferReader(copy_to_arrow(members.read(stored_name(manifest, name), MOST_BYTES)))
     file = pq.ParquetFile(content)
     if sum(file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)) > MOST_BYTES:

@@ -15,6 +15,12 @@ from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.space.pair_tree import PairTree
 
+INTERVAL_STDDEVS = 1.959963984540054  # half the width of a 95 % interval, in standard deviations of the noise
+ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
+"""The step of post-processing after which `StageCounts.noisy` are estimates, not single measurements."""
+Level = int | str
+"""A level of regions, by its number or its name."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairSums:
@@ -48,30 +54,6 @@ class PairSums:
         wanted = origin * np.int64(self.width) + destination
         index = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
         return np.where(known[index] == wanted, self.count[index], 0)
-
-
-def sum_pairs(origin: Places, destination: Places, count: Integers, width: int) -> PairSums:
-    """Add up counts per pair of regions, exactly.
-
-    Args:
-        origin: (n,) indices of origin regions; pairs may be repeated.
-        destination: (n,) indices of destination regions.
-        count: (n,) whole numbers.
-        width: the number of destination regions in their level.
-    """
-    key = origin * np.int64(width) + destination
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, np.int64)
-    sums = np.add.reduceat(count[order], first) if len(first) else np.zeros(0, np.int64)
-    origins, destinations = np.divmod(key[first], width)
-    return PairSums(origin=origins.astype(np.int32), destination=destinations.astype(np.int32), count=sums, width=width)
-
-
-INTERVAL_STDDEVS = 1.959963984540054  # half the width of a 95 % interval, in standard deviations of the noise
-ESTIMATED = "best unbiased estimates from all noisy counts, which count_noisy states"
-"""The step of post-processing after which `StageCounts.noisy` are estimates, not single measurements."""
-Level = int | str
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -302,7 +284,7 @@ class FlowRelease:
         return compute_interval(*self._compute_noise(level_numbers, *pairs))
 
     def is_unlisted(self, levels: tuple[int, int], origin: Places, destination: Places) -> Mask:
-        """Tell which pairs of regions have no number of their own, because the finest level is a list that they are not in.
+        """Find which pairs of regions have no number of their own, because the finest level is a list that they are not in.
 
         Args:
             levels: level of the origins and level of the destinations, 0 to g.
@@ -334,7 +316,13 @@ class FlowRelease:
         return level_numbers, origin_index, destination_index
 
     def _compute_noise(self, levels: tuple[int, int], u: Places, v: Places) -> tuple[Floats, Floats]:
-        """Compute (q,) centres of intervals and (q,) standard deviations of answers; NaN for pairs that are not listed."""
+        """Compute (q,) centres of intervals and (q,) standard deviations of answers, in trips; NaN for pairs that are not listed.
+
+        Args:
+            levels: level of the origins and level of the destinations.
+            u: (q,) indices of origin regions.
+            v: (q,) indices of destination regions.
+        """
         centre, stddev = self.sums(*levels).at(u, v).astype(np.float64), np.sqrt(self._compute_variance(levels, u, v))
         stage = next((s for s in range(self.tree.height + 1) if self.tree.levels(s) == levels), None)
         if stage is not None and np.isfinite(self.stages[stage].variance):
@@ -386,11 +374,12 @@ class FlowRelease:
         if self.across is None:
             nothing = np.zeros(0, np.int32)
             return sum_pairs(nothing, nothing, np.zeros(0, np.int64), self.tree.destinations.size(destination_level))
-        both = [self.sums(*levels), self._sum_pairs(self.tree.height, levels, -self.stages[-1].count)]
-        origin, destination, count = (np.concatenate([getattr(part, name) for part in both]) for name in ("origin", "destination", "count"))
-        rest = sum_pairs(origin, destination, count, both[0].width)
-        some = rest.count != 0
-        return PairSums(origin=rest.origin[some], destination=rest.destination[some], count=rest.count[some], width=rest.width)
+        released, minus_listed = self.sums(*levels), self._sum_pairs(self.tree.height, levels, -self.stages[-1].count)
+        origin = np.concatenate([released.origin, minus_listed.origin])
+        destination = np.concatenate([released.destination, minus_listed.destination])
+        rest = sum_pairs(origin, destination, np.concatenate([released.count, minus_listed.count]), released.width)
+        nonzero = rest.count != 0
+        return PairSums(origin=rest.origin[nonzero], destination=rest.destination[nonzero], count=rest.count[nonzero], width=rest.width)
 
     def inconsistencies(self) -> pd.DataFrame:
         """Compare each stage with the sums of the next one and its rest.
@@ -432,6 +421,7 @@ class FlowRelease:
         return {}
 
     def _find_level(self, side: str, level: Level) -> int:
+        """Return the number of a level that is given by its number or name; `side` is "origin" or "destination"."""
         regions = self.tree.origins if side == "origin" else self.tree.destinations
         if isinstance(level, str) and level in regions.levels:
             return regions.levels.index(level) + 1
@@ -498,6 +488,24 @@ class FlowRelease:
             return np.ones(len(released.count), np.int64)
         regions, index = (self.tree.origins, released.origin) if side == 0 else (self.tree.destinations, released.destination)
         return np.diff(regions.first_child(above[side]))[index]
+
+
+def sum_pairs(origin: Places, destination: Places, count: Integers, width: int) -> PairSums:
+    """Add up counts per pair of regions, exactly.
+
+    Args:
+        origin: (n,) indices of origin regions; pairs may be repeated.
+        destination: (n,) indices of destination regions.
+        count: (n,) whole numbers.
+        width: the number of destination regions in their level.
+    """
+    key = origin * np.int64(width) + destination
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, np.int64)
+    sums = np.add.reduceat(count[order], first) if len(first) else np.zeros(0, np.int64)
+    origins, destinations = np.divmod(key[first], width)
+    return PairSums(origin=origins.astype(np.int32), destination=destinations.astype(np.int32), count=sums, width=width)
 
 
 def compute_interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:

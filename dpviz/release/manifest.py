@@ -89,31 +89,44 @@ _TRIP_COLUMNS = {
     "geometry": "The region's own shape.",
 }
 
-
-def describe_columns(release: Release | FlowRelease) -> dict[str, str]:
-    """Describe the meaning of every column that a table of a release may have, by name."""
-    if isinstance(release, FlowRelease):
-        estimated = {"count_noisy": "The best unbiased estimate of the count, from the noisy counts of all stages."}
-        direction = {"direction": "leaving or arriving: whether the trips begin or end in the region."}
-        return _TRIP_COLUMNS | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
-    columns = dict(_POINT_COLUMNS)
-    if release.unbiased is not None:
-        columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."
-    if release.again is not None:
-        columns["count_again"] = "The second measurement; missing where there was none."
-    if isinstance(release.spread, Spread):
-        columns["share"] = "How much of the parent's error is in this one's: see spread."
-        columns["slack"] = "Variance of what is this partition's own in its error: see spread."
-    if release.tree.curve is not None:
-        columns["curve_first"] = "First place of the partition's stretch of the curve."
-        columns["curve_last"] = "The place after its last one."
-    return columns
-
-
-LONGEST_TEXT = 20_000
-_LAYOUT = "\n\t"
+LONGEST_TEXT = 20_000  # characters
+_LAYOUT = "\n\t"  # the control characters that a text may have
 _NUMBER = "(0|[1-9][0-9]{0,4299})(/[1-9][0-9]{0,4299})?"
 _AMOUNT = re.compile(f"epsilon {_NUMBER}(, delta {_NUMBER})?|rho {_NUMBER}")
+
+Facts = dict[str, Any]
+"""A part of the manifest: a dictionary of plain values."""
+PURE, APPROX, ZCDP = "pure differential privacy", "approximate differential privacy", "zero-concentrated differential privacy"
+SEQUENTIAL, REPLACES_LATER = "adds to the other steps", "in place of later steps, on paths that end here"
+COMPOSITION = "The amounts of the steps add up; within a step the counted places are disjoint, so one unit pays once."
+PARTS = ("epsilon", "delta", "rho")
+CURRENCIES = {"ε": "epsilon", "ρ": "rho"}
+
+POINTS, TRIPS = "points", "trips"
+INDEPENDENT, LEAST_SQUARES, WAVELET = "independent", "least squares", "wavelet"
+NESTED, GRID, CURVE = "nested rectangles", "one grid", "stretches of a Hilbert curve"
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+CONFIDENCE = 0.95
+RELIABILITY = ((0.12, "high"), (0.40, "medium"))
+"""Limits of the coefficient of variation, stddev / count, with the grades up to them; above the last one the grade is `LEAST_RELIABLE`."""
+LEAST_RELIABLE = "low"
+_POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
+_TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
+_COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
+
+SCHEMA_VERSION = "2.1"
+SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
+SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json"), "2.0": SCHEMA_FILE, SCHEMA_VERSION: SCHEMA_FILE}
+"""The schema of each version, oldest first. A manifest is checked by the schema of the version that wrote it."""
+_LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
+_RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LIMITS = (
+    "Protected is what the unit and the neighbouring relation say, no more: what is listed as unprotected is taken as public.",
+    "What others publish about the same people adds up with this release; no ledger knows of it.",
+    "How long the computation took is not hidden: timing is not hardened.",
+    "Whether the records are true, and whether the unit is the right one for them, was not checked.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +180,26 @@ class Publication:
             raise SettingError("The publication's truth_seen must be True or False.")
 
 
+def describe_columns(release: Release | FlowRelease) -> dict[str, str]:
+    """Describe the meaning of every column that a table of a release may have, by name."""
+    if isinstance(release, FlowRelease):
+        estimated = {"count_noisy": "The best unbiased estimate of the count, from the noisy counts of all stages."}
+        direction = {"direction": "leaving or arriving: whether the trips begin or end in the region."}
+        return _TRIP_COLUMNS | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
+    columns = dict(_POINT_COLUMNS)
+    if release.unbiased is not None:
+        columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."
+    if release.again is not None:
+        columns["count_again"] = "The second measurement; missing where there was none."
+    if isinstance(release.spread, Spread):
+        columns["share"] = "How much of the parent's error is in this one's: see spread."
+        columns["slack"] = "Variance of what is this partition's own in its error: see spread."
+    if release.tree.curve is not None:
+        columns["curve_first"] = "First place of the partition's stretch of the curve."
+        columns["curve_last"] = "The place after its last one."
+    return columns
+
+
 def _check_amount(name: str, text: str | None) -> None:
     if text is not None and not _AMOUNT.fullmatch(text):
         raise SettingError(f"The publication's {name} must be exact: epsilon 3/10, or epsilon 3/10, delta 1/100000000, or rho 1/2.")
@@ -179,15 +212,6 @@ def _check_text(name: str, value: object) -> None:
         raise SettingError(f"The publication's {name} is longer than {LONGEST_TEXT:,} characters.")
     if any(unicodedata.category(character) in ("Cc", "Cs") and character not in _LAYOUT for character in value):
         raise SettingError(f"The publication's {name} has a control character or a lone surrogate; write plain text.")
-
-
-Facts = dict[str, Any]
-
-PURE, APPROX, ZCDP = "pure differential privacy", "approximate differential privacy", "zero-concentrated differential privacy"
-SEQUENTIAL, REPLACES_LATER = "adds to the other steps", "in place of later steps, on paths that end here"
-COMPOSITION = "The amounts of the steps add up; within a step the counted places are disjoint, so one unit pays once."
-PARTS = ("epsilon", "delta", "rho")
-CURRENCIES = {"ε": "epsilon", "ρ": "rho"}
 
 
 def describe_amount(value: Fraction | None) -> Facts | None:
@@ -216,7 +240,7 @@ def describe_privacy(receipt: Receipt) -> Facts:
 
 
 def describe_accounting(receipt: Receipt) -> Facts:
-    """Describe as facts how the budget was spent."""
+    """Describe as facts how the budget was spent: the rule by which amounts add up, and each step."""
     return {
         "currency": CURRENCIES[receipt.currency],
         "composition": COMPOSITION,
@@ -271,7 +295,7 @@ def format_amount(facts: Facts) -> str:
 
 
 def _to_float(value: Fraction) -> float:
-    """Return the nearest floating-point number; the largest one if the value is larger."""
+    """Convert to the nearest floating-point number; to the largest one if the value is larger."""
     try:
         return float(value)
     except OverflowError:
@@ -279,6 +303,7 @@ def _to_float(value: Fraction) -> float:
 
 
 def _describe_budget(budget: Budget) -> Facts:
+    """Describe epsilon, delta and rho of a budget as facts; None for those that it does not have."""
     return {name: describe_amount(getattr(budget, name, None)) for name in PARTS}
 
 
@@ -319,12 +344,6 @@ def _read_step(facts: Facts) -> Step:
         delta=_read_fraction(facts["delta"]),
         replaces_later=facts["composition"] == REPLACES_LATER,
     )
-
-
-POINTS, TRIPS = "points", "trips"
-INDEPENDENT, LEAST_SQUARES, WAVELET = "independent", "least squares", "wavelet"
-NESTED, GRID, CURVE = "nested rectangles", "one grid", "stretches of a Hilbert curve"
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def describe_contents(release: Release | FlowRelease) -> Facts:
@@ -406,6 +425,7 @@ def _describe_regions(regions: Regions) -> list[Facts]:
 
 
 def _to_json(name: str, value: Any) -> Any:
+    """Convert the value of the mechanism's setting `name` to one that JSON can express; tuples become lists."""
     if isinstance(value, tuple | list):
         return [_to_json(name, part) for part in value]
     if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
@@ -417,23 +437,15 @@ def _from_json(value: Any) -> Any:
     return tuple(_from_json(part) for part in value) if isinstance(value, list) else value
 
 
-CONFIDENCE = 0.95
-RELIABILITY = ((0.12, "high"), (0.40, "medium"))
-LEAST_RELIABLE = "low"
-_POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
-_TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
-_COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
-
-
 def grade_reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
-    """Classify the reliability of counts by their coefficient of variation, stddev / count.
+    """Grade the reliability of counts by their coefficient of variation, stddev / count.
 
     Args:
         count: (n,) counts.
         stddev: (n,) standard deviations of their noise.
 
     Returns:
-        (n,) "high" up to 12 %, "medium" up to 40 %, else "low". A count of 0 or less is "low", unless it is exact.
+        (n,) texts: "high" up to 12 %, "medium" up to 40 %, else "low". A count of 0 or less is "low", unless it is exact.
     """
     grades = np.full(len(stddev), len(RELIABILITY), np.int8)
     for grade, (bound, _) in reversed(list(enumerate(RELIABILITY))):
@@ -487,22 +499,6 @@ def _compute_quantile(values: Floats, share: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-SCHEMA_VERSION = "2.1"
-SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
-SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json"), "2.0": SCHEMA_FILE, SCHEMA_VERSION: SCHEMA_FILE}
-"""The schema of each version, oldest first. A manifest is checked by the schema of the version that wrote it."""
-_LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
-_RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_LIMITS = (
-    "Protected is what the unit and the neighbouring relation say, no more: what is listed as unprotected is taken as public.",
-    "What others publish about the same people adds up with this release; no ledger knows of it.",
-    "How long the computation took is not hidden: timing is not hardened.",
-    "Whether the records are true, and whether the unit is the right one for them, was not checked.",
-)
-
-_PLACEHOLDER = Publication(name="-", curator="-", description="", region="", intended_use="", draws=1, truth_seen=False)
-
-
 def describe(
     release: Release | FlowRelease, publication: Publication, *, created: datetime | None = None, release_id: str | None = None
 ) -> Facts:
@@ -548,7 +544,8 @@ def check_describable(release: Release | FlowRelease, publication: Publication |
     Raises:
         SettingError: a setting, a name, or a number of the frame or the receipt cannot be written as JSON.
     """
-    manifest = _build_manifest(release, publication or _PLACEHOLDER, None, None)
+    placeholder = Publication(name="-", curator="-", description="", region="", intended_use="", draws=1, truth_seen=False)
+    manifest = _build_manifest(release, publication or placeholder, None, None)
     complete = manifest | {"files": [], "left_out": [], "seal": "0" * 64}
     encode_manifest(complete)
     violation = find_violation(complete)

@@ -41,9 +41,40 @@ FORMATS = ("geoparquet", "geojson", "csv")
 DEGREES = "EPSG:4326"
 NO_CRS = "There is no CRS: GeoJSON and longitudes need a place on the globe, and a plain plane has none."
 OFF_THE_GLOBE = "The CRS gives some corners no longitude and latitude."
-
-_DANGEROUS = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # how a text begins that a spreadsheet may take for a formula
 _COORDINATE_DIGITS = 10
+Facts = dict[str, Any]
+"""A part of the manifest."""
+Columns = dict[str, Any]
+"""Columns of a table by name."""
+
+TABLE, LEVELS = "partitions.parquet", "levels.parquet"
+_MAIN_ABOUT = "The finest partitions, each record in one of them, so counts may be added up"
+_LEVELS_ABOUT = (
+    "The partitions of all levels; level 0 is the whole domain. Each level counts all records, so add up a single level: for level k the"
+    " rows with level = k, and those with leaf = true and a smaller level"
+)
+_EDGES_PER_SIDE = 64  # at least so many straight edges along a side of the domain, which may be a curve in degrees
+_ATTRIBUTE_OF_COLUMN = {
+    "count_noisy": "noisy",
+    "noise_variance": "noise_variance",
+    "count": "count",
+    "count_unbiased": "unbiased",
+    "count_again": "again",
+}
+_SIDES = ("west", "south", "east", "north")
+
+FLOWS, STAGES, ACROSS, REST, TOTALS = "flows.parquet", "stages.parquet", "across.parquet", "rest.parquet", "totals.parquet"
+_ABOUT_TOTALS = (
+    "Trips that leave and that arrive in each region, those within it included: as released, and as an unbiased estimate (count_noisy),"
+    " around which the intervals are."
+)
+REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
+NO_GEOMETRY = "The regions have no geometry, so there is no place on the map for them."
+_ESCAPED_NOTE = " An id that a spreadsheet would take for a formula has an apostrophe in front here, but not in GeoJSON and Parquet."
+_SLUG = re.compile(r"[^a-z0-9]+")
+_LONGEST_SLUG = 24  # characters
+_DIRECTIONS = {REGIONS: ("leaving", "arriving"), ORIGINS: ("leaving",), DESTINATIONS: ("arriving",)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +108,7 @@ class LeftOut:
 
 
 Plan = list[Member | LeftOut]
+"""The files of a release: those to be written, and those that cannot be made."""
 
 
 def escape_formulas(texts: NDArray[np.object_]) -> list[str]:
@@ -93,7 +125,7 @@ def escape_formulas(texts: NDArray[np.object_]) -> list[str]:
     >>> escape_formulas(np.array(["=1+1", "06037", "'=1+1"], object))
     ["'=1+1", '06037', "''=1+1"]
     """
-    return [f"'{text}" if _DANGEROUS.match(text) else text for text in texts.tolist()]
+    return [f"'{text}" if _FORMULA.match(text) else text for text in texts.tolist()]
 
 
 def make_constant_column(text: str, rows: int) -> pa.DictionaryArray:
@@ -156,28 +188,6 @@ def make_table(columns: dict[str, Any]) -> pa.Table:
     )
 
 
-Facts = dict[str, Any]
-"""A part of the manifest."""
-Columns = dict[str, Any]
-"""Columns of a table by name."""
-
-TABLE, LEVELS = "partitions.parquet", "levels.parquet"
-_MAIN_ABOUT = "The finest partitions, each record in one of them, so counts may be added up"
-_LEVELS_ABOUT = (
-    "The partitions of all levels; level 0 is the whole domain. Each level counts all records, so add up a single level: for level k the"
-    " rows with level = k, and those with leaf = true and a smaller level"
-)
-_EDGES_PER_SIDE = 64
-_ATTRIBUTE_OF_COLUMN = {
-    "count_noisy": "noisy",
-    "noise_variance": "noise_variance",
-    "count": "count",
-    "count_unbiased": "unbiased",
-    "count_again": "again",
-}
-_LINES = ("west", "south", "east", "north")
-
-
 def plan_point_files(release: Release, formats: tuple[str, ...]) -> Plan:
     """Plan the files of a release of points.
 
@@ -226,7 +236,7 @@ def plan_point_files(release: Release, formats: tuple[str, ...]) -> Plan:
 
 
 def _make_node_columns(release: Release) -> Columns:
-    """Make the columns of counts and their errors, with one row per node."""
+    """Make the columns of counts and their errors, with one row per node of the tree."""
     tree = release.tree
     low, high = release.interval(np.arange(len(tree)))
     return {
@@ -245,7 +255,7 @@ def _make_node_columns(release: Release) -> Columns:
 def _make_bounds_columns(release: Release, columns: Columns) -> Columns:
     """Make columns of the bounds of the partitions in a table."""
     bounds = release.domain.coordinates(release.tree.rectangles(columns["partition_id"]))
-    return dict(zip(_LINES, np.ascontiguousarray(bounds.T), strict=True))
+    return dict(zip(_SIDES, np.ascontiguousarray(bounds.T), strict=True))
 
 
 def _add_leaf_columns(release: Release, columns: Columns) -> Columns:
@@ -254,13 +264,14 @@ def _add_leaf_columns(release: Release, columns: Columns) -> Columns:
 
 
 def _write_levels(release: Release, columns: Columns, path: Path) -> None:
+    """Write the table of all levels, with all that is needed to read the release back."""
     tree, spread = release.tree, release.spread
     everything = _add_leaf_columns(release, columns)
     everything |= {name: values for name, attribute in _ATTRIBUTE_OF_COLUMN.items() if (values := getattr(release, attribute)) is not None}
     if isinstance(spread, Spread):
         everything |= {"share": spread.share, "slack": spread.slack}
     everything |= {"parent": tree.parent, "first_child": tree.first_child, "children": tree.children}
-    everything |= {f"{side}_line": getattr(tree, side) for side in _LINES}
+    everything |= {f"{side}_line": getattr(tree, side) for side in _SIDES}
     if tree.curve is not None:
         everything |= {"curve_first": tree.curve.first, "curve_last": tree.curve.last}
     pq.write_table(decode_dictionaries(make_table(everything)), path)
@@ -281,6 +292,7 @@ def _make_leaf_frame(release: Release, finest: Columns) -> geopandas.GeoDataFram
 
 
 def _plan_partitions_geojson(release: Release, finest: Columns) -> Member | LeftOut:
+    """Plan the file of the finest partitions as polygons."""
     name, domain, leaves = "partitions.geojson", release.domain, release.tree.leaves
     west, south, east, north = domain.coordinates(release.tree.rectangles(leaves)).T
     crs = None if domain.crs is None else CRS(domain.crs)
@@ -299,7 +311,7 @@ def _plan_partitions_geojson(release: Release, finest: Columns) -> Member | Left
 
 
 def select_finest_counts(release: Release) -> pa.Table:
-    """Make the columns of the main table of points that are not computed from others, for comparison with a table that was read."""
+    """Make those columns of the main table of points that are not computed from others, to compare them with a table that was read."""
     leaves = release.tree.leaves
     level = release.tree.depth[leaves].astype(np.int32)
     return make_table({"partition_id": leaves, "level": level, "count_noisy": release.noisy[leaves], "count": release.count[leaves]})
@@ -346,7 +358,7 @@ def _read_spread(facts: Facts, columns: Columns) -> Spread | WaveletSpread | Non
 
 
 def _read_tree(facts: Facts, columns: Columns, lattice_side: int) -> Tree:
-    level, edges = columns["level"], {name: np.array(columns[f"{name}_line"], np.int32) for name in _LINES}
+    level, edges = columns["level"], {name: np.array(columns[f"{name}_line"], np.int32) for name in _SIDES}
     arrays = {name: np.array(columns[name], np.int32) for name in ("parent", "first_child", "children")}
     _check_tree(level, arrays, edges, lattice_side)
     starts = (0, *np.cumsum(np.bincount(level)).tolist())
@@ -365,7 +377,7 @@ def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], edges
     """Raise an error unless the nodes are a tree in breadth-first order, each inside its parent."""
     parent, first, children = arrays["parent"], arrays["first_child"], arrays["children"]
     nodes, above = len(parent), parent[1:]
-    root_edges = [int(edges[name][0]) for name in _LINES] if nodes else []
+    root_edges = [int(edges[name][0]) for name in _SIDES] if nodes else []
     root_is_domain = root_edges == [0, 0, lattice_side, lattice_side] and parent[0] == -1 and level[0] == 0
     sound = root_is_domain and (np.diff(above) >= 0).all() and (above >= 0).all() and (above < np.arange(1, nodes)).all()
     sound = sound and (level[1:] == level[above] + 1).all() and (children == np.bincount(above, minlength=nodes)).all()
@@ -375,14 +387,6 @@ def _check_tree(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], edges
     sound = sound and all((edges[name][1:] <= edges[name][above]).all() for name in ("east", "north"))
     if not sound:
         raise InputError("The partitions of the release are no tree of nested rectangles: its table was not written by dpviz.")
-
-
-FLOWS, STAGES, ACROSS, REST, TOTALS = "flows.parquet", "stages.parquet", "across.parquet", "rest.parquet", "totals.parquet"
-_ABOUT_TOTALS = (
-    "Trips that leave and that arrive in each region, those within it included: as released, and as an unbiased estimate (count_noisy),"
-    " around which the intervals are."
-)
-REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
 
 
 def _plan_trip_tables(release: FlowRelease) -> list[Member]:
@@ -440,7 +444,7 @@ def _make_flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], An
     Args:
         release: of trips.
         level: 1 to g.
-        ids: converts the ids of all regions to texts, for instance `escape_formulas`.
+        ids: converts the ids of all regions of a level to the texts in the table, for instance `escape_formulas`.
         destination: name of the column of destinations.
     """
     counts, tree = release.stages[2 * level], release.tree
@@ -566,7 +570,7 @@ def _plan_totals(release: FlowRelease) -> Member:
 
 
 def select_finest_trips(release: FlowRelease) -> pa.Table:
-    """Make the columns of the main table of trips that are not computed from others, for comparison with a table that was read."""
+    """Make those columns of the main table of trips that are not computed from others, to compare them with a table that was read."""
     return _make_flow_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
 
 
@@ -662,6 +666,7 @@ def _read_across(tree: PairTree, table: pa.Table) -> PairSums:
 
 
 def _read_totals(tree: PairTree, table: pa.Table) -> RegionTotals:
+    """Read the unbiased totals of regions; the table must have the rows that `_make_totals_table` writes, in its order."""
     regions = {"leaving": tree.origins, "arriving": tree.destinations}
     wanted = [(direction, level, known) for direction, of in regions.items() for level, known in enumerate(of.ids, start=1)]
     rows = np.cumsum([0, *(len(known) for _, _, known in wanted)]).tolist()
@@ -672,13 +677,6 @@ def _read_totals(tree: PairTree, table: pa.Table) -> RegionTotals:
     estimates = np.array(table.column("count_noisy"), np.int64)
     parts = [estimates[start:end] for start, end in pairwise(rows)]
     return RegionTotals(leaving=tuple(parts[: tree.origins.depth]), arriving=tuple(parts[tree.origins.depth :]))
-
-
-NO_GEOMETRY = "The regions have no geometry, so there is no place on the map for them."
-_ESCAPED_NOTE = " An id that a spreadsheet would take for a formula has an apostrophe in front here, but not in GeoJSON and Parquet."
-_SLUG = re.compile(r"[^a-z0-9]+")
-_LONGEST_SLUG = 24
-_DIRECTIONS = {REGIONS: ("leaving", "arriving"), ORIGINS: ("leaving",), DESTINATIONS: ("arriving",)}
 
 
 def plan_trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
@@ -725,7 +723,7 @@ def _plan_regions_geojson(release: FlowRelease, stem: str, level: int) -> Member
 
 
 def _find_shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
-    """Return polygons of a level, or its points."""
+    """Find the polygons of a level, or else its points; None if it has no geometry of its own or of its parts."""
     return regions.geometry[level - 1] if regions.outlines(level) is None else regions.outlines(level)
 
 
@@ -771,12 +769,11 @@ def _plan_totals_csv(release: FlowRelease) -> Member:
 def _plan_locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
     name = f"locations_{format_level(release.tree.origins, level)}.csv"
     locations = [_list_locations(regions, level) for _, regions in _list_hierarchies(release.tree)]
-    reason = next((locations_of_side for locations_of_side in locations if isinstance(locations_of_side, str)), None)
-    if reason is not None:
-        return LeftOut(name=name, reason=reason)
-    table = pd.concat(
-        [locations_of_side for locations_of_side in locations if not isinstance(locations_of_side, str)], ignore_index=True
-    ).drop_duplicates(ignore_index=True)
+    reasons = [reason for reason in locations if isinstance(reason, str)]
+    if reasons:
+        return LeftOut(name=name, reason=reasons[0])
+    tables = [table for table in locations if not isinstance(table, str)]
+    table = pd.concat(tables, ignore_index=True).drop_duplicates(ignore_index=True)
     if table["id"].duplicated().any():
         return LeftOut(name=name, reason="Origins and destinations use the same id for different places.")
     columns = {

@@ -15,7 +15,7 @@ from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
 
 USABLE, ROUGH, NOISE = "usable", "rough", "mostly noise"
-MOST_USABLE, MOST_ROUGH = 0.4, 1.0
+MOST_USABLE, MOST_ROUGH = 0.4, 1.0  # noise divided by the average number, up to which a level is usable, and rough
 RULE = (
     "A level is usable if its noise (the mean standard deviation) is at most 40 % of an average number: the released total divided by"
     " how many {parts} {counted_parts}. Up to 100 % it is rough; beyond that the noise is larger than what is"
@@ -178,12 +178,14 @@ def compute_needed_total(parts: int, stddev: float) -> float:
 
 
 def _grade_point_level(release: Release, level: int) -> LevelVerdict:
+    """Grade a level of a release of points."""
     nodes = release.nodes(level)
     count = release.count if release.unbiased is None else release.unbiased
     return _grade_level(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
 
 
 def _grade_trip_level(release: FlowRelease, level: int, *, lacking: bool) -> LevelVerdict:
+    """Grade a level of a release of trips; `lacking` says that sums lack dropped pairs, so that they are rough at best."""
     stage, total = release.stages[2 * level], float(release.stages[0].count.sum())
     stddev, known = release.stddev(2 * level), math.isfinite(stage.variance)
     numbers = stage.measured if known and stage.measured else release.tree.size(2 * level) if release.every_pair else len(stage.count)
@@ -206,6 +208,7 @@ def _compute_rest_percent(release: FlowRelease) -> float | None:
 
 
 def _grade_level(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:
+    """Grade a level of `parts` numbers by the rule of `verdict`."""
     mean = max(total, 0.0) / parts
     ratio = 0.0 if stddev == 0 else stddev / mean if mean > 0 else math.inf
     grade = USABLE if ratio <= MOST_USABLE else ROUGH if ratio <= MOST_ROUGH else NOISE
@@ -213,5 +216,6 @@ def _grade_level(level: int, name: str, parts: int, total: float, stddev: float)
 
 
 def _name_levels(levels: list[LevelVerdict]) -> str:
+    """Write the numbers of consecutive levels, such as "levels 0 to 2"."""
     first, last = levels[0].level, levels[-1].level
     return f"level {first}" if first == last else f"levels {first} {'and' if last == first + 1 else 'to'} {last}"
