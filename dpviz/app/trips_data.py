@@ -29,7 +29,7 @@ from dpviz.view.escape import markdown
 
 TABLES = ("csv", "tsv", "parquet")
 IDS, COORDINATES = "Ids of regions", "Coordinates"
-Frames = tuple[cached.UploadedRegions, cached.UploadedRegions]
+BothRegions = tuple[cached.UploadedRegions, cached.UploadedRegions]
 """The regions where trips begin, and those where they end."""
 
 
@@ -89,7 +89,7 @@ class ChosenFiles:
         about: what the headers of the files say.
         digest: identifies the files in the keys of widgets.
         part: fields of a saved configuration that name the files: trips, and for files by path the engine.
-        count: counts the files between the regions of two frames with the given options; returns None while the count is not finished.
+        count: counts the files between `BothRegions` with the given options; returns None while the count is not finished.
         content: returns a digest of the content, from the counted data.
         found: returns the files themselves.
     """
@@ -97,19 +97,19 @@ class ChosenFiles:
     about: FlowsFile
     digest: str
     part: dict[str, Any]
-    count: Callable[[Frames, cached.Options], OpenedData | None]
+    count: Callable[[BothRegions, cached.Options], OpenedData | None]
     content: Callable[[OpenedData], str]
     found: Callable[[], FoundFiles]
 
 
 def _choose_files() -> TripsData | None:
     """Show the choice of files and of how they are read. Return the counted data; None until all is chosen and counted."""
-    frame = _choose_regions("regions", "Regions file")
+    regions = _choose_regions("regions", "Regions file")
     apart_help = "Where trips end in another hierarchy than they begin in, of as many levels."
     apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=apart_help)
-    ends = _choose_regions("ends", "Regions of the destinations") if apart else frame
+    ends = _choose_regions("ends", "Regions of the destinations") if apart else regions
     chosen_files = _choose_upload() if TRIPS.config().source == "upload" else _choose_paths()
-    if frame is None or ends is None or chosen_files is None:
+    if regions is None or ends is None or chosen_files is None:
         st.info("Choose a public file of regions, and a file of trips between them: origin, destination, count.")
         return None
     about, mode = chosen_files.about, TRIPS.config().mode
@@ -127,10 +127,10 @@ def _choose_files() -> TripsData | None:
     if unit is None:
         return None
     options |= unit
-    opened = chosen_files.count((frame, ends), (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
+    opened = chosen_files.count((regions, ends), (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
     if opened is None:
         return None
-    data = _make_data(chosen_files, opened, (frame, ends if apart else None), options)
+    data = _make_data(chosen_files, opened, regions, ends if apart else None, options)
     if mode == CURATE and columns and "person" not in unit:
         show_repeated(data, cached.find_id_columns(chosen_files.digest, _list_used_columns(options), chosen_files.found()), "trip")
     return data
@@ -193,14 +193,14 @@ def _list_used_columns(options: dict[str, Any]) -> tuple[str, ...]:
 def _make_data(
     chosen_files: ChosenFiles,
     opened: OpenedData,
-    frames: tuple[cached.UploadedRegions, cached.UploadedRegions | None],
+    regions: cached.UploadedRegions,
+    ends: cached.UploadedRegions | None,
     options: dict[str, Any],
 ) -> TripsData:
     """Show the notes that are for the curator only, and return the counted data."""
     flows: Flows = opened.data  # type: ignore[assignment]
     for note in filter(None, (*opened.notes, left_out(flows), *flows.notes)):
         st.caption(f"Curator only: {markdown(note)}")
-    frame, ends = frames
     return TripsData(
         flows=flows,
         digest=chosen_files.content(opened),
@@ -209,7 +209,7 @@ def _make_data(
         unit=nouns.TRIPS,
         source=Source(
             data_part=DataPart(**chosen_files.part, **options),
-            regions=_make_regions_part("regions", frame),
+            regions=_make_regions_part("regions", regions),
             destinations=None if ends is None else _make_regions_part("ends", ends),
         ),
     )
@@ -223,10 +223,10 @@ def _choose_upload() -> ChosenFiles | None:
     name, body = kept
     digest = cached.digest_of(body)
 
-    def count(frames: Frames, options: cached.Options) -> OpenedData:
-        flows = cached.count_flows_file(digest, name, body, frames, options)
+    def count(both: BothRegions, options: cached.Options) -> OpenedData:
+        flows = cached.count_flows_file(digest, name, body, both, options)
         refuse_empty_data(flows)
-        keys = tuple(frame.key for frame in frames)
+        keys = tuple(uploaded.key for uploaded in both)
         return OpenedData(data=flows, fingerprints=cached.fingerprints(digest, (keys, options), flows, body), engine=NUMPY)
 
     about = cached.inspect_flows_file(digest, name, body)
@@ -246,10 +246,10 @@ def _choose_paths() -> ChosenFiles | None:
     if files is None:
         return None
 
-    def count(frames: Frames, options: cached.Options) -> OpenedData | None:
-        frame = (frames[0].regions, frames[1].regions)
-        how = CountRequest(frame=frame, options=dict(options), engine=files.engine, scheduler=files.scheduler)
-        return count_by_path("trips ", files, how, (frames[0].key, frames[1].key, options))
+    def count(both: BothRegions, options: cached.Options) -> OpenedData | None:
+        frame = (both[0].regions, both[1].regions)
+        request = CountRequest(frame=frame, options=dict(options), engine=files.engine, scheduler=files.scheduler)
+        return count_by_path("trips ", files, request, (both[0].key, both[1].key, options))
 
     return ChosenFiles(
         about=describe_flows(files.found),
@@ -261,9 +261,9 @@ def _choose_paths() -> ChosenFiles | None:
     )
 
 
-def _make_regions_part(role: str, frame: cached.UploadedRegions) -> RegionsPart:
+def _make_regions_part(role: str, uploaded: cached.UploadedRegions) -> RegionsPart:
     """Describe a file of regions as a part of a configuration; `role` is "regions" or "ends"."""
-    _, levels, prefix_lengths = frame.key
+    _, levels, prefix_lengths = uploaded.key
     return RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
 
 

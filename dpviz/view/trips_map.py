@@ -448,18 +448,22 @@ def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> To
 
 
 def _write_rest_texts(release: FlowRelease, view: TripsMapSettings) -> tuple[list[str], list[str]]:
-    """Write how many trips from, and to, each region are in no listed pair; empty texts unless the level's pairs are a list."""
+    """Write for each region how many of its trips are in no listed pair; "" unless the level's pairs are a list.
+
+    Returns:
+        A text for each origin, and one for each destination; if both are the same regions, the same texts twice.
+    """
     origins, destinations = release.tree.origins.size(view.level), release.tree.destinations.size(view.level)
     if release.across is None or view.level < release.depth:
         return [""] * origins, [""] * destinations
     leaving = release.rest(view.level, 0).at(*_pair_with_root(origins)).tolist()
     arriving = release.rest(0, view.level).at(*_pair_with_root(destinations)[::-1]).tolist()
-    to_others = [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in leaving]
+    of_leaving = [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in leaving]
     if release.tree.origins == release.tree.destinations:
-        from_others = [f"; {format_count(count)} of those arriving are in pairs that are not listed" if count else "" for count in arriving]
-        both = [one + other for one, other in zip(to_others, from_others, strict=True)]
+        of_arriving = [f"; {format_count(count)} of those arriving are in pairs that are not listed" if count else "" for count in arriving]
+        both = [one + other for one, other in zip(of_leaving, of_arriving, strict=True)]
         return both, both
-    return to_others, [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in arriving]
+    return of_leaving, [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in arriving]
 
 
 def _make_areas(
@@ -493,12 +497,7 @@ def _make_areas(
     color = _compute_shades(strength, dark=view.dark, points=not shapes.polygons)
     if view.chosen is not None and LEAVING in released:
         color[view.chosen] = (*_CHOSEN[view.dark], 255)
-    return Areas(
-        shapes=shapes,
-        color=color,
-        size=size,
-        texts=texts,
-    )
+    return Areas(shapes=shapes, color=color, size=size, texts=texts)
 
 
 def _choose_shade_top(released: Totals) -> float:
@@ -573,6 +572,8 @@ def _collect_pairs(release: FlowRelease, view: TripsMapSettings, truth: PairSums
 def _choose_drawn(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
     """Choose the pairs that are drawn: by released trips, and by the truth only in views that show it.
 
+    `size` is compared with the smallest number that gets an arc; pairs of high `rank` are drawn first, those of rank 0 never.
+
     Returns:
         Indices of the pairs, the largest last, and the number of pairs that could be drawn.
     """
@@ -586,10 +587,9 @@ def _choose_drawn(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
         size = rank = true
     else:
         size = rank = np.abs(pairs.released)
-    present = rank > 0
-    present &= _pass_filter(pairs, view)
-    fits = np.flatnonzero(present & (size >= view.least))
-    return fits[np.argsort(-rank[fits], kind="stable")[: view.top]][::-1], int(present.sum())
+    drawable = (rank > 0) & _pass_filter(pairs, view)
+    candidates = np.flatnonzero(drawable & (size >= view.least))
+    return candidates[np.argsort(-rank[candidates], kind="stable")[: view.top]][::-1], int(drawable.sum())
 
 
 def _pass_filter(pairs: Pairs, view: TripsMapSettings) -> NDArray[np.bool_]:
@@ -605,8 +605,8 @@ def _pass_filter(pairs: Pairs, view: TripsMapSettings) -> NDArray[np.bool_]:
 def _choose_arc_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]:
     """Choose the number of trips that has the widest arc, and count the arcs: from released trips alone, in every view."""
     sizes = np.abs(pairs.released[_pass_filter(pairs, view)])
-    fits = np.sort(sizes[sizes >= view.least])[-view.top :]
-    return scale_top_of(fits), len(fits)
+    drawn = np.sort(sizes[sizes >= view.least])[-view.top :]
+    return scale_top_of(drawn), len(drawn)
 
 
 def _choose_error_top(release: FlowRelease, level: int) -> float:
@@ -637,6 +637,7 @@ def _write_arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs)
 
 
 def _write_interval(low: float, high: float) -> str:
+    """Write the interval of one pair, in trips."""
     return f", 95 % between {format_count(low)} and {format_count(high)} for all pairs at once"
 
 
@@ -685,14 +686,16 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     true = pairs.true if view.shown == TRUE else None
     shown = np.abs(pairs.released) if true is None else true
     out, into = choose_leaving_color(view.dark), choose_arriving_color(view.dark)
-    base = np.where((pairs.destination == (-1 if view.chosen is None else view.chosen))[:, None], into, out)
+    arrives = np.zeros(len(shown), np.bool_) if view.chosen is None else pairs.destination == view.chosen
+    base = np.where(arrives[:, None], into, out)
     pale = np.zeros(len(shown), np.bool_) if true is not None else ~pairs.certain
     negative = pale & (pairs.released < 0)
-    base = np.where(negative[:, None], choose_below_zero_color(view.dark), np.where(pale[:, None], (base + np.array(_GREY)) // 2, base))
+    base = np.where(pale[:, None], (base + np.array(_GREY)) // 2, base)
+    base = np.where(negative[:, None], choose_below_zero_color(view.dark), base)
     color = _add_alpha(base, widths.strength(shown))
     color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
     color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
-    title = f"<b>{'true ' if view.shown == 'True' else ''}{html(view.unit)} per pair</b>"
+    title = f"<b>{'true ' if view.shown == TRUE else ''}{html(view.unit)} per pair</b>"
     directions = "" if view.chosen is None else f"{_draw_color_mark(out)}leaving {_draw_color_mark(into)}arriving"
     below = f"{_draw_color_mark(choose_below_zero_color(view.dark))}below zero, by noise" if negative.any() else ""
     uncertain = f'<span style="opacity:0.5">{_draw_color_mark(_GREY)}</span>pale: interval reaches 0' if (pale & ~negative).any() else ""

@@ -107,7 +107,7 @@ class FlatGaussian(FlowMechanism):
         parameter = counter.variance(rho.rho)
         variance, least = gaussian_variance(parameter), self.choose_threshold(tree.size(tree.height), parameter)
         (origin, destination, noisy), above, across = _measure_pairs(counter, tree, rho, least)
-        summed = make_summed_stage(*_list_nonzero(above))
+        summed = make_summed_stage(*_find_nonzero(above))
         leaves = make_measured_stage(origin, destination, noisy, variance, tree.size(tree.height))
         stages = [*add_coarser_stages(tree, summed, tree.height - 1), leaves]
         left_out = () if least is None else (f"pairs under {least:,} left out of the finest stage",)
@@ -119,7 +119,7 @@ class FlatGaussian(FlowMechanism):
             settings=self.chosen(),
             steps=("larger regions are sums of all noisy pairs", *left_out),
             every_pair=True,
-            across=None if least is None else sum_pairs(*_list_nonzero(across), across.shape[1]),
+            across=None if least is None else sum_pairs(*_find_nonzero(across), across.shape[1]),
             approximate=None if least is None else "pairs that were left out of the finest stage have an unknown error",
         )
 
@@ -165,7 +165,7 @@ class FlatGaussian(FlowMechanism):
             raise DomainError(f"There are more than {MOST_PAIRS:,} pairs of leaf regions; noise on each is not feasible. Choose TopDown.")
 
 
-def _list_nonzero(sums: Integers) -> tuple[Places, Places, Integers]:
+def _find_nonzero(sums: Integers) -> tuple[Places, Places, Integers]:
     """List the origins, destinations and values of a dense table of sums; zeros are left out."""
     origin, destination = np.nonzero(sums)
     return origin.astype(np.int32), destination.astype(np.int32), sums[origin, destination]
