@@ -110,7 +110,7 @@ class Lesson(Settings):
         """Return the reader of each parameter of a link; ranges are checked when the lesson is made."""
         return {rule.name: _reader(rule) for rule in cls.rules()}
 
-    def built(self) -> Self:
+    def build(self) -> Self:
         """Return the lesson itself, whose settings were checked on creation.
 
         The reader of links calls this method on every object that it makes from a link.

@@ -85,7 +85,7 @@ class StudyConfig(DataConfig):
     workloads: tuple[str, ...] = ()
     parts: bool = False
 
-    def built(self) -> dict[str, AnyMechanism]:
+    def build(self) -> dict[str, AnyMechanism]:
         """Build the mechanisms, by label.
 
         Raises:
@@ -111,7 +111,7 @@ class StudyConfig(DataConfig):
         Raises:
             DpvizError: mechanisms, data, domain or regions cannot be used.
         """
-        self.built()
+        self.build()
         return open_data(self, open_frame(self), bad_rows="refuse", watch=watch, scheduler=scheduler)
 
     def build_study(self, data: PrivateData) -> Study:
@@ -120,7 +120,7 @@ class StudyConfig(DataConfig):
         Raises:
             DpvizError: mechanisms that do not fit the domain or the regions.
         """
-        mechanisms = self.built()
+        mechanisms = self.build()
         names = {item.name for item in fields(Study)} - {"data", "public", "mechanisms"}
         return Study(data=data, public=True, mechanisms=mechanisms, **{name: getattr(self, name) for name in names})
 
