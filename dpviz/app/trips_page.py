@@ -276,7 +276,7 @@ def _show_key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation |
     possible = release.tree.size(2 * level)
     released = "listed pairs" if is_list else "pairs with a count above 0"
     pairs_help = f"{title}: {released} of this level, out of {possible:,} possible ones. {_describe_list_bound(release, level)}"
-    next(columns).metric("Pairs released", f"{int((counts > 0).sum()):,}", help=pairs_help)
+    next(columns).metric("Pairs above zero" if negative else "Pairs released", f"{int((counts > 0).sum()):,}", help=pairs_help)
     if negative:
         negative_help = "Pairs with a count below zero: noise on pairs with few trips or none. They keep sums unbiased."
         next(columns).metric("Below zero", f"{negative:,}", help=negative_help)

@@ -17,7 +17,7 @@ from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, LevelError, Mechanism, se
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.exact_accounting import ACCOUNTING, find_gaussian_rho
+from dpviz.privacy.exact_accounting import ACCOUNTING, LARGEST_STDDEV, find_gaussian_rho
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.flow_release import INTERVAL_STDDEVS, FlowRelease, StageCounts, sum_pairs
@@ -28,7 +28,10 @@ _SEVERAL_TRIPS = (
     "Exact accounting was asked for, and the tight conversion was used: the exact one is proved for one trip per person only, and here a"
     " person has up to {most:,}."
 )
-_NO_BETTER_BOUND = "Exact accounting was asked for, and the tight conversion was used: the exact one has no better bound for this budget."
+_TOO_MUCH_NOISE = (
+    "Exact accounting was asked for, and the tight conversion was used: the exact one is not computed where a stage has noise with a"
+    f" standard deviation above {LARGEST_STDDEV:,.0f}, or for a delta below 1e-250, and it is not taken where it saves nothing."
+)
 WEIGHTS = "weights"
 """The name of the setting that holds custom weights."""
 
@@ -313,7 +316,7 @@ class NoisyFlows:
         most = self.flows.contributions
         rho, conversion = find_gaussian_rho(budget, mechanism, accounting, shares, self.squared_sensitivity if most == 1 else None)
         if accounting == "exact" and conversion not in ("exact", None):
-            self.notes.append(_NO_BETTER_BOUND if most == 1 else _SEVERAL_TRIPS.format(most=most))
+            self.notes.append(_TOO_MUCH_NOISE if most == 1 else _SEVERAL_TRIPS.format(most=most))
         return rho, conversion
 
     @property

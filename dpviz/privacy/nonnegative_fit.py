@@ -76,7 +76,8 @@ def fit_nonnegative(root: Root, stages: Sequence[NoisyStage], *, selected: bool 
     Leaves whose best estimate is negative are set to 0, and the rest is fitted again until no estimate is negative. A leaf that was
     set to 0 never has to be raised again: the Hessian of the objective in the leaves is strictly ultrametric, so that its inverse is an
     M-matrix (Martinez, Michon, San Martin, SIAM J. Matrix Anal. Appl. 15, 1994), for every subset of the leaves. So the best values of
-    the leaves that stay only fall when others are raised to 0, and this is the exact minimum, after 5 to 11 rounds of O(n) in our measurements.
+    the leaves that stay only fall when others are raised to 0, and this is the exact minimum, after 5 to 11 rounds of O(n) in our
+    measurements.
 
     Args:
         root: the root's count, exact or noisy.

@@ -283,20 +283,26 @@ class FlowRelease:
         level_numbers, *pairs = self._find_pairs(origins, destinations, levels)
         return compute_interval(*self._compute_noise(level_numbers, *pairs))
 
-    def is_unlisted(self, levels: tuple[int, int], origin: Places, destination: Places) -> Mask:
+    def is_unlisted(self, levels: tuple[Level, Level], origin: Places, destination: Places) -> Mask:
         """Find which pairs of regions have no number of their own, because the finest level is a list that they are not in.
 
         Args:
-            levels: level of the origins and level of the destinations, 0 to g.
-            origin: (q,) indices of origin regions.
+            levels: level of the origins and level of the destinations, 0 to g, or their names.
+            origin: (q,) indices of origin regions, as `Regions.find` gives them for ids.
             destination: (q,) indices of destination regions.
 
         Returns:
             (q,) True for pairs of leaves that are not listed; their trips are part of the `rest` of coarser pairs.
+
+        Raises:
+            DomainError: no such level, or something else than indices.
         """
-        if self.across is None or levels != self.tree.levels(self.tree.height):
+        numbers = self._find_level("origin", levels[0]), self._find_level("destination", levels[1])
+        if not all(np.issubdtype(np.asarray(indices).dtype, np.integer) for indices in (origin, destination)):
+            raise DomainError("Pairs are given by the indices of their regions; regions.find(ids, level) finds them.")
+        if self.across is None or numbers != self.tree.levels(self.tree.height):
             return np.zeros(len(origin), np.bool_)
-        return np.asarray(self.sums(*levels).at(origin, destination) == 0)
+        return np.asarray(self.sums(*numbers).at(np.asarray(origin), np.asarray(destination)) == 0)
 
     def _find_pairs(
         self, origins: ArrayLike, destinations: ArrayLike, levels: tuple[Level, Level] | None
@@ -351,29 +357,29 @@ class FlowRelease:
                 self._sums[key] = self._sum_pairs(stage, key, self.stages[stage].count)
         return self._sums[key]
 
-    def rest(self, origin_level: int, destination_level: int) -> PairSums:
+    def rest(self, origin_level: Level, destination_level: Level) -> PairSums:
         """Count the released trips between regions of two levels that are in no listed pair of the finest level.
 
         A release with a list says nothing about a pair of leaves that is not listed; its trips are part of the rest of every coarser
         pair that it lies in.
 
         Args:
-            origin_level: 0 to g.
-            destination_level: 0 to g; not both g.
+            origin_level: 0 to g, or a level's name.
+            destination_level: the same; not both the level of the leaves.
 
         Returns:
             The pairs with a rest other than 0. There is none if the release has no list. It is never below 0 where all counts are at
             least 0.
 
         Raises:
-            DomainError: both levels are those of the leaves.
+            DomainError: no such level, or both levels are those of the leaves.
         """
-        levels = (origin_level, destination_level)
+        levels = self._find_level("origin", origin_level), self._find_level("destination", destination_level)
         if levels == self.tree.levels(self.tree.height):
             raise DomainError("A rest is part of pairs of larger regions; choose a coarser level for one side at least.")
         if self.across is None:
             nothing = np.zeros(0, np.int32)
-            return sum_pairs(nothing, nothing, np.zeros(0, np.int64), self.tree.destinations.size(destination_level))
+            return sum_pairs(nothing, nothing, np.zeros(0, np.int64), self.tree.destinations.size(levels[1]))
         released, minus_listed = self.sums(*levels), self._sum_pairs(self.tree.height, levels, -self.stages[-1].count)
         origin = np.concatenate([released.origin, minus_listed.origin])
         destination = np.concatenate([released.destination, minus_listed.destination])

@@ -12,7 +12,7 @@ import pydeck
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.amounts import format_count, format_percent, format_signed
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError
 from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.release.simultaneous_intervals import pair_intervals
@@ -274,9 +274,10 @@ def trips_map(release: FlowRelease, view: TripsMapSettings, truth: PairSums | No
     )
     released = _sum_released_totals(release, view.level)
     true = (None, None) if truth is None else _sum_true_totals(truth, origins, destinations, view.level)
-    rest = _write_rest_texts(release, view)
+    rest, unlisted = _write_rest_texts(release, view), _find_unlisted_stays(release, view.level)
     areas = [
-        _make_areas(regions, shapes[side], view, released[side], true[side], tops, rest[side]) for side, regions in enumerate(hierarchies)
+        _make_areas(regions, shapes[side], view, released[side], true[side], tops, rest[side], unlisted)
+        for side, regions in enumerate(hierarchies)
     ]
     window = Window(bounds=fit_bounds(hierarchies, view.width, view.height), width=view.width, height=view.height)
     under, over = _make_layers(areas, arcs, view)
@@ -284,7 +285,7 @@ def trips_map(release: FlowRelease, view: TripsMapSettings, truth: PairSums | No
     return TripsMap(
         deck=deck_in(window, under, over, tooltip=arcs.texts.template(), dark=view.dark),
         legend=_join_legend([*look.legend, _write_shade_legend(released[0], view, tops)]),
-        note=_write_note(release, view, pairs, len(drawn), total),
+        note=_write_note(release, view, pairs, pairs[drawn], total),
         description=_describe_map(release, view, len(drawn)),
         drawn=len(drawn),
         total=total,
@@ -333,23 +334,24 @@ def _make_layers(areas: list[Areas], arcs: Arcs, view: TripsMapSettings) -> tupl
     return polygons[::-1], [*chosen, make_arc_layer(arcs), *points[::-1]]
 
 
-def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, drawn: int, total: int) -> str:
+def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, drawn: Pairs, total: int) -> str:
     """Write what the map shows, and what it leaves out, as sentences.
 
     Args:
         release: public.
         view: the settings of the map.
         pairs: all pairs that were released or have true trips.
-        drawn: number of arcs.
+        drawn: those of them that have an arc.
         total: number of pairs that could be drawn.
     """
+    arcs = len(drawn.origin)
     order = ", the wrong ones first" if view.shown == FALSE_POSITIVES else ", the largest first"
-    first = order if drawn < total else ""
+    first = order if arcs < total else ""
     least = f", from {view.least:,} {view.unit} on" if view.least > 1 else ""
     chosen = f", only those {view.pairs}" if view.shown == RELEASED and view.pairs != ALL_PAIRS else ""
-    sentences = [f"Showing {drawn:,} of {total:,} {_PAIRS_TEXT[view.shown].format(unit=view.unit)}{first}{least}{chosen}."]
+    sentences = [f"Showing {arcs:,} of {total:,} {_PAIRS_TEXT[view.shown].format(unit=view.unit)}{first}{least}{chosen}."]
     if view.shown == RELEASED and view.chosen is None:
-        sentences += _note_uncertain(release, view, pairs)
+        sentences += _note_uncertain(release, view, pairs, drawn)
     if view.shown == FALSE_POSITIVES:
         invented, missed = (int((pairs.error_kind == kind).sum()) for kind in (RELEASED_ONLY, TRUE_ONLY))
         sentences.append(f"Of all, {invented:,} are false positives and {missed:,} false negatives.")
@@ -361,16 +363,18 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, draw
     return " ".join(sentences)
 
 
-def _note_uncertain(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> list[str]:
+def _note_uncertain(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, drawn: Pairs) -> list[str]:
     """Write sentences on pairs below zero, on uncertain pairs, on pairs within a region, and on trips that are in no listed pair."""
     released = pairs.released != 0
     negative, uncertain = int((pairs.released < 0).sum()), int((released & ~pairs.certain).sum())
     counts = release.stages[2 * view.level].count
     within, below_within = int(np.count_nonzero(counts)) - int(released.sum()), int((counts < 0).sum()) - negative
     sentences = []
-    if uncertain:
-        below = f"{negative:,} are below zero, by noise; " if negative else ""
-        sentences.append(f"Of all, {below}{uncertain - negative:,}{' others' if negative else ''} are uncertain: their intervals reach 0.")
+    if negative:
+        missing = "" if (drawn.released < 0).any() else ", none of them among the arcs that are drawn"
+        sentences.append(f"Below zero, by noise: {negative:,}{missing}.")
+    if uncertain > negative:
+        sentences.append(f"{'Also uncertain' if negative else 'Uncertain'}, with intervals that reach 0: {uncertain - negative:,}.")
     if within > 0:
         lower = f" ({below_within:,} of them below zero)" if below_within else ""
         sentences.append(f"Another {within:,}{lower} are within one region and have no arc.")
@@ -474,6 +478,7 @@ def _make_areas(
     true: Totals | None,
     tops: ScaleTops,
     rest: Sequence[str],
+    unlisted: Mask,
 ) -> Areas:
     """Choose the look of the origins or of the destinations, shaded by the first of their totals.
 
@@ -485,11 +490,12 @@ def _make_areas(
         true: true trips of each region; None where the truth must not be shown.
         tops: of the scales.
         rest: for each region, a text on the trips that are in no listed pair.
+        unlisted: (n,) whether the number of trips within each region is not listed.
     """
     shown = true if true is not None and view.shown == TRUE else released
     texts = TooltipTexts(
         title=[deck(name) for name in regions.names_of(view.level)],
-        text=[f"{deck(view.unit)}: {text}{more}" for text, more in zip(_write_totals(released), rest, strict=True)],
+        text=[f"{deck(view.unit)}: {text}{more}" for text, more in zip(_write_totals(released, unlisted), rest, strict=True)],
         truth=None if true is None else [f"true: {text}" for text in _write_totals(true)],
     )
     size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
@@ -529,10 +535,23 @@ def _first_values(totals: Totals) -> Integers:
     return next(iter(totals.values()))
 
 
-def _write_totals(totals: Totals) -> list[str]:
-    """Write the totals of each of n regions as a text."""
+def _find_unlisted_stays(release: FlowRelease, level: int) -> Mask:
+    """Find (n,) the origins of a level whose trips within the region are not listed; none if the destinations are other regions."""
+    index = np.arange(release.tree.origins.size(level), dtype=np.int32)
+    if release.tree.origins != release.tree.destinations:
+        return np.zeros(len(index), np.bool_)
+    return release.is_unlisted((level, level), index, index)
+
+
+def _write_totals(totals: Totals, unlisted: Mask | None = None) -> list[str]:
+    """Write the totals of each of n regions as a text; where trips within a region are not listed, they leave or arrive with the others."""
     rows = zip(*(values.tolist() for values in totals.values()), strict=True)
-    return [", ".join(f"{format_count(value)} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
+    texts = [", ".join(f"{format_count(value)} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
+    if unlisted is None or WITHIN not in totals:
+        return texts
+    both = zip(totals[LEAVING].tolist(), totals[ARRIVING].tolist(), strict=True)
+    joined = [f"{format_count(out)} {LEAVING} or within, {format_count(into)} {ARRIVING} or within" for out, into in both]
+    return [other if hidden else text for text, other, hidden in zip(texts, joined, unlisted.tolist(), strict=True)]
 
 
 def _compute_shades(strength: Floats, *, dark: bool, points: bool) -> Colors:

@@ -91,7 +91,7 @@ class TestDrawing:
     def test_negative_pairs_are_counted_and_can_be_drawn_alone(self):
         app = fine(press_draw(trips_app({"sample": "us_flights", "mechanism": "flat_gaussian", "level": "3", "pairs": "below zero"})))
         count = trips_drawn(app).releases[0].stages[-1].count
-        assert figures(app)["Pairs released"] == f"{(count > 0).sum():,}"
+        assert figures(app)["Pairs above zero"] == f"{(count > 0).sum():,}"
         assert figures(app)["Below zero"] == f"{(count < 0).sum():,}"
         assert all(row["t"].startswith("−") for row in layers_of(app)["arcs"]["data"])
 

@@ -136,7 +136,7 @@ FAULTS = {
     "one draw for two siblings": (measure, "discrete_laplace", siblings_share, Identity(), 150),
     "budget spent on every level again": (measure, "discrete_laplace", all_of_epsilon, Quadtree(), 250),
     "splits without noise, quarters": (privtree, "discrete_laplace", unspent, PrivTree(), 150),
-    "a threshold that forgets delta": (StabilityHistogram, "least", lambda mechanism, budget: 1, "stability_histogram", 150),
+    "a threshold that forgets delta": (StabilityHistogram, "compute_threshold", lambda mechanism, budget: 1, "stability_histogram", 150),
     "noise of half the scale, pairs with trips": (stability_histogram, "discrete_laplace", halved, "stability_histogram", 250),
     "one draw for the root and its first child": (measure, "discrete_laplace", path_shares(), LEVELS, 150),
     "budget spent on every step of a path again": (path_tree, "discrete_laplace", all_of_epsilon, "path_tree", 400),

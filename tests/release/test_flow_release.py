@@ -209,6 +209,11 @@ def test_the_pairs_of_a_list_and_the_rest_add_up_at_every_pair_of_levels(mechani
     assert (changed.inconsistencies()["mismatches"] > 0).tolist() == [False, False, False, True]
     with pytest.raises(DomainError, match="coarser level"):
         release.rest(2, 2)
+    with pytest.raises(DomainError, match="Levels are"):
+        release.rest(4, 0)
+    assert release.rest("level 1", 1).count.tolist() == release.rest(1, 1).count.tolist()
+    with pytest.raises(DomainError, match="indices"):
+        release.is_unlisted((2, 2), ["c0"], ["c1"])
 
 
 @pytest.mark.parametrize("mechanism", LISTS.values(), ids=LISTS)

@@ -134,8 +134,9 @@ def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_ca
     assert not looks["above zero"] & (looks["certain"] | looks["below zero"])
     pairs = [known[row["o"], row["z"]] for row in everything]
     negative, uncertain = sum(count < 0 for count, _ in pairs), sum(not certain for _, certain in pairs)
-    note = f"{negative:,} are below zero, by noise; " if negative else ""
-    assert f"Of all, {note}{uncertain - negative:,}" in mapped(case).note
+    assert f"{'Also uncertain' if negative else 'Uncertain'}, with intervals that reach 0: {uncertain - negative:,}." in mapped(case).note
+    assert (f"Below zero, by noise: {negative:,}" in mapped(case).note) == (negative > 0)
+    assert ("none of them among the arcs" in mapped(case, top=3).note) == (negative > 0)
     assert ("below zero, by noise" in mapped(case, top=5000).legend) == (negative > 0) == (release.mechanism == "flat_gaussian")
     numbers = {"above zero": len(pairs) - negative, "below zero": negative, "certain": len(pairs) - uncertain, "all": len(pairs)}
     assert {kind: mapped(case, pairs=kind, top=5000).drawn for kind in PAIR_FILTERS} == numbers
@@ -149,6 +150,10 @@ def test_note_and_tooltips_say_how_much_is_not_listed():
     areas = layers_of(mapped((release,), level=2))["regions"]["data"]
     leaving = [number(found) for row in areas for found in re.findall(r"; ([\d,]+) of them in pairs", row["t"])]
     assert sum(leaving) == rest
+    index = np.arange(release.tree.origins.size(2), dtype=np.int32)
+    unlisted = release.is_unlisted((2, 2), index, index)
+    assert unlisted.any()
+    assert {row["i"] for row in areas if "leaving or within" in row["t"]} == set(index[unlisted].tolist())
     arcs = arcs_of(mapped((release,), level=1, top=5000))
     assert any("in pairs that are not listed" in row["t"] for row in arcs)
 

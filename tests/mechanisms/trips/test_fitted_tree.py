@@ -88,7 +88,7 @@ def test_the_receipt_notes_that_the_tight_conversion_stood_in_for_exact_accounti
         assert not any("Exact accounting" in note for note in notes), "only what was asked for and not done"
     tiny = released(flows, ApproxBudget("0.0001", "1e-8")).receipt
     assert tiny.conversion == "tight"
-    assert "no better bound for this budget" in tiny.notes[0]
+    assert "standard deviation above 10,000" in tiny.notes[0]
 
 
 def test_a_budget_so_large_that_there_is_no_noise_gives_the_truth(flows, most_at_once):
@@ -145,15 +145,21 @@ def test_totals_of_regions_are_unbiased_within_their_stated_spread_where_most_pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mechanism", "least"), [(FittedTree(), 93), (TopDown(), 87)], ids=["fitted_tree", "top_down"])
-def test_most_true_sums_of_flights_are_in_their_intervals_at_every_pair_of_levels(mechanism, least):
+@pytest.mark.parametrize(
+    ("mechanism", "least", "least_released"),
+    [(FittedTree(), 93, {"0.1": 83, 1: 87, 10: 94}), (FittedTree(false_discovery=0.05), 89, {"0.1": 90, 1: 92, 10: 97})]
+    + [(TopDown(), 87, {"0.1": 90, 1: 91, 10: 96})],
+    ids=["fitted_tree", "its list", "top_down"],
+)
+def test_most_true_sums_of_flights_are_in_their_intervals_at_every_pair_of_levels(mechanism, least, least_released):
     """The percentages that the mechanisms state; 6 releases, up to 4,000 pairs of each pair of levels, at three budgets."""
     flows, rng = load_flow_sample("us_flights"), np.random.default_rng(0)
     for epsilon in ("0.1", 1, 10):
-        inside: dict[tuple[int, int], list[float]] = {}
+        inside, released = {}, []
         for run in Entropy.seeded(6).spawn(6):
             release = mechanism.release(flows, ApproxBudget(epsilon, "1e-8"), run)
             truth, regions = evaluate_flows(release, flows), flows.regions
+            released.append(truth.by_stage["coverage"].iloc[-1])
             for levels in [(a, b) for a in range(4) for b in range(4) if a + b]:
                 sizes = regions.size(levels[0]), regions.size(levels[1])
                 pairs = rng.permutation(sizes[0] * sizes[1])[:4000]
@@ -161,9 +167,13 @@ def test_most_true_sums_of_flights_are_in_their_intervals_at_every_pair_of_level
                 ids = regions.ids_of(levels[0])[origin], regions.ids_of(levels[1])[destination]
                 low, high = release.answer_intervals(*ids, levels=levels)
                 true = truth.true_sums(*levels).at(origin, destination)
-                inside.setdefault(levels, []).append(100 * ((low <= true) & (true <= high)).mean())
+                inside.setdefault(levels, []).append(100 * ((low <= true) & (true <= high))[~np.isnan(low)].mean())
         shares = {levels: np.mean(each) for levels, each in inside.items()}
-        print(f"epsilon {epsilon}:", {levels: round(share, 1) for levels, share in shares.items()})
+        assert np.mean(released) >= least_released[epsilon]
+        print(
+            f"epsilon {epsilon}: {np.mean(released):.1f} % of the released finest pairs;",
+            {levels: round(share, 1) for levels, share in shares.items()},
+        )
         assert min(shares.values()) >= least
 
 
