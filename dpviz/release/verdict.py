@@ -87,7 +87,10 @@ class Verdict:
         if len(grades) == 1 and grades[0][0] == USABLE:
             if len(self.levels) == 1:
                 return "The only level, the whole, is usable."
-            return f"All levels are usable, down to the {self.levels[-1].parts:,} {self.parts} of level {self.levels[-1].level}."
+            finest = self.levels[-1]
+            if self.listed is not None:
+                return f"All levels are usable; level {finest.level} lists {self.listed:,} of its {finest.parts:,} {self.parts}."
+            return f"All levels are usable, down to the {finest.parts:,} {self.parts} of level {finest.level}."
         if not any(grade == USABLE for grade, _ in grades):
             return f"No level is usable: even the total is {self.levels[0].grade}."
         phrases = [f"{_name_levels(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]

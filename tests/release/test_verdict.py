@@ -101,3 +101,10 @@ def test_trips_are_judged_by_all_pairs_that_were_counted_and_sums_that_lack_some
     assert grades(release)[-1] == USABLE
     assert set(grades(release)[:-1]) == {ROUGH}
     assert f"fewer than about {release.stages[-1].count.min():,} trips were dropped" in verdict(release).detail
+
+
+def test_the_verdict_on_a_list_says_how_many_pairs_it_lists_and_what_it_leaves_out():
+    release = FLOW_MECHANISMS["fitted_tree"](false_discovery=0.2).release(random_trips(grid()), ApproxBudget(20, "1e-6"), Entropy.seeded(1))
+    found, listed = verdict(release), len(release.stages[-1].count)
+    assert found.headline.endswith(f"lists {listed:,} of its {found.levels[-1].parts:,} pairs.")
+    assert f"lists {listed:,} pairs; " in found.detail
