@@ -244,16 +244,3 @@ def test_people_may_be_given_apart_from_the_table():
     rows = [("36001", "36003", 3), ("36001", "36003", 1)]
     assert read(rows, person=["a", "b"], contributions=2).count.tolist() == [3]
     assert read(rows, person=np.array([7, 7]), contributions=2).count.tolist() == [2]
-
-
-cells = st.one_of(ids, st.just("zq"), st.none(), st.integers(-2, 40000), st.floats(), st.booleans(), st.just(" "))
-dirty_counts = st.one_of(st.integers(-3, 2**54), st.floats(), st.none(), st.just("zq"), st.booleans(), st.integers(0, 9))
-
-
-@few
-@given(st.lists(st.tuples(cells, cells, dirty_counts, st.sampled_from(["a", "b", None, " "])), max_size=10))
-def test_dropping_never_raises_because_of_rows(rows):
-    mixed = table([("36001", "36003", 1, "a"), *rows], COLUMNS).astype(object)
-    for options in ({}, {"person": "who"}, {"person": "who", "contributions": 3, "exactly": True}):
-        flows = Flows.from_table(mixed, regions=REGIONS, bad_rows="drop", **options)
-        assert flows.count.sum() >= (0 if "exactly" in options else 1)

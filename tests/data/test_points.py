@@ -19,6 +19,7 @@ from tests.strategies import dense, domains, points_in
 
 few = settings(max_examples=20, deadline=None, derandomize=True)
 SQUARE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
+RAGGED = [[1], [1, 2]]
 
 
 def middles(cells, domain):
@@ -76,19 +77,9 @@ def test_counts_that_are_not_whole_are_refused_or_dropped(count):
     assert (left.count.sum(), left.dropped) == (0, 1)
 
 
-@pytest.mark.parametrize("count", [["1"], [True], [1j], [[1]], [1, 2], [None]])
+@pytest.mark.parametrize("count", [["1"], [True], [1j], [[1]], RAGGED, [1, 2], [None]])
 def test_counts_of_another_kind_are_refused(count):
-    assert "counts column" in refused(PointCounts.from_xy, [1.0], [1.0], domain=SQUARE, count=np.asarray(count), bad_rows="drop")
-
-
-@pytest.mark.parametrize("axis", [0, 1])
-def test_coordinates_that_are_not_finite_are_refused_or_dropped(axis):
-    for bad in (math.nan, math.inf, -math.inf):
-        xy = np.full((2, 3), 4.0)
-        xy[axis, 1] = bad
-        assert "drop" in refused(PointCounts.from_xy, *xy, domain=SQUARE)
-        left = PointCounts.from_xy(*xy, domain=SQUARE, bad_rows="drop")
-        assert (left.count.sum(), left.dropped) == (2, 1)
+    assert "counts column" in refused(PointCounts.from_xy, [1.0], [1.0], domain=SQUARE, count=count, bad_rows="drop")
 
 
 def test_dropped_adds_up_over_every_reason():
@@ -110,11 +101,6 @@ def test_options_that_make_no_sense_are_refused(options, rule):
     assert rule in refused(PointCounts.from_xy, [1.0, 2.0], [1.0, 2.0], domain=SQUARE, **options)
 
 
-@pytest.mark.parametrize(("x", "y"), [([1], [1, 2]), ([[1]], [[1]]), (["zq17"], [1]), ([None], ["zq17"]), ([10**400], [1])])
-def test_arrays_that_are_no_coordinates_are_refused(x, y):
-    refused(PointCounts.from_xy, x, y, domain=SQUARE)
-
-
 def test_no_private_number_is_in_the_repr_and_arrays_cannot_be_changed():
     points = PointCounts.from_xy([1.0] * 7771, [1.0] * 7771, domain=SQUARE, count=np.full(7771, 13))
     assert not [word for word in ("7771", "count", "dropped", "column", "row") if word in repr(points)]
@@ -133,7 +119,7 @@ def test_a_matrix_is_taken_as_it_is(data):
         assert points.domain == Domain(bounds=(0, 0, side, side), crs=None, order=side.bit_length() - 1)
 
 
-@pytest.mark.parametrize("matrix", [[1, 2], [[1, 2]], np.zeros((3, 3)), np.zeros((1, 1)), np.zeros((0, 0)), np.zeros((2, 2, 2)), 5])
+@pytest.mark.parametrize("matrix", [[1, 2], [[1, 2]], np.zeros((3, 3)), np.zeros((1, 1)), np.zeros((0, 0)), np.zeros((2, 2, 2)), 5, RAGGED])
 def test_matrices_of_a_wrong_shape_are_refused(matrix):
     assert "power of two" in refused(PointCounts.from_matrix, matrix)
 
@@ -141,6 +127,7 @@ def test_matrices_of_a_wrong_shape_are_refused(matrix):
 def test_a_matrix_holds_counts_and_fits_its_domain():
     for bad in (-1, 0.5, math.nan, math.inf):
         assert "whole numbers" in refused(PointCounts.from_matrix, [[0, 1], [2, bad]])
+    assert "whole numbers" in refused(PointCounts.from_matrix, np.ma.masked_array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]]))
     assert PointCounts.from_matrix(np.ones((8, 8)), domain=SQUARE).domain == SQUARE
     assert "same side" in refused(PointCounts.from_matrix, np.ones((4, 4)), domain=SQUARE, error=DomainError)
 
@@ -169,11 +156,16 @@ def test_geodataframes_are_reprojected_and_need_a_crs():
     assert PointCounts.from_geodataframe(frame, domain=SQUARE, bad_rows="drop").dropped == 2
 
 
-def test_coordinates_that_are_no_numbers_are_refused():
-    objects = [np.array([value], object) for value in ("1", True)]
-    for values in ([True], [1j], [b"1"], np.array(["2020-01-01"], "M8[D]"), pd.Series(["1"]), *objects):
-        for xy in ((values, [1.0]), ([1.0], values)):
-            assert "must hold numbers" in refused(PointCounts.from_xy, *xy, domain=SQUARE, bad_rows="drop")
+NO_NUMBERS = [["zq17"], [True], [1j], [b"1"], [10**400], RAGGED, np.array(["2020-01-01"], "M8[D]"), pd.Series(["1"])]
+NO_NUMBERS += [np.array([value], object) for value in ("1", True)]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"), [*((each, "must hold numbers") for each in NO_NUMBERS), ([[1]], "one dimension"), ([1, 2], "length")]
+)
+def test_coordinates_are_two_columns_of_numbers_of_one_length(values, words):
+    for xy in ((values, [1.0]), ([1.0], values)):
+        assert words in refused(PointCounts.from_xy, *xy, domain=SQUARE, bad_rows="drop")
 
 
 def test_numbers_may_be_held_in_many_ways():
@@ -195,13 +187,6 @@ def test_masked_values_are_missing(kind):
         assert ("whole numbers" if "count" in each else "missing") in refused(PointCounts.from_xy, **each, domain=SQUARE)
         points = PointCounts.from_xy(**each, domain=SQUARE, bad_rows="drop")
         assert (points.column.tolist(), points.dropped) == ([1, 3], 1)
-
-
-def test_masked_matrices_and_ragged_lists_are_refused():
-    assert "whole numbers" in refused(PointCounts.from_matrix, np.ma.masked_array([[1, 2], [3, 4]], mask=[[0, 1], [0, 0]]))
-    assert "square" in refused(PointCounts.from_matrix, [[1, 2], [3]])
-    assert "one number per row" in refused(PointCounts.from_xy, [1, 2], [1, 2], domain=SQUARE, count=[[1], [1, 2]])
-    assert "numbers" in refused(PointCounts.from_xy, [[1], [1, 2]], [1, 2], domain=SQUARE)
 
 
 @pytest.mark.parametrize("frame", [gpd.GeoDataFrame({"a": [1]}), pd.DataFrame({"geometry": [1]}), pd.DataFrame({"a": [1]}), None])

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import spearmanr
 
 from dpviz.bundled import folder
 from dpviz.data.flows import Flows
@@ -187,18 +186,6 @@ def test_partitions_with_too_many_pairs_unknown_ones_and_samples_and_seeds_of_re
     assert set(TABLE_1) == {f"{partition}_{density}" for partition in made.PARTITIONS for density in made.DENSITIES}
     monkeypatch.setattr(made, "MOST_PAIRS", 100_000)
     assert "choose another" in refused(synthetic_flows, "random", "sparse", seed=made.PAPER_SEED)
-
-
-def test_the_gravity_model_gives_every_trip_one_destination_and_rarely_a_far_one():
-    place = np.stack([np.arange(30) / 10, np.zeros(30)], axis=1)  # 11 km apart
-    model = made.Gravity(centre=place, trips=np.full(30, 10_000), pull=np.ones(30), stay=np.full(30, 0.4), reach=((1.0, 20.0),))
-    origin, destination, count = model.draw(np.random.default_rng(1))
-    assert np.array_equal(np.bincount(origin, count), np.full(30, 10_000))
-    assert (np.diff(origin * np.int64(30) + destination) > 0).all()
-    assert (count >= 1).all()
-    assert count[origin == destination].mean() == pytest.approx(4_000, rel=0.02)
-    middle = (origin == 15) & (destination != 15)
-    assert spearmanr(np.abs(destination[middle] - 15), count[middle]).statistic < -0.95
 
 
 def test_the_readme_describes_every_column_with_the_totals_of_the_files_which_stay_small():

@@ -260,8 +260,3 @@ def test_country_lies_along_lines_a_mile_apart(crossings, places):
     near_line = np.minimum(folded, 1.609 - folded) < 0.08
     distance, _ = cKDTree(places[["longitude", "latitude"]].to_numpy()).query(south)
     assert near_line[distance > 0.2].mean() > 0.4 > near_line[distance < 0.03].mean()
-
-
-@pytest.mark.slow
-def test_no_two_crossings_of_the_paper_s_size_coincide():
-    assert len(np.unique(np.column_stack(road_points()), axis=0)) == PAPER_SIZE

@@ -229,15 +229,6 @@ def around(regions, number):
     return rng.uniform(west, east, number), rng.uniform(south, north, number)
 
 
-def test_80_000_points_get_the_counties_of_sjoin(counties):
-    lookup = LeafLookup.from_regions(counties)
-    x, y = around(counties, 60_000)
-    edge_x, edge_y = on_borders(lookup.leaves, np.random.default_rng(2), 20_000)
-    x, y = np.concatenate([x, edge_x]), np.concatenate([y, edge_y])
-    np.testing.assert_array_equal(lookup.find(x, y), joined(lookup.leaves, x, y))
-    assert covers_its_borders(lookup, edge_x, edge_y)
-
-
 def seconds(run):
     """What a run gives, and the seconds that one processor worked on it, however many other programs it had to wait for."""
     start = time.process_time()

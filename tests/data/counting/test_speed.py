@@ -1,4 +1,4 @@
-"""What engines cost: DuckDB beside its bare query, two workers of Dask against one; and millions of records give the same counts.
+"""What engines cost: DuckDB beside its bare query, and two workers of Dask against one.
 
 Ratios of alternating runs on one machine. Two processors share one memory, which counting is bound by: two plain processes are 1.5 to
 1.8 times as fast as one.
@@ -23,7 +23,6 @@ from dpviz.data.bounding import bound_of
 from dpviz.data.counting.dask import DaskCluster, count_with_client
 from dpviz.data.counting.dask_cluster import connect
 from dpviz.data.counting.job import Job, Progress, XyCells
-from tests.data.counting.test_duckdb import same_flows, same_points
 
 BOUNDS, ORDER, GROUP = (-125.0, 25.0, -65.5, 50.0), 10, 2**20
 DOMAIN = dv.Domain(bounds=BOUNDS, crs="EPSG:4326", order=ORDER)
@@ -122,26 +121,6 @@ def test_the_pass_costs_little_more_than_the_bare_query(tmp_path):
     assert engine[200_000_000]["cpu"] < 1.3 * table[200_000_000]["bare"]["cpu"]
     assert engine[200_000_000]["cpu"] < 1.3 * 20 * engine[10_000_000]["cpu"]
     assert max(run["peak"] for run in engine.values()) < MOST_MEMORY
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_millions_of_points_are_those_of_memory(tmp_path):
-    path = write_points(tmp_path / "points.parquet", 2 * MILLION, people=300_000)
-    for options in ({}, {"person": "person", "contributions": 5, "key": b"k"}):
-        same_points(path, DOMAIN, **options)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_millions_of_trips_are_those_of_memory(tmp_path):
-    ids = [f"{state:02d}{county:03d}" for state in range(1, 40) for county in range(1, 80)]
-    regions = dv.Regions.from_prefixes(ids, lengths=[2, 5], levels=["state", "county"])
-    rng, rows = np.random.default_rng(8), MILLION
-    start, end = (pa.array(ids).take(pa.array((rng.pareto(0.5, rows) * 20).astype(np.int64) % len(ids))) for _ in range(2))
-    pq.write_table(pa.table({"from": start, "to": end, "who": rng.integers(0, 900_000, rows)}), tmp_path / "trips.parquet")
-    for options in ({}, {"person": "who", "contributions": 3, "key": b"k"}):
-        same_flows(tmp_path / "trips.parquet", regions, **options)
 
 
 @pytest.mark.benchmark

@@ -47,14 +47,6 @@ def test_every_format_is_read_from_paths_of_any_kind_and_from_open_files(form, t
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_persons_are_bounded_and_their_ids_stay_text(form, tmp_path):
-    source = stored(frame(user=["7", "7", "007", "007"]), form, tmp_path)
-    for most, kept in ((1, 2), (2, 4), (3, 4)):
-        points = read_points(source, domain=WORLD, crs=declared(form), person="user", contributions=most, key=b"k")
-        assert (points.count.sum(), points.unit, points.contributions) == (kept, "person", most)
-
-
-@pytest.mark.parametrize("form", FORMS)
 def test_a_file_says_what_it_is(form, tmp_path):
     facts = inspect_points(stored(frame(person_id=files.USER, n=N), form, tmp_path))
     table = form in TABLES

@@ -2,9 +2,7 @@
 
 import random
 import tempfile
-import zipfile
 from functools import cache
-from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -122,13 +120,3 @@ def check_mutated(place, seed):
 @pytest.mark.parametrize("examples", often([90, 500], 1))
 def test_files_after_a_few_changes(examples):
     settings(few, max_examples=examples)(given(place=st.integers(0, 17), seed=st.integers(0, 2**32))(check_mutated))()
-
-
-@few
-@given(st.dictionaries(st.text(max_size=12), st.binary(max_size=60), max_size=5))
-def test_any_archive(members):
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w") as target:
-        for name, content in members.items():
-            target.writestr(zipfile.ZipInfo(name or "a"), content)
-    opened_by_all("any.zip", packed.getvalue(), marks=("Traceback",))

@@ -1,6 +1,5 @@
 """Round trips and dirty cells: what must hold for every file, not only for the examples."""
 
-import json
 import tempfile
 import warnings
 from pathlib import Path
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from dpviz.data.counting.files import read_points
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.points import inspect_points
-from tests.data.reading.files import PLANE, TABLES, read_or_refused, stored, upload
+from tests.data.reading.files import PLANE, TABLES, read_or_refused, stored
 from tests.strategies import domains, points_in
 
 few = settings(max_examples=6, deadline=None, derandomize=True, database=None)
@@ -67,32 +66,6 @@ def test_cells_are_in_no_error_and_beside_a_good_row_none_is_raised_under_drop(r
         points = read_points(beside, domain=PLANE, bad_rows="drop", **options)
         assert points.count.sum() >= 1
         assert "count" in options or points.count.sum() + points.dropped == len(rows) + 1
-
-
-json_values = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.integers(0, 7), marked),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(marked, inner, max_size=2),
-    max_leaves=4,
-)
-geometries = st.one_of(json_values, st.fixed_dictionaries({"type": st.sampled_from(["Point", "Polygon"]), "coordinates": json_values}))
-features = st.one_of(
-    json_values,
-    st.fixed_dictionaries(
-        {"type": st.just("Feature"), "geometry": geometries, "properties": st.fixed_dictionaries({"n": json_values, "who": json_values})}
-    ),
-)
-
-
-@more
-@given(st.lists(features, max_size=6))
-def test_dropping_never_raises_because_of_features(others):
-    good = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [1, 2]}, "properties": {"n": 3, "who": "a"}}
-    content = json.dumps({"type": "FeatureCollection", "features": [good, *others]})
-    source = upload(content.encode(), "dirty.geojson")
-    for options in ({}, {"count": "n"}, {"person": "who"}):
-        points = read_points(source, domain=PLANE, bad_rows="drop", **options)
-        assert points.count.sum() >= 1
-        assert "zq" not in read_or_refused(read_points, source, domain=PLANE, **options)
 
 
 def test_these_tests_see_warnings_as_errors():

@@ -17,11 +17,10 @@ from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import DomainError, InputError
 from dpviz.space.regions import Regions
-from tests.data.reading.files import GEOMETRIES, TABLES, read_or_refused, refused, shapefile, stored, text, upload, zipped
+from tests.data.reading.files import GEOMETRIES, TABLES, refused, shapefile, stored, text, upload, zipped
 from tests.space.nested import level_names, map_of, parents_of, paths, regions_of, squares, table_of
 
 few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
-more = settings(max_examples=20, deadline=None, derandomize=True, database=None)
 ROWS = [["09", "09001"], ["09", "09003"], ["36", "36001"], ["36", "36003"]]
 LEVELS = {"levels": ["state", "county"]}
 COLUMN_PER_LEVEL = map_of(ROWS, squares(4, columns=2)).rename(columns={"level 1": "state", "level 2": "county"})
@@ -183,17 +182,6 @@ def feature(geometry=None, **properties):
     return {"type": "Feature", "properties": properties, "geometry": shape}
 
 
-def test_counties_of_a_map_with_an_old_crs_member():
-    """The shape of published examples: one level, a column beside it, the CRS declared as in the format's first edition."""
-    old = {"crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::4269"}}}
-    shapes = {"36001": shapely.box(-74, 42, -73, 43), "36003": shapely.MultiPolygon([shapely.box(-73, y, -72, y + 1) for y in (42, 44)])}
-    source = geojson([feature(shape, tile_id=tile, population=7) for tile, shape in shapes.items()], **old)
-    regions = read_regions(source, levels=["tile_id"])
-    assert regions.geometry[0].crs.to_epsg() == 4269
-    assert "'tile_id', 'population'" in refusal(source)
-    assert "declares another CRS" in refusal(source, levels=["tile_id"], crs="EPSG:3857")
-
-
 def test_ids_of_geojson_may_be_whole_numbers_and_one_feature_is_a_file():
     found = read_regions(geojson([feature(shapely.Point(1, 2), id=number) for number in (10**25, 7)]), levels=["id"])
     assert found.ids[0].tolist() == ["1" + "0" * 25, "7"]
@@ -216,6 +204,7 @@ def test_features_that_make_no_sense_are_refused(features, words):
 def test_a_file_of_shapes_without_a_crs_needs_one(tmp_path):
     bare = COLUMN_PER_LEVEL.set_crs(None, allow_override=True)
     parts = {name: data for name, data in shapefile(COLUMN_PER_LEVEL, tmp_path, "a").items() if not name.endswith(".prj")}
+    assert "declares another CRS" in refusal(stored(COLUMN_PER_LEVEL, "parquet"), crs="EPSG:3857", **LEVELS)
     for source in (upload(zipped(parts), "a.zip"), stored(bare, "parquet")):
         assert "does not state its CRS" in refusal(source, **LEVELS)
         assert read_regions(source, crs="EPSG:4326", **LEVELS).geometry[1].crs == "EPSG:4326"
@@ -229,28 +218,10 @@ def test_shapes_that_are_missing_are_refused_and_polygons_that_cross_themselves_
     assert read_regions(stored(crossed, form, tmp_path), **LEVELS).outlines(1).is_valid.all()
 
 
-@pytest.mark.parametrize("form", ["geojson", "gpkg", "parquet"])
-def test_shapes_over_a_limit_are_refused(form, tmp_path):
-    source = stored(COLUMN_PER_LEVEL, form, tmp_path)
-    size = len(source.getvalue())
-    for words, limit in (("bytes", {"file_bytes": size - 1}), ("rows", {"rows": 3}), ("columns", {"columns": 1})):
-        assert words in refusal(source, limits=Limits(**limit), error=InputError, **LEVELS)
-    assert read_regions(source, limits=Limits(file_bytes=size, rows=4, columns=3), **LEVELS).size(2) == 4
-
-
-marked = st.text(st.characters(exclude_categories=["Cs"]), max_size=8).map(lambda word: f"zq{word}zq")
-cells = st.one_of(marked, st.sampled_from(["", " ", "zq1", "zq2", "1", "2", "0", "nan", "1.5"]))
-
-
-@more
-@given(
-    st.lists(st.tuples(cells, cells, cells, cells, cells), max_size=6), st.sampled_from([None, ["region_id"], ["parent_id", "region_id"]])
-)
-def test_cells_never_get_into_an_error(rows, levels):
-    table = pd.DataFrame(rows, columns=["region_id", "parent_id", "level", "lon", "lat"])
-    table["level"] = [level if not level.startswith("zq") else "1" for level in table["level"]]  # names of levels are no secret
-    source = upload(table.to_csv(index=False).encode(), "a.csv")
-    assert "zq" not in read_or_refused(read_regions, source, levels=levels)
+@pytest.mark.parametrize("form", ["geojson", "gpkg"])
+@pytest.mark.parametrize("limit", ["rows", "columns"])
+def test_shapes_over_a_limit_are_refused(form, limit, tmp_path):
+    assert limit in refusal(stored(COLUMN_PER_LEVEL, form, tmp_path), limits=Limits(**{limit: 1}), error=InputError, **LEVELS)
 
 
 @pytest.mark.parametrize(
