@@ -38,14 +38,11 @@ def regions_of(rows):
     return Regions.from_table(table_of(rows), levels=level_names(len(rows[0])))
 
 
-def parents_of(rows, *, root=False, names=None):
+def parents_of(rows, *, root=False):
     """A row per region of any level, as for `Regions.from_parents`; `root` adds a row for the whole."""
     found = [(path[k], path[k - 1] if k else ("all of it" if root else None), k + 1) for path in rows for k in range(len(path))]
     rooted = [("all of it", None, 0)] if root else []
-    table = pd.DataFrame([*rooted, *dict.fromkeys(found)], columns=["region_id", "parent_id", "level"]).astype(object)
-    if names is not None:
-        table["level"] = [names[number] for number in table["level"]]
-    return table
+    return pd.DataFrame([*rooted, *dict.fromkeys(found)], columns=["region_id", "parent_id", "level"]).astype(object)
 
 
 def squares(count, columns=5, side=1.0):

@@ -1,7 +1,6 @@
 """Nested regions: from any table the same ones, every way to be wrong refused with its reason, and the way through their tree."""
 
 import copy
-from itertools import combinations
 
 import geopandas
 import numpy as np
@@ -128,19 +127,6 @@ def test_parents_give_the_same_regions_and_in_any_order_the_same_tree(rows, seed
 
 
 NAMES = ["world", "state", "county", "tract", "block"]
-
-
-@few
-@given(paths(most_children=4), st.booleans())
-def test_levels_with_names_find_their_order(rows, root):
-    expected = regions_of(rows)
-    table = parents_of(rows, root=root, names=NAMES)
-    if any(set(a) == set(b) for a, b in combinations(expected.ids, 2)):
-        return  # the order may be ambiguous
-    found = Regions.from_parents(table.iloc[::-1])
-    top = 0 if root or expected.size(1) > 1 or expected.depth == 1 else 1
-    assert found.levels == tuple(NAMES[1 + top : expected.depth + 1])
-    assert paths_of(found) == {tuple(path[top:]) for path in rows}
 
 
 @few
@@ -301,7 +287,7 @@ def test_wrong_parents_are_refused_with_a_reason_whether_levels_are_numbers_or_n
 
 def test_the_right_table_is_read_and_columns_that_are_missing_are_named():
     assert repr(Regions.from_parents(table())) == "Regions(2 level 1, 3 level 2, 3 level 3)"
-    assert repr(Regions.from_parents(table(named=True))) == "Regions(2 state, 3 county, 3 tract)"
+    assert repr(Regions.from_parents(table(ROWS[::-1], named=True))) == "Regions(2 state, 3 county, 3 tract)"
     for column in ("region_id", "parent_id", "level"):
         assert f"no column {column!r}" in refusal(lambda column=column: Regions.from_parents(table().drop(columns=column)))
 

@@ -145,13 +145,6 @@ def test_nan_is_bad_whatever_the_files_smallest_and_largest_values_are(tmp_path,
         assert same_points(tmp_path / "points.parquet", domain, **options)[0] is dv.InputError
 
 
-def test_short_and_strange_texts(tmp_path):
-    for text in (b"lon,lat\n", b"lon,lat", b"\xef\xbb\xbf\n\nlon,lat\r\n-100,30\r\n", b"lon,lat\r-100,30\r", b"lon,lat\n-100,30\xff\n"):
-        (tmp_path / "short.csv").write_bytes(text)
-        for bad_rows in ("drop", "refuse"):
-            same_points(tmp_path / "short.csv", bad_rows=bad_rows)
-
-
 @pytest.mark.parametrize("holes", [True, False])
 @pytest.mark.parametrize("encoding", ["WKB", "geoarrow"])
 def test_geometries(tmp_path, encoding, holes):

@@ -1,6 +1,5 @@
 """Files of trips: tables and matrices of every form, totals, ids as text, and refusals that quote nothing."""
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -13,7 +12,6 @@ from dpviz.space.regions import Regions
 from tests.data.reading.files import read_or_refused, refused, stored, text, upload
 from tests.data.reading.whole import parquet
 from tests.data.test_flows import IDS, REGIONS, pairs
-from tests.space.nested import paths, regions_of
 
 few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
 more = settings(max_examples=30, deadline=None, derandomize=True, database=None)
@@ -55,25 +53,12 @@ def test_tables_and_matrices_are_read_however_they_are_written(content, expected
 
 
 @pytest.mark.parametrize("form", FORMS)
-@few
-@given(st.data())
-def test_what_was_written_is_what_is_read(form, data):
-    rows = data.draw(paths(most_depth=2))
-    regions = regions_of(rows)
-    ids = regions.ids[-1].tolist()
-    pair = st.tuples(st.integers(0, len(ids) - 1), st.integers(0, len(ids) - 1))
-    found = data.draw(st.dictionaries(pair, st.integers(1, 10**9), max_size=12))
-    split = [(ids[a], ids[b], part) for (a, b), count in found.items() for part in (count // 2, count - count // 2)]
-    table = pd.DataFrame(split, columns=["From", "TO", "Trips"]).astype({"From": object, "TO": object, "Trips": np.int64})
-    expected = {(ids[a], ids[b]): count for (a, b), count in found.items()}
-    flows = read_flows(stored(table, form), regions=regions)
-    assert pairs(flows) == expected
-    wide = pd.DataFrame(0, index=range(len(ids)), columns=ids, dtype=object)
-    for (a, b), count in found.items():
-        wide.iloc[a, b] = count
-    wide.insert(0, "\u21b3 to", ids)
-    if form != "plain" or all(not name.startswith("__") for name in ids):
-        assert pairs(read_flows(stored(wide, form), regions=regions)) == expected
+def test_every_format_is_read_as_a_table_and_as_a_pivot_table_of_pandas(form):
+    table = pd.DataFrame([(*pair, count) for pair, count in EXPECTED.items()], columns=["From", "TO", "Trips"])
+    wide = table.pivot_table(index="From", columns="TO", values="Trips", aggfunc="sum")
+    sources = [stored(each, form) for each in (table, wide.reset_index())] + ([stored(wide, form)] if form == "plain" else [])
+    assert [pairs(read_flows(source, regions=REGIONS)) for source in sources] == [EXPECTED] * len(sources)
+    assert [inspect_flows(source).matrix for source in sources] == [False, True, True][: len(sources)]
 
 
 HEADERS = ["origin,destination,count", "from,to,trips", "SOURCE,Target, Flow ", "h_geocode,w_geocode,S000", "start,end,flows"]
@@ -253,14 +238,6 @@ def test_a_matrix_leaves_no_choice_of_columns_and_names_a_destination_once():
     for options in ({"count": "36001"}, {"person": "from"}):
         assert "leave count and person out" in refusal(trips(MATRIX), **options)
     assert "names a destination twice" in refusal(trips("from,36001,36001\n36001,1,2\n"))
-
-
-def test_a_pivot_table_of_pandas_is_a_matrix():
-    table = pd.DataFrame({"o": ["36001", "01001"], "d": ["36001", "50001"], "n": [3, 4]})
-    wide = table.pivot_table(index="o", columns="d", values="n", aggfunc="sum")
-    for source in (stored(wide, "plain"), stored(wide.reset_index(), "csv"), stored(wide.reset_index(), "plain")):
-        assert pairs(read_flows(source, regions=REGIONS)) == {("36001", "36001"): 3, ("01001", "50001"): 4}
-        assert inspect_flows(source).matrix is True
 
 
 def test_matrices_may_have_other_regions_as_destinations():

@@ -91,9 +91,10 @@ def test_a_parquet_file_with_geometry_can_be_read_by_its_columns(tmp_path):
     assert "CRS" in refusal(source, x="lon", y="lat")
 
 
-def test_geojson_features_alone_and_in_three_dimensions():
+def test_geojson_features_may_be_alone_and_have_heights_and_topologies_are_none():
     feature = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [1, 2.5, 99]}, "properties": {"user": 7, "type": "Feature"}}
     assert read_points(text(json.dumps(feature), "one.json"), domain=WORLD).count.sum() == 1
+    assert "no GeoJSON FeatureCollection" in refusal(text('{"type": "Topology", "features": []}', "a.geojson"))
     several = collection(feature, *({**feature, "properties": {"user": user}} for user in "78"))
     assert read_points(several, domain=WORLD, person="USER").count.sum() == 2
 
