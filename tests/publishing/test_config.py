@@ -80,9 +80,11 @@ def test_errors_name_the_fault_and_its_remedy(path, value, message):
         (FLOWS, {"trips": "a.csv", "origin": ["a", "b"]}, "trip", "each a pair of coordinates"),
         (FLOWS, {"trips": "a.csv", "origin": ["a", "b"], "destination": ["a", "b", "c"]}, "trip", "each a pair of coordinates"),
         (FLOWS, {"trips": "a.csv", "crs": "EPSG:4326"}, "trip", "trips between ids have no coordinates"),
+        (changed(FLOWS, "regions", None), FLOWS["data"], "trip", "Trips need [regions]"),
+        ({**FLOWS, "domain": POINTS["domain"]}, FLOWS["data"], "trip", "[domain] is for points only"),
     ],
 )
-def test_own_files_need_a_declared_unit_of_privacy_and_ends_of_one_kind(tables, data, unit, message):
+def test_own_files_need_a_declared_unit_of_privacy_and_trips_ends_of_one_kind_and_regions(tables, data, unit, message):
     with pytest.raises(SettingError, match=re.escape(message)):
         from_tables(changed(changed(tables, "data", data), "dataset.unit", unit))
 
@@ -184,10 +186,3 @@ def test_the_command_line_overrides_the_file():
             part.with_engine(engine, scheduler)
     with pytest.raises(SettingError, match="leave it out for a sample"):
         from_tables(changed(POINTS, "data", {"sample": "gaussian_cluster"})).data.with_engine(None, scheduler)
-
-
-def test_trips_need_regions_and_take_no_domain():
-    with pytest.raises(SettingError, match=r"Trips need \[regions\]"):
-        from_tables(changed(FLOWS, "regions", None))
-    with pytest.raises(SettingError, match=r"\[domain\] is for points only"):
-        from_tables({**FLOWS, "domain": POINTS["domain"]})
