@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dpviz.data.counting.files import read_flows
 from dpviz.data.reading.flows import TOTAL_WORDS, TOTALS_CHECKED, TOTALS_UNCHECKED, inspect_flows
 from dpviz.space.regions import Regions
-from tests.data.reading.files import read_or_refused, refused, stored, text, upload
+from tests.data.reading.files import TABLES, read_or_refused, refused, stored, text, upload
 from tests.data.reading.whole import parquet
 from tests.data.test_flows import IDS, REGIONS, pairs
 
@@ -18,7 +18,6 @@ more = settings(max_examples=30, deadline=None, derandomize=True, database=None)
 COMMUTERS = "flow,origin,destination\n70,36001,36001\n5,36001,50001\n2,01001,36003\n"
 EXPECTED = {("36001", "36001"): 70, ("36001", "50001"): 5, ("01001", "36003"): 2}
 MATRIX = "from,36001,50001,36003\n36001,70,5,\n01001,,,2\n"
-FORMS = ("csv", "tsv", "plain")
 
 
 def trips(content, name="trips.csv"):
@@ -52,7 +51,7 @@ def test_tables_and_matrices_are_read_however_they_are_written(content, expected
     assert (flows.unit, flows.contributions, flows.dropped, flows.notes) == ("trip", 1, 0, ())
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", TABLES)
 def test_every_format_is_read_as_a_table_and_as_a_pivot_table_of_pandas(form):
     table = pd.DataFrame([(*pair, count) for pair, count in EXPECTED.items()], columns=["From", "TO", "Trips"])
     wide = table.pivot_table(index="From", columns="TO", values="Trips", aggfunc="sum")
