@@ -40,4 +40,4 @@ def test_a_click_on_a_state_shows_what_leaves_arrives_and_stays(chromium, addres
         page.get_by_role("tab", name="Region", exact=True).click()
         page.get_by_text("Click a region on the map").wait_for()
         click_until(page, [(-20, 20), (-60, -60)], lambda: page.get_by_text("Only those from or to").count() > 0)
-        page.get_by_text("sums over many regions take the best single stage").wait_for()
+        page.get_by_text("for sums over many regions, of the best single stage").wait_for()

@@ -70,7 +70,7 @@ def test_the_table_is_the_same_whatever_the_number_of_workers(options, patient):
     which = study(**options)
     alone = list(compare(which))
     same(tidy(which, alone), tidy(which, compare(which, workers=2)))
-    same(tidy(which, alone), pd.DataFrame(alone))
+    same(tidy(which, alone).drop(columns="accounting", errors="ignore"), pd.DataFrame(alone))
     assert len(alone) == len(which) * len(which.questions.names())
 
 
