@@ -220,7 +220,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
         page_settings: settings with which a page starts, where they differ from the defaults.
 
-    What can be asked of any mechanism, whatever it counts:
+    What every mechanism can do, whatever it counts:
 
     >>> import dpviz as dv
     >>> mechanism = dv.POINT_MECHANISMS["uniform_grid"].from_settings({"total_share": 0.25})

@@ -25,11 +25,11 @@ from dpviz.space.pair_tree import SIDES, PairTree
 from dpviz.space.regions import ROOT, Regions
 
 _SEVERAL_TRIPS = (
-    "Exact accounting was asked for, and the tight conversion was used: the exact one is proved for one trip per person only, and here a"
+    "Exact accounting was chosen, and the tight conversion was used: the exact one is proved for one trip per person only, and here a"
     " person has up to {most:,}."
 )
 _TOO_MUCH_NOISE = (
-    "Exact accounting was asked for, and the tight conversion was used: the exact one is not computed where a stage has noise with a"
+    "Exact accounting was chosen, and the tight conversion was used: the exact one is not computed where a stage has noise with a"
     f" standard deviation above {LARGEST_STDDEV:,.0f}, or for a delta below 1e-250, and it is not taken where it saves nothing."
 )
 WEIGHTS = "weights"
@@ -292,7 +292,7 @@ class NoisyFlows:
         entropy: the stream from which noise is drawn.
         neighbours: "bounded" if one unit's m trips are replaced by m others, "add_remove" if they are added or removed.
         steps: the steps spent so far, for the receipt.
-        notes: what the receipt notes, such as another accounting than the one that was asked for.
+        notes: what the receipt notes, such as another accounting than the chosen one.
 
     Raises:
         SettingError: `entropy` is not an `Entropy`.
@@ -311,7 +311,7 @@ class NoisyFlows:
     def convert(self, budget: Budget, mechanism: str, accounting: str, shares: Sequence[float]) -> tuple[ZcdpBudget, str | None]:
         """Find the rho that stages with these weights may spend, and the conversion by which it was found: see `find_gaussian_rho`.
 
-        If exact accounting was asked for and another conversion was used, a note for the receipt says so.
+        If exact accounting was chosen and another conversion was used, a note for the receipt says so.
         """
         most = self.flows.contributions
         rho, conversion = find_gaussian_rho(budget, mechanism, accounting, shares, self.squared_sensitivity if most == 1 else None)

@@ -329,10 +329,11 @@ class FlowRelease:
             u: (q,) indices of origin regions.
             v: (q,) indices of destination regions.
         """
-        centre, stddev = self.sums(*levels).at(u, v).astype(np.float64), np.sqrt(self._compute_variance(levels, u, v))
+        count = self.sums(*levels).at(u, v)
+        centre, stddev = count.astype(np.float64), np.sqrt(self._compute_variance(levels, u, v))
         stage = next((s for s in range(self.tree.height + 1) if self.tree.levels(s) == levels), None)
         if stage is not None and np.isfinite(self.stages[stage].variance):
-            released = self.sums(*levels).at(u, v) != 0
+            released = count != 0
             centre = np.where(released, self._sum_pairs(stage, levels, self.stages[stage].noisy).at(u, v), centre)
             stddev = np.where(released, np.sqrt(self.stages[stage].variance), stddev)
         elif self.totals is not None and (totals := self.totals.at(levels, u, v)) is not None:

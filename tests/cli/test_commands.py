@@ -50,7 +50,7 @@ def test_a_dry_run_spends_nothing_and_prints_expected_errors(run, tmp_path, ledg
 
 @pytest.mark.parametrize("path", ["first", "second"])
 def test_a_dry_run_says_what_the_ledger_would_count_or_refuse(run, tmp_path, ledger, path):
-    """With an account in rho: a pure epsilon has a price in rho, (epsilon, delta) has none, whoever set the cap."""
+    """With an account in rho: a pure epsilon has a price in rho, (epsilon, delta) has none."""
     in_rho = {"name": "trips", "unit": "trip", "cap_rho": "1/10"}
     trips = changed(FLOWS, "dataset", in_rho)
     if path == "second":

@@ -108,7 +108,7 @@ def test_a_note_says_that_the_tight_conversion_stood_in_for_exact_accounting():
     made = FittedTree(neighbours="add_remove").release(trips, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
     facts = describe_privacy(made.receipt), describe_accounting(made.receipt)
     assert facts[0]["conversion"] == "tight"
-    assert "Exact accounting was asked for, and the tight conversion was used" in facts[1]["notes"][0]
+    assert "Exact accounting was chosen, and the tight conversion was used" in facts[1]["notes"][0]
     assert read_receipt(*facts) == made.receipt
 
 

@@ -81,11 +81,11 @@ def test_the_receipt_notes_that_the_tight_conversion_stood_in_for_exact_accounti
     two = flows_of(regular(2, 2), {(0, 1): 8, (2, 3): 2}, contributions=2, unit="person")
     receipt = released(two, neighbours="add_remove").receipt
     assert receipt.conversion == "tight"
-    assert "Exact accounting was asked for" in receipt.notes[0]
+    assert "Exact accounting was chosen" in receipt.notes[0]
     assert "up to 2" in receipt.notes[0]
     for settings in ({"accounting": "tight"}, {"budget": ZcdpBudget(1)}):
         notes = released(two, neighbours="add_remove", **settings).receipt.notes
-        assert not any("Exact accounting" in note for note in notes), "only what was asked for and not done"
+        assert not any("Exact accounting" in note for note in notes), "no note where exact accounting was done, or not chosen"
     tiny = released(flows, ApproxBudget("0.0001", "1e-8")).receipt
     assert tiny.conversion == "tight"
     assert "standard deviation above 10,000" in tiny.notes[0]
