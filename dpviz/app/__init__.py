@@ -11,9 +11,9 @@ from streamlit.navigation.page import StreamlitPage
 from dpviz.app.compare.page import compare_page
 from dpviz.app.help_page import help_page
 from dpviz.app.learn_page import learn_page
-from dpviz.app.points_page import points_page
+from dpviz.app.points.page import points_page
 from dpviz.app.release_page import release_page
-from dpviz.app.trips_page import trips_page
+from dpviz.app.trips.page import trips_page
 from dpviz.bundled import folder
 
 _STYLE = """<style>

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.fields import Field, in_range, problem_with
-from dpviz.app.points_state import LARGEST_EPSILON, SMALLEST_EPSILON, PageState
+from dpviz.app.page_state import LARGEST_EPSILON, SMALLEST_EPSILON, PageState
 from dpviz.app.session import read_amount
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import AnyMechanism, Rule, Share

@@ -7,7 +7,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.app import cached
 from dpviz.app.ledger import LoadedData
-from dpviz.app.points_state import CURATE, TEACH, PageState, truth_key, truth_wanted
+from dpviz.app.page_state import CURATE, TEACH, PageState, truth_key, truth_wanted
 
 _FORGOTTEN = "forgotten"
 _STAMP = """<style>

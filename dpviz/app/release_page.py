@@ -16,10 +16,11 @@ from dpviz.app.dataset_block import dataset_block
 from dpviz.app.fields import at_most, show_lock, show_problem, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.ledger import Funding, LoadedData, PaidDraw, SessionDraws, convert_to_currency, make_order, paid_draws, session_draws
-from dpviz.app.points_state import POINTS, PageState
+from dpviz.app.page_state import PageState
+from dpviz.app.points.state import POINTS
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal
-from dpviz.app.trips_state import TRIPS
+from dpviz.app.trips.state import TRIPS
 from dpviz.app.words import budget_words, show_verdict, verdict_row
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms.base import AnyMechanism

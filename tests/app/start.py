@@ -5,9 +5,9 @@ from dataclasses import replace
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app.cached import digest_of
-from dpviz.app.points_state import Config
+from dpviz.app.points.state import Config
 from dpviz.app.session import read_link
-from dpviz.app.trips_state import TripsConfig
+from dpviz.app.trips.state import TripsConfig
 from tests.app.seen import good
 
 SMALL = {"sample": "gaussian_cluster", "size": "1000", "order": "6", "settings": '{"height":4}'}
@@ -29,9 +29,9 @@ def pages():
     from dpviz.app.compare.page import compare_page  # noqa: PLC0415
     from dpviz.app.help_page import help_page  # noqa: PLC0415
     from dpviz.app.learn_page import learn_page  # noqa: PLC0415
-    from dpviz.app.points_page import points_page  # noqa: PLC0415
+    from dpviz.app.points.page import points_page  # noqa: PLC0415
     from dpviz.app.release_page import release_page  # noqa: PLC0415
-    from dpviz.app.trips_page import trips_page  # noqa: PLC0415
+    from dpviz.app.trips.page import trips_page  # noqa: PLC0415
 
     kinds = (points_page, trips_page, compare_page, learn_page, release_page, help_page)
     {kind.__name__.removesuffix("_page"): kind for kind in kinds}[st.session_state.get("at", "points")]()

@@ -22,7 +22,7 @@ import sys
 
 import dpviz.app
 
-page = sys.modules["dpviz.app.points_page"]
+page = sys.modules["dpviz.app.points.page"]
 
 def fails():
     raise ZeroDivisionError("zqKowalska lives at 38.987654")
@@ -124,6 +124,6 @@ def test_an_error_inside_the_app_reveals_nothing(chromium, serve, tmp_path):
     html = page.content()
     page.close()
     assert frames
-    for text in (MARK, "38.98765", "Traceback", "points_page.py", "ZeroDivisionError", 'File "'):
+    for text in (MARK, "38.98765", "Traceback", "points/page.py", "ZeroDivisionError", 'File "'):
         assert text not in html
         assert text not in str(frames)

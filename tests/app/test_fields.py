@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpviz.app.points_state import Config, read_link, to_query
+from dpviz.app.points.state import Config
+from dpviz.app.session import read_link, to_query
 from tests.app.seen import account, captions, drawn, entries, errors, fine, good, labelled
 from tests.app.start import CURATE, CURATE_TRIPS, SMALL, points_app, trips_app
 from tests.app.walk import go, open_tab, press_draw

@@ -6,9 +6,9 @@ import pytest
 
 from dpviz.app.compare.page import TABS as COMPARE_TABS
 from dpviz.app.compare.state import JOB, CompareConfig, replace
-from dpviz.app.points_state import Config
-from dpviz.app.trips_page import TAB_TITLES as TABS
-from dpviz.app.trips_state import TripsConfig
+from dpviz.app.points.state import Config
+from dpviz.app.trips.page import TAB_TITLES as TABS
+from dpviz.app.trips.state import TripsConfig
 from dpviz.view.escape import markdown
 from tests.app.release_walk import publish, published, write_texts
 from tests.app.seen import fine, good, labelled

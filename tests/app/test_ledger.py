@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dpviz.app import ledger as curate
-from dpviz.app.points_state import Config, draw
+from dpviz.app.points.state import Config, draw
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
@@ -65,7 +65,7 @@ class TestFirstDraw:
 
     @pytest.mark.parametrize(("mechanism", "reason"), [("quadtree", "name the dataset and its cap"), ("exact_kdtree", "for Teach only")])
     def test_a_draw_without_an_account_or_of_a_reference_is_refused_by_itself(self, mechanism, reason, monkeypatch):
-        monkeypatch.setattr("dpviz.app.points_state.st.session_state", {"config": Config(mode="Curate", mechanism=mechanism)})
+        monkeypatch.setattr("dpviz.app.points.state.st.session_state", {"config": Config(mode="Curate", mechanism=mechanism)})
         with pytest.raises(DpvizError, match=reason):
             draw(None)
 

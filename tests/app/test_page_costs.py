@@ -10,9 +10,10 @@ from streamlit.testing.v1 import element_tree
 from dpviz.app.compare.page import TABS as COMPARE_TABS
 from dpviz.app.compare.state import JOB, CompareConfig
 from dpviz.app.jobs import DONE
-from dpviz.app.points_page import NAMES as POINTS_TABS
-from dpviz.app.points_state import CURATE, Config
-from dpviz.app.trips_page import TAB_TITLES as TRIPS_TABS
+from dpviz.app.page_state import CURATE
+from dpviz.app.points.page import NAMES as POINTS_TABS
+from dpviz.app.points.state import Config
+from dpviz.app.trips.page import TAB_TITLES as TRIPS_TABS
 from dpviz.lessons import LESSONS
 from dpviz.privacy.entropy import Entropy
 from tests.app.browse import LARGEST_MESSAGE, colours, until, visit

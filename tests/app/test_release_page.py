@@ -6,7 +6,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from dpviz.app import points_state as state
+from dpviz.app.points import state
 from dpviz.app.release_page import check_texts
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.ledger import Ledger

@@ -8,9 +8,9 @@ import pytest
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 from dpviz.app.compare.state import CompareConfig
-from dpviz.app.points_state import POINTS, Config
+from dpviz.app.points.state import POINTS, Config
 from dpviz.app.session import Press, read_link
-from dpviz.app.trips_state import TRIPS, TripsConfig
+from dpviz.app.trips.state import TRIPS, TripsConfig
 from dpviz.errors import DpvizError
 from dpviz.publishing import publish
 from tests.app.release_walk import at_release, kept, published, write_texts
@@ -58,7 +58,7 @@ class TestClicks:
     def test_the_release_page_knows_the_data_meanwhile(self, monkeypatch, page):
         app, desk = (points_app(CURATE), POINTS) if page == "points" else (trips_app(PAIR), TRIPS)
         seen = []
-        monkeypatch.setattr(import_module(f"dpviz.app.{page}_page"), "draw", lambda *_: seen.append(desk.loaded()))
+        monkeypatch.setattr(import_module(f"dpviz.app.{page}.page"), "draw", lambda *_: seen.append(desk.loaded()))
         fine(press_draw(app))
         assert [data.bundled for data, _ in seen] == [True]
 

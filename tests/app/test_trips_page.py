@@ -8,8 +8,8 @@ import pytest
 
 from dpviz.app import cached
 from dpviz.app.session import read_link
-from dpviz.app.trips_page import TAB_TITLES
-from dpviz.app.trips_state import TripsConfig
+from dpviz.app.trips.page import TAB_TITLES
+from dpviz.app.trips.state import TripsConfig
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.samples.flows import load_flow_sample

@@ -12,9 +12,10 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.jobs import StudyJob
-from dpviz.app.points_state import LARGEST_DELTA, LARGEST_EPSILON, POINTS, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
+from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
+from dpviz.app.points.state import POINTS
 from dpviz.app.session import Reader, choice_reader, number_reader, read_settings
-from dpviz.app.trips_state import TRIPS
+from dpviz.app.trips.state import TRIPS
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError

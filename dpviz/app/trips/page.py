@@ -14,11 +14,11 @@ from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import Field, in_range, show_lock, start_checks
 from dpviz.app.first_row import NO_EXPORT, WATERMARK, mode_row, show_forgotten, truth_switch
 from dpviz.app.ledger import Funding, describe_look
-from dpviz.app.points_state import CURATE
+from dpviz.app.page_state import CURATE
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
-from dpviz.app.trips_data import describe_regions, trips_controls
-from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
+from dpviz.app.trips.data import describe_regions, trips_controls
+from dpviz.app.trips.state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print, verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds

@@ -12,7 +12,8 @@ from dpviz.app import cached
 from dpviz.app.fields import Field, in_range
 from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
-from dpviz.app.points_state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
+from dpviz.app.page_state import CURATE, SOURCES
+from dpviz.app.points.state import LARGEST_ORDER, POINTS, Data, config
 from dpviz.app.session import show_error
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY

@@ -9,32 +9,26 @@ from typing import Any, cast
 
 import streamlit as st
 
-from dpviz.app.ledger import Funding, LoadedData, Source, make_order, pay_and_draw, record_private_look, record_public_look, session_draws
+from dpviz.app.ledger import Funding, Source, make_order, pay_and_draw, session_draws
+from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, TEACH, PageState, truth_allowed
 from dpviz.app.session import (
     Reader,
     amount_reader,
     choice_reader,
     newest_result,
     number_reader,
-    read_link,
     read_settings,
     result_slot,
-    to_query,
 )
 from dpviz.data.points import PointCounts
-from dpviz.errors import RefusedError, SettingError
 from dpviz.evaluation.metrics import Evaluation, evaluate
-from dpviz.mechanisms import POINT_FAMILY, AnyFamily, AnyMechanism, PointMechanism
+from dpviz.mechanisms import POINT_FAMILY, PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.samples.points import SAMPLES
 from dpviz.view.points_map import INTERPOLATED, SHOWN
 
-TEACH, CURATE = "Teach", "Curate"
-SOURCES = ("sample", "upload", "path")
-SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
-SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
 LARGEST_ORDER = 16
 
 
@@ -99,82 +93,6 @@ class Config:
             "zoom": number_reader(0, 24, int),
             "shown": choice_reader(*SHOWN, INTERPOLATED),
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageState:
-    """A page's configuration and data in the session state.
-
-    Attributes:
-        key: key of the configuration in the session state.
-        kind: class of the configuration; its defaults are those of the page.
-        families: families of the mechanisms that the page offers; references, which are not private, are for Teach only.
-    """
-
-    key: str
-    kind: type[Any]
-    families: tuple[AnyFamily, ...]
-
-    @property
-    def mechanisms(self) -> dict[str, type[AnyMechanism]]:
-        """All mechanisms of the families, by key."""
-        return {key: kind for family in self.families for key, kind in family.choices.items()}
-
-    def config(self) -> Any:
-        """Return the configuration of this session; the first visit reads it from the address."""
-        if self.key not in st.session_state:
-            st.session_state[self.key] = read_link(self.kind, st.query_params.to_dict())
-        return st.session_state[self.key]
-
-    def change(self, **updates: Any) -> None:
-        """Change parts of the configuration; `write_address` then puts them into the address."""
-        st.session_state[self.key] = replace(self.config(), **updates)
-
-    def offered_mechanisms(self) -> list[str]:
-        """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate."""
-        return [key for key, mechanism in self.mechanisms.items() if mechanism.private or self.config().mode == TEACH]
-
-    def refuse_reference(self) -> None:
-        """Raise `SettingError` if a reference, which is not private, is chosen in Curate."""
-        how = self.config()
-        if how.mechanism not in self.offered_mechanisms():
-            raise SettingError(
-                f"{self.mechanisms[how.mechanism].title} is for Teach only: it would reveal private data, whatever the budget."
-                " Choose another mechanism, or go back to Teach. Nothing was drawn or spent."
-            )
-
-    def refuse_unpaid(self, funding: Funding | None) -> None:
-        """Raise `RefusedError` if a draw in Curate has no account to pay from."""
-        if funding is None and self.config().mode == CURATE:
-            raise RefusedError("In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent.")
-
-    def remember(self, data: LoadedData | None) -> None:
-        """Keep data loaded in Curate, with the configuration, for the Release page; None removes them while something is missing."""
-        if data is None:
-            st.session_state.pop(f"loaded {self.key}", None)
-        else:
-            st.session_state[f"loaded {self.key}"] = (data, self.config())
-
-    def offer(self, data: LoadedData | None) -> None:
-        """Offer data of a file loaded in Teach, which are public, to the Compare page; otherwise withdraw the last offer."""
-        if data is None or self.config().mode != TEACH or self.config().source == "sample":
-            st.session_state.pop(f"public {self.key}", None)
-        else:
-            st.session_state[f"public {self.key}"] = data
-
-    def offered_data(self) -> Any | None:
-        """Return the data of a file that was declared public and loaded in Teach in this session; None if there are none."""
-        return st.session_state.get(f"public {self.key}")
-
-    def loaded(self) -> tuple[LoadedData, Any] | None:
-        """Return the data last loaded in Curate in this session, and the configuration that they had then; None if there are none."""
-        return st.session_state.get(f"loaded {self.key}")
-
-    def write_address(self) -> None:
-        """Write the configuration into the address bar."""
-        query = to_query(self.config())
-        if st.query_params.to_dict() != query:
-            st.query_params.from_dict(query)
 
 
 POINTS = PageState(key="config", kind=Config, families=(POINT_FAMILY,))
@@ -280,27 +198,3 @@ def truth_of(what: Drawn) -> Evaluation | None:
         evaluation = evaluate(what.release, what.data.points)
         st.session_state[key] = (what.number, evaluation)
     return evaluation  # type: ignore[no-any-return]
-
-
-def truth_allowed(data: LoadedData, account: str | None) -> bool:
-    """Return whether the truth may be shown. In Curate the curator must have requested it.
-
-    The look is recorded first, as `record_public_look` and `record_private_look` say.
-
-    Args:
-        data: data whose truth is to be shown.
-        account: name of the account in the ledger; None in Teach.
-    """
-    if account is not None:
-        return truth_wanted(data) and record_private_look(data, account)
-    return record_public_look(data)
-
-
-def truth_key(data: LoadedData) -> str:
-    """Return the key of the switch that shows a dataset's truth in Curate; each dataset has its own, so that no truth is shown unasked."""
-    return f"curator truth {data.digest}"
-
-
-def truth_wanted(data: LoadedData) -> bool:
-    """Return whether the curator requested to see this dataset's truth."""
-    return bool(st.session_state.get(truth_key(data), False))

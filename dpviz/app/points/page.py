@@ -16,8 +16,9 @@ from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import Field, in_range, show_lock, start_checks
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, show_forgotten, truth_switch
 from dpviz.app.ledger import Funding, describe_look, record_public_look
-from dpviz.app.points_data import points_controls
-from dpviz.app.points_state import CURATE, POINTS, Data, Drawn, config, draw, drawn, truth_of
+from dpviz.app.page_state import CURATE
+from dpviz.app.points.data import points_controls
+from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, small_print, verdict_row

@@ -11,16 +11,7 @@ from typing import Any, ClassVar, cast
 import streamlit as st
 
 from dpviz.app.ledger import Funding, SessionDraws, Source, make_order, pay_and_draw, session_draws
-from dpviz.app.points_state import (
-    CURATE,
-    LARGEST_DELTA,
-    LARGEST_EPSILON,
-    SMALLEST_DELTA,
-    SMALLEST_EPSILON,
-    TEACH,
-    PageState,
-    truth_allowed,
-)
+from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, TEACH, PageState, truth_allowed
 from dpviz.app.session import Reader, amount_reader, choice_reader, newest_result, number_reader, read_settings, result_slot
 from dpviz.data.flows import Flows
 from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
@@ -31,7 +22,6 @@ from dpviz.release.flow_release import FlowRelease
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.view.trips_map import PAIR_FILTERS, SHOWN_TRIPS
 
-SOURCES = ("sample", "upload", "path")
 MOST_ARCS = 5000
 ALONE = "nothing"  # value of `TripsConfig.beside`: no second mechanism
 

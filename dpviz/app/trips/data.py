@@ -11,9 +11,9 @@ import streamlit as st
 from dpviz.app import cached
 from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
-from dpviz.app.points_data import NONE, TYPES, pick
-from dpviz.app.points_state import CURATE
-from dpviz.app.trips_state import SOURCES, TRIPS, TripsData
+from dpviz.app.page_state import CURATE, SOURCES
+from dpviz.app.points.data import NONE, TYPES, pick
+from dpviz.app.trips.state import TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.flows import Flows

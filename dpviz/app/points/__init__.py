@@ -1,0 +1,1 @@
+"""The Points page: its state, its data, and what it shows."""

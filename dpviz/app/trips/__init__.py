@@ -1,0 +1,1 @@
+"""The Trips page: its state, its data, and what it shows."""
