@@ -53,6 +53,8 @@ def main() -> None:
     help_entry = st.Page(help_page, title="Help", url_path="help")
     start = st.Page(lambda: start_page(points, trips, compare, learn), title="Start", url_path="start", default=True)
     page = st.navigation([start, points, trips, compare, learn, release, help_entry], position="top")
+    if st.session_state.get("page") != page.title:
+        st.session_state["page"], st.session_state["visit"] = page.title, st.session_state.get("visit", 0) + 1
     title = "dpviz" if page is start else f"{page.title} - dpviz"
     st.set_page_config(page_title=title, page_icon=str(folder("assets") / "logo.svg"), layout="wide")
     st.logo(folder("assets") / "logo.svg", size="small")

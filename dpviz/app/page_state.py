@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +19,9 @@ TEACH, CURATE = "Teach", "Curate"
 SOURCES = ("sample", "upload", "path")
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
 SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
+MOST_UNDONE = 50  # changes that can be taken back
+SECONDS_TOGETHER = 1.5
+_NOT_UNDONE = frozenset({"camera"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +50,37 @@ class PageState:
         return st.session_state[self.key]
 
     def change(self, **updates: Any) -> None:
-        """Change parts of the configuration; `write_address` then puts them into the address."""
-        st.session_state[self.key] = replace(self.config(), **updates)
+        """Change parts of the configuration, which `undo` can take back; `write_address` then puts them into the address."""
+        before = self.config()
+        after = replace(before, **updates)
+        if after == before:
+            return
+        if not updates.keys() <= _NOT_UNDONE:
+            self._keep_for_undo(before, frozenset(updates))
+        st.session_state[self.key] = after
+
+    def _keep_for_undo(self, before: Any, names: frozenset[str]) -> None:
+        """Keep a configuration for `undo`; quick changes of the same parts, as a slider makes them, are taken back together."""
+        history, last, now = self._history(), f"{self.key} last change", time.monotonic()
+        changed, when = st.session_state.get(last, (frozenset(), -math.inf))
+        if changed != names or now - when > SECONDS_TOGETHER or not history:
+            history.append(before)
+        st.session_state[last] = (names, now)
+
+    def _history(self) -> deque[Any]:
+        return st.session_state.setdefault(f"{self.key} history", deque(maxlen=MOST_UNDONE))  # type: ignore[no-any-return]
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a change to take back."""
+        return bool(self._history())
+
+    def undo(self) -> None:
+        """Take the last change back; the camera stays where it is."""
+        if history := self._history():
+            kept = {name: getattr(self.config(), name) for name in _NOT_UNDONE if hasattr(self.config(), name)}
+            st.session_state[self.key] = replace(history.pop(), **kept)
+            st.session_state.pop(f"{self.key} last change", None)
 
     def offered_mechanisms(self) -> list[str]:
         """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate."""

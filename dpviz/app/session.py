@@ -157,6 +157,13 @@ def choice_reader(*allowed: str) -> Reader:
     return read
 
 
+def flag_reader(text: str) -> bool:
+    """Read True or False, as `to_query` writes them."""
+    if text not in ("True", "False"):
+        raise ValueError
+    return text == "True"
+
+
 def number_reader(low: float, high: float, kind: type) -> Reader:
     """Return a reader of numbers of a type (`kind`) within a range, both ends included."""
 

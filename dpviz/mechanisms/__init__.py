@@ -35,7 +35,7 @@ POINT_FAMILY: Family[PointMechanism] = Family(
     own=(Quadtree, PathTree, PrivTree, Htf, Kdtree, HilbertTree, AdaptiveGrid, UniformGrid, TunedGrid, Tuned, Privelet, Identity),
     group="dpviz.mechanisms",
     references=(ExactKdtree, ExactTunedGrid),
-    usual=("quadtree", "path_tree", "uniform_grid"),
+    usual=("path_tree", "quadtree", "uniform_grid"),
 )
 TRIP_FAMILY: Family[FlowMechanism] = Family(
     name="trips",

@@ -64,6 +64,18 @@ class Entropy:
     def _from_seeds(cls, seeds: np.random.SeedSequence) -> Entropy:
         return cls._make(np.random.SFC64(seeds).random_raw, seeds)
 
+    def interrupted_by(self, check: Callable[[], object]) -> Entropy:
+        """Return this stream with a check before each batch of bits; an exception from the check ends the release that takes them.
+
+        The bits are the same, and taken from this stream: use only the returned one from here on.
+        """
+
+        def words(n: int) -> Words:
+            check()
+            return self._words(n)
+
+        return self._make(words, self._seeds)
+
     @property
     def simulation(self) -> bool:
         """Whether the stream is seeded, so that a release with its noise is not private."""

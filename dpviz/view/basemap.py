@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, product
@@ -60,6 +61,46 @@ def corner_coordinates(domain: Domain, rectangles: NDArray[Any]) -> Floats:
     elif domain.crs != WGS84:
         x, y = Transformer.from_crs(domain.crs, WGS84, always_xy=True).transform(x, y)
     return np.stack([x, np.clip(y, -MOST_NORTH, MOST_NORTH)], axis=-1)
+
+
+def box_to_domain(domain: Domain, box: Bounds) -> Bounds:
+    """Convert a box on the map, in degrees, to the coordinates of a domain: the smallest box there that holds it.
+
+    >>> plane = Domain(bounds=(0, 0, 100, 100), crs=None, order=4)
+    >>> box_to_domain(plane, (-0.5, -0.5, 0.0, 0.0))
+    (0.0, 0.0, 50.0, 50.0)
+    """
+    if domain.crs is None:
+        left, bottom, right, top = domain.bounds
+        scale = _PLANE_DEGREES / max(right - left, top - bottom)
+        middle = (left + right) / 2, (bottom + top) / 2
+        west, south, east, north = (side / scale + middle[place % 2] for place, side in enumerate(box))
+        return west, south, east, north
+    if domain.crs == WGS84:
+        return box
+    west, south, east, north = Transformer.from_crs(WGS84, domain.crs, always_xy=True).transform_bounds(*box)
+    return west, south, east, north
+
+
+def box_to_map(domain: Domain, box: Sequence[float]) -> Bounds:
+    """Convert a box in the coordinates of a domain to degrees on the map: the smallest box there that holds it.
+
+    >>> plane = Domain(bounds=(0, 0, 100, 100), crs=None, order=4)
+    >>> box_to_map(plane, (0, 0, 50, 50))
+    (-0.5, -0.5, 0.0, 0.0)
+    """
+    if domain.crs is None:
+        left, bottom, right, top = domain.bounds
+        scale = _PLANE_DEGREES / max(right - left, top - bottom)
+        middle = (left + right) / 2, (bottom + top) / 2
+        west, south, east, north = ((side - middle[place % 2]) * scale for place, side in enumerate(box))
+        return west, south, east, north
+    if domain.crs == WGS84:
+        west, south, east, north = box
+        return west, south, east, north
+    west, south, east, north = box
+    west, south, east, north = Transformer.from_crs(domain.crs, WGS84, always_xy=True).transform_bounds(west, south, east, north)
+    return west, south, east, north
 
 
 def outlines_around(name: str, bounds: Bounds, margin: float, detail: float) -> NDArray[np.object_]:

@@ -210,9 +210,23 @@ def picture(domain: Domain, colors: Colors, *, name: str = "picture") -> pydeck.
         name: the layer's id.
     """
     west, south, east, north = map_bounds(domain)
+    image = f"'data:image/png;base64,{base64.b64encode(draw_picture(domain, colors)).decode()}'"  # pydeck reads text without quotes as code
+    return pydeck.Layer("BitmapLayer", data=None, id=name, image=image, bounds=[west, south, east, north], pickable=False)
+
+
+def draw_picture(domain: Domain, colors: Colors) -> bytes:
+    """Draw a grid of blocks as a PNG in the web map's projection.
+
+    Args:
+        domain: the public domain, in degrees or on a plain plane.
+        colors: (rows, columns, 4) colours of equal blocks, row 0 in the south.
+    """
+    _, south, _, north = map_bounds(domain)
     shares = _latitude_shares(south, north, max(len(colors), _PICTURE_ROWS))
     image = colors[np.clip(shares * len(colors), 0, len(colors) - 1).astype(np.int64)]
-    return pydeck.Layer("BitmapLayer", data=None, id=name, image=_png_url(image), bounds=[west, south, east, north], pickable=False)
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "PNG", compress_level=2)
+    return file.getvalue()
 
 
 def _latitude_shares(south: float, north: float, rows: int) -> NDArray[np.float64]:
@@ -220,10 +234,3 @@ def _latitude_shares(south: float, north: float, rows: int) -> NDArray[np.float6
     top, bottom = (math.asinh(math.tan(math.radians(latitude))) for latitude in (north, south))
     middle = top - (np.arange(rows) + 0.5) / rows * (top - bottom)
     return (np.degrees(np.arctan(np.sinh(middle))) - south) / (north - south)
-
-
-def _png_url(image: Colors) -> str:
-    """Write an (h, w, 4) image as a data URL, in quotes: pydeck takes an unquoted text for an expression."""
-    file = io.BytesIO()
-    Image.fromarray(image).save(file, "PNG", compress_level=2)
-    return f"'data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}'"

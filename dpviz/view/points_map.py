@@ -13,7 +13,7 @@ from dpviz.amounts import format_count, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
-from dpviz.view.colors import Scale, scale_top_of
+from dpviz.view.colors import Colors, Scale, scale_top_of
 from dpviz.view.deck import MOST_FEATURES, CompactDeck, deck, partitions, picture
 from dpviz.view.escape import html
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
@@ -51,7 +51,7 @@ def drawable_level(release: Release, wanted: int) -> tuple[int, str | None]:
         The level, and a note if it is not the wanted one.
     """
     level = wanted
-    while not _fits_bitmap(release) and len(release.nodes(level)) > MOST_FEATURES:
+    while not fits_bitmap(release) and len(release.nodes(level)) > MOST_FEATURES:
         level -= 1
     return level, None if level == wanted else f"Zoom level {level} is shown: finer ones have more than {MOST_FEATURES:,} partitions."
 
@@ -74,12 +74,12 @@ def points_map(
         return _interpolated_map(release, unit=unit, dark=dark)
     level, note = drawable_level(release, level)
     nodes = large_first(release, release.nodes(level))
-    values, scale = _coloured_values(release, nodes, shown, unit, truth)
+    values, scale = choose_values(release, nodes, shown, unit, truth)
     scale = replace(scale, dark=dark, top=scale.top if top is None else top)
     colors = scale.colors(values)
     if len(nodes) > MOST_FEATURES:
         note = f"{len(nodes):,} partitions are drawn as one picture; hover and click work at zoom levels 0 to {_hover_level(release)}."
-        layer = picture(release.domain, colors[_pixels(release, nodes)])
+        layer = picture(release.domain, colors[find_pixels(release, nodes)])
         tooltip = None
     else:
         if release.tree.overlaps:
@@ -109,32 +109,54 @@ def choose_scale_top(release: Release, level: int, shown: str, *, unit: str) -> 
     nodes = release.nodes(drawable_level(release, level)[0])
     if shown == "Error":
         return scale_top_of(3 * release.stddev[nodes])
-    return _coloured_values(release, nodes, SHOWN[0], unit, None)[1].top
+    return choose_values(release, nodes, SHOWN[0], unit, None)[1].top
 
 
 def can_show_interpolation(release: Release) -> bool:
     """Return whether the release interpolates inside its partitions, and a bitmap of the interpolation can be drawn."""
-    return release.inside == "interpolated" and _fits_bitmap(release)
+    return release.inside == "interpolated" and fits_bitmap(release)
 
 
 def _interpolated_map(release: Release, *, unit: str, dark: bool) -> PointsMap:
     """Draw the density that answers assume inside partitions, as a bitmap of equal blocks."""
+    colors, scale, negatives = color_interpolated(release, unit=unit, dark=dark)
+    return PointsMap(
+        deck=deck([picture(release.domain, colors)], release.domain, tooltip=None, dark=dark),
+        legend=scale.legend(negatives=negatives),
+        note="Post-processing: inside a partition, density is interpolated between neighbours. Each partition keeps its released count.",
+        description=f"Map of {len(colors):,} x {len(colors):,} blocks, interpolated inside partitions: {scale.title}.",
+    )
+
+
+def color_interpolated(release: Release, *, unit: str, dark: bool, top: float | None = None) -> tuple[Colors, Scale, bool]:
+    """Colour the density that answers assume inside partitions.
+
+    Returns:
+        (rows, columns, 4) colours of equal blocks, row 0 in the south; their scale; and whether some blocks are below zero.
+    """
     domain, zoom = release.domain, min(release.domain.order, _MOST_PIXELS.bit_length() - 1)
     counts, width = release.blocks(zoom), domain.side >> zoom
     south = np.arange(len(counts), dtype=np.int32) * width
     row_areas = domain.areas_km2(np.stack([0 * south, south, 0 * south + width, south + width], axis=1))
     density, area = (counts / row_areas[:, None]).ravel(), np.repeat(row_areas, len(counts))
-    scale = replace(density_scale(density, area, domain, unit), dark=dark)
-    return PointsMap(
-        deck=deck([picture(domain, scale.colors(density).reshape(*counts.shape, 4))], domain, tooltip=None, dark=dark),
-        legend=scale.legend(negatives=bool((counts < 0).any())),
-        note="Post-processing: inside a partition, density is interpolated between neighbours. Each partition keeps its released count.",
-        description=f"Map of {len(counts):,} x {len(counts):,} blocks, interpolated inside partitions: {scale.title}.",
-    )
+    scale = density_scale(density, area, domain, unit)
+    scale = replace(scale, dark=dark, top=scale.top if top is None else top)
+    return scale.colors(density).reshape(*counts.shape, 4), scale, bool((counts < 0).any())
 
 
-def _coloured_values(release: Release, nodes: Integers, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
-    """Compute the coloured values and their scale. Scales depend on released counts and stated standard deviations, never on the truth."""
+def choose_values(release: Release, nodes: Integers, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
+    """Compute the values that a map colours, and their scale, which depends on released counts and stated deviations, never on the truth.
+
+    Args:
+        release: public.
+        nodes: (k,) partitions.
+        shown: one of `SHOWN`; without the truth, released counts.
+        unit: what is counted, in the plural.
+        truth: (n,) true counts per node, or None. CURATOR ONLY.
+
+    Returns:
+        (k,) densities, errors, or kinds of mistakes (0 none, 1 false positive, 2 false negative), and their scale.
+    """
     count = release.count[nodes]
     if truth is None or shown in ("Released", "True"):
         area = release.domain.areas_km2(release.tree.rectangles(nodes))
@@ -175,7 +197,8 @@ def _tooltip(unit: str, with_truth: bool) -> str:
     return text + "<br>true {t}, error {e}" if with_truth else text
 
 
-def _fits_bitmap(release: Release) -> bool:
+def fits_bitmap(release: Release) -> bool:
+    """Return whether a picture of equal blocks lies right on the map: in degrees, or on a plain plane."""
     return release.domain.crs is None or release.domain.is_geographic
 
 
@@ -183,7 +206,7 @@ def _hover_level(release: Release) -> int:
     return max(zoom for zoom in range(release.height + 1) if len(release.nodes(zoom)) <= MOST_FEATURES)
 
 
-def _pixels(release: Release, nodes: Integers) -> Integers:
+def find_pixels(release: Release, nodes: Integers) -> Integers:
     """Find the node under each pixel: (rows, columns) indices in `nodes`; row 0 is in the south."""
     tree, side = release.tree, min(release.domain.side, _MOST_PIXELS)
     step = release.domain.side // side

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpviz.app.points.page import EXTRA_TABS
+from dpviz.app.points.tabs import EXTRA_TABS
 from dpviz.mechanisms import POINT_FAMILY
 from tests.app.release_walk import at_release, publish, published, write_texts
 from tests.app.seen import drawn, fine, trips_drawn

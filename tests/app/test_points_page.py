@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.app.controls import fits_buttons
 from dpviz.app.points import state
-from dpviz.app.points.page import NAMES
+from dpviz.app.points.tabs import NAMES
 from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms.points.kdtree import VARIANTS
@@ -173,7 +173,7 @@ class TestCurate:
         assert "t" not in drawn_layer(app)["data"][0]
 
     def test_no_truth_is_computed_or_shown_before_the_switch_is_on(self, monkeypatch):
-        page = import_module("dpviz.app.points.page")
+        page = import_module("dpviz.app.points.tabs")
         for module, name in ((state, "evaluate"), (page, "true_answers"), (page, "error_by_size")):
             monkeypatch.setattr(module, name, Mock(side_effect=AssertionError("the truth was looked at")))
         app = press_draw(points_app(CURATE | {"shown": "True"}))

@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from fractions import Fraction
-
-import numpy as np
-import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, describe_spent
-from dpviz.app.fields import Field, in_range, show_lock, start_checks
+from dpviz.app.fields import show_lock, start_checks
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, show_forgotten, truth_switch
-from dpviz.app.ledger import Funding, describe_look, record_public_look
-from dpviz.app.page_state import CURATE
+from dpviz.app.ledger import Funding
+from dpviz.app.page_state import CURATE, TEACH, PageState
 from dpviz.app.points.data import points_controls
-from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
+from dpviz.app.points.state import POINTS, SECOND_RUN, Data, Drawn, config, draw, drawn, truth_of
+from dpviz.app.points.tabs import key_figures, partition_box, tabs
+from dpviz.app.points.teach import show_teach
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, small_print, verdict_row
+from dpviz.app.words import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
-from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
-from dpviz.evaluation.split_objective import objective_curve
-from dpviz.mechanisms import POINT_FAMILY
-from dpviz.privacy.budget import PureBudget
-from dpviz.privacy.receipt import Receipt
-from dpviz.release.point_release import Release
-from dpviz.release.simultaneous_intervals import count_of_numbers, point_intervals
-from dpviz.space.coverage import TOLERANCE, percent_outside
-from dpviz.view import charts
+from dpviz.evaluation.metrics import Evaluation
+from dpviz.view.basemap import Bounds
 from dpviz.view.deck import MOST_FEATURES
 from dpviz.view.escape import html
-from dpviz.view.points_map import INTERPOLATED, PRESENT, SHOWN, can_show_interpolation, points_map, truth_map
-from dpviz.view.study_charts import objective_chart
+from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation, points_map
 
 MAP_HEIGHT = 620
-FIRST_ZOOM = 6  # zoom level of the map before the first draw: few blocks, so that the map is there at once
+LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
 _PROTECTED = (
     "**Protected:** adding or removing one record (or one person, where a person column is given)."
     " **Not protected:** the domain, its lattice, the mechanism and its settings, totals that you declare."
@@ -53,52 +40,112 @@ def points_page() -> None:
     private = config().mode == CURATE or POINTS.mechanisms[config().mechanism].private
     mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
     with st.sidebar:
-        data, funding = _left()
+        data, funding, fits = _show_controls()
     POINTS.write_address()
-    what = drawn()
-    if what is None:
-        _before_the_first_draw(data, funding)
+    if config().mode == TEACH:
+        _show_teach(data, fits)
     else:
-        _result(what.number, data is not None and what.data.points is data.points)
+        _show_draws(data, funding)
     accept_presses(POINTS.key)
 
 
-def _left() -> tuple[Data | None, Funding | None]:
-    """Show the controls. Return the data, and the account that would pay for a draw in Curate.
+def _show_teach(data: Data | None, fits: bool) -> None:
+    """Show what follows the controls; while a control holds something that does not fit, the last maps stay."""
+    if data is not None:
+        show_teach(data, fits=fits)
+    else:
+        st.info("Choose data on the left to begin.")
+
+
+def _show_draws(data: Data | None, funding: Funding | None) -> None:
+    """Show the last draw in Curate; before the first one, what to do next."""
+    what = drawn()
+    if what is not None:
+        _show_curate(what.number, data is not None and what.data.points is data.points)
+    elif data is None:
+        st.info("Choose data on the left to begin.")
+    else:
+        st.info(f"Set the mechanism and the budget on the left, then press *Draw a release*. {describe_spent(funding)}")
+
+
+def _show_controls() -> tuple[Data | None, Funding | None, bool]:
+    """Show the controls.
 
     A choice that does not fit is reported beside its control, and nothing that was typed is lost.
+
+    Returns:
+        The data, None while something is missing; the account that would pay for a draw in Curate; and whether all choices fit.
     """
     start_checks()
-    data = None
-    if config().mode == CURATE:
+    data, how = None, config()
+    if how.mode == CURATE:
         POINTS.remember(None)
     try:
         data = points_controls()
     except DpvizError as error:
         show_error(str(error))
     POINTS.offer(data)
+    page_state = _choose_run()
     try:
-        mechanism_controls(POINTS)
-        privacy_controls(POINTS, data.points.domain if data else None)
+        mechanism_controls(page_state)
+        privacy_controls(page_state, data.points.domain if data else None)
+        how.second_run().build()
     except (SettingError, BudgetError) as error:
         show_error(str(error))
-        if config().mechanism in POINTS.offered_mechanisms():
-            st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
-        return data, None
+        if page_state.config().mechanism in POINTS.offered_mechanisms():
+            st.button("Back to the default settings", on_click=without_settings, args=(page_state,))
+        return data, None, False
+    if how.mode == TEACH:
+        fits = not show_lock()
+        if data is not None and fits:
+            save_button(data, how, None)
+        return data, None, fits
     if data is not None:
-        return data, _draw_controls(data)
+        return data, _draw_controls(data), True
     st.button("Draw a release", type="primary", width="stretch", disabled=True, key="draw")
-    return None, None
+    return None, None, True
+
+
+def _choose_run() -> PageState:
+    """Where the maps show two runs, ask whose settings the controls are; return what the controls change."""
+    how = config()
+    if not how.shows_second:
+        return POINTS
+    st.session_state["editing"] = LEFT_RUN if how.editing else RIGHT_RUN
+    st.segmented_control(
+        "Settings of",
+        (LEFT_RUN, RIGHT_RUN),
+        key="editing",
+        required=True,
+        on_change=lambda: POINTS.change(editing=st.session_state["editing"] == LEFT_RUN),
+    )
+    st.button(
+        f"Copy from the {'right' if how.editing else 'left'} map",
+        key="copy run",
+        help="Mechanism, settings and budget of the other map's run.",
+        on_click=_copy_run,
+    )
+    return SECOND_RUN if how.editing else POINTS
+
+
+def _copy_run() -> None:
+    """Give the run that is edited the settings of the other run."""
+    how = config()
+    if how.editing:
+        POINTS.change(second=how.as_second())
+        return
+    other = how.second_run()
+    POINTS.change(mechanism=other.mechanism, settings=other.settings, epsilon=other.epsilon, delta=other.delta)
 
 
 def _draw_controls(data: Data) -> Funding | None:
-    """Show the button that draws and, in Curate, the account that pays; return the account."""
+    """Show the button that draws in Curate, and the account that pays; return the account."""
     how = config()
-    funding = dataset_block(data, [(how.build(), how.budget())]) if how.mode == CURATE else None
+    funding = dataset_block(data, [(how.build(), how.budget())])
     has_problem = show_lock()
-    if how.mode == CURATE and not has_problem:
+    if not has_problem:
         POINTS.remember(data)  # before the draw: the user may open the Release page while the release is made
-    locked = has_problem or (funding is not None and funding.problem is not None)
+    locked = has_problem or funding is None or funding.problem is not None
     if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(POINTS.key, lambda: draw(data, funding), "Drawing ...")
     show_refusal(POINTS.key)
@@ -107,33 +154,17 @@ def _draw_controls(data: Data) -> Funding | None:
     return funding
 
 
-def _before_the_first_draw(data: Data | None, funding: Funding | None) -> None:
-    """Say what to do next; in Teach, show the true data, which are public."""
-    if data is None:
-        st.info("Choose data on the left to begin.")
-        return
-    if config().mode == CURATE:
-        st.info(f"Set the mechanism and the budget on the left, then press *Draw a release*. {describe_spent(funding)}")
-        return
-    st.markdown(f"**{data.title}**: the true data, which are public. Press *Draw a release* to see what could be published instead.")
-    if not record_public_look(data):
-        return
-    picture = truth_map(data.points.domain, _truth_zoom(data), data.points.blocks, unit=data.unit, dark=_dark())
-    st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key="map before", alt=picture.description)
-    st.html(picture.legend)
+def _isis_dark() -> bool:
+    return st.context.theme.type == "dark"
 
 
-def _truth_zoom(data: Data) -> int:
-    return min(FIRST_ZOOM, data.points.domain.order)
-
-
-def _dark() -> bool:
+def _is_dark() -> bool:
     return st.context.theme.type == "dark"
 
 
 @st.fragment
-def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
-    """Show the map with its controls, the key figures and the tabs; moving a control draws no noise.
+def _show_curate(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+    """Show the map of a draw in Curate with its controls, the key figures and the tabs; moving a control draws no noise.
 
     Args:
         number: number of the draw.
@@ -150,7 +181,7 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     evaluation = truth_of(what)
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
-    picture = points_map(what.release, level, shown, unit=what.data.unit, dark=_dark(), truth=truth)
+    picture = points_map(what.release, level, shown, unit=what.data.unit, dark=_is_dark(), truth=truth)
     if what.config.mode == CURATE:
         st.html(NO_EXPORT if truth is None else NO_EXPORT + WATERMARK)
     if not what.release.receipt.private:
@@ -160,8 +191,8 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     )
     st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in [html(picture.note or ""), _stamp(what)] if note))
     with st.container(key="figures"):
-        _key_figures(what, evaluation, level)
-        tabs(what, evaluation, level, _clicked(chosen))
+        key_figures(what, evaluation, level)
+        tabs(what, evaluation, level, _clicked_box(what, chosen))
 
 
 def _stamp(what: Drawn) -> str | None:
@@ -200,230 +231,9 @@ def _hoverable_zoom(what: Drawn) -> int:
     return max(zoom for zoom in range(height + 1) if zoom == 0 or len(what.release.nodes(zoom)) <= MOST_FEATURES)
 
 
-def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
-    """Show four numbers that sum the release up at the level shown."""
-    release, nodes = what.release, what.release.nodes(level)
-    columns = st.columns(4)
-    shown_help = f"At the zoom level of the map; at the finest level the release has {len(release.tree.leaves):,}."
-    columns[0].metric("Partitions shown", f"{len(nodes):,}", help=shown_help)
-    stddev = float(np.median(release.stddev[nodes]))
-    noise_help = f"Median standard deviation of a shown partition, in {what.data.unit}; known without the truth."
-    columns[1].metric("Typical noise", f"± {stddev:,.1f}", help=noise_help)
-    if evaluation is None:
-        total, spread = release.count[0], release.stddev[0]
-        columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
-        columns[3].metric("Budget of this draw", _budget_of(release.receipt), help="See the Receipt tab.")
-        return
-    truth, count = evaluation.truth[nodes], release.count[nodes]
-    error = float(np.abs(count - truth).sum() / max(truth.sum(), 1) * 100)
-    error_help = f"Sum of the absolute errors of all shown partitions, in percent of the true number of {what.data.unit}."
-    columns[2].metric("Error, all partitions", f"{error:,.1f} %", help=error_help)
-    wrong = int(((truth == 0) & (count >= PRESENT)).sum())
-    false_help = f"Partitions released as occupied although no record is there, out of {int((truth == 0).sum()):,} empty ones."
-    columns[3].metric("False positives", f"{wrong:,}", help=false_help)
-
-
-def _budget_of(receipt: Receipt) -> str:
-    """Return what one draw spent, as the text of a key figure."""
-    if not receipt.private:
-        return "NOT PRIVATE"
-    return budget_text(receipt.used, getattr(receipt.spent, "delta", 0))
-
-
-def _clicked(chosen: object) -> int | None:
-    """Return the node that was clicked, by its index in the release, not in the map layer; None if there is none."""
+def _clicked_box(what: Drawn, chosen: object) -> Bounds | None:
+    """Return the box of the partition that was clicked, by its index in the release, not in the map layer; None if there is none."""
     selection = getattr(chosen, "selection", None) or {}
     objects = selection.get("objects", {}).get("partitions", [])
     node = objects[0].get("i") if objects else None
-    return node if isinstance(node, int) else None
-
-
-NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
-MOST_ROWS = 5000
-_CUT_PARTITIONS = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
-SIDES = ("West", "South", "East", "North")
-FARTHEST = 1e12  # larger than any coordinate on Earth; a box within it has a finite area
-
-
-def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | None) -> None:
-    """Draw the tabs; only the open one is computed."""
-    _keep_box(what.release, clicked)
-    extra = POINT_FAMILY.choices[what.release.mechanism].extra_tab
-    draw_extra = EXTRA_TABS.get(extra) if evaluation is not None else None
-    accuracy, size, query, receipt, table, *more = st.tabs([*NAMES, extra] if draw_extra else NAMES, key="tab", on_change="rerun")
-    if accuracy.open:
-        with accuracy:
-            _accuracy(what, evaluation)
-    if size.open:
-        with size:
-            _by_size(what, evaluation, level)
-    if query.open:
-        with query:
-            _range_query(what, evaluation)
-    if receipt.open:
-        with receipt:
-            _receipt(what)
-    if table.open:
-        with table:
-            _table(what, level)
-    if draw_extra and more[0].open:
-        with more[0]:
-            draw_extra(what)
-
-
-def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
-    if evaluation is None:
-        zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
-        noise = [expected_error(what.release, zoom) for zoom in zooms]
-        expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": noise})
-        st.altair_chart(charts.expected_by_zoom(expected, what.data.unit), width="stretch")
-        st.caption(f"Expected from the noise alone. Assumptions on how {what.data.unit} lie in a partition add errors of their own.")
-        return
-    finest = what.release.tree.height
-    table = evaluation.by_zoom[evaluation.by_zoom["zoom"] <= max(finest, 1)]
-    left, right = st.columns(2)
-    left.altair_chart(charts.accuracy_by_zoom(table, what.data.unit), width="stretch")
-    right.altair_chart(charts.false_positives_by_zoom(table, what.data.unit), width="stretch")
-    st.caption(
-        f"Zoom z cuts the domain into 2^z x 2^z equal blocks. Errors above the band come from assuming how {what.data.unit} lie in a"
-        f" partition: partitions that a block cuts {_CUT_PARTITIONS[what.release.inside]}."
-    )
-
-
-def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
-    if evaluation is None:
-        st.info("Error by true size needs the truth: in Curate, turn on *Show curator-only truth* above the map.")
-        return
-    nodes = what.release.nodes(level)
-    table = error_by_size(evaluation.truth[nodes], what.release.count[nodes])
-    st.altair_chart(charts.error_by_size(table, what.data.unit), width="stretch")
-    st.caption("The same noise weighs little on large partitions and buries small ones.")
-
-
-def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
-    box: list[float] = st.session_state["query box"]
-    fits = [_side_field(what.release, box, side, column) for side, column in enumerate(st.columns(4))]
-    if not all(fits):
-        return
-    if not (box[0] < box[2] and box[1] < box[3]):
-        st.error("A box needs an area: West below East, and South below North.")
-        return
-    share = float(what.release.coverage([box])[0])
-    if share == 0:
-        st.error("The box lies outside the domain, where nothing was counted.")
-        return
-    if share < 1 - TOLERANCE:
-        outside = f"{percent_outside(share)} of the box lies outside the domain, where nothing was counted"
-        st.warning(f"{outside}: the numbers are of the part inside.")
-    _show_answer(what, evaluation, _part_inside(what.release, box))
-
-
-def _part_inside(release: Release, box: list[float]) -> list[float]:
-    west, south, east, north = release.domain.bounds
-    return [max(box[0], west), max(box[1], south), min(box[2], east), min(box[3], north)]
-
-
-def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -> None:
-    """Show the answer for a box inside the domain, with its interval and, if `evaluation` is given, the truth."""
-    estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
-    left, middle, right = st.columns(3)
-    left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
-    middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}", help=_interval_help(what.release))
-    if evaluation is None:
-        st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_CUT_PARTITIONS[what.release.inside]}.")
-        return
-    truth = float(true_answers(what.data.points, [box])[0])
-    from_true_counts = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
-    right.metric("True answer", f"{truth:,.0f}", delta=f"{estimate - truth:+,.0f} error", delta_color="off")
-    st.altair_chart(charts.parts_of_error(estimate - from_true_counts, from_true_counts - truth, what.data.unit), width="stretch")
-
-
-def _interval_help(release: Release) -> str:
-    """Return the help text of the interval of an answer: what the interval covers, and what it does not."""
-    text = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
-    return f"{text} It is approximate: {release.approximate}." if release.approximate else text
-
-
-def _side_field(release: Release, box: list[float], side: int, column: DeltaGenerator) -> bool:
-    """Show the field of one side of the box, which may reach outside the domain; return whether the field holds a number that fits."""
-    field = Field(
-        key=f"query {SIDES[side]}",
-        label=SIDES[side],
-        value=box[side],
-        problem=in_range(SIDES[side], -FARTHEST, FARTHEST),
-        use=lambda typed: box.__setitem__(side, typed),
-    )
-    return field.show(column.number_input, value=None, format="%.12g", step=_step(release, side % 2))
-
-
-def _keep_box(release: Release, clicked: int | None) -> None:
-    """Update the box of the query: it starts as the middle of each new domain, and spans the last two partitions that were clicked."""
-    west, south, east, north = release.domain.bounds
-    box = st.session_state.setdefault("query box", [0.0] * 4)
-    last_clicked = st.session_state.setdefault("clicked", [])
-    if st.session_state.get("query domain") != (release.domain.bounds, release.domain.crs):
-        st.session_state["query domain"] = (release.domain.bounds, release.domain.crs)
-        width, height = (east - west) / 4, (north - south) / 4
-        box[:] = [west + width, south + height, east - width, north - height]
-    if clicked is not None and clicked < len(release.tree) and [clicked] != last_clicked[-1:]:
-        last_clicked[:] = [*(node for node in last_clicked[-1:] if node < len(release.tree)), clicked]
-        spans = release.domain.coordinates(release.tree.rectangles(np.array(last_clicked)))
-        box[:] = [*spans[:, :2].min(axis=0).tolist(), *spans[:, 2:].max(axis=0).tolist()]
-
-
-def _step(release: Release, axis: int) -> float:
-    return float(f"{4 * release.domain.cell_size[axis]:.1g}")
-
-
-def _receipt(what: Drawn) -> None:
-    release, receipt = what.release, what.release.receipt
-    right = st.container()
-    if receipt.steps:
-        left, right = st.columns([1, 2])
-        left.altair_chart(charts.receipt_by_level(receipt), width="stretch")
-    with right:
-        receipt_table(receipt, "zoom", lambda level: level)
-    extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
-    if what.account is not None:
-        extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
-    small_print(receipt, release.steps, release.approximate, extra)
-
-
-def _table(what: Drawn, level: int) -> None:
-    nodes = what.release.nodes(level)
-    largest = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
-    low, high = point_intervals(what.release, largest)
-    boxes = what.release.domain.coordinates(what.release.tree.rectangles(largest))
-    table = pd.DataFrame(boxes, columns=list(SIDES))
-    table.insert(0, "partition", largest)
-    table["count"], table["stddev"] = what.release.count[largest].round(1), what.release.stddev[largest].round(2)
-    table["all at once, 95 % from"], table["to"], table["first measured"] = low, high, what.release.noisy[largest]
-    table["status"] = what.release.status
-    if not what.release.receipt.private:
-        table = table.rename(columns={"count": "count (NOT PRIVATE)"})
-        st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
-    st.dataframe(table, hide_index=True, width="stretch")
-    st.caption(AT_ONCE.format(numbers=count_of_numbers(what.release)))
-    if len(nodes) > MOST_ROWS:
-        st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")
-    if what.release.simulation:
-        st.caption("Simulation: seeded noise, not private.")
-
-
-def split_objective(what: Drawn) -> None:
-    """Show the split objective of the first split, over all lines of an axis. It uses the truth: call it only where that is allowed."""
-    axis = st.segmented_control("Split", ("columns", "rows"), default="columns", required=True, key="objective axis")
-    steps = what.release.receipt.steps
-    spent = max((step.amount for step in steps if step.purpose.startswith("splits")), default=Fraction(1, 1000))
-    curve = objective_curve(what.data.points, PureBudget(spent), across=axis != "rows")
-    st.altair_chart(objective_chart(curve, what.data.unit), width="stretch")
-    st.caption(
-        "HTF splits where both parts are most homogeneous: it adds up how far every cell is from the mean of its part, and looks for"
-        " the line that makes this sum small, because a part that is evenly filled needs no further cuts. The band is the noise"
-        f" of one look at ε {float(spent):.3g}, which one level of splits may spend. Where the band is wider than the curve is deep, the"
-        " line that is found is hardly better than chance."
-    )
-
-
-EXTRA_TABS: dict[str, Callable[[Drawn], None]] = {"Split objective": split_objective}
-"""Functions that draw the extra tab of a mechanism, by its title (`Mechanism.extra_tab`); called only where the truth may be seen."""
+    return partition_box(what.release, node) if isinstance(node, int) and 0 <= node < len(what.release.tree) else None

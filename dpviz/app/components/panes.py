@@ -1,0 +1,178 @@
+"""The canvas of maps side by side, and the loader that gives it deck.gl.
+
+deck.gl comes with pydeck, as one bundle of 4 MB. The loader is a component whose script never changes, so the browser gets it once. The
+bundle would overwrite the deck.gl of Streamlit's own maps: its global names are saved before it runs and restored afterwards, and ours is
+kept under a name of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pydeck
+import streamlit as st
+
+from dpviz.view.basemap import MOST_NORTH, Bounds
+
+BUNDLE = Path(pydeck.__file__).parent / "nbextension" / "static" / "index.js"
+FAILED = "canvas failed"  # key of the session's state: why the browser could not load the canvas
+_GLOBALS = (
+    "deck",
+    "luma",
+    "loaders",
+    "mathgl",
+    "probe",
+    "createDeck",
+    "updateDeck",
+    "initPlayground",
+    "jupyterTransport",
+    "JupyterTransportView",
+)
+_LOADER = """
+if (!globalThis.dpvizDeck && !globalThis.dpvizDeckError) {
+  const names = NAMES, before = {};
+  for (const name of names) {
+    if (name in globalThis) before[name] = globalThis[name];
+    delete globalThis[name];
+  }
+  try {
+    BUNDLE
+    if (!globalThis.deck?.Deck) throw new Error("the bundle has no deck.gl");
+    globalThis.dpvizDeck = { deck: globalThis.deck, luma: globalThis.luma };
+  } catch (error) {
+    globalThis.dpvizDeckError = String(error);
+  }
+  for (const name of names) {
+    delete globalThis[name];
+    if (name in before) globalThis[name] = before[name];
+  }
+}
+export default function () {}
+"""
+_HERE = Path(__file__).parent
+_HTML = """<div class="canvas"><div class="heads"></div>
+<div class="map" tabindex="0" role="application" aria-roledescription="map"></div>
+<div class="tools" role="toolbar" aria-label="Map tools"></div><div class="live" aria-live="polite"></div></div>"""
+_panes = st.components.v2.component(
+    "dpviz_panes", html=_HTML, css=(_HERE / "panes.css").read_text("utf-8"), js=(_HERE / "panes.js").read_text("utf-8")
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """A rectangle that was clicked.
+
+    Attributes:
+        pane: number of the pane, 0 for the first.
+        cell: its place in the order of the pane's rectangles; None where there is none.
+        longitude: of the click, in degrees.
+        latitude: of the click, in degrees.
+    """
+
+    pane: int
+    cell: int | None
+    longitude: float
+    latitude: float
+
+
+@cache
+def loader_script() -> str:
+    """Return the script that loads deck.gl beside the one of Streamlit."""
+    bundle = BUNDLE.read_text("utf-8").replace("//# sourceMappingURL=index.js.map", "")
+    return _LOADER.replace("NAMES", json.dumps(_GLOBALS)).replace("BUNDLE", bundle)
+
+
+def load_deck() -> None:
+    """Give the browser deck.gl; call it once on a page that has a canvas."""
+    st.components.v2.component("dpviz_loader", js=loader_script())(key="canvas loader")
+
+
+def canvas_failed() -> str | None:
+    """Return why the browser of this session could not show the canvas; None if it could, or has not tried."""
+    return st.session_state.get(FAILED)
+
+
+def panes(
+    message: bytes,
+    *,
+    key: str,
+    on_box: Callable[[Bounds], None],
+    on_chosen: Callable[[Chosen], None],
+    on_camera: Callable[[tuple[float, float, float]], None],
+) -> None:
+    """Show a scene. If the browser cannot load deck.gl, the page runs again, and `canvas_failed` says why.
+
+    Args:
+        message: from `Scene.pack`.
+        key: of the component, unique in the app.
+        on_box: called with west, south, east, north in degrees of a box that was dragged.
+        on_chosen: called with the rectangle that was clicked.
+        on_camera: called with longitude, latitude and zoom once the map has come to rest.
+    """
+
+    def sent(name: str) -> Any:
+        return (st.session_state.get(key) or {}).get(name)
+
+    def receive_box() -> None:
+        if (box := _read_box(sent("box"))) is not None:
+            on_box(box)
+
+    def receive_chosen() -> None:
+        if (chosen := _read_chosen(sent("chosen"))) is not None:
+            on_chosen(chosen)
+
+    def receive_camera() -> None:
+        if (camera := _read_camera(sent("camera"))) is not None:
+            on_camera(camera)
+
+    def receive_failed() -> None:
+        st.session_state[FAILED] = "The browser could not load the map library."
+
+    load_deck()
+    _panes(
+        key=key,
+        data=message,
+        on_box_change=receive_box,
+        on_chosen_change=receive_chosen,
+        on_camera_change=receive_camera,
+        on_failed_change=receive_failed,
+    )
+
+
+def _numbers(value: object, size: int) -> list[float] | None:
+    """Return `size` finite numbers that the browser sent; None if it sent anything else."""
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != size:
+        return None
+    if not all(isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number) for number in value):
+        return None
+    return [float(number) for number in value]
+
+
+def _read_box(value: object) -> Bounds | None:
+    box = _numbers(value, 4)
+    if box is None or not (-360 <= box[0] < box[2] <= 360 and -90 <= box[1] < box[3] <= 90):
+        return None
+    return box[0], box[1], box[2], box[3]
+
+
+def _read_camera(value: object) -> tuple[float, float, float] | None:
+    camera = _numbers([value.get(name) for name in ("longitude", "latitude", "zoom")], 3) if isinstance(value, dict) else None
+    if camera is None or not (abs(camera[0]) <= 360 and abs(camera[1]) <= MOST_NORTH and 0 <= camera[2] <= 24):
+        return None
+    return camera[0], camera[1], camera[2]
+
+
+def _read_chosen(value: object) -> Chosen | None:
+    if not isinstance(value, dict):
+        return None
+    pane, cell = value.get("pane"), value.get("cell")
+    place = _numbers([value.get("longitude"), value.get("latitude")], 2)
+    if not isinstance(pane, int) or not isinstance(cell, int) or place is None:
+        return None
+    return Chosen(pane=pane, cell=cell if cell >= 0 else None, longitude=place[0], latitude=place[1])

@@ -1,0 +1,271 @@
+"""The tabs under the map of points: accuracy, errors by size, range query, receipt and table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dpviz.app.fields import Field, in_range
+from dpviz.app.ledger import describe_look
+from dpviz.app.page_state import CURATE
+from dpviz.app.points.state import Drawn
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, small_print
+from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
+from dpviz.evaluation.split_objective import objective_curve
+from dpviz.mechanisms import POINT_FAMILY
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.receipt import Receipt
+from dpviz.release.point_release import Release
+from dpviz.release.simultaneous_intervals import count_of_numbers, point_intervals
+from dpviz.space.coverage import TOLERANCE, percent_outside
+from dpviz.space.domain import Domain
+from dpviz.view import charts
+from dpviz.view.basemap import Bounds
+from dpviz.view.points_map import PRESENT
+from dpviz.view.study_charts import objective_chart
+
+QUERY_TAB = "Range query"
+NAMES = ("Accuracy by zoom", "By size", QUERY_TAB, "Receipt", "Table")
+MOST_ROWS = 5000
+_CUT_PARTITIONS = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
+SIDES = ("West", "South", "East", "North")
+FARTHEST = 1e12  # larger than any coordinate on Earth; a box within it has a finite area
+
+
+def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: Bounds | None) -> None:
+    """Draw the tabs; only the open one is computed.
+
+    Args:
+        what: the release.
+        evaluation: its comparison with the truth; None where that must not be shown.
+        level: the level that the map shows.
+        clicked: box of the partition that was clicked last, in the domain's coordinates.
+    """
+    _keep_box(what.release.domain, clicked)
+    extra = POINT_FAMILY.choices[what.release.mechanism].extra_tab
+    draw_extra = EXTRA_TABS.get(extra) if evaluation is not None else None
+    accuracy, size, query, receipt, table, *more = st.tabs([*NAMES, extra] if draw_extra else NAMES, key="tab", on_change="rerun")
+    if accuracy.open:
+        with accuracy:
+            _accuracy(what, evaluation)
+    if size.open:
+        with size:
+            _by_size(what, evaluation, level)
+    if query.open:
+        with query:
+            _range_query(what, evaluation)
+    if receipt.open:
+        with receipt:
+            _receipt(what)
+    if table.open:
+        with table:
+            _table(what, level)
+    if draw_extra and more[0].open:
+        with more[0]:
+            draw_extra(what)
+
+
+def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
+    """Show four numbers that sum the release up at the level shown."""
+    release, nodes = what.release, what.release.nodes(level)
+    columns = st.columns(4)
+    shown_help = f"At the zoom level of the map; at the finest level the release has {len(release.tree.leaves):,}."
+    columns[0].metric("Partitions shown", f"{len(nodes):,}", help=shown_help)
+    stddev = float(np.median(release.stddev[nodes]))
+    noise_help = f"Median standard deviation of a shown partition, in {what.data.unit}; known without the truth."
+    columns[1].metric("Typical noise", f"± {stddev:,.1f}", help=noise_help)
+    if evaluation is None:
+        total, spread = release.count[0], release.stddev[0]
+        columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
+        columns[3].metric("Budget of this draw", _budget_of(release.receipt), help="See the Receipt tab.")
+        return
+    truth, count = evaluation.truth[nodes], release.count[nodes]
+    error = float(np.abs(count - truth).sum() / max(truth.sum(), 1) * 100)
+    error_help = f"Sum of the absolute errors of all shown partitions, in percent of the true number of {what.data.unit}."
+    columns[2].metric("Error, all partitions", f"{error:,.1f} %", help=error_help)
+    wrong = int(((truth == 0) & (count >= PRESENT)).sum())
+    false_help = f"Partitions released as occupied although no record is there, out of {int((truth == 0).sum()):,} empty ones."
+    columns[3].metric("False positives", f"{wrong:,}", help=false_help)
+
+
+def _budget_of(receipt: Receipt) -> str:
+    """Return what one draw spent, as the text of a key figure."""
+    if not receipt.private:
+        return "NOT PRIVATE"
+    return budget_text(receipt.used, getattr(receipt.spent, "delta", 0))
+
+
+def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
+    if evaluation is None:
+        zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
+        noise = [expected_error(what.release, zoom) for zoom in zooms]
+        expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": noise})
+        st.altair_chart(charts.expected_by_zoom(expected, what.data.unit), width="stretch")
+        st.caption(f"Expected from the noise alone. Assumptions on how {what.data.unit} lie in a partition add errors of their own.")
+        return
+    finest = what.release.tree.height
+    table = evaluation.by_zoom[evaluation.by_zoom["zoom"] <= max(finest, 1)]
+    left, right = st.columns(2)
+    left.altair_chart(charts.accuracy_by_zoom(table, what.data.unit), width="stretch")
+    right.altair_chart(charts.false_positives_by_zoom(table, what.data.unit), width="stretch")
+    st.caption(
+        f"Zoom z cuts the domain into 2^z x 2^z equal blocks. Errors above the band come from assuming how {what.data.unit} lie in a"
+        f" partition: partitions that a block cuts {_CUT_PARTITIONS[what.release.inside]}."
+    )
+
+
+def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
+    if evaluation is None:
+        st.info("Error by true size needs the truth: in Curate, turn on *Show curator-only truth* above the map.")
+        return
+    nodes = what.release.nodes(level)
+    table = error_by_size(evaluation.truth[nodes], what.release.count[nodes])
+    st.altair_chart(charts.error_by_size(table, what.data.unit), width="stretch")
+    st.caption("The same noise weighs little on large partitions and buries small ones.")
+
+
+def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
+    box: list[float] = st.session_state["query box"]
+    fits = [_side_field(what.release, box, side, column) for side, column in enumerate(st.columns(4))]
+    if not all(fits):
+        return
+    if not (box[0] < box[2] and box[1] < box[3]):
+        st.error("A box needs an area: West below East, and South below North.")
+        return
+    share = float(what.release.coverage([box])[0])
+    if share == 0:
+        st.error("The box lies outside the domain, where nothing was counted.")
+        return
+    if share < 1 - TOLERANCE:
+        outside = f"{percent_outside(share)} of the box lies outside the domain, where nothing was counted"
+        st.warning(f"{outside}: the numbers are of the part inside.")
+    _show_answer(what, evaluation, _part_inside(what.release, box))
+
+
+def _part_inside(release: Release, box: list[float]) -> list[float]:
+    west, south, east, north = release.domain.bounds
+    return [max(box[0], west), max(box[1], south), min(box[2], east), min(box[3], north)]
+
+
+def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -> None:
+    """Show the answer for a box inside the domain, with its interval and, if `evaluation` is given, the truth."""
+    estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
+    left, middle, right = st.columns(3)
+    left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
+    middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}", help=_interval_help(what.release))
+    if evaluation is None:
+        st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_CUT_PARTITIONS[what.release.inside]}.")
+        return
+    truth = float(true_answers(what.data.points, [box])[0])
+    from_true_counts = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
+    right.metric("True answer", f"{truth:,.0f}", delta=f"{estimate - truth:+,.0f} error", delta_color="off")
+    st.altair_chart(charts.parts_of_error(estimate - from_true_counts, from_true_counts - truth, what.data.unit), width="stretch")
+
+
+def _interval_help(release: Release) -> str:
+    """Return the help text of the interval of an answer: what the interval covers, and what it does not."""
+    text = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
+    return f"{text} It is approximate: {release.approximate}." if release.approximate else text
+
+
+def _side_field(release: Release, box: list[float], side: int, column: DeltaGenerator) -> bool:
+    """Show the field of one side of the box, which may reach outside the domain; return whether the field holds a number that fits."""
+    field = Field(
+        key=f"query {SIDES[side]}",
+        label=SIDES[side],
+        value=box[side],
+        problem=in_range(SIDES[side], -FARTHEST, FARTHEST),
+        use=lambda typed: box.__setitem__(side, typed),
+    )
+    return field.show(column.number_input, value=None, format="%.12g", step=_step(release, side % 2))
+
+
+def partition_box(release: Release, node: int) -> Bounds:
+    """Return west, south, east, north of a partition, in the domain's coordinates."""
+    west, south, east, north = release.domain.coordinates(release.tree.rectangles(np.array([node])))[0].tolist()
+    return west, south, east, north
+
+
+def set_query_box(box: Bounds) -> None:
+    """Ask the range query for a box, in the domain's coordinates."""
+    st.session_state.setdefault("query box", [0.0] * 4)[:] = box
+
+
+def _keep_box(domain: Domain, clicked: Bounds | None) -> None:
+    """Update the box of the query: it starts as the middle of each new domain, and spans the last two partitions that were clicked."""
+    west, south, east, north = domain.bounds
+    box = st.session_state.setdefault("query box", [0.0] * 4)
+    last_clicked = st.session_state.setdefault("clicked", [])
+    if st.session_state.get("query domain") != (domain.bounds, domain.crs):
+        st.session_state["query domain"] = (domain.bounds, domain.crs)
+        last_clicked.clear()
+        width, height = (east - west) / 4, (north - south) / 4
+        box[:] = [west + width, south + height, east - width, north - height]
+    if clicked is not None and [clicked] != last_clicked[-1:]:
+        last_clicked[:] = [*last_clicked[-1:], clicked]
+        sides = np.array(last_clicked)
+        box[:] = [*sides[:, :2].min(axis=0).tolist(), *sides[:, 2:].max(axis=0).tolist()]
+
+
+def _step(release: Release, axis: int) -> float:
+    return float(f"{4 * release.domain.cell_size[axis]:.1g}")
+
+
+def _receipt(what: Drawn) -> None:
+    release, receipt = what.release, what.release.receipt
+    right = st.container()
+    if receipt.steps:
+        left, right = st.columns([1, 2])
+        left.altair_chart(charts.receipt_by_level(receipt), width="stretch")
+    with right:
+        receipt_table(receipt, "zoom", lambda level: level)
+    extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
+    if what.account is not None:
+        extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
+    small_print(receipt, release.steps, release.approximate, extra)
+
+
+def _table(what: Drawn, level: int) -> None:
+    nodes = what.release.nodes(level)
+    largest = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
+    low, high = point_intervals(what.release, largest)
+    boxes = what.release.domain.coordinates(what.release.tree.rectangles(largest))
+    table = pd.DataFrame(boxes, columns=list(SIDES))
+    table.insert(0, "partition", largest)
+    table["count"], table["stddev"] = what.release.count[largest].round(1), what.release.stddev[largest].round(2)
+    table["all at once, 95 % from"], table["to"], table["first measured"] = low, high, what.release.noisy[largest]
+    table["status"] = what.release.status
+    if not what.release.receipt.private:
+        table = table.rename(columns={"count": "count (NOT PRIVATE)"})
+        st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
+    st.dataframe(table, hide_index=True, width="stretch")
+    st.caption(AT_ONCE.format(numbers=count_of_numbers(what.release)))
+    if len(nodes) > MOST_ROWS:
+        st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")
+    if what.release.simulation:
+        st.caption("Simulation: seeded noise, not private.")
+
+
+def split_objective(what: Drawn) -> None:
+    """Show the split objective of the first split, over all lines of an axis. It uses the truth: call it only where that is allowed."""
+    axis = st.segmented_control("Split", ("columns", "rows"), default="columns", required=True, key="objective axis")
+    steps = what.release.receipt.steps
+    spent = max((step.amount for step in steps if step.purpose.startswith("splits")), default=Fraction(1, 1000))
+    curve = objective_curve(what.data.points, PureBudget(spent), across=axis != "rows")
+    st.altair_chart(objective_chart(curve, what.data.unit), width="stretch")
+    st.caption(
+        "HTF splits where both parts are most homogeneous: it adds up how far every cell is from the mean of its part, and looks for"
+        " the line that makes this sum small, because a part that is evenly filled needs no further cuts. The band is the noise"
+        f" of one look at ε {float(spent):.3g}, which one level of splits may spend. Where the band is wider than the curve is deep, the"
+        " line that is found is hardly better than chance."
+    )
+
+
+EXTRA_TABS: dict[str, Callable[[Drawn], None]] = {"Split objective": split_objective}
+"""Functions that draw the extra tab of a mechanism, by its title (`Mechanism.extra_tab`); called only where the truth may be seen."""

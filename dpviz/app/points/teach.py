@@ -1,0 +1,393 @@
+"""Teach on the Points page: two maps in one canvas that follow the controls, with seeded runs on public data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from dpviz.app.cached import keeper
+from dpviz.app.components.panes import Chosen, canvas_failed, panes
+from dpviz.app.first_row import NOT_PRIVATE
+from dpviz.app.ledger import record_public_look
+from dpviz.app.live import LiveRuns
+from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
+from dpviz.app.points.tabs import QUERY_TAB, key_figures, partition_box, set_query_box, tabs
+from dpviz.app.session import newest_result, result_slot, show_error
+from dpviz.app.words import budget_text, verdict_row
+from dpviz.mechanisms import POINT_FAMILY
+from dpviz.space.domain import Domain
+from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
+from dpviz.view.canvas import Pane, Scene
+from dpviz.view.colors import scale_top_of
+from dpviz.view.escape import html
+from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, density_top
+from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
+
+HEIGHT = 500  # pixels of the canvas with its legends and tools
+PATIENCE = 0.9  # seconds for which the page waits for a run before it shows the last picture with the progress
+TICK, PLAY_TICK = 0.4, 0.9  # seconds between two looks at a run, and between two runs that are played
+PLAYED = 20  # runs that *Play* shows in turn
+EASY_CELLS = 4096  # partitions that can be told apart on a map at first
+SCALE_ZOOM = 6  # the blocks of this zoom level decide the density scale
+MOST_NODES = 2_000_000  # nodes of all releases that a session keeps
+_LIVE, _PLAY, _BEFORE, _RERUN = "live runs", "runs to play", "errors before", "canvas changed the page"
+_FIRST, _SECOND = "drawn Teach", "second run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What the two maps show.
+
+    Attributes:
+        first: the run of the controls.
+        second: the second run; None if no map shows it.
+        fresh: whether both are those of the present settings.
+    """
+
+    first: Drawn
+    second: Drawn | None
+    fresh: bool
+
+
+def show_teach(data: Data, *, fits: bool) -> None:
+    """Show the maps, the strip and the tabs for public data.
+
+    Args:
+        data: public data.
+        fits: whether all controls hold choices that fit; if not, the last maps stay.
+    """
+    if not record_public_look(data):
+        return
+    _play()
+    live = _live_runs()
+    questions = _questions(data) if fits else {}
+    live.ask({question: partial(_work, data, how) for question, how in questions.items()})
+    _wait_for(live)
+    shown = _find_shown(live, data, list(questions))
+    _show_progress(live, list(questions))
+    if shown is None:
+        st.caption("The first picture is being made ..." if live.running else "There is no picture yet.")
+        return
+    _show_result(shown)
+
+
+def _live_runs() -> LiveRuns:
+    """Return the runs of this session; they end with it."""
+    if _LIVE not in st.session_state:
+        st.session_state[_LIVE] = LiveRuns(lambda drawn: len(drawn.release.tree), MOST_NODES)
+        keeper().take(st.session_state[_LIVE])
+    return st.session_state[_LIVE]  # type: ignore[no-any-return]
+
+
+def _questions(data: Data) -> dict[Hashable, Config]:
+    """Return the configurations of the runs that the maps show, by what identifies them."""
+    how = config()
+    return {question_of(data, each): each for each in ((how, how.second_run()) if how.shows_second else (how,))}
+
+
+def _work(data: Data, how: Config, check: Callable[[], None]) -> Drawn:
+    return run_of(data, how, check)
+
+
+def _wait_for(live: LiveRuns) -> None:
+    """Wait a little for the run under way. A newer event ends the wait: reading the session's state then ends this run of the page."""
+    while (run := live.running) is not None and run.seconds < PATIENCE:
+        live.wait(0.03)
+        st.session_state.get(POINTS.key)
+
+
+def _find_shown(live: LiveRuns, data: Data, questions: list[Hashable]) -> Shown | None:
+    """Return the results for the questions, or the last ones on the same domain while there are none yet."""
+    results = [result for question in questions if (result := live.result(question)) is not None]
+    if results and len(results) == len(questions):
+        _keep(_FIRST, results[0])
+        second = results[1] if len(results) > 1 else results[0] if config().shows_second else None
+        if second is not None:
+            _keep(_SECOND, second)
+        return Shown(first=results[0], second=second, fresh=True)
+    first, second = newest_result(_FIRST), newest_result(_SECOND) if config().shows_second else None
+    if first is None or first.data.points.domain != data.points.domain or (config().shows_second and second is None):
+        return None
+    return Shown(first=first, second=second, fresh=False)
+
+
+def _keep(key: str, drawn: Drawn) -> None:
+    """Keep a run as the newest one; the errors of the one before stay for comparison."""
+    last = newest_result(key)
+    if last is drawn:
+        return
+    if key == _FIRST:
+        st.session_state[_BEFORE] = None if last is None else last.evaluation
+    result_slot(key).append(drawn)
+
+
+def _show_progress(live: LiveRuns, questions: list[Hashable]) -> None:
+    """Show that a run takes longer, with a button that stops it; or why there is no result."""
+    errors = [error for question in questions if (error := live.error(question))]
+    if errors:
+        show_error(errors[0])
+    elif any(live.is_given_up(question) for question in questions):
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.caption(":orange[Stopped: the maps show the settings before.]")
+        right.button("Run again", key="resume", on_click=live.resume, width="stretch")
+    elif live.running is not None:
+        st.fragment(_tick, run_every=TICK)(live)
+
+
+def _tick(live: LiveRuns) -> None:
+    run = live.running
+    if run is None:
+        st.rerun()
+    left, right = st.columns([5, 1], vertical_alignment="center")
+    left.progress(min(0.95, run.seconds / (run.seconds + 2)), f"Running for {run.seconds:.1f} s; the maps show the settings before ...")
+    if right.button("Stop", key="stop run", width="stretch"):
+        live.stop()
+        st.rerun()
+
+
+def _play() -> None:
+    """While runs are played, take the next one every second."""
+    if st.session_state.get(_PLAY, 0) > 0:
+        st.fragment(_play_next, run_every=PLAY_TICK)(config().run)
+
+
+def _play_next(shown_run: int) -> None:
+    left = st.session_state.get(_PLAY, 0)
+    if left <= 0 or config().run != shown_run or _live_runs().running is not None:
+        return
+    if st.session_state.pop("play waits", None) != shown_run:  # the first call comes at once: the picture stays for one tick
+        st.session_state["play waits"] = shown_run
+        return
+    st.session_state[_PLAY] = left - 1
+    POINTS.change(run=shown_run + 1)
+    st.rerun()
+
+
+def _show_result(shown: Shown) -> None:
+    """Show the maps with their controls, the strip, the verdict and the tabs."""
+    first = shown.first
+    level = _choose_level(first)
+    _pane_controls(first)
+    views = _make_views(shown, level)
+    if not first.release.receipt.private:
+        st.html(NOT_PRIVATE)
+    if canvas_failed():
+        _show_without_canvas(shown, level)
+    else:
+        _show_canvas(shown, views)
+    st.html(f'<div class="dpviz-note">{_stamp(first)}</div>')
+    _level_control(first, level)
+    verdict_row(first.release)
+    with st.container(key="figures"):
+        evaluation = first.evaluation
+        key_figures(first, evaluation, level)
+        tabs(first, evaluation, level, st.session_state.pop("clicked box", None))
+    POINTS.write_address()
+
+
+def _stamp(what: Drawn) -> str:
+    if not what.release.receipt.private:
+        return f"<b>NOT PRIVATE</b>, run {what.number}: this reference shows what privacy costs, and must never be published."
+    return f"Run {what.number}, seeded: a simulation, not private."
+
+
+def _choose_level(what: Drawn) -> int:
+    """Return the level that is shown: the chosen one, or the finest whose partitions can be told apart."""
+    release, chosen = what.release, config().zoom
+    if chosen is not None:
+        return min(chosen, release.height)
+    return max(level for level in range(release.height + 1) if level == 0 or len(release.nodes(level)) <= EASY_CELLS)
+
+
+def _level_control(what: Drawn, level: int) -> None:
+    height = what.release.height
+    if height > 0:
+        st.session_state["zoom"] = level
+        st.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(zoom=st.session_state["zoom"]))
+
+
+def _pane_controls(what: Drawn) -> None:
+    """Ask what each map shows, and offer the next run, play, undo and new colour scales."""
+    kinds = [RELEASED, TRUE, ERROR, FALSE_POSITIVES, *([INTERPOLATED] if can_show_interpolation(what.release) else [])]
+    left, right, more = st.columns([3, 3, 4], vertical_alignment="bottom")
+    _pane_control(left, "left", "Left map", [*kinds, SECOND])
+    _pane_control(right, "shown", "Right map", kinds)
+    with more.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Again", key="again", help="Another run: the same settings, new noise.", on_click=lambda: POINTS.change(run=config().run + 1)
+        )
+        playing = st.session_state.get(_PLAY, 0) > 0
+        label = f"Stop ({st.session_state[_PLAY]})" if playing else "Play"
+        st.button(label, key="play", help=f"{PLAYED} runs in turn: what stays is the data, what moves is noise.", on_click=_switch_play)
+        st.button("Undo", key="undo", on_click=POINTS.undo, disabled=not POINTS.can_undo, help="Take the last change back.")
+        st.toggle(
+            "As measured",
+            value=config().raw,
+            key="raw",
+            help="Counts as first measured, before post-processing makes the levels agree.",
+            on_change=lambda: POINTS.change(raw=st.session_state["raw"]),
+        )
+
+
+def _run_again() -> None:
+    POINTS.change(run=config().run + 1)
+
+
+def _switch_play() -> None:
+    st.session_state[_PLAY] = 0 if st.session_state.get(_PLAY, 0) > 0 else PLAYED
+    st.session_state.pop("play waits", None)
+
+
+def _pane_control(column: object, name: str, label: str, kinds: list[str]) -> None:
+    key = f"pane {name}"
+    chosen = getattr(config(), name)
+    st.session_state[key] = chosen if chosen in kinds else kinds[0]
+    column.selectbox(label, kinds, key=key, on_change=lambda: _choose_pane(name, st.session_state[key]))  # type: ignore[attr-defined]
+
+
+def _choose_pane(name: str, kind: str) -> None:
+    """Show something else on a map. The second run starts as a copy of the first."""
+    how = config()
+    starts_second = kind == SECOND and not how.second
+    POINTS.change(**{name: kind}, **({"second": how.as_second()} if starts_second else {}))
+
+
+def describe_run(what: Drawn) -> str:
+    """Write how a run was made: mechanism, budget and number."""
+    title = POINT_FAMILY.choices[what.release.mechanism].title
+    budget = budget_text(what.config.epsilon, what.config.delta if what.config.build().needs_delta else 0)
+    return f"{title}, {budget}, run {what.number}"
+
+
+def _is_dark() -> bool:
+    return st.context.theme.type == "dark"
+
+
+def _make_views(shown: Shown, level: int) -> dict[str, ReleaseView]:
+    """Prepare the shown level of each run, by the names of the runs."""
+    views = {}
+    for name, what in (("first", shown.first), ("second", shown.second)):
+        if what is None:
+            continue
+        truth = None if what.evaluation is None else what.evaluation.truth
+        at = level if what is shown.first else min(level, what.release.height)
+        options = {"unit": what.data.unit, "dark": _is_dark(), "truth": truth, "raw": config().raw, "about": describe_run(what)}
+        views[name] = ReleaseView.of(what.release, at, **options)  # type: ignore[arg-type]
+    return views
+
+
+def _make_pane(view: ReleaseView, kind: str, cells: str, data: Data) -> Pane:
+    shown = RELEASED if kind == SECOND else kind
+    return view.pane(shown, cells=cells, top=_scale_top(view, shown, data))
+
+
+def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
+    """Return the top of a map's colour scale, which stays the same: of densities by the public data, of errors by the first run."""
+    if shown == FALSE_POSITIVES:
+        return None
+    if shown != ERROR:
+        return _density_top(data, view)
+    name = f"error {int(np.log2(max(len(view.nodes), 1)))}"
+    scales = config().scales
+    if name not in scales:
+        top = scale_top_of(3 * view.release.stddev[view.nodes])
+        POINTS.change(scales={**scales, name: top})
+        return top
+    return scales[name]
+
+
+def _density_top(data: Data, view: ReleaseView) -> float:
+    slot, domain = "density scale", data.points.domain
+    key = (data.digest, domain)
+    kept, top = st.session_state.get(slot, (None, 0.0))
+    if kept != key:
+        zoom = min(SCALE_ZOOM, domain.order)
+        counts, width = data.points.blocks(zoom), domain.side >> zoom
+        south = np.arange(len(counts), dtype=np.int32) * width
+        areas = domain.areas_km2(np.stack([0 * south, south, 0 * south + width, south + width], axis=1))
+        top = density_top(counts, areas, view.release, view.unit)
+        st.session_state[slot] = (key, top)
+    return float(top)
+
+
+@st.fragment
+def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
+    """Show the canvas; a move of the camera runs this function alone."""
+    how, data = config(), shown.first.data
+    names = ["second" if kind == SECOND and "second" in views else "first" for kind in (how.left, how.shown)]
+    made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (how.left, how.shown), strict=True)]
+    domain = data.points.domain
+    used = {pane.cells for pane in made if pane.cells}
+    scene = Scene(
+        domain=domain,
+        cells={name: view.cells() for name, view in views.items() if name in used},
+        panes=tuple(made),
+        description=f"{made[0].title} beside {made[1].title.lower()}, {len(views['first'].nodes):,} partitions.",
+        dark=_is_dark(),
+        height=HEIGHT,
+        camera=_camera_of_visit(domain),
+        box=box_to_map(domain, st.session_state["query box"]) if st.session_state.get("tab") == QUERY_TAB else None,
+    )
+    clicked = partial(_take_chosen, [views[name] for name in names])
+    with st.container(key="map"):
+        panes(scene.pack(), key="canvas", on_box=partial(_take_box, domain), on_chosen=clicked, on_camera=_take_camera)
+    if st.session_state.pop(_RERUN, False) or canvas_failed():
+        st.rerun()
+    POINTS.write_address()
+
+
+def _camera_of_visit(domain: Domain) -> tuple[float, float, float] | None:
+    """Return the camera with which this visit of the page began; None, for the whole domain, once the domain has changed.
+
+    The browser keeps the camera itself. If each of its moves changed the message, all numbers would be sent again.
+    """
+    visit = st.session_state.get("visit", 0)
+    known_visit, known_domain, camera = st.session_state.get("camera of visit", (None, domain, None))
+    if known_visit != visit and known_domain == domain:
+        camera = config().camera
+    elif known_domain != domain:
+        camera = None
+        POINTS.change(camera=None)
+    st.session_state["camera of visit"] = (visit, domain, camera)
+    return camera  # type: ignore[no-any-return]
+
+
+def _take_camera(camera: tuple[float, float, float]) -> None:
+    longitude, latitude, zoom = camera
+    POINTS.change(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 2)))
+
+
+def _take_box(domain: Domain, box: Bounds) -> None:
+    """Ask the range query for a box that was dragged on the map."""
+    set_query_box(box_to_domain(domain, box))
+    st.session_state["tab"] = QUERY_TAB
+    st.session_state[_RERUN] = True
+
+
+def _take_chosen(views: list[ReleaseView], chosen: Chosen) -> None:
+    """Keep the partition that was clicked; two of them set the box of the range query."""
+    if chosen.cell is None or chosen.pane >= len(views) or chosen.cell >= len(views[chosen.pane].nodes):
+        return
+    view = views[chosen.pane]
+    st.session_state["clicked box"] = partition_box(view.release, int(view.nodes[chosen.cell]))
+    st.session_state[_RERUN] = True
+
+
+def _show_without_canvas(shown: Shown, level: int) -> None:
+    """Show the same maps by Streamlit's own map, where the browser could not load the canvas."""
+    st.caption(f":orange[{canvas_failed()} The maps are shown one by one, without a common view.]")
+    how = config()
+    for name, column in zip(("left", "shown"), st.columns(2), strict=True):
+        kind = getattr(how, name)
+        what = shown.second if kind == SECOND and shown.second is not None else shown.first
+        truth = None if what.evaluation is None else what.evaluation.truth
+        at, seen = min(level, what.release.height), RELEASED if kind == SECOND else kind
+        at, seen = min(level, what.release.height), RELEASED if kind == SECOND else kind
+        picture = points_map(what.release, at, seen, unit=what.data.unit, dark=_is_dark(), truth=truth)
+        with column:
+            st.pydeck_chart(picture.deck, height=HEIGHT, key=f"map {name}", alt=picture.description)
+            st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))

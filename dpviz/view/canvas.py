@@ -1,0 +1,280 @@
+"""Maps side by side in one canvas: what each pane shows, as one message of bytes that the browser draws.
+
+The browser gets numbers, not shapes: rectangles as lattice lines, counts as whole numbers of the smallest type that holds them, and one
+byte per rectangle for its colour. It builds the shapes itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.amounts import format_short
+from dpviz.arrays import Floats, Integers, Mask
+from dpviz.space.domain import Domain
+from dpviz.view.basemap import WGS84, Bounds, corner_coordinates, map_bounds
+from dpviz.view.colors import Colors, Scale
+
+MOST_CELLS = 65_536  # rectangles in a pane; more are drawn as a picture
+TONES = 64  # shades of a scale on each side of zero
+_PALE = 0.4  # of the opacity of a colour, where an interval contains 0
+_GREY = np.array([128.0, 128.0, 128.0])
+_BAR = 12  # colours of a legend's gradient
+_UNITS = 65_535  # parts into which the bounds are cut, for corners of rectangles that are not parallel to the meridians
+_TYPES = ("u1", "i1", "u2", "i2", "u4", "i4")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cells:
+    """Rectangles of one level with whole numbers, in the order in which they are drawn.
+
+    Attributes:
+        rectangles: (k, 4) west, south, east, north as lattice lines.
+        numbers: by a short name, (k,) whole numbers that the words of a pane may name.
+    """
+
+    rectangles: NDArray[np.int32]
+    numbers: dict[str, Integers]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Legend:
+    """A colour scale in words and colours.
+
+    Attributes:
+        title: what is shown, with its unit.
+        low: the number at the lower end of the gradient.
+        top: the number at its upper end.
+        bar: CSS colours of the gradient; empty if the scale has none.
+        marks: further colours with their meaning: (CSS colours, words).
+    """
+
+    title: str
+    low: str = ""
+    top: str = ""
+    bar: tuple[str, ...] = ()
+    marks: tuple[tuple[tuple[str, ...], str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pane:
+    """One map of the canvas: its rectangles with their shades, or a picture.
+
+    Attributes:
+        title: what it shows, in a few words.
+        about: how it was made.
+        words: what is said about a rectangle; {name} stands for one of the numbers of its `cells`.
+        legend: of its colours.
+        note: what the map simplifies or leaves out; "" if nothing.
+        cells: name of the rectangles in `Scene.cells`; "" for a picture.
+        shades: (k,) index of each rectangle's colour in the palette.
+        palette: (c, 4) red, green, blue, alpha.
+        picture: a PNG over the whole domain in the web map's projection; empty for rectangles.
+    """
+
+    title: str
+    about: str
+    words: str
+    legend: Legend
+    note: str = ""
+    cells: str = ""
+    shades: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    palette: Colors = field(default_factory=lambda: np.zeros((0, 4), np.uint8))
+    picture: bytes = b""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scene:
+    """Everything that the canvas shows.
+
+    Attributes:
+        domain: the public frame.
+        cells: rectangles by name; panes that show the same release share them.
+        panes: one to four.
+        description: alternative text.
+        dark: whether the page is dark.
+        height: of the canvas with its legends and tools, in pixels.
+        camera: (longitude, latitude, zoom) of the first view; None for the whole domain.
+        box: west, south, east, north in degrees of a box that is outlined; None if there is none.
+        ground: lists of land polygons, country borders and state lines, in degrees.
+        places: rows of name, longitude, latitude, and the zoom from which on the name is shown.
+    """
+
+    domain: Domain
+    cells: dict[str, Cells]
+    panes: tuple[Pane, ...]
+    description: str
+    dark: bool
+    height: int = 500
+    camera: tuple[float, float, float] | None = None
+    box: Bounds | None = None
+    ground: dict[str, list[Any]] = field(default_factory=lambda: {"land": [], "borders": [], "states": []})
+    places: list[tuple[str, float, float, float]] = field(default_factory=list)
+
+    def pack(self) -> bytes:
+        """Write the scene as one message: the length of a JSON header in four bytes, the header, then the arrays that it names."""
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, cells in self.cells.items():
+            arrays |= _pack_rectangles(name, cells.rectangles, self.domain)
+            arrays |= {f"{name} {key}": smallest_type(numbers) for key, numbers in cells.numbers.items()}
+        panes = [_describe_pane(pane, place, arrays) for place, pane in enumerate(self.panes)]
+        bounds = map_bounds(self.domain)
+        header = {
+            "bounds": bounds,
+            "camera": None if self.camera is None else dict(zip(("longitude", "latitude", "zoom"), self.camera, strict=True)),
+            "height": self.height,
+            "zooms": [0, 20],
+            "cells": {name: {"side": self.domain.side} for name in self.cells},
+            "panes": panes,
+            "description": self.description,
+            "nothing": "Outside the domain, where nothing is counted.",
+            "ground": self.ground,
+            "edge": [_ring(bounds)],
+            "places": self.places,
+            "box": self.box,
+            **_colours_of_the_ground(self.dark),
+        }
+        return pack(header, arrays)
+
+
+def pack(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
+    """Write a JSON header and arrays as one message. The header gets `arrays` (name, type, length) and `key`, a digest of all of it.
+
+    >>> message = pack({"a": 1}, {"n": np.arange(3, dtype="<u2")})
+    >>> size = int.from_bytes(message[:4], "little")
+    >>> json.loads(message[4 : 4 + size])["arrays"], np.frombuffer(message[4 + size :], "<u2").tolist()
+    ([['n', 'u2', 3]], [0, 1, 2])
+    """
+    body = b"".join(array.tobytes() for array in arrays.values())
+    listed = [[name, array.dtype.str[1:], array.size] for name, array in arrays.items()]
+    digest = hashlib.blake2b(body + json.dumps(header).encode(), digest_size=8).hexdigest()
+    text = json.dumps(header | {"arrays": listed, "key": digest}, separators=(",", ":"), ensure_ascii=False).encode()
+    return len(text).to_bytes(4, "little") + text + body
+
+
+def smallest_type(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers in the smallest type that holds them all; as 64-bit floats if no type of 32 bits does.
+
+    >>> smallest_type(np.array([0, 255])).dtype, smallest_type(np.array([-1, 300])).dtype, smallest_type(np.array([2**40])).dtype
+    (dtype('uint8'), dtype('int16'), dtype('float64'))
+    """
+    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    for kind in _TYPES:
+        limits = np.iinfo(kind)
+        if limits.min <= low and high <= limits.max:
+            return numbers.astype(f"<{kind}")
+    return numbers.astype("<f8")
+
+
+def make_palette(scale: Scale) -> Colors:
+    """List the colours of a density or signed scale for `choose_shades`: below zero, above zero, and the same again in pale.
+
+    Returns:
+        (256, 4) red, green, blue, alpha.
+    """
+    strengths = (np.arange(TONES) / (TONES - 1)) ** 2 * scale.top
+    colors = np.concatenate([scale.colors(-np.maximum(strengths, 1e-300)), scale.colors(strengths)])
+    pale = colors.astype(np.float64)
+    pale[:, :3] = (pale[:, :3] + _GREY) / 2
+    pale[:, 3] *= _PALE
+    return np.concatenate([colors, pale.astype(np.uint8)])
+
+
+def choose_shades(scale: Scale, values: Floats, uncertain: Mask | None = None) -> NDArray[np.uint8]:
+    """Choose the colour of each value in the palette of its scale.
+
+    Args:
+        scale: of the kind "density" or "signed".
+        values: (k,) numbers.
+        uncertain: (k,) whether a value is drawn pale, because its interval contains 0; None if none is.
+
+    Returns:
+        (k,) indices into `make_palette`.
+    """
+    tone = np.rint(np.sqrt(np.minimum(np.abs(values) / scale.top, 1.0)) * (TONES - 1)).astype(np.uint8)
+    pale = np.zeros(len(values), np.bool_) if uncertain is None else uncertain
+    return np.asarray(tone + np.where(values < 0, 0, TONES) + np.where(pale, 2 * TONES, 0), np.uint8)
+
+
+def make_legend(scale: Scale, *, negatives: bool, uncertain: bool) -> Legend:
+    """Describe a density or signed scale.
+
+    Args:
+        scale: the scale.
+        negatives: whether numbers below zero are shown on a density scale.
+        uncertain: whether some rectangles are pale.
+    """
+    low = -scale.top if scale.kind == "signed" else 0.0
+    marks: list[tuple[tuple[str, ...], str]] = []
+    if scale.kind == "density" and negatives:
+        marks.append((to_css(scale.colors(np.linspace(-scale.top / 50, -scale.top, 5))), "below zero, by noise"))
+    if uncertain:
+        marks.append((to_css(make_palette(scale)[[3 * TONES + TONES // 2]]), "pale: the interval contains 0"))
+    return Legend(
+        title=scale.title,
+        low=format_short(low),
+        top=f"{format_short(scale.top)} and more",
+        bar=to_css(scale.colors(np.linspace(low, scale.top, _BAR))),
+        marks=tuple(marks),
+    )
+
+
+def to_css(colors: Colors) -> tuple[str, ...]:
+    """Write (k, 4) colours for a style sheet.
+
+    >>> to_css(np.array([[255, 0, 0, 51]], np.uint8))
+    ('rgba(255,0,0,0.20)',)
+    """
+    return tuple(f"rgba({r},{g},{b},{a / 255:.2f})" for r, g, b, a in colors.tolist())
+
+
+def _pack_rectangles(name: str, rectangles: NDArray[np.int32], domain: Domain) -> dict[str, NDArray[Any]]:
+    """Return rectangles as lattice lines; in a projected domain, where they are not parallel to the meridians, as parts of the bounds."""
+    if domain.crs is None or domain.crs == WGS84:
+        return {f"{name} lines": smallest_type(rectangles.ravel())}
+    west, south, east, north = map_bounds(domain)
+    corners = (corner_coordinates(domain, rectangles) - [west, south]) / [east - west, north - south]
+    return {f"{name} corners": np.rint(np.clip(corners, 0, 1) * _UNITS).astype("<u2").ravel()}
+
+
+def _describe_pane(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return the part of the header for a pane, and add its arrays to `arrays`."""
+    about: dict[str, Any] = {name: getattr(pane, name) for name in ("title", "about", "words", "note", "cells")} | {
+        "legend": vars(pane.legend)
+    }
+    if pane.picture:
+        arrays[f"{place} picture"] = np.frombuffer(pane.picture, np.uint8)
+        return about | {"picture": f"{place} picture"}
+    arrays[f"{place} shades"], arrays[f"{place} palette"] = pane.shades, pane.palette.ravel()
+    return about | {"shades": f"{place} shades", "palette": f"{place} palette"}
+
+
+def _ring(bounds: Bounds) -> list[list[float]]:
+    west, south, east, north = bounds
+    return [[west, south], [east, south], [east, north], [west, north], [west, south]]
+
+
+def _colours_of_the_ground(dark: bool) -> dict[str, list[int]]:
+    """Return the colours of land, lines, names, the hovered rectangle and the box."""
+    if dark:
+        return {
+            "land": [255, 255, 255, 14],
+            "line": [200, 205, 210, 150],
+            "text": [235, 240, 244, 255],
+            "halo": [16, 21, 24, 150],
+            "accent": [124, 203, 226, 255],
+            "boxColor": [255, 150, 60, 255],
+        }
+    return {
+        "land": [40, 45, 50, 16],
+        "line": [70, 75, 80, 150],
+        "text": [20, 28, 34, 255],
+        "halo": [255, 255, 255, 160],
+        "accent": [212, 78, 150, 255],
+        "boxColor": [213, 94, 0, 255],
+    }

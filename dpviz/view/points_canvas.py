@@ -1,0 +1,149 @@
+"""The panes of a point release: true and released counts, the error between them, and which partitions are false positives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.arrays import Floats, Integers, Mask
+from dpviz.release.point_release import Release
+from dpviz.view.canvas import MOST_CELLS, Cells, Legend, Pane, choose_shades, make_legend, make_palette, to_css
+from dpviz.view.colors import Colors, Scale
+from dpviz.view.deck import draw_picture
+from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
+from dpviz.view.points_map import INTERPOLATED, choose_values, color_interpolated, find_pixels, fits_bitmap
+
+RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
+_OPACITY_OF_OVERLAPS = 0.7
+_TRUE_WORDS, _RELEASED_WORDS = "true {true}, ", "released {released}\n95 %: {low} to {high}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReleaseView:
+    """One level of a release, prepared for the panes that show it.
+
+    Attributes:
+        release: public.
+        nodes: (k,) the partitions of the level, in the order in which they are drawn.
+        unit: what is counted, in the plural.
+        dark: whether the page is dark.
+        truth: (n,) true counts per node of the release's tree; None where they must not be shown. CURATOR ONLY.
+        raw: whether counts are shown as first measured, before post-processing.
+        about: how the release was made, in a few words.
+    """
+
+    release: Release
+    nodes: Integers
+    unit: str
+    dark: bool
+    truth: Integers | None
+    raw: bool
+    about: str
+
+    @classmethod
+    def of(
+        cls, release: Release, level: int, *, unit: str, dark: bool, truth: Integers | None = None, raw: bool = False, about: str = ""
+    ) -> ReleaseView:
+        """Prepare one level, 0 for the whole domain; of a projected domain the finest one that can be drawn, if this one is finer."""
+        while not fits_bitmap(release) and len(release.nodes(level)) > MOST_CELLS:
+            level -= 1
+        nodes = large_first(release, release.nodes(level))
+        return cls(release=release, nodes=nodes, unit=unit, dark=dark, truth=truth, raw=raw, about=about)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the partitions are few enough to be drawn as rectangles."""
+        return len(self.nodes) <= MOST_CELLS
+
+    @property
+    def shown_release(self) -> Release:
+        """The release with the counts that are shown; partitions that were not measured keep their count after post-processing."""
+        if not self.raw:
+            return self.release
+        return replace(self.release, count=np.where(np.isnan(self.release.noisy), self.release.count, self.release.noisy))
+
+    def cells(self) -> Cells:
+        """Return the rectangles with the numbers that the words of the panes name."""
+        release, nodes = self.shown_release, self.nodes
+        low, high = self.release.interval(nodes)
+        numbers = {"released": np.rint(release.count[nodes]), "low": low, "high": high}
+        if self.truth is not None:
+            numbers["true"] = self.truth[nodes]
+        return Cells(rectangles=release.tree.rectangles(nodes).astype(np.int32), numbers=numbers)
+
+    def pane(self, shown: str, *, cells: str, top: float | None = None) -> Pane:
+        """Make a pane.
+
+        Args:
+            shown: "Released", "True", "Error", "False positives" or "Interpolated"; without the truth always released counts.
+            cells: name of the rectangles in the scene.
+            top: top of the colour scale; None for one of its own.
+        """
+        if shown == INTERPOLATED:
+            return self._interpolated_pane(top)
+        shown = RELEASED if self.truth is None else shown
+        release, nodes = self.shown_release, self.nodes
+        values, scale = choose_values(release, nodes, shown, self.unit, self.truth)
+        scale = replace(scale, dark=self.dark, top=scale.top if top is None else top)
+        low, high = self.release.interval(nodes)
+        uncertain = (low <= 0) & (high >= 0) if shown == RELEASED and self.release.receipt.private else None
+        shades, palette, legend = _colour(scale, values, uncertain)
+        pane = Pane(title=self._title(shown), about="" if shown == TRUE else self.about, words=self._words(), legend=legend)
+        if not self.fits:
+            note = f"{len(nodes):,} partitions, drawn as one picture: numbers show at coarser levels."
+            return replace(pane, note=note, picture=draw_picture(release.domain, palette[shades][find_pixels(release, nodes)]))
+        if release.tree.overlaps:
+            palette[:, 3] = palette[:, 3] * _OPACITY_OF_OVERLAPS
+        return replace(pane, note=self._note(), cells=cells, shades=shades, palette=palette)
+
+    def _title(self, shown: str) -> str:
+        titles = {TRUE: f"True {self.unit}", ERROR: "Error: released minus true", FALSE_POSITIVES: "False positives and negatives"}
+        return titles.get(shown, f"Measured {self.unit}, before post-processing" if self.raw else f"Released {self.unit}")
+
+    def _words(self) -> str:
+        return _RELEASED_WORDS if self.truth is None else _TRUE_WORDS + _RELEASED_WORDS
+
+    def _note(self) -> str:
+        notes = [OVERLAP] if self.release.tree.overlaps else []
+        unmeasured = int(np.isnan(self.release.noisy[self.nodes]).sum()) if self.raw else 0
+        if unmeasured:
+            notes.append(f"{unmeasured:,} partitions were not measured themselves: they show their count after post-processing.")
+        return " ".join(notes)
+
+    def _interpolated_pane(self, top: float | None) -> Pane:
+        colors, scale, negatives = color_interpolated(self.release, unit=self.unit, dark=self.dark, top=top)
+        return Pane(
+            title=f"Released {self.unit}, interpolated",
+            about=self.about,
+            words="",
+            legend=make_legend(scale, negatives=negatives, uncertain=False),
+            note="Inside a partition, density is interpolated between neighbours. Each partition keeps its count.",
+            picture=draw_picture(self.release.domain, colors),
+        )
+
+
+def density_top(counts: Integers, areas: Floats, release: Release, unit: str) -> float:
+    """Choose the top of the density scale from public counts, so that it stays the same whatever is released.
+
+    Args:
+        counts: (rows, columns) public counts of equal blocks of the domain, row 0 in the south.
+        areas: (rows,) area of a block in each row.
+        release: names the unit of area.
+        unit: what is counted, in the plural.
+    """
+    density, area = (counts / areas[:, None]).ravel(), np.repeat(areas, counts.shape[1])
+    return density_scale(density, area, release.domain, unit).top
+
+
+def _colour(scale: Scale, values: Floats, uncertain: Mask | None) -> tuple[NDArray[np.uint8], Colors, Legend]:
+    """Choose shades, palette and legend of a scale of any kind."""
+    if scale.kind == "marks":
+        palette = scale.colors(np.arange(3))
+        words = ("released, nothing there", "something there, released as empty")
+        marks = tuple((to_css(palette[[kind]]), text) for kind, text in enumerate(words, start=1))
+        return values.astype(np.uint8), palette, Legend(title="", marks=marks)
+    shades = choose_shades(scale, values, uncertain)
+    legend = make_legend(scale, negatives=bool((values < 0).any()), uncertain=uncertain is not None and bool(uncertain.any()))
+    return shades, make_palette(scale), legend
