@@ -46,6 +46,13 @@ def main_module():
     sys.modules["__main__"] = MAIN
 
 
+@pytest.fixture(autouse=True)
+def wait_for_runs(monkeypatch):
+    """Pages without a browser wait for the run that follows their controls, however long it takes, and runs follow each other at once."""
+    monkeypatch.setattr("dpviz.app.points.teach.PATIENCE", 60.0)
+    monkeypatch.setattr("dpviz.app.live.SECONDS_BETWEEN", 0.0)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def components_found_once():
     """Streamlit looks through all installed packages for components whenever a test starts a page; they stay the same."""
