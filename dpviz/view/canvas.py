@@ -109,6 +109,7 @@ class Scene:
         caption: a sentence under that picture.
         stamp: what must be said of the numbers, such as that they are a simulation.
         link: whether the address of the page opens the same picture for somebody else.
+        text_size: of names on the map, in pixels.
     """
 
     domain: Domain
@@ -125,6 +126,7 @@ class Scene:
     caption: str = ""
     stamp: str = ""
     link: bool = False
+    text_size: int = 12
 
     def pack(self) -> bytes:
         """Write the scene as one message: the length of a JSON header in four bytes, the header, then the arrays that it names."""
@@ -138,6 +140,7 @@ class Scene:
             "bounds": bounds,
             "camera": None if self.camera is None else dict(zip(("longitude", "latitude", "zoom"), self.camera, strict=True)),
             "height": self.height,
+            "textSize": self.text_size,
             "zooms": [0, 20],
             "cells": {name: {"side": self.domain.side} for name in self.cells},
             "panes": panes,

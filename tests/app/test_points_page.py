@@ -89,7 +89,7 @@ class TestDrawing:
             ("number_input", "setting quadtree height", 5),
             ("selectbox", "preset", "uniform"),
             ("selectbox", "mechanism", "identity"),
-            ("slider", "order", 7),
+            ("select_slider", "order", 7),
         ):
             fine(getattr(app, kind)(key=key).set_value(value).run())
             assert STALE in captions(app)
@@ -152,7 +152,7 @@ class TestCurate:
         app.text_input(key="epsilon").set_value("0.2").run()
         assert "ε 0.3. The next draw makes it ε 0.5" in captions(press_draw(app))
         assert account().spent["epsilon"] == Fraction(3, 10)
-        app.slider(key="order").set_value(5).run()
+        app.select_slider(key="order").set_value(5).run()
         app.selectbox(key="mechanism").set_value("identity").run()
         assert "ε 0.3. The next draw makes it ε 0.5" in captions(app)
         assert "ε 0.5. The next draw makes it ε 0.7" in captions(press_draw(app))

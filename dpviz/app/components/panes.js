@@ -22,7 +22,7 @@ function create(root) {
   canvas.cross = add(canvas.cover, "div", "cross");
   canvas.cross.hidden = true;
   canvas.tips = [];
-  canvas.watch = new ResizeObserver(() => canvas.deck && arrange(canvas));
+  canvas.watch = new ResizeObserver(() => { if (canvas.deck) { fitHeight(canvas); arrange(canvas); } });
   canvas.watch.observe(canvas.map);
   listen(canvas);
   return canvas;
@@ -65,7 +65,7 @@ function unpack(data) {
 function show(canvas, deck) {
   const started = performance.now(), { scene } = canvas;
   const home = JSON.stringify([scene.bounds, scene.camera]), moved = canvas.home !== home;
-  canvas.root.style.height = `${scene.height}px`;
+  fitHeight(canvas);
   canvas.cells = Object.fromEntries(Object.entries(scene.cells).map(([name, about]) => [name, build(scene, name, about)]));
   if (!canvas.deck) canvas.deck = start(canvas, deck);
   label(canvas);
@@ -88,6 +88,12 @@ function start(canvas, deck) {
     onViewStateChange: ({ viewId, viewState, interactionState }) => moveCamera(canvas, viewId, viewState, interactionState),
     onError: (error) => { canvas.root.dataset.error = String(error); },
   });
+}
+
+// Maps that lie over each other, on a narrow screen, need more height.
+function fitHeight(canvas) {
+  const { scene } = canvas, narrow = canvas.root.clientWidth < NARROW && count(canvas) > 1 && !swipes(canvas);
+  canvas.root.style.height = `${Math.round(scene.height * (narrow ? 0.8 + 0.35 * count(canvas) : 1))}px`;
 }
 
 const size = (canvas) => [Math.max(canvas.map.clientWidth, 1), Math.max(canvas.map.clientHeight, 1)];
@@ -238,11 +244,11 @@ function loadPicture(canvas, deck, i, key, bytes) {
 // Names come thinned for every whole zoom level, so that they do not overlap; the layer changes only when other names are shown.
 function names(canvas) {
   if (!canvas.base) return;
-  const { deck } = globalThis.dpvizDeck, { places: all, text, halo } = canvas.scene, zoom = Math.floor(4 * canvas.camera.zoom) / 4;
+  const { deck } = globalThis.dpvizDeck, { scene } = canvas, { places: all, text, halo } = scene, zoom = Math.floor(4 * canvas.camera.zoom) / 4;
   if (zoom !== canvas.zoomOfNames) {
     canvas.zoomOfNames = zoom;
     const data = all.filter(([, , , from]) => from <= zoom);
-    canvas.names = data.length && new deck.TextLayer({ id: "all:names", data, getPosition: (d) => [d[1], d[2]], getText: (d) => d[0], getSize: 12, getColor: text, background: true, getBackgroundColor: halo, backgroundPadding: [2, 0], fontFamily: "sans-serif", characterSet: "auto", pickable: false, parameters: { depthCompare: "always" } });
+    canvas.names = data.length && new deck.TextLayer({ id: "all:names", data, getPosition: (d) => [d[1], d[2]], getText: (d) => d[0], getSize: scene.textSize, getColor: text, background: true, getBackgroundColor: halo, backgroundPadding: [2, 0], fontFamily: "sans-serif", characterSet: "auto", pickable: false, parameters: { depthCompare: "always" } });
     canvas.root.dataset.names = String(data.length);
   }
   canvas.deck.setProps({ layers: [...canvas.base, ...marks(canvas, deck), canvas.names].filter(Boolean) });
@@ -399,6 +405,8 @@ function release(canvas, event) {
 
 // A click says which cell was chosen, by its place in the order of the pane's cells.
 function choose(canvas, { i, longitude, latitude }) {
+  showTips(canvas, { longitude, latitude });
+  canvas.live.textContent = [...new Set(canvas.texts.filter(Boolean))].join("; ");
   const pane = canvas.scene.panes[i], found = pane.picture ? -1 : cellAt(canvas.cells[pane.cells], longitude, latitude);
   canvas.send("chosen", { pane: i, cell: found, longitude, latitude });
 }
@@ -542,6 +550,7 @@ function save(canvas) {
 
 function setLayout(canvas, layout) {
   canvas.layout = layout;
+  fitHeight(canvas);
   label(canvas);
   arrange(canvas);
 }

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz.app.cached import keeper
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
-from dpviz.app.first_row import NOT_PRIVATE
+from dpviz.app.first_row import NOT_PRIVATE, present_button
 from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
@@ -28,7 +28,7 @@ from dpviz.view.escape import html
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, density_top
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
 
-HEIGHT = 500  # pixels of the canvas with its legends and tools
+HEIGHT, TALL = 500, 640  # pixels of the canvas with its legends and tools; of one for a projector
 PATIENCE = 0.9  # seconds for which the page waits for a run before it shows the last picture with the progress
 TICK, PLAY_TICK = 0.4, 0.9  # seconds between two looks at a run, and between two runs that are played
 PLAYED = 20  # runs that *Play* shows in turn
@@ -225,13 +225,22 @@ def _pane_controls(what: Drawn) -> None:
         label = f"Stop ({left_to_play:d})" if left_to_play > 0 else "Play"
         st.button(label, key="play", help=f"{PLAYED} runs in turn: what stays is the data, what moves is noise.", on_click=_switch_play)
         st.button("Undo", key="undo", on_click=POINTS.undo, disabled=not POINTS.can_undo, help="Take the last change back.")
+        present_button(POINTS)
+        if ERROR in (config().left, config().shown):
+            st.button(
+                "Fit scale", key="fit scale", help="Choose the scale of errors for this run.", on_click=lambda: POINTS.change(scales={})
+            )
+        st.session_state["raw"] = config().raw
         st.toggle(
             "As measured",
-            value=config().raw,
             key="raw",
             help="Counts as first measured, before post-processing makes the levels agree.",
             on_change=lambda: POINTS.change(raw=st.session_state["raw"]),
         )
+
+
+def _fit_scales() -> None:
+    POINTS.change(scales={})
 
 
 def _run_again() -> None:
@@ -329,7 +338,8 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         panes=tuple(made),
         description=f"{made[0].title} beside {made[1].title.lower()}, {len(views['first'].nodes):,} partitions.",
         dark=_is_dark(),
-        height=HEIGHT,
+        height=TALL if how.present else HEIGHT,
+        text_size=16 if how.present else 12,
         camera=_camera_of_visit(domain),
         title=data.title,
         caption=verdict(shown.first.release).headline if shown.first.release.receipt.private else "",
