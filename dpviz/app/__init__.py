@@ -90,8 +90,8 @@ def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPa
         ("1 Load", "Locations on a rectangle that you declare, or trips between public regions. The frame is never taken from the data."),
         ("2 Choose", "A mechanism, the privacy budget, and how it is split between levels. Everything spent is on the receipt."),
         (
-            "3 Draw and judge",
-            "One press draws the noise. The map shows released counts, and with public data the truth, the error and false positives.",
+            "3 Judge",
+            "With public data the maps follow every control, truth beside release. With private data a press releases, and pays.",
         ),
     )
     for column, (title, text) in zip(columns, texts, strict=True):
@@ -99,7 +99,7 @@ def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPa
     st.divider()
     left, right = st.columns(2, gap="large")
     left.markdown(
-        "##### Teach\nPublic or made-up data and seeded noise: draw as often as you like, see the truth beside the release. What comes"
+        "##### Teach\nPublic or made-up data and seeded noise: change anything, see the truth beside the release. What comes"
         " out is a simulation."
     )
     right.markdown(
