@@ -40,7 +40,7 @@ function post(strip, kind, value) {
 // What Python says is shown, except for what was changed here since: an older answer does not take a newer change back.
 function receive(strip, data) {
   const frame = JSON.stringify([
-    data.levels.map((level) => level.name), data.parts.map((part) => [part.label, part.level, part.structure]), withWrong(data), data.editable,
+    data.levels.map((level) => level.name), data.parts.map((part) => [part.label, part.level, part.structure]), withWrong(data), data.editable, data.unit,
   ]);
   if (frame !== strip.frame) stop(strip);
   confirm(strip, data);
@@ -115,7 +115,7 @@ function build(strip, frame) {
   const { data, grid, root } = strip, active = root.getRootNode().activeElement, old = [...(strip.knobs ?? []), ...(strip.buttons ?? [])];
   const focused = old.indexOf(active), split = data.parts.length > 1, wrong = withWrong(data), n = data.levels.length;
   const own = split ? data.parts.map((_, k) => k).filter((k) => data.parts[k].level === null) : [];
-  strip.frame = frame;
+  Object.assign(strip, { frame, over: null });
   grid.textContent = "";
   const first = 2 + own.length, heights = [own.length ? "30px" : "27px", split ? "60px" : "25px", "54px", ...(wrong ? ["23px"] : [])];
   grid.style.gridTemplateRows = heights.join(" ");
