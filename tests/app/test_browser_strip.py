@@ -153,6 +153,18 @@ def test_escape_takes_a_drag_back(visit):
     assert (stored(page), calls(page)) == (SHARES, [])
 
 
+def test_an_answer_to_a_drag_that_was_taken_back_is_ignored(visit):
+    page = visit("wait=0.6")
+    take(page, "level 1", 9)
+    page.wait_for_timeout(200)
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    until(lambda: drags(page) > 0, "the page has answered")
+    page.wait_for_timeout(300)
+    assert numbers(page) == ["0.3 %", "0.8 %", "2.4 %"]
+    assert now(page) == [20, 10, 30, 40]
+
+
 def test_keys_move_by_one_and_five_percent_and_are_sent_once(visit):
     page = visit()
     knob(page, "level 0").focus()
