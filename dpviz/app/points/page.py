@@ -89,7 +89,8 @@ def _show_controls() -> tuple[Data | None, Funding | None, bool]:
     page_state = _choose_run()
     try:
         mechanism_controls(page_state)
-        privacy_controls(page_state, data.points.domain if data else None)
+        strip_has_split = how.mode == TEACH and page_state is POINTS
+        privacy_controls(page_state, data.points.domain if data else None, bar=not strip_has_split)
         how.second_run().build()
     except (SettingError, BudgetError) as error:
         show_error(str(error))

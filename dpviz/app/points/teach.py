@@ -16,6 +16,7 @@ from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
+from dpviz.app.points.strip import show_strip
 from dpviz.app.points.tabs import QUERY_TAB, key_figures, partition_box, set_query_box, tabs
 from dpviz.app.session import newest_result, result_slot, show_error
 from dpviz.app.words import budget_text, verdict_row
@@ -181,7 +182,7 @@ def _show_result(shown: Shown) -> None:
     else:
         _show_canvas(shown, views)
     st.html(f'<div class="dpviz-note">{html(_stamp(first))}</div>')
-    _level_control(first, level)
+    show_strip(first, level, st.session_state.get(_BEFORE))
     verdict_row(first.release)
     with st.container(key="figures"):
         evaluation = first.evaluation
@@ -202,13 +203,6 @@ def _choose_level(what: Drawn) -> int:
     if chosen is not None:
         return min(chosen, release.height)
     return max(level for level in range(release.height + 1) if level == 0 or len(release.nodes(level)) <= EASY_CELLS)
-
-
-def _level_control(what: Drawn, level: int) -> None:
-    height = what.release.height
-    if height > 0:
-        st.session_state["zoom"] = level
-        st.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(zoom=st.session_state["zoom"]))
 
 
 def _pane_controls(what: Drawn) -> None:
