@@ -89,7 +89,7 @@ def loader_script() -> str:
 
 
 def load_deck() -> None:
-    """Give the browser deck.gl; call it once on a page that has a canvas."""
+    """Give the browser deck.gl: call it once on a page that has a canvas, before anything that may change its place."""
     st.components.v2.component("dpviz_loader", js=loader_script())(key="canvas loader")
 
 
@@ -134,7 +134,6 @@ def panes(
     def receive_failed() -> None:
         st.session_state[FAILED] = True
 
-    load_deck()
     _panes(
         key=key,
         data=message,

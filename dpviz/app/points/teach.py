@@ -64,13 +64,15 @@ def show_teach(data: Data, *, fits: bool) -> None:
     """
     if not record_public_look(data):
         return
-    _play()
+    with st.container():
+        _play()
     live = _live_runs()
     questions = _questions(data) if fits else {}
     live.ask({question: partial(_work, data, how) for question, how in questions.items()})
     _wait_for(live)
     shown = _find_shown(live, data, list(questions))
-    _show_progress(live, list(questions))
+    with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
+        _show_progress(live, list(questions))
     if shown is None:
         st.caption("The first picture is being made ..." if live.running else "There is no picture yet.")
         return
@@ -175,8 +177,9 @@ def _show_result(shown: Shown) -> None:
     level = _choose_level(first)
     _pane_controls(first)
     views = _make_views(shown, level)
-    if not first.release.receipt.private:
-        st.html(NOT_PRIVATE)
+    with st.container():
+        if not first.release.receipt.private:
+            st.html(NOT_PRIVATE)
     if canvas_failed():
         _show_without_canvas(shown, level)
     else:
