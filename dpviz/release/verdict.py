@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -58,7 +59,7 @@ class Verdict:
     Attributes:
         levels: the grade of each level, the whole first.
         counted: "records" or "trips".
-        parts: "partitions" or "pairs".
+        parts: "partitions", "squares" or "pairs".
         dropped: the smallest released number, if smaller ones were dropped and are missing from all sums, too; else None.
         listed: the number of pairs in the list of the finest level; None if that level is no list.
         rest: the share of all trips, in percent, that are in no listed pair; None if there is no list, or no trips.
@@ -160,6 +161,25 @@ def verdict(release: Release | FlowRelease) -> Verdict:
         )
     levels = tuple(_grade_point_level(release, level) for level in range(release.height + 1))
     return Verdict(levels=levels, counted=counted_noun(release), parts="partitions")
+
+
+def square_verdict(release: Release, errors: Sequence[float]) -> Verdict:
+    """Grade zoom levels, by the rule of `verdict`, for the equal squares into which each cuts the domain, whatever the partitions are.
+
+    Args:
+        release: of points; only its released total is used.
+        errors: (n,) expected errors of a square at zoom levels 0 to n - 1, in records, such as from `expected_error`.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy(*np.random.default_rng(1).uniform(0, 16, (2, 1000)), domain=domain)
+    >>> release = dv.Quadtree(height=3).release(points, dv.PureBudget(0.2), dv.Entropy.seeded(1))
+    >>> square_verdict(release, [10, 20, 30, 40]).headline
+    'Levels 0 and 1 are usable; level 2 is rough; level 3 is mostly noise.'
+    """
+    total = float(release.count[0] if release.unbiased is None else release.unbiased[0])
+    levels = tuple(_grade_level(zoom, f"level {zoom}", 4**zoom, total, error) for zoom, error in enumerate(errors))
+    return Verdict(levels=levels, counted=counted_noun(release), parts="squares")
 
 
 def describe_verdict(release: Release | FlowRelease) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms.points.kdtree import VARIANTS
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import ApproxBudget, PureBudget
-from dpviz.release.verdict import verdict
+from dpviz.release.verdict import square_verdict
 from dpviz.view.points_map import SHOWN
 from tests.app.seen import account, captions, drawn, drawn_layer, entries, errors, figures, fine, infos, keys, shares_of, texts, warnings
 from tests.app.start import CURATE, SMALL, points_app, query_of
@@ -110,7 +110,8 @@ class TestDrawing:
         app, again = (press_draw(points_app()) for _ in range(2))
         assert (drawn(app).release.noisy == drawn(again).release.noisy).all()
         assert any("a simulation, not private" in each.value for each in app.html)
-        assert verdict(drawn(app).release).headline in texts(app)
+        expected = drawn(app).evaluation.by_zoom["expected"].tolist()[:5]
+        assert square_verdict(drawn(app).release, expected).headline in texts(app)
         charts = {name: len(fine(open_tab(app, name)).get("vega_lite_chart")) for name in NAMES}
         assert charts == {"Accuracy by zoom": 2, "By size": 1, "Range query": 1, "Receipt": 1, "Table": 0}
         assert "Simulation" in captions(app)

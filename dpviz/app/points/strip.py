@@ -16,6 +16,7 @@ from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
 from dpviz.mechanisms.base import Share
 from dpviz.release.point_release import Release
+from dpviz.release.verdict import Verdict, square_verdict
 
 _RERUN = "strip changed the page"
 
@@ -96,6 +97,13 @@ def zoom_like(release: Release, level: int, zooms: range) -> int:
 def _is_quartered(release: Release) -> bool:
     """Return whether each level of the tree has the zoom level of the same number, because a step cuts into four."""
     return release.height == 0 or len(release.nodes(1)) == 4
+
+
+def verdict_of(what: Drawn) -> Verdict | None:
+    """Return the verdict on the zoom levels of the strip, from the errors expected of the noise; None for a reference, which has none."""
+    if not what.release.receipt.private or what.evaluation is None:
+        return None
+    return square_verdict(what.release, what.evaluation.by_zoom["expected"].tolist()[: len(zooms_of(what.release))])
 
 
 def _make_levels(what: Drawn, zooms: range, before: Evaluation | None) -> list[StripLevel]:

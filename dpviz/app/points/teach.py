@@ -16,12 +16,11 @@ from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
-from dpviz.app.points.strip import show_strip
+from dpviz.app.points.strip import show_strip, verdict_of
 from dpviz.app.points.tabs import QUERY_TAB, key_figures, partition_box, set_query_box, tabs
 from dpviz.app.session import newest_result, result_slot, show_error
-from dpviz.app.words import budget_text, verdict_row
+from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
-from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
 from dpviz.view.canvas import Pane, Scene, ground_of, names_of
@@ -186,7 +185,9 @@ def _show_result(shown: Shown) -> None:
         _show_canvas(shown, views)
     st.html(f'<div class="dpviz-note">{html(_stamp(first))}</div>')
     show_strip(first, level, st.session_state.get(_BEFORE))
-    verdict_row(first.release)
+    result = verdict_of(first)
+    if result is not None:
+        show_verdict(result.headline, result.detail, result.rule)
     with st.container(key="figures"):
         evaluation = first.evaluation
         key_figures(first, evaluation, level)
@@ -313,7 +314,7 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
     how, data = config(), shown.first.data
     names = ["second" if kind == SECOND and "second" in views else "first" for kind in (how.left, how.shown)]
     made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (how.left, how.shown), strict=True)]
-    domain = data.points.domain
+    domain, result = data.points.domain, verdict_of(shown.first)
     used = {pane.cells for pane in made if pane.cells}
     scene = Scene(
         domain=domain,
@@ -325,7 +326,7 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         text_size=16 if how.present else 12,
         camera=_camera_of_visit(domain),
         title=data.title,
-        caption=verdict(shown.first.release).headline if shown.first.release.receipt.private else "",
+        caption="" if result is None else result.headline,
         stamp=_stamp(shown.first),
         link=data.bundled,
         asks=True,
