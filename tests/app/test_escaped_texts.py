@@ -204,13 +204,13 @@ OURS_ANYWHERE = {
     "a budget": ("receipt.converted", "receipt.total", "receipt.currency", "receipt.conversion"),
     "a number": ("study.repeats", "what.number"),
     "HTML of dpviz.view, whose texts pass the door there: see tests/view/test_escape.py": ("picture.legend",),
-    "fixed words": ("column.consequence", "question.noun", "page.title"),
+    "fixed words": ("column.consequence", "question.noun"),
 }
 PAGE_CHOICE = "st.segmented_control('Data', list(loaded), default=next(iter(loaded)), key='release data', required=True"
 PAGE_CHOICE += ", persist_state='session')"
 # Fixed words of the app or of a caller, names of pages, numbers and colours, by the file where they are ours.
 OURS_IN_FILES = {
-    "__init__.py": ("text", "st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")"),
+    "__init__.py": ("st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")",),
     "compare/controls.py": ("describe_resolution", "names", "option", "text", "title"),
     "compare/page.py": ("number", "size_words(name)"),
     "dataset_block.py": ("colour", "title"),
@@ -225,6 +225,7 @@ OURS_IN_FILES = {
     "points/teach.py": ("label",),
     "release_page.py": ("title", "label", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),
+    "start_page.py": ("preset.title", "preset.text"),
     "trips/data.py": ("text", "title"),
     "trips/page.py": ("title", "unit"),
     "unit_controls.py": ("titles.__getitem__", "noun"),
