@@ -24,7 +24,9 @@ def scene_key(page):
 
 def drag(page, pixels):
     """Press on the handle of the finest level, move it, and keep it pressed."""
-    box = page.get_by_role("slider", name="Budget of level 8").bounding_box()
+    handle = page.get_by_role("slider", name="Budget of level 8")
+    handle.scroll_into_view_if_needed()
+    box = handle.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()

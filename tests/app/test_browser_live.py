@@ -1,0 +1,52 @@
+"""Controls of the two maps in a browser: runs follow them, few of them, and what is left on screen is what a link opens."""
+
+import pytest
+
+from tests.app.browse import live_map, until, visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+KEYS = """() => {
+  const host = [...document.querySelectorAll('*')].find(each => each.shadowRoot?.querySelector('.canvas'));
+  const canvas = host.shadowRoot.querySelector('.canvas');
+  window.seen = [canvas.dataset.shown];
+  new MutationObserver(() => { if (window.seen.at(-1) !== canvas.dataset.shown) window.seen.push(canvas.dataset.shown); })
+    .observe(canvas, { attributes: true, attributeFilter: ['data-shown'] });
+}"""
+
+
+def test_twenty_moves_of_a_slider_make_at_most_three_pictures_and_the_last_is_that_of_a_fresh_visit(chromium, address, tmp_path):
+    link = "points?mechanism=quadtree&epsilon=0.02"
+    with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
+        live_map(page)
+        page.evaluate(KEYS)
+        slider = page.get_by_role("slider", name="Privacy budget ε")
+        slider.focus()
+        for step in range(20):
+            slider.press("ArrowRight" if step < 13 else "ArrowLeft")
+            page.wait_for_timeout(100)
+        until(lambda: "epsilon=0.2" in page.url, "the last value in the address")
+        page.get_by_text("Quadtree, ε 0.2, run 1").first.wait_for()
+        page.wait_for_timeout(3000)
+        seen, url = page.evaluate("window.seen"), page.url
+    assert 1 <= len(seen) - 1 <= 3
+    with visit(chromium, address, url.partition("/points")[2].join(["points", ""]), scheme="light", tmp_path=tmp_path) as (page, _):
+        live_map(page)
+        until(lambda: page.locator(".canvas").get_attribute("data-shown") == seen[-1], "the same picture")
+
+
+def test_undo_takes_a_change_back_to_the_same_picture_and_play_goes_on_to_other_runs(chromium, address, tmp_path):
+    with visit(chromium, address, "points?mechanism=quadtree", scheme="dark", tmp_path=tmp_path) as (page, _):
+        live_map(page)
+
+        def shown():
+            return page.locator(".canvas").get_attribute("data-shown")
+
+        first = shown()
+        page.get_by_role("button", name="Again").click()
+        until(lambda: shown() != first, "another run")
+        page.get_by_role("button", name="Undo").click()
+        until(lambda: shown() == first, "the first run again")
+        page.get_by_role("button", name="Play").click()
+        page.get_by_text("Quadtree, ε 0.5, run 3").first.wait_for()
+        page.get_by_role("button", name="Stop (").click()
+        page.get_by_role("button", name="Play").wait_for()
