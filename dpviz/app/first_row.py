@@ -24,6 +24,26 @@ NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementT
   display: none; }</style>"""
 
 
+PRESENT = """<style>
+html { font-size: 19px !important; }
+[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], [data-testid="stHeader"] { display: none !important; }
+[data-testid="stMainBlockContainer"] { padding-top: 1rem !important; }
+</style>"""
+
+
+def present_button(page_state: PageState) -> None:
+    """Show the button that switches to large type without the left side, and back."""
+    presents = page_state.config().present
+    st.button(
+        "Leave" if presents else "Present",
+        key="present",
+        help="Back to the controls." if presents else "Large type for a projector, without the controls on the left.",
+        on_click=lambda: page_state.change(present=not presents),
+    )
+    if presents:
+        st.html(PRESENT)
+
+
 def forget_button(key: str) -> None:
     """Show the button that makes the session forget its data; `key` is the page's name in the key of the button."""
     with st.container(horizontal=True, horizontal_alignment="right"):

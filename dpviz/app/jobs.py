@@ -130,7 +130,7 @@ class Keeper:
 
 
 _MOST_KEPT = 2
-_NO_MEMORY = "There is not enough memory to count this: choose engine duckdb or dask, or a lower order of the lattice."
+_NO_MEMORY = "There is not enough memory to count this: choose engine duckdb or dask, or a lower resolution."
 
 Work = Callable[[Progress], OpenedData]
 

@@ -103,7 +103,7 @@ class LiveRuns:
         with self._changed:
             return self._results.get(question)
 
-    def error(self, question: Hashable) -> str | None:
+    def refusal(self, question: Hashable) -> str | None:
         """Return why a question was refused; None if it was not."""
         return self._errors.get(question)
 

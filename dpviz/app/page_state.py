@@ -21,7 +21,7 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
 SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
 MOST_UNDONE = 50  # changes that can be taken back
 SECONDS_TOGETHER = 1.5
-_NOT_UNDONE = frozenset({"camera"})
+_NOT_UNDONE = frozenset({"camera", "scales", "present"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class PageState:
         return bool(self._history())
 
     def undo(self) -> None:
-        """Take the last change back; the camera stays where it is."""
+        """Take the last change back; the camera and the scales stay."""
         if history := self._history():
             kept = {name: getattr(self.config(), name) for name in _NOT_UNDONE if hasattr(self.config(), name)}
             st.session_state[self.key] = replace(history.pop(), **kept)

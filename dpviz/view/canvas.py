@@ -19,6 +19,8 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import WGS84, Bounds, corner_coordinates, map_bounds
 from dpviz.view.colors import Colors, Scale
+from dpviz.view.ground import ground_around
+from dpviz.view.places import ATTRIBUTION, place_names
 
 MOST_CELLS = 65_536  # rectangles in a pane; more are drawn as a picture
 TONES = 64  # shades of a scale on each side of zero
@@ -103,6 +105,11 @@ class Scene:
         box: west, south, east, north in degrees of a box that is outlined; None if there is none.
         ground: lists of land polygons, country borders and state lines, in degrees.
         places: rows of name, longitude, latitude, and the zoom from which on the name is shown.
+        title: of a picture that is saved.
+        caption: a sentence under that picture.
+        stamp: what must be said of the numbers, such as that they are a simulation.
+        link: whether the address of the page opens the same picture for somebody else.
+        text_size: of names on the map, in pixels.
     """
 
     domain: Domain
@@ -115,6 +122,11 @@ class Scene:
     box: Bounds | None = None
     ground: dict[str, list[Any]] = field(default_factory=lambda: {"land": [], "borders": [], "states": []})
     places: list[tuple[str, float, float, float]] = field(default_factory=list)
+    title: str = ""
+    caption: str = ""
+    stamp: str = ""
+    link: bool = False
+    text_size: int = 12
 
     def pack(self) -> bytes:
         """Write the scene as one message: the length of a JSON header in four bytes, the header, then the arrays that it names."""
@@ -128,6 +140,7 @@ class Scene:
             "bounds": bounds,
             "camera": None if self.camera is None else dict(zip(("longitude", "latitude", "zoom"), self.camera, strict=True)),
             "height": self.height,
+            "textSize": self.text_size,
             "zooms": [0, 20],
             "cells": {name: {"side": self.domain.side} for name in self.cells},
             "panes": panes,
@@ -137,6 +150,8 @@ class Scene:
             "edge": [_ring(bounds)],
             "places": self.places,
             "box": self.box,
+            "credit": ATTRIBUTION if self.places else "",
+            **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link")},
             **_colours_of_the_ground(self.dark),
         }
         return pack(header, arrays)
@@ -233,6 +248,22 @@ def to_css(colors: Colors) -> tuple[str, ...]:
     return tuple(f"rgba({r},{g},{b},{a / 255:.2f})" for r, g, b, a in colors.tolist())
 
 
+def ground_of(domain: Domain) -> dict[str, list[Any]]:
+    """Return land and borders around a domain, for `Scene.ground`; none for a plain plane, which lies nowhere."""
+    if domain.crs is None:
+        return {"land": [], "borders": [], "states": []}
+    return vars(ground_around(map_bounds(domain)))
+
+
+def names_of(domain: Domain) -> list[tuple[str, float, float, float]]:
+    """Return the names of places around a domain, for `Scene.places`; none for a plain plane."""
+    if domain.crs is None:
+        return []
+    places = place_names(map_bounds(domain))
+    numbers = (np.round(column, 3).tolist() for column in (places.longitude, places.latitude, places.zoom))
+    return list(zip(places.name, *numbers, strict=True))
+
+
 def _pack_rectangles(name: str, rectangles: NDArray[np.int32], domain: Domain) -> dict[str, NDArray[Any]]:
     """Return rectangles as lattice lines; in a projected domain, where they are not parallel to the meridians, as parts of the bounds."""
     if domain.crs is None or domain.crs == WGS84:
@@ -259,8 +290,8 @@ def _ring(bounds: Bounds) -> list[list[float]]:
     return [[west, south], [east, south], [east, north], [west, north], [west, south]]
 
 
-def _colours_of_the_ground(dark: bool) -> dict[str, list[int]]:
-    """Return the colours of land, lines, names, the hovered rectangle and the box."""
+def _colours_of_the_ground(dark: bool) -> dict[str, list[int] | str]:
+    """Return the colours of land, lines, names, the hovered rectangle, the box, and the paper of a saved picture."""
     if dark:
         return {
             "land": [255, 255, 255, 14],
@@ -269,6 +300,7 @@ def _colours_of_the_ground(dark: bool) -> dict[str, list[int]]:
             "halo": [16, 21, 24, 150],
             "accent": [124, 203, 226, 255],
             "boxColor": [255, 150, 60, 255],
+            "paper": "#101518",
         }
     return {
         "land": [40, 45, 50, 16],
@@ -277,4 +309,5 @@ def _colours_of_the_ground(dark: bool) -> dict[str, list[int]]:
         "halo": [255, 255, 255, 160],
         "accent": [212, 78, 150, 255],
         "boxColor": [213, 94, 0, 255],
+        "paper": "#ffffff",
     }

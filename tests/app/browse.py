@@ -74,6 +74,24 @@ def colours(page):
     return len(np.unique(pixels(page).reshape(-1, 3), axis=0))
 
 
+def live_map(page):
+    """The two maps that follow the controls, once they show something."""
+    page.locator(".canvas[data-shown]").wait_for()
+    return page.locator(".canvas .map")
+
+
+def pane_colours(page):
+    """Numbers of colours in the left and in the right map."""
+    image = np.asarray(Image.open(io.BytesIO(live_map(page).screenshot())).convert("RGB"))
+    return [len(np.unique(half.reshape(-1, 3), axis=0)) for half in np.array_split(image, 2, axis=1)]
+
+
+def click_pane(page, pane, right, up):
+    """Click beside the middle of the left (0) or right (1) map, in pixels."""
+    box = live_map(page).bounding_box()
+    page.mouse.click(box["x"] + box["width"] * (1 + 2 * pane) / 4 + right, box["y"] + box["height"] / 2 - up)
+
+
 def draw(page):
     page.get_by_role("button", name="Draw a release").click()
 

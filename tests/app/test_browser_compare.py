@@ -50,7 +50,7 @@ def test_a_study_is_stopped_and_resumed_goes_on_while_another_page_is_open_and_a
         page.get_by_role("button", name="Resume the study").click()
         until(lambda: made(page)[0] > stopped, "more releases than before")
         page.get_by_role("link", name="Points").click()
-        page.get_by_role("button", name="Draw a release").wait_for()
+        page.get_by_role("button", name="Again").wait_for()
         page.get_by_role("link", name="Compare").click()
         page.get_by_text("Done:").wait_for(timeout=150_000)
         assert made(page) == (240, 240)

@@ -12,7 +12,7 @@ LONG = MARK * 50_000  # a line may have a megabyte, and uploads above one are sp
 HOMES = f"lon,lat,{MARK}Column\n-99.876543,38.987654,{LONG}\n-80.25,25.5,{LONG}\n-100.125,40.5,{LONG}\n".encode()
 SHOWN = {
     "Start": "What would you publish?",
-    "Points": "Order of the lattice",
+    "Points": "Resolution",
     "Trips": "Regions: ",
     "Compare": "Which mechanism loses least?",
     "Release": "What leaves the app.",

@@ -222,6 +222,7 @@ OURS_IN_FILES = {
     ),
     "learn_page.py": ("label",),
     "points/data.py": ("text", "title"),
+    "points/teach.py": ("label",),
     "release_page.py": ("title", "label", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),
     "trips/data.py": ("text", "title"),

@@ -119,7 +119,7 @@ def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, m
     fine(app.button(key="count").click().run())
     assert app.button(key="cancel").label == "Cancel"
     assert app.button(key="draw").disabled
-    fine(app.slider(key="order").set_value(7).run())
+    fine(app.select_slider(key="order").set_value(7).run())
     assert watches[0].cancelled, "a count of other settings is ended"
     fine(app.button(key="count").click().run())
     fine(app.button(key="cancel").click().run())

@@ -22,6 +22,7 @@ from dpviz.app.compare.state import (
 )
 from dpviz.app.controls import DELTAS, EPSILONS
 from dpviz.app.fields import Field, in_range, problem_with
+from dpviz.app.points.data import describe_resolution
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
@@ -56,9 +57,22 @@ def compare_data() -> CompareData | None:
     st.caption(about.description, help=f"Source: {about.source} Licence: {about.licence}.")
     if config.kind == TRIPS_KIND:
         return _sample_data(about, cached.flow_sample(about.key), f"trips {about.key}")
-    _number_field("order", "Order of the lattice", 1, LARGEST_ORDER, "The domain is cut into 2^order cells per side.")
+    _resolution_control()
     points = cached.sample(about.key, USUAL_SIZE, config.order)
     return _sample_data(about, points, f"{about.key} {USUAL_SIZE}", (config.order,))
+
+
+def _resolution_control() -> None:
+    """Ask on how many cells a sample is counted."""
+    st.session_state["compare order"] = COMPARE.config().order
+    st.select_slider(
+        "Resolution",
+        range(1, LARGEST_ORDER + 1),
+        key="compare order",
+        format_func=describe_resolution,
+        help="The domain is cut into so many cells.",
+        on_change=lambda: COMPARE.change(order=st.session_state["compare order"]),
+    )
 
 
 def _sample_data(about: SampleInfo, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:

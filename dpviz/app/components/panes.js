@@ -22,7 +22,7 @@ function create(root) {
   canvas.cross = add(canvas.cover, "div", "cross");
   canvas.cross.hidden = true;
   canvas.tips = [];
-  canvas.watch = new ResizeObserver(() => canvas.deck && arrange(canvas));
+  canvas.watch = new ResizeObserver(() => { if (canvas.deck) { fitHeight(canvas); arrange(canvas); } });
   canvas.watch.observe(canvas.map);
   listen(canvas);
   return canvas;
@@ -65,14 +65,14 @@ function unpack(data) {
 function show(canvas, deck) {
   const started = performance.now(), { scene } = canvas;
   const home = JSON.stringify([scene.bounds, scene.camera]), moved = canvas.home !== home;
-  canvas.root.style.height = `${scene.height}px`;
+  fitHeight(canvas);
   canvas.cells = Object.fromEntries(Object.entries(scene.cells).map(([name, about]) => [name, build(scene, name, about)]));
   if (!canvas.deck) canvas.deck = start(canvas, deck);
+  label(canvas);
   if (moved) {
     canvas.home = home;
     canvas.camera = scene.camera ?? fit(canvas, deck);
   }
-  label(canvas);
   arrange(canvas);
   draw(canvas, deck);
   Object.assign(canvas.root.dataset, { shown: scene.key, runs: String(Number(canvas.root.dataset.runs ?? 0) + 1), ms: String(Math.round(performance.now() - started)) });
@@ -88,6 +88,12 @@ function start(canvas, deck) {
     onViewStateChange: ({ viewId, viewState, interactionState }) => moveCamera(canvas, viewId, viewState, interactionState),
     onError: (error) => { canvas.root.dataset.error = String(error); },
   });
+}
+
+// Maps that lie over each other, on a narrow screen, need more height.
+function fitHeight(canvas) {
+  const { scene } = canvas, narrow = canvas.root.clientWidth < NARROW && count(canvas) > 1 && !swipes(canvas);
+  canvas.root.style.height = `${Math.round(scene.height * (narrow ? 0.8 + 0.35 * count(canvas) : 1))}px`;
 }
 
 const size = (canvas) => [Math.max(canvas.map.clientWidth, 1), Math.max(canvas.map.clientHeight, 1)];
@@ -238,11 +244,11 @@ function loadPicture(canvas, deck, i, key, bytes) {
 // Names come thinned for every whole zoom level, so that they do not overlap; the layer changes only when other names are shown.
 function names(canvas) {
   if (!canvas.base) return;
-  const { deck } = globalThis.dpvizDeck, { places: all, text, halo } = canvas.scene, zoom = Math.floor(2 * canvas.camera.zoom) / 2;
+  const { deck } = globalThis.dpvizDeck, { scene } = canvas, { places: all, text, halo } = scene, zoom = Math.floor(4 * canvas.camera.zoom) / 4;
   if (zoom !== canvas.zoomOfNames) {
     canvas.zoomOfNames = zoom;
     const data = all.filter(([, , , from]) => from <= zoom);
-    canvas.names = data.length && new deck.TextLayer({ id: "all:names", data, getPosition: (d) => [d[1], d[2]], getText: (d) => d[0], getSize: 12, getColor: text, background: true, getBackgroundColor: halo, backgroundPadding: [2, 0], fontFamily: "sans-serif", characterSet: "auto", pickable: false, parameters: { depthCompare: "always" } });
+    canvas.names = data.length && new deck.TextLayer({ id: "all:names", data, getPosition: (d) => [d[1], d[2]], getText: (d) => d[0], getSize: scene.textSize, getColor: text, background: true, getBackgroundColor: halo, backgroundPadding: [2, 0], fontFamily: "sans-serif", characterSet: "auto", pickable: false, parameters: { depthCompare: "always" } });
     canvas.root.dataset.names = String(data.length);
   }
   canvas.deck.setProps({ layers: [...canvas.base, ...marks(canvas, deck), canvas.names].filter(Boolean) });
@@ -399,6 +405,8 @@ function release(canvas, event) {
 
 // A click says which cell was chosen, by its place in the order of the pane's cells.
 function choose(canvas, { i, longitude, latitude }) {
+  showTips(canvas, { longitude, latitude });
+  canvas.live.textContent = [...new Set(canvas.texts.filter(Boolean))].join("; ");
   const pane = canvas.scene.panes[i], found = pane.picture ? -1 : cellAt(canvas.cells[pane.cells], longitude, latitude);
   canvas.send("chosen", { pane: i, cell: found, longitude, latitude });
 }
@@ -445,6 +453,7 @@ function label(canvas) {
   const { scene } = canvas, { deck } = globalThis.dpvizDeck;
   canvas.map.setAttribute("aria-label", scene.description);
   canvas.heads.textContent = "";
+  placeHeads(canvas);
   scene.panes.forEach((pane) => {
     const head = add(canvas.heads, "div", "head");
     add(head, "b", "title").textContent = pane.title;
@@ -467,10 +476,81 @@ function label(canvas) {
   button("+", "Zoom in", null, () => setCamera(canvas, { ...canvas.camera, zoom: canvas.camera.zoom + 0.5 }));
   button("\u2212", "Zoom out", null, () => setCamera(canvas, { ...canvas.camera, zoom: canvas.camera.zoom - 0.5 }));
   button("Reset view", "Show the whole domain", null, () => setCamera(canvas, fit(canvas, deck)));
+  if (scene.link) button("Copy link", "The address of exactly this picture", null, (event) => copyLink(canvas, event.currentTarget));
+  button("PNG", "A picture of the maps with legends and caption, in the shape of a slide", null, () => save(canvas));
+  add(canvas.tools, "span", "credit").textContent = scene.credit;
+}
+
+// The camera reaches the address only after the map has come to rest; the link has it at once.
+function copyLink(canvas, button) {
+  const link = new URL(window.location.href), { longitude, latitude, zoom } = canvas.camera;
+  link.searchParams.set("camera", JSON.stringify([Number(longitude.toFixed(5)), Number(latitude.toFixed(5)), Number(zoom.toFixed(2))]));
+  const tell = (words) => { button.textContent = words; canvas.live.textContent = words; setTimeout(() => { button.textContent = "Copy link"; }, 2500); };
+  (navigator.clipboard?.writeText(link.href) ?? Promise.reject()).then(() => tell("Copied"), () => tell("Copy it from the address bar"));
+}
+
+// A slide of 1600 x 900: title, what each pane shows with its legend, the maps as they are on screen, caption and stamp.
+function slide(canvas) {
+  const { scene } = canvas, page = document.createElement("canvas"), [width, height] = [1600, 900], margin = 40;
+  Object.assign(page, { width, height });
+  const pen = page.getContext("2d"), style = getComputedStyle(canvas.root), text = style.color;
+  pen.fillStyle = scene.paper;
+  pen.fillRect(0, 0, width, height);
+  const write = (words, x, y, font, align = "left") => { Object.assign(pen, { fillStyle: text, font: `${font} ${style.fontFamily}`, textAlign: align }); pen.fillText(words, x, y); return pen.measureText(words).width; };
+  write(scene.title, margin, 58, "600 34px");
+  const top = 150, bottom = height - 100, scale = Math.min((width - 2 * margin) / canvas.map.clientWidth, (bottom - top) / canvas.map.clientHeight);
+  const wide = canvas.map.clientWidth * scale, high = canvas.map.clientHeight * scale, left = (width - wide) / 2;
+  canvas.deck.redraw("picture");
+  pen.fillStyle = style.getPropertyValue("--st-secondary-background-color") || "#eee";
+  pen.fillRect(left, top, wide, high);
+  pen.drawImage(canvas.map.querySelector("canvas"), left, top, wide, high);
+  if (swipes(canvas)) pen.fillRect(left + canvas.cut * wide - 2, top, 4, high);
+  scene.panes.forEach((pane, i) => {
+    let x = swipes(canvas) ? left + (i * wide) / 2 : left + canvas.places[i].x * scale;
+    const y = swipes(canvas) || canvas.places[i].y === 0 ? 100 : top + canvas.places[i].y * scale + 22;
+    x += 10 + write(pane.title, x, y, "600 20px");
+    write(pane.about, x, y, "17px");
+    drawLegend(pen, pane.legend, swipes(canvas) ? left + (i * wide) / 2 : left + canvas.places[i].x * scale, y + 30, write);
+  });
+  write(scene.caption, margin, height - 58, "22px");
+  write([scene.stamp, scene.credit].filter(Boolean).join("  \u00b7  "), margin, height - 24, "16px");
+  return page;
+}
+
+function drawLegend(pen, about, x, y, write) {
+  const font = "16px", gradient = (colors, width) => {
+    const ramp = pen.createLinearGradient(x, 0, x + width, 0);
+    colors.forEach((color, k) => ramp.addColorStop(colors.length > 1 ? k / (colors.length - 1) : 0, color));
+    pen.fillStyle = ramp;
+    pen.fillRect(x, y - 13, width, 14);
+    x += width + 8;
+  };
+  const words = (text) => { x += write(text, x, y, font) + 8; };
+  if (about.title) words(about.title);
+  if (about.bar.length) {
+    words(about.low);
+    gradient(about.bar, 110);
+    words(about.top);
+  }
+  for (const [colors, meaning] of about.marks) {
+    gradient(colors, colors.length > 1 ? 36 : 14);
+    words(meaning);
+  }
+}
+
+function save(canvas) {
+  slide(canvas).toBlob((blob) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = "dpviz.png";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }, "image/png");
 }
 
 function setLayout(canvas, layout) {
   canvas.layout = layout;
+  fitHeight(canvas);
   label(canvas);
   arrange(canvas);
 }
@@ -484,8 +564,8 @@ function legend(head, about) {
   const row = add(head, "span", "legend");
   const text = (words) => { add(row, "span", "words").textContent = words; };
   const gradient = (colors, width) => Object.assign(add(row, "i", "gradient").style, { width: `${width}px`, background: `linear-gradient(90deg,${colors.join(",")})` });
-  text(about.title);
-  if (about.bar) {
+  if (about.title) text(about.title);
+  if (about.bar.length) {
     text(about.low);
     gradient(about.bar, 90);
     text(about.top);

@@ -20,7 +20,7 @@ import streamlit as st
 from dpviz.view.basemap import MOST_NORTH, Bounds
 
 BUNDLE = Path(pydeck.__file__).parent / "nbextension" / "static" / "index.js"
-FAILED = "canvas failed"  # key of the session's state: why the browser could not load the canvas
+FAILED = "canvas failed"  # key of the session's state: whether the browser could not load deck.gl
 _GLOBALS = (
     "deck",
     "luma",
@@ -93,9 +93,9 @@ def load_deck() -> None:
     st.components.v2.component("dpviz_loader", js=loader_script())(key="canvas loader")
 
 
-def canvas_failed() -> str | None:
-    """Return why the browser of this session could not show the canvas; None if it could, or has not tried."""
-    return st.session_state.get(FAILED)
+def canvas_failed() -> bool:
+    """Return whether the browser of this session could not load deck.gl."""
+    return bool(st.session_state.get(FAILED))
 
 
 def panes(
@@ -132,7 +132,7 @@ def panes(
             on_camera(camera)
 
     def receive_failed() -> None:
-        st.session_state[FAILED] = "The browser could not load the map library."
+        st.session_state[FAILED] = True
 
     load_deck()
     _panes(

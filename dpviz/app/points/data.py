@@ -124,14 +124,23 @@ def _domain_part(domain: Domain) -> DomainPart:
 
 def _order_control() -> None:
     st.session_state["order"] = config().order
-    st.slider(
-        "Order of the lattice",
-        1,
-        LARGEST_ORDER,
+    st.select_slider(
+        "Resolution",
+        range(1, LARGEST_ORDER + 1),
         key="order",
-        help="The domain is cut into 2^order cells per side; nothing finer than a cell is ever looked at.",
+        format_func=describe_resolution,
+        help="The domain is cut into so many cells; nothing finer than a cell is ever looked at.",
         on_change=lambda: POINTS.change(order=st.session_state["order"]),
     )
+
+
+def describe_resolution(order: int) -> str:
+    """Write the number of cells of a lattice.
+
+    >>> describe_resolution(10)
+    '1,024 x 1,024 cells'
+    """
+    return f"{2**order:,} x {2**order:,} cells"
 
 
 def _describe_domain(domain: Domain) -> str:

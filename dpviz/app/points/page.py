@@ -38,7 +38,8 @@ def points_page() -> None:
     if show_forgotten():
         return
     private = config().mode == CURATE or POINTS.mechanisms[config().mechanism].private
-    mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
+    if not (config().present and config().mode == TEACH):
+        mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
     with st.sidebar:
         data, funding, fits = _show_controls()
     POINTS.write_address()

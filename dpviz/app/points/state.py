@@ -66,6 +66,7 @@ class Config:
         relative: whether errors are in percent of an average count, or else in records.
         scales: tops of the colour scales that were kept, by what they are for.
         camera: longitude, latitude and zoom of the map; None for the whole domain.
+        present: whether the page is shown in large type without the controls on the left, for a projector.
     """
 
     always_in_link: ClassVar[tuple[str, ...]] = ("mechanism",)
@@ -89,6 +90,7 @@ class Config:
     relative: bool = True
     scales: dict[str, float] = field(default_factory=dict)
     camera: tuple[float, float, float] | None = None
+    present: bool = False
 
     def build(self) -> PointMechanism:
         """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
@@ -103,9 +105,8 @@ class Config:
         return self._without_view() == other._without_view()
 
     def _without_view(self) -> Config:
-        return replace(
-            self, zoom=None, shown="", left="", run=1, second={}, editing=False, raw=False, relative=True, scales={}, camera=None
-        )
+        view: dict[str, Any] = {"zoom": None, "shown": "", "left": "", "run": 1, "second": {}, "editing": False, "raw": False}
+        return replace(self, **view, relative=True, scales={}, camera=None, present=False)
 
     @property
     def shows_second(self) -> bool:
@@ -147,6 +148,7 @@ class Config:
             "second": _read_second,
             "editing": flag_reader,
             "raw": flag_reader,
+            "present": flag_reader,
             "relative": flag_reader,
             "scales": _read_scales,
             "camera": _read_camera,

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz.app.cached import keeper
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
-from dpviz.app.first_row import NOT_PRIVATE
+from dpviz.app.first_row import NOT_PRIVATE, present_button
 from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
@@ -19,15 +19,16 @@ from dpviz.app.points.tabs import QUERY_TAB, key_figures, partition_box, set_que
 from dpviz.app.session import newest_result, result_slot, show_error
 from dpviz.app.words import budget_text, verdict_row
 from dpviz.mechanisms import POINT_FAMILY
+from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
-from dpviz.view.canvas import Pane, Scene
+from dpviz.view.canvas import Pane, Scene, ground_of, names_of
 from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, density_top
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
 
-HEIGHT = 500  # pixels of the canvas with its legends and tools
+HEIGHT, TALL = 500, 640  # pixels of the canvas with its legends and tools; of one for a projector
 PATIENCE = 0.9  # seconds for which the page waits for a run before it shows the last picture with the progress
 TICK, PLAY_TICK = 0.4, 0.9  # seconds between two looks at a run, and between two runs that are played
 PLAYED = 20  # runs that *Play* shows in turn
@@ -127,9 +128,9 @@ def _keep(key: str, drawn: Drawn) -> None:
 
 def _show_progress(live: LiveRuns, questions: list[Hashable]) -> None:
     """Show that a run takes longer, with a button that stops it; or why there is no result."""
-    errors = [error for question in questions if (error := live.error(question))]
-    if errors:
-        show_error(errors[0])
+    refusals = [refusal for question in questions if (refusal := live.refusal(question))]
+    if refusals:
+        show_error(refusals[0])
     elif any(live.is_given_up(question) for question in questions):
         left, right = st.columns([5, 1], vertical_alignment="center")
         left.caption(":orange[Stopped: the maps show the settings before.]")
@@ -179,7 +180,7 @@ def _show_result(shown: Shown) -> None:
         _show_without_canvas(shown, level)
     else:
         _show_canvas(shown, views)
-    st.html(f'<div class="dpviz-note">{_stamp(first)}</div>')
+    st.html(f'<div class="dpviz-note">{html(_stamp(first))}</div>')
     _level_control(first, level)
     verdict_row(first.release)
     with st.container(key="figures"):
@@ -191,7 +192,7 @@ def _show_result(shown: Shown) -> None:
 
 def _stamp(what: Drawn) -> str:
     if not what.release.receipt.private:
-        return f"<b>NOT PRIVATE</b>, run {what.number}: this reference shows what privacy costs, and must never be published."
+        return f"NOT PRIVATE, run {what.number}: this reference shows what privacy costs, and must never be published."
     return f"Run {what.number}, seeded: a simulation, not private."
 
 
@@ -220,17 +221,26 @@ def _pane_controls(what: Drawn) -> None:
         st.button(
             "Again", key="again", help="Another run: the same settings, new noise.", on_click=lambda: POINTS.change(run=config().run + 1)
         )
-        playing = st.session_state.get(_PLAY, 0) > 0
-        label = f"Stop ({st.session_state[_PLAY]})" if playing else "Play"
+        left_to_play = st.session_state.get(_PLAY, 0)
+        label = f"Stop ({left_to_play:d})" if left_to_play > 0 else "Play"
         st.button(label, key="play", help=f"{PLAYED} runs in turn: what stays is the data, what moves is noise.", on_click=_switch_play)
         st.button("Undo", key="undo", on_click=POINTS.undo, disabled=not POINTS.can_undo, help="Take the last change back.")
+        present_button(POINTS)
+        if ERROR in (config().left, config().shown):
+            st.button(
+                "Fit scale", key="fit scale", help="Choose the scale of errors for this run.", on_click=lambda: POINTS.change(scales={})
+            )
+        st.session_state["raw"] = config().raw
         st.toggle(
             "As measured",
-            value=config().raw,
             key="raw",
             help="Counts as first measured, before post-processing makes the levels agree.",
             on_change=lambda: POINTS.change(raw=st.session_state["raw"]),
         )
+
+
+def _fit_scales() -> None:
+    POINTS.change(scales={})
 
 
 def _run_again() -> None:
@@ -328,8 +338,15 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         panes=tuple(made),
         description=f"{made[0].title} beside {made[1].title.lower()}, {len(views['first'].nodes):,} partitions.",
         dark=_is_dark(),
-        height=HEIGHT,
+        height=TALL if how.present else HEIGHT,
+        text_size=16 if how.present else 12,
         camera=_camera_of_visit(domain),
+        title=data.title,
+        caption=verdict(shown.first.release).headline if shown.first.release.receipt.private else "",
+        stamp=_stamp(shown.first),
+        link=data.bundled,
+        ground=ground_of(domain),
+        places=names_of(domain),
         box=box_to_map(domain, st.session_state["query box"]) if st.session_state.get("tab") == QUERY_TAB else None,
     )
     clicked = partial(_take_chosen, [views[name] for name in names])
@@ -379,7 +396,7 @@ def _take_chosen(views: list[ReleaseView], chosen: Chosen) -> None:
 
 def _show_without_canvas(shown: Shown, level: int) -> None:
     """Show the same maps by Streamlit's own map, where the browser could not load the canvas."""
-    st.caption(f":orange[{canvas_failed()} The maps are shown one by one, without a common view.]")
+    st.caption(":orange[This browser could not load the map library: the maps are shown one by one, without a common view.]")
     how = config()
     for name, column in zip(("left", "shown"), st.columns(2), strict=True):
         kind = getattr(how, name)

@@ -115,7 +115,7 @@ def _choose_second() -> None:
     how = TRIPS.config()
     st.session_state["beside"] = how.beside
     st.selectbox(
-        "Beside it",
+        "Compare with",
         [ALONE, *TRIPS.mechanisms],
         key="beside",
         format_func=lambda key: "Nothing" if key == ALONE else str(TRIPS.mechanisms[key].title),
@@ -214,7 +214,7 @@ def _choose_filters(regions: Regions, level: int) -> tuple[int | None, int, int,
         " pairs at once with probability 95 %, is above 0; the others are pale.",
         on_change=lambda: TRIPS.change(pairs=st.session_state["pairs"]),
     )
-    top_label, least_label = "Arcs at most", "From ... trips on"
+    top_label, least_label = "Arcs at most", "Minimum trips"
     top = Field(
         key="top", label=top_label, value=how.top, problem=in_range(top_label, 1, MOST_ARCS), use=lambda typed: TRIPS.change(top=typed)
     )
