@@ -116,7 +116,7 @@ class TestNewerQuestions:
         assert answer(live, new=giving("new")) == ["new"]
         gate.opened.set()
         assert gate.ended.wait(PATIENCE)
-        assert (live.result("old"), live.error("old"), live.is_given_up("old")) == (None, None, False)
+        assert (live.result("old"), live.refusal("old"), live.is_given_up("old")) == (None, None, False)
         assert not never.called
 
     def test_a_run_that_never_checks_has_no_result_once_it_is_replaced(self, live):
@@ -210,7 +210,7 @@ class TestFailures:
     def test_a_refusal_is_kept_as_it_is_worded_and_of_another_failure_only_its_type(self, live, failure, text):
         failing = Mock(side_effect=failure)
         assert answer(live, bad=failing, good=giving("good")) == [None, "good"]
-        assert (live.error("bad"), live.error("good")) == (text, None)
+        assert (live.refusal("bad"), live.refusal("good")) == (text, None)
         answer(live, bad=failing)
         assert failing.call_count == 1, "it would fail again"
 
@@ -260,4 +260,4 @@ class TestInterruptedEntropy:
         assert began.wait(PATIENCE)
         assert answer(live, new=giving("new")) == ["new"]
         assert ended.wait(PATIENCE)
-        assert (live.result("old"), live.error("old")) == (None, None)
+        assert (live.result("old"), live.refusal("old")) == (None, None)
