@@ -1,4 +1,4 @@
-"""Rebuild the pictures of README and the help, and map.png (start): `python assets/make_picture.py`, with the dev extra and Chromium."""
+"""Rebuild the pictures of README, help and start page: `python assets/make_picture.py`, with the dev extra and Chromium."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlencode
 
-from PIL import Image
+from PIL import Image, ImageOps
 from playwright.sync_api import Page, sync_playwright
+
+from dpviz.app.start_page import PRESETS, Preset
 
 ROOT = Path(__file__).parents[1]
 FLAGS = "--no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist"
 WIDTH, HEIGHT, TALL = 1360, 900, 1400
 PATIENCE, MOMENT = 180, 2.0
 QUALITY = 82
+THUMBNAIL = (720, 300)
 PICKED = 'picked=[["Path-budget tree",0.45],["Quadtree",0.45]]'
 
 
@@ -43,14 +47,36 @@ def main() -> None:
 
 
 def _take(page: Page, address: str) -> None:
-    _pressed(page, f"{address}/points", "Draw a release", "Partitions shown", "points")
-    _map_alone(page)
+    page.goto(f"{address}/points")
+    page.locator(".canvas[data-shown]").wait_for()
+    _save(_steady(page), "points")
     _pressed(page, f"{address}/trips", "Draw a release", "Pairs released", "trips")
     page.goto(f"{address}/learn?stop=sums")
     page.get_by_role("button", name="Reset").wait_for()
     _save(_steady(page), "learn")
+    for preset in PRESETS:
+        _take_preset(page, address, preset)
     page.set_viewport_size({"width": WIDTH, "height": TALL})
     _pressed(page, f"{address}/compare?{PICKED}", "Start the study", "Done:", "compare")
+
+
+def _take_preset(page: Page, address: str, preset: Preset) -> None:
+    """The picture of the start page that stands for a preset."""
+    page.goto(f"{address}/{preset.page}?{urlencode(preset.link)}")
+    if preset.page == "points":
+        page.locator(".canvas[data-shown]").wait_for()
+        shown = page.locator(".canvas .map")
+    elif preset.page == "trips":
+        page.get_by_role("button", name="Draw a release").click()
+        shown = page.get_by_test_id("stDeckGlJsonChart")
+    else:
+        page.get_by_role("button", name="Reset").wait_for()
+        shown = page.get_by_test_id("stVegaLiteChart").first
+    shown.wait_for()
+    _steady(page)
+    page.mouse.move(WIDTH - 2, HEIGHT - 2)
+    picture = Image.open(io.BytesIO(shown.screenshot())).convert("RGB")
+    ImageOps.fit(picture, THUMBNAIL).save(ROOT / "assets" / preset.picture, quality=QUALITY, method=6)
 
 
 def _wait(address: str) -> None:
@@ -89,17 +115,6 @@ def _steady(page: Page) -> bytes:
 
 def _save(picture: bytes, name: str) -> None:
     Image.open(io.BytesIO(picture)).convert("RGB").save(ROOT / "assets" / f"{name}.webp", quality=QUALITY, method=6)
-
-
-def _map_alone(page: Page) -> None:
-    """The middle of the map, for the start page."""
-    box = page.get_by_test_id("stDeckGlJsonChart").bounding_box()
-    if box is None:
-        raise RuntimeError("there is no map")
-    side = box["height"] * 0.95
-    middle = {"x": box["x"] + (box["width"] - side) / 2, "y": box["y"] + (box["height"] - side) / 2, "width": side, "height": side}
-    picture = Image.open(io.BytesIO(page.screenshot(clip=middle))).convert("RGB")  # type: ignore[arg-type]
-    picture.quantize(200).save(ROOT / "assets" / "map.png", optimize=True)
 
 
 if __name__ == "__main__":

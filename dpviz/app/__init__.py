@@ -6,13 +6,13 @@ Computations, charts and files belong in the other rooms, where they are tested 
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.compare.page import compare_page
 from dpviz.app.help_page import help_page
 from dpviz.app.learn_page import learn_page
 from dpviz.app.points.page import points_page
 from dpviz.app.release_page import release_page
+from dpviz.app.start_page import start_page
 from dpviz.app.trips.page import trips_page
 from dpviz.bundled import folder
 
@@ -39,8 +39,6 @@ _STYLE = """<style>
   .st-key-multiples [data-testid="stDeckGlJsonChart"] { zoom: 0.62; } }
 @media (max-width: 640px) { .st-key-learn-steps-top > :has(h2) { order: 9; flex-basis: 100% !important; } }
 </style>"""
-_CAPTION = "What could be published about 200,000 made-up residents of Los Angeles"
-_PICTURE = "Map of Los Angeles cut into squares: dark where many records were released, pink where noise made a count negative."
 
 
 def main() -> None:
@@ -51,7 +49,8 @@ def main() -> None:
     learn = st.Page(learn_page, title="Learn", url_path="learn")
     release = st.Page(lambda: release_page(points, trips), title="Release", url_path="release")
     help_entry = st.Page(help_page, title="Help", url_path="help")
-    start = st.Page(lambda: start_page(points, trips, compare, learn), title="Start", url_path="start", default=True)
+    opened = {"points": points, "trips": trips, "compare": compare, "learn": learn}
+    start = st.Page(lambda: start_page(opened), title="Start", url_path="start", default=True)
     page = st.navigation([start, points, trips, compare, learn, release, help_entry], position="top")
     if st.session_state.get("page") != page.title:
         st.session_state["page"], st.session_state["visit"] = page.title, st.session_state.get("visit", 0) + 1
@@ -61,52 +60,3 @@ def main() -> None:
     sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
     st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
     page.run()
-
-
-def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPage, learn: StreamlitPage) -> None:
-    """Show the start page, with buttons to the other pages."""
-    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
-    with left:
-        st.title("What would you publish?", anchor=False)
-        st.markdown(
-            "Counts of people by place, or of trips between places, are useful and dangerous: exact small numbers reveal individuals."
-            " **Differential privacy** adds noise of a known size, so that whether any one person is in the data changes the odds of any"
-            " published result by at most a factor e^ε. **dpviz** shows what such a release looks like *before* it exists."
-        )
-        with st.container(horizontal=True):
-            if st.button("Open the map", type="primary"):
-                st.switch_page(points)
-            if st.button("Open the trips"):
-                st.switch_page(trips)
-            if st.button("Compare mechanisms"):
-                st.switch_page(compare)
-            if st.button("Learn in short lessons"):
-                st.switch_page(learn)
-    with right, st.container(width=380):
-        st.image(folder("assets") / "map.png", width="stretch", caption=_CAPTION, alt=_PICTURE)
-    st.divider()
-    columns = st.columns(3, gap="large")
-    texts = (
-        ("1 Load", "Locations on a rectangle that you declare, or trips between public regions. The frame is never taken from the data."),
-        ("2 Choose", "A mechanism, the privacy budget, and how it is split between levels. Everything spent is on the receipt."),
-        (
-            "3 Draw and judge",
-            "One press draws the noise. The map shows released counts, and with public data the truth, the error and false positives.",
-        ),
-    )
-    for column, (title, text) in zip(columns, texts, strict=True):
-        column.markdown(f"##### {title}\n{text}")
-    st.divider()
-    left, right = st.columns(2, gap="large")
-    left.markdown(
-        "##### Teach\nPublic or made-up data and seeded noise: draw as often as you like, see the truth beside the release. What comes"
-        " out is a simulation."
-    )
-    right.markdown(
-        "##### Curate\nPrivate data and noise from the operating system: every draw spends budget, what is spent is shown,"
-        " and the truth stays behind a switch."
-    )
-    st.caption(
-        "Not protected: the domain, the mechanism and its settings, totals that you declare. Timing is not protected either. The app"
-        " answers on this computer only, and to all of its users if it was started without a token."
-    )

@@ -171,15 +171,21 @@ def _settings_with(page_state: PageState, rule: Rule, value: Any) -> dict[str, A
     return settings
 
 
-def privacy_controls(page_state: PageState, frame: Any | None) -> None:
-    """Choose epsilon and how it is split; `frame` is the public frame of the data, None while no data are loaded."""
+def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = True) -> None:
+    """Choose epsilon and how it is split.
+
+    Args:
+        page_state: state of the page.
+        frame: public frame of the data; None while no data are loaded.
+        bar: whether the split is shown as a bar that can be dragged; it can be typed in any case.
+    """
     st.markdown("##### 3 Privacy")
     if _epsilon_controls(page_state):
         _show_promise(page_state)
     if page_state.config().build().needs_delta:
         _delta_control(page_state)
     if frame is not None:
-        _split_controls(page_state, frame)
+        _split_controls(page_state, frame, bar=bar)
 
 
 def _epsilon_controls(page_state: PageState) -> bool:
@@ -240,7 +246,7 @@ def _delta_control(page_state: PageState) -> None:
     )
 
 
-def _split_controls(page_state: PageState, frame: Any) -> None:
+def _split_controls(page_state: PageState, frame: Any, *, bar: bool) -> None:
     mechanism = page_state.config().build()
     parts = mechanism.shares(frame)
     _preset_control(page_state, mechanism, parts)
@@ -248,16 +254,23 @@ def _split_controls(page_state: PageState, frame: Any) -> None:
         if mechanism.private:
             st.caption(f"All of ε buys {markdown(parts[0].label)}.")
         return
-    locks = st.session_state.setdefault("locks", [])
-    if len(locks) != len(parts):
-        locks[:] = [False] * len(parts)
-    labels, shares, structure = ([getattr(part, attribute) for part in parts] for attribute in ("label", "share", "structure"))
-    key, use = f"split {page_state.config().mechanism}", partial(_use_shares, page_state, parts)
-    split_bar(labels, shares, locked=list(locks), key=key, structure=structure, on_change=use)
+    locks, use = share_locks(len(parts)), partial(use_shares, page_state, parts)
+    if bar:
+        labels, shares, structure = ([getattr(part, attribute) for part in parts] for attribute in ("label", "share", "structure"))
+        key = f"split {page_state.config().mechanism}"
+        split_bar(labels, shares, locked=list(locks), key=key, structure=structure, on_change=use)
     if structure_share := _structure_share(parts):
         st.caption(f"Structure (grey) {structure_share:.1%}, counts (blue) {1 - structure_share:.1%} of ε.")
     with st.expander("Type the shares"):
         _share_fields(parts, locks, use)
+
+
+def share_locks(parts: int) -> list[bool]:
+    """Return which parts of the split keep their share when others change; all are free once the number of parts has changed."""
+    locks: list[bool] = st.session_state.setdefault("locks", [])
+    if len(locks) != parts:
+        locks[:] = [False] * parts
+    return locks
 
 
 def _structure_share(parts: list[Share]) -> float:
@@ -298,7 +311,7 @@ def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
         weights = published.weights(sum(not part.structure for part in parts) - 1)
         counts = iter(weights)
         free = (1 - _structure_share(parts)) / sum(weights)
-        _use_shares(page_state, parts, [part.share if part.structure else free * next(counts) for part in parts])
+        use_shares(page_state, parts, [part.share if part.structure else free * next(counts) for part in parts])
     elif name != "custom":
         config = page_state.config()
         settings = {key: value for key, value in config.settings.items() if key not in SPLIT_SETTINGS}
@@ -306,7 +319,7 @@ def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
         page_state.change(settings=settings if name == default else {**settings, "split": name})
 
 
-def _use_shares(page_state: PageState, parts: list[Share], shares: list[float]) -> None:
+def use_shares(page_state: PageState, parts: list[Share], shares: list[float]) -> None:
     """Store shares that were dragged, typed or chosen, rounded to numbers short enough for a link.
 
     A named split keeps its name if only the share of the structure changes and the counts keep their proportions.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,6 +58,13 @@ class PageState:
             return
         if not updates.keys() <= _NOT_UNDONE:
             self._keep_for_undo(before, frozenset(updates))
+        st.session_state[self.key] = after
+
+    def open(self, link: Mapping[str, str]) -> None:
+        """Set the configuration as the address of a link would; `undo` takes it back."""
+        before, after = self.config(), read_link(self.kind, link)
+        if after != before:
+            self._history().append(before)
         st.session_state[self.key] = after
 
     def _keep_for_undo(self, before: Any, names: frozenset[str]) -> None:

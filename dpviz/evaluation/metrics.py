@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
@@ -97,8 +98,17 @@ def evaluate(release: Release, points: PointCounts) -> Evaluation:
     if points.domain != release.domain:
         raise DomainError("The release and the points must have the same domain.")
     truth = release.tree.sums(points.column, points.row, points.count)
-    zooms = range(min(release.domain.order, FINEST_ZOOM) + 1)
-    return Evaluation(truth=truth, by_zoom=pd.DataFrame([_zoom_errors(release, points, zoom) for zoom in zooms]))
+    finest = min(release.domain.order, FINEST_ZOOM)
+    counts, estimates, rows = points.blocks(finest), release.blocks(finest), []
+    for zoom in range(finest, -1, -1):
+        rows.append(_zoom_errors(release, zoom, counts, estimates))
+        counts, estimates = (_join_blocks(blocks) for blocks in (counts, estimates))
+    return Evaluation(truth=truth, by_zoom=pd.DataFrame(rows[::-1]))
+
+
+def _join_blocks(blocks: NDArray[Any]) -> NDArray[Any]:
+    """Add up blocks by four: (n, n) counts of a zoom level become the (n / 2, n / 2) counts of the next coarser one; one block stays."""
+    return blocks if len(blocks) == 1 else blocks[::2, ::2] + blocks[1::2, ::2] + blocks[::2, 1::2] + blocks[1::2, 1::2]
 
 
 def workload_errors(release: Release, points: PointCounts, boxes: ArrayLike) -> Errors:
@@ -241,13 +251,12 @@ def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:
     )
 
 
-def _zoom_errors(release: Release, points: PointCounts, zoom: int) -> dict[str, float]:
-    """Compute the row of `Evaluation.by_zoom` for a zoom level.
+def _zoom_errors(release: Release, zoom: int, truth: Integers, estimate: Floats) -> dict[str, float]:
+    """Compute the row of `Evaluation.by_zoom` for a zoom level from the true and the released counts of its blocks.
 
     The band approximates the distribution of the mean of the squared block errors, which are independent and have the kurtosis of Laplace
     noise, by the gamma distribution of the same mean and variance.
     """
-    truth, estimate = points.blocks(zoom), release.blocks(zoom)
     error = estimate - truth
     empty, wrong = truth == 0, presence_errors(estimate, truth)
     expected = expected_error(release, zoom)

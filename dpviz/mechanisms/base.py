@@ -71,11 +71,13 @@ class Share:
         label: what the part is spent on.
         share: share of the budget, 0 to 1.
         structure: whether the part pays for the choice of partitions; else it pays for counts.
+        level: zoom level whose counts the part pays for; None if it belongs to no level, or to a depth between two zoom levels.
     """
 
     label: str
     share: float
     structure: bool = False
+    level: int | None = None
 
 
 def setting(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from dpviz.mechanisms.audit_points import USUAL, Added, point_pair
 from dpviz.mechanisms.base import LevelError, Mechanism
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget, PureBudget
-from dpviz.privacy.consistency import add_up, least_squares, shrink_small_counts
+from dpviz.privacy.consistency import Spread, add_up, least_squares, shrink_small_counts
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Receipt, Step
@@ -80,6 +80,24 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
             of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"
             errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=INTERVAL_STDDEVS * stddev))
         return errors
+
+    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:  # noqa: ARG002
+        """Compute the variance of the noise that this mechanism would put on the count of each node of a tree; nothing is drawn.
+
+        Args:
+            tree: the partitions, as this mechanism made them with the same settings, but perhaps with another split of the budget.
+            domain: the domain of the tree.
+            budget: the budget of the release.
+            contributions: the bound on the records of one unit.
+
+        Returns:
+            (n,) variances, in records squared, infinite where a node would not be measured. None if the mechanism cannot say without a
+            run, or if it would not end where the tree ends; by default, always.
+
+        Raises:
+            BudgetError: another kind of budget, or a split that does not fit the domain.
+        """
+        return None
 
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
         """List a pair of neighbours for each of `audit_inputs`, with runs of the mechanism on both."""
@@ -191,16 +209,14 @@ class NoisyCounts:
         if true is None:
             true = tree.sums(self.points.column, self.points.row, self.points.count)
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
-        for depth, epsilon in enumerate(epsilons):
-            here: Integers | slice = tree.at_depth(depth)
-            if depth < tree.height and not tree.fan_outs[depth]:
-                nodes = np.arange(tree.starts[depth], tree.starts[depth + 1])
-                ends, here = nodes[tree.children[nodes] == 0], nodes[tree.children[nodes] > 0]
-                if ends.size:
-                    remaining = sum(epsilons[depth:], Fraction(0))
-                    noisy[ends], variance[ends] = self.count("counts of early leaves", true[ends], remaining, depth, replaces_later=True)
-            if epsilon:
-                noisy[here], variance[here] = self.count("counts", true[here], epsilon, depth)
+        for group in measured_nodes(tree, epsilons):
+            noisy[group.nodes], variance[group.nodes] = self.count(
+                "counts of early leaves" if group.early else "counts",
+                true[group.nodes],
+                group.epsilon,
+                group.depth,
+                replaces_later=group.early,
+            )
         return noisy, variance
 
     def make_release(self, finish: Finish, tree: Tree, noisy: Floats, variance: Floats) -> Release:
@@ -212,11 +228,8 @@ class NoisyCounts:
             noisy: (n,) noisy counts of the nodes, NaN where a node is not measured.
             variance: (n,) variances of the noise, infinite where a node is not measured.
         """
-        consistent = finish.least_squares or not np.isfinite(variance[tree.leaves]).all()
-        if consistent:
-            count, spread = least_squares(tree, noisy, variance)
-        else:
-            (count, variance), spread = add_up(tree, noisy, variance), None
+        count, variance, spread = reconcile(tree, noisy, variance, by_least_squares=finish.least_squares)
+        consistent = spread is not None
         several, zero, zero_small_cells = np.isfinite(variance).sum() > len(tree.leaves), finish.zero and finish.least_squares, None
         if zero:
             zero_small_cells, _ = least_squares(tree, *shrink_small_counts(tree, noisy, variance), least=0.0)
@@ -252,6 +265,91 @@ class NoisyCounts:
             notes=(*finish.notes, *self.notes),
             private=finish.mechanism.private,
         )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MeasuredNodes:
+    """Nodes of one depth that are measured with the same epsilon.
+
+    Attributes:
+        depth: their depth.
+        nodes: (k,) their indices, or a slice.
+        epsilon: epsilon that one unit spends on their counts.
+        early: whether they are leaves above the bottom, which also spend the epsilons of the depths below.
+    """
+
+    depth: int
+    nodes: Integers | slice
+    epsilon: Fraction
+    early: bool = False
+
+
+def measured_nodes(tree: Tree, epsilons: Sequence[Fraction]) -> Iterator[MeasuredNodes]:
+    """Find which nodes of a tree are measured, and with what epsilon, if each depth has an epsilon of its own.
+
+    A leaf above the bottom is measured with the epsilons of its own depth and all depths below, since nothing else is measured on its
+    path.
+
+    Args:
+        tree: any tree.
+        epsilons: one per depth, root first; a depth with 0 is not measured. Depths without an epsilon of their own are not measured.
+
+    Yields:
+        Groups of nodes, coarsest depth first; no node is in two groups.
+    """
+    for depth, epsilon in enumerate(epsilons):
+        inner: Integers | slice = tree.at_depth(depth)
+        if depth < tree.height and not tree.fan_outs[depth]:
+            nodes = np.arange(tree.starts[depth], tree.starts[depth + 1])
+            ends, inner = nodes[tree.children[nodes] == 0], nodes[tree.children[nodes] > 0]
+            remaining = sum(epsilons[depth:], Fraction(0))
+            if ends.size and remaining:
+                yield MeasuredNodes(depth=depth, nodes=ends, epsilon=remaining, early=True)
+        if epsilon:
+            yield MeasuredNodes(depth=depth, nodes=inner, epsilon=epsilon)
+
+
+def level_variances(tree: Tree, epsilons: Sequence[Fraction], contributions: int) -> Floats | None:
+    """Compute the variances with which `NoisyCounts.count_levels` would count the nodes of a tree; nothing is drawn.
+
+    Args:
+        tree: any tree.
+        epsilons: one per depth, root first; a depth with 0 is not measured.
+        contributions: the bound on the records of one unit.
+
+    Returns:
+        (n,) variances, infinite where a node is not measured; None if there are epsilons for depths that the tree does not have.
+
+    >>> from dpviz.space.grids import quadtree
+    >>> tree = quadtree(Domain(bounds=(0, 0, 2, 2), crs=None, order=1), height=1)
+    >>> level_variances(tree, [Fraction(0), Fraction(1)], contributions=1).round(2).tolist()
+    [inf, 1.84, 1.84, 1.84, 1.84]
+    """
+    if len(epsilons) > tree.height + 1:
+        return None
+    variance = np.full(len(tree), np.inf)
+    for group in measured_nodes(tree, epsilons):
+        variance[group.nodes] = laplace_variance(contributions / group.epsilon)
+    return variance
+
+
+def reconcile(tree: Tree, noisy: Floats, variance: Floats, *, by_least_squares: bool) -> tuple[Floats, Floats, Spread | None]:
+    """Estimate all counts of a tree from the measured ones.
+
+    Args:
+        tree: any tree of n nodes.
+        noisy: (n,) noisy counts, ignored where a node is not measured.
+        variance: (n,) variances of the noise, infinite where a node is not measured.
+        by_least_squares: whether least squares makes the levels agree; if a leaf was not measured, least squares is used in any case.
+
+    Returns:
+        (n,) counts; (n,) variances of the noise, for inner nodes that were not measured and got the sum of their children that of the
+        sum; and the joint distribution of the errors, None if they are independent.
+    """
+    if by_least_squares or not np.isfinite(variance[tree.leaves]).all():
+        count, spread = least_squares(tree, noisy, variance)
+        return count, variance, spread
+    return *add_up(tree, noisy, variance), None
 
 
 def finish_settings(mechanism: PointMechanism) -> dict[str, Any]:

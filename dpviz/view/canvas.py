@@ -110,6 +110,7 @@ class Scene:
         stamp: what must be said of the numbers, such as that they are a simulation.
         link: whether the address of the page opens the same picture for somebody else.
         text_size: of names on the map, in pixels.
+        asks: whether a box can be dragged on the map.
     """
 
     domain: Domain
@@ -127,6 +128,7 @@ class Scene:
     stamp: str = ""
     link: bool = False
     text_size: int = 12
+    asks: bool = False
 
     def pack(self) -> bytes:
         """Write the scene as one message: the length of a JSON header in four bytes, the header, then the arrays that it names."""
@@ -151,7 +153,7 @@ class Scene:
             "places": self.places,
             "box": self.box,
             "credit": ATTRIBUTION if self.places else "",
-            **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link")},
+            **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks")},
             **_colours_of_the_ground(self.dark),
         }
         return pack(header, arrays)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from dpviz.amounts import format_count, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.release.point_release import Release
-from dpviz.space.domain import Domain
 from dpviz.view.colors import Colors, Scale, scale_top_of
 from dpviz.view.deck import MOST_FEATURES, CompactDeck, deck, partitions, picture
 from dpviz.view.escape import html
@@ -218,29 +216,3 @@ def find_pixels(release: Release, nodes: Integers) -> Integers:
     while (index_of_node[node] < 0).any():
         node = np.where(index_of_node[node] < 0, tree.parent[node], node)
     return index_of_node[node].reshape(side, side)
-
-
-def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Integers], *, unit: str, dark: bool) -> PointsMap:
-    """Draw public data as they are, without noise, in 2**zoom x 2**zoom equal blocks.
-
-    Args:
-        domain: the public domain.
-        zoom: 0 to 7.
-        blocks: function that returns the true counts [row, column] at a zoom. For public data only: the scale depends on the counts.
-        unit: what is counted, in the plural.
-        dark: whether the page is dark.
-    """
-    counts, width = blocks(zoom).ravel(), domain.side >> zoom
-    row, column = np.divmod(np.arange(counts.size), 1 << zoom)
-    rectangles = (np.stack([column, row, column + 1, row + 1], axis=1) * width).astype(np.int32)
-    area = domain.areas_km2(rectangles)
-    density = counts / area
-    scale = replace(density_scale(density, area, domain, unit), dark=dark)
-    occupied = np.flatnonzero(counts)
-    layer = partitions(domain, rectangles[occupied], scale.colors(density[occupied]), {"n": _format_counts(counts[occupied])}, name="truth")
-    return PointsMap(
-        deck=deck([layer], domain, tooltip=f"<b>{{n}}</b> {html(unit)}", dark=dark),
-        legend=scale.legend(negatives=False),
-        note=None,
-        description=f"Map of the true data: {scale.title}.",
-    )

@@ -211,7 +211,7 @@ PAGE_CHOICE += ", persist_state='session')"
 # Fixed words of the app or of a caller, names of pages, numbers and colours, by the file where they are ours.
 OURS_IN_FILES = {
     "__init__.py": ("text", "st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")"),
-    "compare/controls.py": ("names", "option", "text", "title"),
+    "compare/controls.py": ("describe_resolution", "names", "option", "text", "title"),
     "compare/page.py": ("number", "size_words(name)"),
     "dataset_block.py": ("colour", "title"),
     "files.py": ("counting", "hint"),
@@ -221,7 +221,7 @@ OURS_IN_FILES = {
         *("section.body", "section.key", "section.title"),
     ),
     "learn_page.py": ("label",),
-    "points/data.py": ("text", "title"),
+    "points/data.py": ("describe_resolution", "text", "title"),
     "points/teach.py": ("label",),
     "release_page.py": ("title", "label", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),

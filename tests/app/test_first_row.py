@@ -13,7 +13,7 @@ from dpviz.data.points import PointCounts
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 from tests.app.release_walk import choose_paid, publish, write_texts
-from tests.app.seen import captions, entries, fine, good, labelled
+from tests.app.seen import captions, drawn, entries, fine, good, labelled
 from tests.app.start import CURATE, STATES, points_app, uploaded
 from tests.app.walk import by_record, choose, go, name_dataset, press_draw, to_mode, truth_switch
 
@@ -90,7 +90,8 @@ def test_pages_start_afresh_and_another_session_is_not_touched(monkeypatch):
     app = fine(labelled(app.button, "Start again").click().run())
     assert app.segmented_control(key="mode").value == "Teach"
     assert not app.success
-    assert leaks(app).count("Release") == 0
+    assert leaks(app).count("Release") == 1, "the run of the public sample that Teach begins with"
+    assert drawn(app).release.simulation
     assert "Forget my data" not in {button.label for button in app.button}, "it stands where private data are"
     assert "Release" in leaks(fine(other.run()))
     assert "ε 1. The next draw makes it ε 1.5," in captions(points_app(CURATE))

@@ -67,7 +67,7 @@ class TestFirstDraw:
     def test_a_draw_without_an_account_or_of_a_reference_is_refused_by_itself(self, mechanism, reason, monkeypatch):
         monkeypatch.setattr("dpviz.app.points.state.st.session_state", {"config": Config(mode="Curate", mechanism=mechanism)})
         with pytest.raises(DpvizError, match=reason):
-            draw(None)
+            draw(None, None)
 
 
 class TestSums:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.seen import captions, drawn, drawn_layer, entries, errors, fine, good, infos, labelled
+from tests.app.seen import captions, drawn, drawn_layer, entries, errors, fine, good, infos, keys, labelled
 from tests.app.start import CURATE, PLACES, SMALL, STATES, SWAPPED, points_app, uploaded
 from tests.app.walk import by_record, choose, press_draw, protect, public, truth_switch
 
@@ -46,13 +46,13 @@ class TestUploads:
     def test_teach_needs_the_declaration_of_public_data_which_holds_for_one_file_only(self):
         app = uploaded(link=SMALL)
         assert "Confirm that the data are public" in infos(app)
-        assert not app.get("deck_gl_json_chart")
-        assert app.button(key="draw").disabled
+        assert drawn(app) is None
+        assert "again" not in keys(app.button)
         fine(public(app).check().run())
-        assert drawn_layer(app)["id"] == "truth"
+        assert drawn(app).data.points.count.sum() == 3
         choose(app, OTHER, "others.csv")
         assert "Confirm that the data are public" in infos(app)
-        assert not app.get("deck_gl_json_chart")
+        assert "again" not in keys(app.button)
 
     def test_columns_can_be_overridden_and_do_not_stick_to_the_next_file(self):
         app = uploaded(PAIRS)

@@ -45,6 +45,7 @@ class TestWhatCanBeChosen:
 
     def test_draws_of_both_pages_are_listed_newest_first(self):
         app = fine(press_draw(points_app(CURATE)))
+        app.query_params.clear()
         app.query_params.update(CURATE_TRIPS)
         fine(press_draw(go(app, "trips")))
         first, second = choose_paid(fine(go(app, "release"))).selectbox(key="release draw").options

@@ -8,7 +8,6 @@ import re
 from functools import partial
 from html import unescape
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -16,7 +15,7 @@ import dpviz.view
 from dpviz.data.reading.regions import read_regions
 from dpviz.view import study_charts, trips_charts
 from dpviz.view.escape import clean, deck, html, line, markdown
-from dpviz.view.points_map import points_map, truth_map
+from dpviz.view.points_map import points_map
 from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, trips_map
 from tests.charts import found
 from tests.hostile import LEVELS, NAMES, regions_file
@@ -30,6 +29,7 @@ PICTURES = ("alt.LayerChart", "CompactDeck", "PointsMap", "TripsMap", "bytes")
 OWN = {
     "charts": "points have no names, the unit is a sample's or ours; and what charts are made of",
     "deck": "what maps are made of",
+    "canvas": "what its maps are made of; the browser writes all texts as text, never as markup",
 }
 OWN_CHARTS = {f"study_charts.figure_{number}" for number in (3, 4, 5, 6)} | {"study_charts.objective_chart"}
 
@@ -82,7 +82,7 @@ CHARTS = {
     "study_charts.seconds_by_label": lambda _: study_charts.seconds_by_label(study_rows().query("epsilon == 1 and figure == 'noise'"), 1.0),
     "study_charts.lines_with_spread": _spread,
 }
-ELSEWHERE_TESTED = {"trips_map.trips_map", "points_map.points_map", "points_map.truth_map", "report.report_html"}  # below, in test_report
+ELSEWHERE_TESTED = {"trips_map.trips_map", "points_map.points_map", "report.report_html"}  # below, in test_report
 
 
 def test_every_picture_has_an_entry():
@@ -132,7 +132,6 @@ def test_units_on_maps_of_points():
     release, truth = released_points()
     for unit in NAMES:
         pictures = [points_map(release, 0, shown, unit=unit, dark=False, truth=truth) for shown in ("Released", "Error")]
-        pictures.append(truth_map(release.domain, 2, lambda zoom: np.ones((2**zoom, 2**zoom), np.int64), unit=unit, dark=False))
         for picture in pictures:
             assert not re.search("<img|<script", picture.legend + picture.deck._tooltip["html"])
             assert html(unit) in picture.legend

@@ -26,7 +26,6 @@ from dpviz.view.points_map import (
     can_show_interpolation,
     drawable_level,
     points_map,
-    truth_map,
 )
 from tests.space.curves import curve_tree, tree_of
 from tests.trees import release_of
@@ -178,17 +177,3 @@ def test_a_picture_shows_pieces_of_the_curve_with_the_south_west_at_the_bottom_l
     height, width = strong.shape
     assert strong.mean() == pytest.approx(2 / 4**order, rel=0.1)
     assert strong[-height // 256 :, : 2 * width // 256].all()
-
-
-def test_the_true_map_shows_occupied_blocks_only():
-    matrix = np.zeros((16, 16), np.int64)
-    matrix[0, 0], matrix[15, 15] = 3, 1200
-    picture = truth_map(PLANE, 2, PointCounts.from_matrix(matrix).blocks, unit="people", dark=False)
-    rows = drawn(picture)["data"]
-    assert [row["n"] for row in rows] == ["3", "1,200"]
-    assert rows[0]["p"][0] == [-0.5, -0.5]
-    assert all(set(row) == {"p", "c", "n"} for row in rows)
-    assert "below zero" not in picture.legend
-    assert picture.description.startswith("Map of the true data")
-    nothing = PointCounts.from_xy([], [], domain=PLANE).blocks
-    assert drawn(truth_map(PLANE, 3, nothing, unit="people", dark=True))["data"] == []

@@ -10,20 +10,26 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, describe_pick, is_points, picks, possible_picks
+from dpviz.app.components.panes import canvas_failed, panes
 from dpviz.app.jobs import StudyJob
+from dpviz.app.points.scales import public_density_top
 from dpviz.app.session import show_error
 from dpviz.data.flows import Flows
+from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.study import Run
 from dpviz.release.point_release import Release
 from dpviz.space.regions import Regions
+from dpviz.view.canvas import Scene, ground_of, names_of
+from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html, markdown
+from dpviz.view.points_canvas import ERROR, TRUE, ReleaseView
 from dpviz.view.points_map import SHOWN, choose_scale_top, points_map
 from dpviz.view.trips_charts import matrix_chart
 from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, choose_tops, has_geometry, merge_tops, trips_map
 
-MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS = 400, 560, 200
+MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS, CANVAS_HEIGHT = 400, 560, 200, 430
 MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 6, 5, 60
 _ZOOM = "Every map shows the level of its release that has about as many partitions as there are blocks at this zoom level."
 _STYLE = (
@@ -94,12 +100,50 @@ def _map_columns(number: int) -> list[Any]:
 
 
 def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
-    height = min(data.data.domain.order, MOST_ZOOM)  # type: ignore[union-attr]
+    """Show releases of points, and the truth beside them if there are at most three, in one canvas with one camera."""
+    points: PointCounts = data.data  # type: ignore[assignment]
+    height = min(points.domain.order, MOST_ZOOM)
     left, right = st.columns([3, 2], vertical_alignment="center")
     shown = left.segmented_control("Map", SHOWN, default=SHOWN[0], key="compare shown", required=True, label_visibility="collapsed")
     zoom = right.slider("Zoom level", 0, height, min(USUAL_ZOOM, height), key=f"compare zoom {height}", help=_ZOOM) if height else 0
     truths = {pick: _true_counts(data, release) for pick, release in releases.items()}
     levels = {pick: level_like(release, zoom) for pick, release in releases.items()}
+    if canvas_failed():
+        _separate_point_maps(data, releases, levels, truths, shown)
+        return
+    views = {
+        pick: ReleaseView.of(release, levels[pick], unit=data.unit, dark=_is_dark(), truth=truths[pick], about=describe_pick(pick))
+        for pick, release in releases.items()
+    }
+    first = next(iter(views.values()))
+    density = public_density_top(points, data.digest, first)
+    top = max(scale_top_of(3 * view.release.stddev[view.nodes]) for view in views.values()) if shown == ERROR else density
+    made = [view.pane(shown, cells=str(place), top=top) for place, view in enumerate(views.values())]
+    if shown != TRUE and len(made) < MOST_PICKED:
+        made.insert(0, first.pane(TRUE, cells="0", top=density))
+    scene = Scene(
+        domain=points.domain,
+        cells={str(place): view.cells() for place, view in enumerate(views.values()) if view.fits},
+        panes=tuple(made),
+        description="; ".join(f"{pane.title} {pane.about}" for pane in made),
+        dark=_is_dark(),
+        height=CANVAS_HEIGHT if len(made) <= 2 else 2 * CANVAS_HEIGHT,
+        title=data.title,
+        stamp="Simulations with seeded noise, not private.",
+        ground=ground_of(points.domain),
+        places=names_of(points.domain),
+    )
+    panes(scene.pack(), key="compare canvas", on_box=_ignore, on_chosen=_ignore, on_camera=_ignore)
+
+
+def _ignore(_: object) -> None:
+    """Take no notice of what the browser sends: the camera stays there, and nothing is asked here."""
+
+
+def _separate_point_maps(
+    data: CompareData, releases: dict[Pick, Release], levels: dict[Pick, int], truths: dict[Pick, Any], shown: str
+) -> None:
+    """Show the same maps one by one, where the browser could not load the canvas."""
     top = max(choose_scale_top(release, levels[pick], shown, unit=data.unit) for pick, release in releases.items())
     for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
         with column:

@@ -39,6 +39,7 @@ from dpviz.app.compare.state import (
     still_public,
     study_of,
 )
+from dpviz.app.components.panes import load_deck
 from dpviz.app.fields import in_range, show_lock, show_problem, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
@@ -104,6 +105,7 @@ def compare_page() -> None:
     """Show the page."""
     if show_forgotten():
         return
+    load_deck()
     left, right = st.columns([19, 3], vertical_alignment="center")
     left.caption(
         "**Mechanisms side by side**, on samples or on data that are declared public: every release is a simulation with seeded noise,"

@@ -369,7 +369,7 @@ function setCut(canvas, cut) {
 
 function press(canvas, event) {
   if (!canvas.deck || event.button !== 0 || event.target.closest(".bar")) return;
-  canvas.press = { x: event.clientX, y: event.clientY, at: pointAt(canvas, event), boxing: canvas.boxing || event.shiftKey };
+  canvas.press = { x: event.clientX, y: event.clientY, at: pointAt(canvas, event), boxing: canvas.scene.asks && (canvas.boxing || event.shiftKey) };
   if (canvas.press.boxing && canvas.press.at) {
     event.stopPropagation();
     event.preventDefault();
@@ -472,7 +472,7 @@ function label(canvas) {
     button("Side by side", "Both maps beside each other", canvas.layout === "side", () => setLayout(canvas, "side"));
     button("Swipe", "One map, with a bar between what the panes show", canvas.layout === "swipe", () => setLayout(canvas, "swipe"));
   }
-  button("Box", "Drag a box on the map: its count, with its interval. Shift and drag does the same", canvas.boxing, () => setBoxing(canvas, !canvas.boxing));
+  if (scene.asks) button("Box", "Drag a box on the map: its count, with its interval. Shift and drag does the same", canvas.boxing, () => setBoxing(canvas, !canvas.boxing));
   button("+", "Zoom in", null, () => setCamera(canvas, { ...canvas.camera, zoom: canvas.camera.zoom + 0.5 }));
   button("\u2212", "Zoom out", null, () => setCamera(canvas, { ...canvas.camera, zoom: canvas.camera.zoom - 0.5 }));
   button("Reset view", "Show the whole domain", null, () => setCamera(canvas, fit(canvas, deck)));

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +58,7 @@ _HERE = Path(__file__).parent
 _HTML = """<div class="canvas"><div class="heads"></div>
 <div class="map" tabindex="0" role="application" aria-roledescription="map"></div>
 <div class="tools" role="toolbar" aria-label="Map tools"></div><div class="live" aria-live="polite"></div></div>"""
+_loaders: list[Callable[..., object]] = []  # the component of the loader, once it was made
 _panes = st.components.v2.component(
     "dpviz_panes", html=_HTML, css=(_HERE / "panes.css").read_text("utf-8"), js=(_HERE / "panes.js").read_text("utf-8")
 )
@@ -81,7 +81,6 @@ class Chosen:
     latitude: float
 
 
-@cache
 def loader_script() -> str:
     """Return the script that loads deck.gl beside the one of Streamlit."""
     bundle = BUNDLE.read_text("utf-8").replace("//# sourceMappingURL=index.js.map", "")
@@ -89,8 +88,10 @@ def loader_script() -> str:
 
 
 def load_deck() -> None:
-    """Give the browser deck.gl; call it once on a page that has a canvas."""
-    st.components.v2.component("dpviz_loader", js=loader_script())(key="canvas loader")
+    """Give the browser deck.gl: call it once on a page that has a canvas, before anything that may change its place."""
+    if not _loaders:
+        _loaders.append(st.components.v2.component("dpviz_loader", js=loader_script()))
+    _loaders[0](key="canvas loader")
 
 
 def canvas_failed() -> bool:
@@ -134,7 +135,6 @@ def panes(
     def receive_failed() -> None:
         st.session_state[FAILED] = True
 
-    load_deck()
     _panes(
         key=key,
         data=message,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpviz.app.components.panes import load_deck
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock, start_checks
@@ -38,8 +39,11 @@ def points_page() -> None:
     if show_forgotten():
         return
     private = config().mode == CURATE or POINTS.mechanisms[config().mechanism].private
-    if not (config().present and config().mode == TEACH):
-        mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
+    if config().mode == TEACH:
+        load_deck()
+    with st.container():
+        if not (config().present and config().mode == TEACH):
+            mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
     with st.sidebar:
         data, funding, fits = _show_controls()
     POINTS.write_address()
@@ -89,7 +93,8 @@ def _show_controls() -> tuple[Data | None, Funding | None, bool]:
     page_state = _choose_run()
     try:
         mechanism_controls(page_state)
-        privacy_controls(page_state, data.points.domain if data else None)
+        strip_has_split = how.mode == TEACH and page_state is POINTS
+        privacy_controls(page_state, data.points.domain if data else None, bar=not strip_has_split)
         how.second_run().build()
     except (SettingError, BudgetError) as error:
         show_error(str(error))

@@ -14,7 +14,9 @@ from dpviz.app.components.panes import Chosen, canvas_failed, panes
 from dpviz.app.first_row import NOT_PRIVATE, present_button
 from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
+from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
+from dpviz.app.points.strip import show_strip
 from dpviz.app.points.tabs import QUERY_TAB, key_figures, partition_box, set_query_box, tabs
 from dpviz.app.session import newest_result, result_slot, show_error
 from dpviz.app.words import budget_text, verdict_row
@@ -25,7 +27,7 @@ from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
 from dpviz.view.canvas import Pane, Scene, ground_of, names_of
 from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html
-from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, density_top
+from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
 
 HEIGHT, TALL = 500, 640  # pixels of the canvas with its legends and tools; of one for a projector
@@ -33,7 +35,6 @@ PATIENCE = 0.9  # seconds for which the page waits for a run before it shows the
 TICK, PLAY_TICK = 0.4, 0.9  # seconds between two looks at a run, and between two runs that are played
 PLAYED = 20  # runs that *Play* shows in turn
 EASY_CELLS = 4096  # partitions that can be told apart on a map at first
-SCALE_ZOOM = 6  # the blocks of this zoom level decide the density scale
 MOST_NODES = 2_000_000  # nodes of all releases that a session keeps
 _LIVE, _PLAY, _BEFORE, _RERUN = "live runs", "runs to play", "errors before", "canvas changed the page"
 _FIRST, _SECOND = "drawn Teach", "second run"
@@ -63,13 +64,15 @@ def show_teach(data: Data, *, fits: bool) -> None:
     """
     if not record_public_look(data):
         return
-    _play()
+    with st.container():
+        _play()
     live = _live_runs()
     questions = _questions(data) if fits else {}
     live.ask({question: partial(_work, data, how) for question, how in questions.items()})
     _wait_for(live)
     shown = _find_shown(live, data, list(questions))
-    _show_progress(live, list(questions))
+    with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
+        _show_progress(live, list(questions))
     if shown is None:
         st.caption("The first picture is being made ..." if live.running else "There is no picture yet.")
         return
@@ -174,14 +177,15 @@ def _show_result(shown: Shown) -> None:
     level = _choose_level(first)
     _pane_controls(first)
     views = _make_views(shown, level)
-    if not first.release.receipt.private:
-        st.html(NOT_PRIVATE)
+    with st.container():
+        if not first.release.receipt.private:
+            st.html(NOT_PRIVATE)
     if canvas_failed():
         _show_without_canvas(shown, level)
     else:
         _show_canvas(shown, views)
     st.html(f'<div class="dpviz-note">{html(_stamp(first))}</div>')
-    _level_control(first, level)
+    show_strip(first, level, st.session_state.get(_BEFORE))
     verdict_row(first.release)
     with st.container(key="figures"):
         evaluation = first.evaluation
@@ -202,13 +206,6 @@ def _choose_level(what: Drawn) -> int:
     if chosen is not None:
         return min(chosen, release.height)
     return max(level for level in range(release.height + 1) if level == 0 or len(release.nodes(level)) <= EASY_CELLS)
-
-
-def _level_control(what: Drawn, level: int) -> None:
-    height = what.release.height
-    if height > 0:
-        st.session_state["zoom"] = level
-        st.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(zoom=st.session_state["zoom"]))
 
 
 def _pane_controls(what: Drawn) -> None:
@@ -300,7 +297,7 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     if shown == FALSE_POSITIVES:
         return None
     if shown != ERROR:
-        return _density_top(data, view)
+        return public_density_top(data.points, data.digest, view)
     name = f"error {int(np.log2(max(len(view.nodes), 1)))}"
     scales = config().scales
     if name not in scales:
@@ -308,20 +305,6 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
         POINTS.change(scales={**scales, name: top})
         return top
     return scales[name]
-
-
-def _density_top(data: Data, view: ReleaseView) -> float:
-    slot, domain = "density scale", data.points.domain
-    key = (data.digest, domain)
-    kept, top = st.session_state.get(slot, (None, 0.0))
-    if kept != key:
-        zoom = min(SCALE_ZOOM, domain.order)
-        counts, width = data.points.blocks(zoom), domain.side >> zoom
-        south = np.arange(len(counts), dtype=np.int32) * width
-        areas = domain.areas_km2(np.stack([0 * south, south, 0 * south + width, south + width], axis=1))
-        top = density_top(counts, areas, view.release, view.unit)
-        st.session_state[slot] = (key, top)
-    return float(top)
 
 
 @st.fragment
@@ -345,6 +328,7 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         caption=verdict(shown.first.release).headline if shown.first.release.receipt.private else "",
         stamp=_stamp(shown.first),
         link=data.bundled,
+        asks=True,
         ground=ground_of(domain),
         places=names_of(domain),
         box=box_to_map(domain, st.session_state["query box"]) if st.session_state.get("tab") == QUERY_TAB else None,

@@ -8,14 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances
 from dpviz.privacy.budget import Budget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
+from dpviz.space.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,10 @@ class Identity(PointMechanism):
     def check(self, frame: Domain) -> None:
         """Raise an error if the grid is too large for memory."""
         quadtree(frame, min(self.order, frame.order))
+
+    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:  # noqa: ARG002
+        """Compute the variance of the noise on the count of each node: finite for the cells alone."""
+        return level_variances(tree, all_on_leaves(tree, require_pure(budget, self.title).epsilon), contributions)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""

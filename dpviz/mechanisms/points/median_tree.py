@@ -13,12 +13,12 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.arrays import Integers, Mask
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import NodeCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import MEDIANS, Added
 from dpviz.mechanisms.base import Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, level_variances
 from dpviz.mechanisms.points.quadtree import prune
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_pure
@@ -191,6 +191,11 @@ class MedianTree(PointMechanism):
         looser = epsilon_before_sampling_in_paper(float(epsilon), self.sample)
         return f" with ε {float(epsilon_on_sample):.4g} on a sample of {self.sample:.2%} (by the paper's bound {looser:.4g})"
 
+    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:
+        """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
+        spending = self.spending(domain, self.require_budget(budget))
+        return None if self.prune else level_variances(tree, spending.counts, contributions)
+
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""
         refuse_too_large(len(self._count_weights(frame)) - 1, self.fan_out)
@@ -199,7 +204,12 @@ class MedianTree(PointMechanism):
         """List the share of the medians, then one share per zoom level, whole domain first."""
         weights = level_weights(self.split, self.wanted_height(frame), fan_out=self.fan_out, custom=self.weights)
         counts = [
-            Share(label=f"zoom {depth}", share=(1 - self.median_share) * weight / sum(weights)) for depth, weight in enumerate(weights)
+            Share(
+                label=f"zoom {depth}",
+                share=(1 - self.median_share) * weight / sum(weights),
+                level=depth * self.cuts // 2 if depth * self.cuts % 2 == 0 else None,
+            )
+            for depth, weight in enumerate(weights)
         ]
         return [Share(label="medians", share=self.median_share, structure=True), *counts]
 

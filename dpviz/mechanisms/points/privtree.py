@@ -10,14 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpviz.arrays import Integers
+from dpviz.arrays import Floats, Integers
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.noise import discrete_laplace
+from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
@@ -129,6 +129,13 @@ class PrivTree(PointMechanism):
             )
         )
         return sensitivity / epsilon
+
+    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:  # noqa: ARG002
+        """Compute the variance of the noise on the count of each node: finite for the leaves alone."""
+        _, counts = require_pure(budget, self.title).split([self.structure_share, 1 - self.structure_share])
+        variance = np.full(len(tree), np.inf)
+        variance[tree.leaves] = laplace_variance(contributions / counts)
+        return variance
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """List the shares of the splits and of the counts."""

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Share, setting
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, join_reasons
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, join_reasons, level_variances
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import Budget, require_pure
 from dpviz.privacy.consistency import Spread
@@ -17,7 +18,7 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
 from dpviz.space.interpolate import INSIDE
-from dpviz.space.tree import remove_descendants
+from dpviz.space.tree import Tree, remove_descendants
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,11 +96,20 @@ class Quadtree(PointMechanism):
             notes.append(f"The tree ends at zoom level {max(deepest, 1)}: nothing is measured below.")
         return weights[: max(deepest, 1) + 1], tuple(notes)
 
+    @property
+    def _halvings(self) -> int:
+        """How often a step halves each side."""
+        return 1 if self.fan_out == 4 else 2
+
     def _all_weights(self, domain: Domain) -> list[float]:
-        halvings = 1 if self.fan_out == 4 else 2
-        height = min(self.height, -(-domain.order // halvings))
+        height = min(self.height, -(-domain.order // self._halvings))
         weights = level_weights(self.split, height, fan_out=self.fan_out, custom=self.weights)
         return weights if self.count_root or self.split == "custom" else [0.0, *weights[1:]]
+
+    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:
+        """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
+        weights, _ = self.level_weights(domain)
+        return None if self.prune else level_variances(tree, require_pure(budget, self.title).split(weights), contributions)
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""
@@ -107,8 +117,11 @@ class Quadtree(PointMechanism):
 
     def shares(self, frame: Domain) -> list[Share]:
         """List one share per zoom level, whole domain first."""
-        weights = self._all_weights(frame)
-        return [Share(label=f"zoom {depth}", share=weight / sum(weights)) for depth, weight in enumerate(weights)]
+        weights, halvings = self._all_weights(frame), self._halvings
+        return [
+            Share(label=f"zoom {depth}", share=weight / sum(weights), level=min(depth * halvings, frame.order))
+            for depth, weight in enumerate(weights)
+        ]
 
     def with_shares(self, shares: Sequence[float]) -> Quadtree:
         """Return a copy with custom weights, one per zoom level."""

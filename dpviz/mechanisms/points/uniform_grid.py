@@ -10,14 +10,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
+from dpviz.space.tree import Tree
 
 MOST_PER_SIDE = 4096
 
@@ -107,9 +109,21 @@ class UniformGrid(PointMechanism):
         total, _ = counter.count("total, for the size of the grid", np.array([counter.points.count.sum()]), total_epsilon)
         return self.rule(int(total[0]), cell_epsilon / bound), cell_epsilon
 
+    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:  # noqa: ARG002
+        """Compute the variance of the noise on the count of each node: finite for the cells alone."""
+        epsilon = require_pure(budget, self.title).epsilon
+        if self._measures_total:
+            epsilon = PureBudget(epsilon).split([self.total_share, 1 - self.total_share])[1]
+        return level_variances(tree, all_on_leaves(tree, epsilon), contributions)
+
+    @property
+    def _measures_total(self) -> bool:
+        """Whether a share of the budget buys a noisy total."""
+        return self.side is None and self.declared_total is None
+
     def shares(self, frame: Domain) -> list[Share]:
         """List the shares of the total and of the cells; one share if no total is measured."""
-        if self.side is not None or self.declared_total is not None:
+        if not self._measures_total:
             return super().shares(frame)
         return [
             Share(label="total", share=self.total_share, structure=True),

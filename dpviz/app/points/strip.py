@@ -1,0 +1,129 @@
+"""The strip under the maps of points: level, budget and error of each zoom level, with what another split would give."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from dpviz.app.components.strip import StripLevel, StripPart, strip
+from dpviz.app.controls import share_locks, use_shares
+from dpviz.app.points.state import POINTS, Drawn, config
+from dpviz.errors import DpvizError
+from dpviz.evaluation.expected_split import expected_of_split
+from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
+from dpviz.mechanisms.base import Share
+from dpviz.release.point_release import Release
+
+_RERUN = "strip changed the page"
+
+
+@st.fragment
+def show_strip(what: Drawn, level: int, before: Evaluation | None) -> None:
+    """Show the strip; while a share is dragged, only this function runs.
+
+    Args:
+        what: the run that is shown, with its evaluation.
+        level: the level of its tree that the maps show.
+        before: the evaluation of the run before, for comparison; None if there was none.
+    """
+    zooms, mechanism = zooms_of(what.release), config().build()
+    try:
+        shares = mechanism.shares(what.data.points.domain)
+    except DpvizError:
+        shares = [Share(label="counts", share=1.0)]
+    locks = share_locks(len(shares)) if len(shares) > 1 else [False]
+    levels = [share.level if share.level in zooms else None for share in shares]
+    parts = [
+        StripPart(label=share.label, share=share.share, locked=locked, level=at, structure=share.structure)
+        for share, locked, at in zip(shares, locks, levels, strict=True)
+    ]
+    strip(
+        _make_levels(what, zooms, before),
+        parts,
+        shown=zoom_like(what.release, level, zooms),
+        unit=what.data.unit,
+        relative=config().relative,
+        key="strip",
+        on_level=lambda zoom: _change(zoom=level_like(what.release, zoom)),
+        on_unit=lambda relative: _change(relative=relative),
+        on_shares=partial(_use_shares, shares) if len(shares) > 1 else None,
+        on_drag=partial(_expect, what, zooms) if len(shares) > 1 else None,
+    )
+    if st.session_state.pop(_RERUN, False):
+        st.rerun()
+
+
+def _change(**updates: object) -> None:
+    POINTS.change(**updates)
+    st.session_state[_RERUN] = True
+
+
+def _use_shares(parts: list[Share], shares: list[float]) -> None:
+    use_shares(POINTS, parts, shares)
+    st.session_state[_RERUN] = True
+
+
+def _expect(what: Drawn, zooms: range, shares: list[float]) -> list[float | None] | None:
+    """Compute the expected error of each zoom level with other shares, on the partitions of the shown run; no noise is drawn."""
+    how = config()
+    expected = expected_of_split(what.release, how.build().with_shares(shares), how.budget(), what.data.points.contributions, zooms)
+    return None if expected is None else [float(error) if math.isfinite(error) else None for error in expected]
+
+
+def zooms_of(release: Release) -> range:
+    """Return the zoom levels of the strip: from the whole domain to about as many blocks as the release has partitions."""
+    finest = release.height if _is_quartered(release) else math.ceil(math.log(max(len(release.tree.leaves), 1), 4))
+    return range(min(finest, release.domain.order, FINEST_ZOOM) + 1)
+
+
+def level_like(release: Release, zoom: int) -> int:
+    """Return the level of the tree whose partitions are like the 2**zoom x 2**zoom blocks of a zoom level."""
+    if _is_quartered(release):
+        return min(zoom, release.height)
+    return min(reversed(range(release.height + 1)), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
+
+
+def zoom_like(release: Release, level: int, zooms: range) -> int:
+    """Return the zoom level whose blocks are like the partitions of a level of the tree."""
+    if _is_quartered(release):
+        return min(level, zooms[-1])
+    return min(zooms, key=lambda zoom: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
+
+
+def _is_quartered(release: Release) -> bool:
+    """Return whether each level of the tree has the zoom level of the same number, because a step cuts into four."""
+    return release.height == 0 or len(release.nodes(1)) == 4
+
+
+def _make_levels(what: Drawn, zooms: range, before: Evaluation | None) -> list[StripLevel]:
+    total = max(float(what.release.count[0]), 0.0)
+    rows = [] if what.evaluation is None else what.evaluation.by_zoom.to_dict("records")
+    earlier = {} if before is None else dict(zip(before.by_zoom["zoom"], before.by_zoom["rmse"], strict=True))
+    width = np.ptp(np.array(what.release.domain.bounds).reshape(2, 2), axis=0)
+    levels = []
+    for zoom in zooms:
+        row = rows[zoom]
+        levels.append(
+            StripLevel(
+                name=str(zoom),
+                about=_describe_squares(what.release, zoom, float(width.max())),
+                mean=total / 4**zoom or None,
+                expected=row["expected"],
+                measured=row["rmse"],
+                before=earlier.get(zoom),
+                false_positives=row["false_positives"] / row["empty"] if row["empty"] else None,
+            )
+        )
+    return levels
+
+
+def _describe_squares(release: Release, zoom: int, width: float) -> str:
+    """Write how many squares a zoom level has, and how large they are where lengths are in metres or kilometres are known."""
+    if zoom == 0:
+        return "the whole domain"
+    area = float(release.domain.areas_km2(np.array([[0, 0, release.domain.side, release.domain.side]]))[0]) / 4**zoom
+    size = f" of {math.sqrt(area):.3g} km" if release.domain.crs is not None else f" of {width / 2**zoom:.3g}"
+    return f"{4**zoom:,} squares{size}"

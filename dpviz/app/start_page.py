@@ -1,0 +1,147 @@
+"""The start page: what dpviz is for, and pictures that open the page they show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from dpviz.app.page_state import PageState
+from dpviz.app.points.state import POINTS
+from dpviz.app.trips.state import TRIPS
+from dpviz.bundled import folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """A picture on the start page, and what it opens.
+
+    Attributes:
+        title: a few words.
+        text: one sentence on what is to be seen.
+        picture: name of the file in `assets`, made from a real run.
+        page: "points", "trips" or "learn".
+        link: the parameters of the page's address.
+    """
+
+    title: str
+    text: str
+    picture: str
+    page: str
+    link: Mapping[str, str]
+
+    @property
+    def page_state(self) -> PageState | None:
+        """State of the page; None for a page without one."""
+        return {"points": POINTS, "trips": TRIPS}.get(self.page)
+
+
+_BUDGETS = '{"mechanism":"path_tree","settings":{},"epsilon":"0.02","delta":1e-06}'
+PRESETS = (
+    Preset(
+        title="A city",
+        text="200,000 made-up residents of Los Angeles: true counts and what a release would say, square by square.",
+        picture="preset_city.webp",
+        page="points",
+        link={"mechanism": "path_tree"},
+    ),
+    Preset(
+        title="A city at two budgets",
+        text="The same residents with ε 0.02 and ε 1: what a small budget costs.",
+        picture="preset_budgets.webp",
+        page="points",
+        link={"mechanism": "path_tree", "epsilon": "1", "left": "Second run", "second": _BUDGETS},
+    ),
+    Preset(
+        title="Towns of a country",
+        text="21,408 towns and villages: people appear where nobody lives, and small places vanish.",
+        picture="preset_towns.webp",
+        page="points",
+        link={"mechanism": "quadtree", "sample": "us_places", "epsilon": "0.1", "left": "False positives", "zoom": "6"},
+    ),
+    Preset(
+        title="Flights",
+        text="Seven million flights between 305 airports: which routes survive the noise?",
+        picture="preset_flights.webp",
+        page="trips",
+        link={"sample": "us_flights", "mechanism": "fitted_tree"},
+    ),
+    Preset(
+        title="Commuters",
+        text="Made-up commuters between 217 counties, on three levels that add up.",
+        picture="preset_commuters.webp",
+        page="trips",
+        link={"sample": "northeast_commuters", "mechanism": "fitted_tree", "level": "3"},
+    ),
+    Preset(
+        title="One person",
+        text="Add or remove a single person: what an attacker can conclude, and what the bound per person is for.",
+        picture="preset_person.webp",
+        page="learn",
+        link={"stop": "one_person"},
+    ),
+)
+_COLUMNS = 3
+
+
+def start_page(pages: Mapping[str, StreamlitPage]) -> None:
+    """Show the start page.
+
+    Args:
+        pages: the pages that it opens, by "points", "trips", "compare" and "learn".
+    """
+    st.title("What would you publish?", anchor=False)
+    st.markdown(
+        "Counts of people by place, or of trips between places, are useful and dangerous: exact small numbers reveal individuals."
+        " **Differential privacy** adds noise of a known size, so that whether any one person is in the data changes the odds of any"
+        " published result by at most a factor e^ε. **dpviz** shows what such a release looks like *before* it exists."
+    )
+    with st.container(horizontal=True):
+        if st.button("Open the map", type="primary"):
+            st.switch_page(pages["points"])
+        if st.button("Open the trips"):
+            st.switch_page(pages["trips"])
+        if st.button("Compare mechanisms"):
+            st.switch_page(pages["compare"])
+        if st.button("Learn in short lessons"):
+            st.switch_page(pages["learn"])
+    columns: list[Any] = []
+    for number, preset in enumerate(PRESETS):
+        if number % _COLUMNS == 0:
+            columns = st.columns(_COLUMNS, gap="medium")
+        with columns[number % _COLUMNS]:
+            _show_preset(preset, pages)
+    _show_modes()
+
+
+def _show_preset(preset: Preset, pages: Mapping[str, StreamlitPage]) -> None:
+    """Show a picture with a button that opens what it shows."""
+    st.image(folder("assets") / preset.picture, width="stretch", alt=preset.text)
+    if st.button(preset.title, key=f"preset {preset.title}", width="stretch"):
+        state = preset.page_state
+        if state is not None:
+            state.open(preset.link)
+            st.switch_page(pages[preset.page])
+        st.switch_page(pages[preset.page], query_params=dict(preset.link))
+    st.caption(preset.text)
+
+
+def _show_modes() -> None:
+    """Say what the two modes are for, and what is not protected."""
+    st.divider()
+    left, right = st.columns(2, gap="large")
+    left.markdown(
+        "##### Teach\nPublic or made-up data and seeded noise: change anything, see the truth beside the release. What comes"
+        " out is a simulation."
+    )
+    right.markdown(
+        "##### Curate\nPrivate data and noise from the operating system: every draw spends budget, what is spent is shown,"
+        " and the truth stays behind a switch."
+    )
+    st.caption(
+        "Not protected: the domain, the mechanism and its settings, totals that you declare. Timing is not protected either. The app"
+        " answers on this computer only, and to all of its users if it was started without a token."
+    )
