@@ -87,7 +87,7 @@ def test_two_maps_without_a_press_that_say_the_same_of_a_place(at, scheme):
             assert left.startswith("true ")
             assert "95 %: " in left
             until(lambda right=right, up=up, words=left: hovered(page, 1, right, up) == [words] * 2, "the same from the other map")
-        assert page.locator(".tip:visible").all_inner_texts() == [left] * 2
+        assert page.locator(".canvas .tip:visible").all_inner_texts() == [left] * 2
 
 
 def test_moving_one_map_moves_the_other_and_the_next_run_keeps_the_view(at):
@@ -142,11 +142,11 @@ def test_the_keyboard_moves_the_map_and_hears_the_numbers_at_its_middle(at):
         until(lambda: camera(page)[2] == first[2] + 0.5, "a closer view")
         assert camera(page)[0] > first[0]
         assert camera(page)[1] > first[1]
-        until(lambda: "95 %: " in page.locator(".live").text_content(), "numbers for a screen reader")
-        assert page.locator(".cross").is_visible()
+        until(lambda: "95 %: " in page.locator(".canvas .live").text_content(), "numbers for a screen reader")
+        assert page.locator(".canvas .cross").is_visible()
         for _ in range(12):
             page.keyboard.press("ArrowRight")
-        until(lambda: page.locator(".live").text_content().startswith("Outside the domain"), "words outside the domain")
+        until(lambda: page.locator(".canvas .live").text_content().startswith("Outside the domain"), "words outside the domain")
         page.keyboard.press("0")
         until(lambda: camera(page) == pytest.approx(first, abs=1e-6), "the whole domain again")
         page.keyboard.press("Enter")
