@@ -58,7 +58,7 @@ class LiveRuns:
     """The runs of one page of one session: at most one at a time, and the results of the last few.
 
     Args:
-        weigh: returns the size of a result; the oldest results are dropped once all of them together are larger than `room`.
+        weigh: returns the size of a result; the results asked for longest ago are dropped once all together are larger than `room`.
         room: see `weigh`.
 
     Attributes:
@@ -83,8 +83,10 @@ class LiveRuns:
         """
         with self._changed:
             open_works = {question: work for question, work in works.items() if not self._is_closed(question)}
+            for question in works.keys() & self._results.keys():
+                self._results.move_to_end(question)
             if self._run is not None:
-                if open_works.keys() == self._run.works.keys():
+                if open_works.keys() == {question for question in self._run.works if not self._is_closed(question)}:
                     return
                 self._end_run()
             if open_works:
@@ -139,6 +141,8 @@ class LiveRuns:
         if run.stopped.wait(max(self._begun + SECONDS_BETWEEN - time.monotonic(), 0.0)):
             return
         with self._changed:
+            if run.stopped.is_set():
+                return
             self._begun, self.started = time.monotonic(), self.started + 1
         for question, work in run.works.items():
             result, error = _try_work(work, run.check)
@@ -154,7 +158,7 @@ class LiveRuns:
                 self._end_run()
 
     def _keep(self, question: Hashable, result: Any) -> None:
-        """Keep a result, and drop the oldest ones if all together are too large."""
+        """Keep a result, and drop those asked for longest ago if all together are too large."""
         self._results[question] = result
         while len(self._results) > _FEWEST and sum(map(self._weigh, self._results.values())) > self._room:
             self._results.popitem(last=False)

@@ -8,7 +8,6 @@ kept under a name of its own.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +53,7 @@ if (!globalThis.dpvizDeck && !globalThis.dpvizDeckError) {
 }
 export default function () {}
 """
+_LARGEST = 1e12  # of the numbers that the browser sends
 _HERE = Path(__file__).parent
 _HTML = """<div class="canvas"><div class="heads"></div>
 <div class="map" tabindex="0" role="application" aria-roledescription="map"></div>
@@ -146,10 +146,12 @@ def panes(
 
 
 def _numbers(value: object, size: int) -> list[float] | None:
-    """Return `size` finite numbers that the browser sent; None if it sent anything else."""
+    """Return `size` finite numbers that the browser sent, none of them huge; None if it sent anything else."""
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != size:
         return None
-    if not all(isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number) for number in value):
+    if not all(isinstance(number, int | float) and not isinstance(number, bool) for number in value):
+        return None
+    if not all(-_LARGEST <= number <= _LARGEST for number in value):
         return None
     return [float(number) for number in value]
 
@@ -173,6 +175,6 @@ def _read_chosen(value: object) -> Chosen | None:
         return None
     pane, cell = value.get("pane"), value.get("cell")
     place = _numbers([value.get("longitude"), value.get("latitude")], 2)
-    if not isinstance(pane, int) or not isinstance(cell, int) or place is None:
+    if type(pane) is not int or type(cell) is not int or pane < 0 or place is None:  # True is an int, too
         return None
     return Chosen(pane=pane, cell=cell if cell >= 0 else None, longitude=place[0], latitude=place[1])

@@ -1,0 +1,219 @@
+"""Two maps in one canvas as a person uses them: by pointer and by keyboard, beside the maps of other pages, and where it cannot load."""
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.app.browse import background, colours, draw, live_map, pane_colours, until, visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+LINK = 'points?mechanism=quadtree&settings={"height":5}'
+BROKEN = Path(__file__).with_name("broken_canvas_app.py")
+
+
+@pytest.fixture
+def at(chromium, address, tmp_path):
+    """`at(link)` visits a page until both maps are drawn."""
+
+    @contextmanager
+    def visited(link=LINK, scheme="light"):
+        with visit(chromium, address, link, scheme=scheme, tmp_path=tmp_path) as (page, _):
+            until_drawn(page)
+            yield page
+
+    return visited
+
+
+def until_drawn(page):
+    live_map(page)
+    until(lambda: min(pane_colours(page)) > 50, "both maps")
+    assert told(page, "error") is None
+
+
+def told(page, name):
+    """What the canvas tells about itself."""
+    return page.locator(".canvas").get_attribute(f"data-{name}")
+
+
+def camera(page):
+    found = json.loads(told(page, "camera"))
+    return [found[name] for name in ("longitude", "latitude", "zoom")]
+
+
+def in_address(page, name):
+    """A parameter of the address, None without it."""
+    found = parse_qs(urlsplit(page.evaluate("location.href")).query).get(name)
+    return json.loads(found[0]) if found else None
+
+
+def until_in_address(page):
+    """Wait until the camera is in the address; return it."""
+    until(lambda: in_address(page, "camera") == pytest.approx(camera(page), abs=0.01), "the camera in the address")
+    return camera(page)
+
+
+def place(page, pane, right=0.0, up=0.0):
+    """A place of the left (0) or right (1) map in the window, in pixels from the map's middle."""
+    box = live_map(page).bounding_box()
+    return box["x"] + box["width"] * (1 + 2 * pane) / 4 + right, box["y"] + box["height"] / 2 - up
+
+
+def hovered(page, pane, right, up):
+    """What each map says about a place under the pointer."""
+    page.mouse.move(*place(page, pane, right + 1, up))
+    page.mouse.move(*place(page, pane, right, up))
+    text = until(lambda: told(page, "hover"), "words about a partition")
+    return text.split(" | ")
+
+
+def drag(page, start, end):
+    page.mouse.move(*start)
+    page.mouse.down()
+    for step in range(1, 6):
+        page.mouse.move(*(a + (b - a) * step / 5 for a, b in zip(start, end, strict=True)))
+    page.mouse.up()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_two_maps_without_a_press_that_say_the_same_of_a_place(at, scheme):
+    with at(scheme=scheme) as page:
+        assert (background(page) < 200) == (scheme == "dark")
+        for right, up in ((0, 0), (60, 40)):
+            left, other = hovered(page, 0, right, up)
+            assert left == other
+            assert left.startswith("true ")
+            assert "95 %: " in left
+            until(lambda right=right, up=up, words=left: hovered(page, 1, right, up) == [words] * 2, "the same from the other map")
+        assert page.locator(".canvas .tip:visible").all_inner_texts() == [left] * 2
+
+
+def test_moving_one_map_moves_the_other_and_the_next_run_keeps_the_view(at):
+    with at() as page:
+        at_first, first = camera(page), told(page, "shown")
+        drag(page, place(page, 0), place(page, 0, 60, 40))
+        until(lambda: camera(page) != at_first, "another view")
+        moved = until_in_address(page)
+        assert moved[0] < at_first[0], "the map follows the pointer to the right"
+        words = hovered(page, 0, 20, 20)
+        until(lambda: hovered(page, 1, 20, 20) == words, "the same place in both maps")
+        drag(page, place(page, 1), place(page, 1, -40, 0))
+        until(lambda: camera(page)[0] > moved[0], "the view follows the right map, too")
+        moved = until_in_address(page)
+        assert (told(page, "shown"), in_address(page, "run")) == (first, None), "a move sends nothing again"
+        page.get_by_role("button", name="Again", exact=True).click()
+        until(lambda: told(page, "shown") != first, "another run")
+        until(lambda: in_address(page, "run") == 2, "the number of the run in the address")
+        assert camera(page) == moved
+        assert in_address(page, "camera") == pytest.approx(moved, abs=0.01)
+
+
+def test_a_link_opens_with_its_view(at):
+    with at(f"{LINK}&camera=[-118.3,34,10]&run=3") as page:
+        assert camera(page) == [-118.3, 34, 10]
+        page.get_by_role("button", name="Reset view").click()
+        until(lambda: camera(page)[2] < 9.5, "the whole domain")
+        page.get_by_text("Run 3, seeded").wait_for()
+
+
+def test_a_box_by_shift_and_drag_asks_the_range_query(at):
+    with at() as page:
+        page.keyboard.down("Shift")
+        drag(page, place(page, 0, -50, -50), place(page, 0, 50, 50))
+        page.keyboard.up("Shift")
+        page.get_by_text("Released answer").wait_for()
+        assert page.get_by_role("tab", name="Range query").get_attribute("aria-selected") == "true"
+        west, south, east, north = (float(page.get_by_label(side, exact=True).input_value()) for side in ("West", "South", "East", "North"))
+        longitude, latitude, _ = camera(page)
+        assert (west + east) / 2 == pytest.approx(longitude, abs=0.01)
+        assert (south + north) / 2 == pytest.approx(latitude, abs=0.01)
+        until(lambda: json.loads(told(page, "box")) == pytest.approx([west, south, east, north], abs=1e-6), "the box on the maps")
+
+
+def test_the_keyboard_moves_the_map_and_hears_the_numbers_at_its_middle(at):
+    with at() as page:
+        first = camera(page)
+        live_map(page).focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("+")
+        until(lambda: camera(page)[2] == first[2] + 0.5, "a closer view")
+        assert camera(page)[0] > first[0]
+        assert camera(page)[1] > first[1]
+        until(lambda: "95 %: " in page.locator(".canvas .live").text_content(), "numbers for a screen reader")
+        assert page.locator(".canvas .cross").is_visible()
+        for _ in range(12):
+            page.keyboard.press("ArrowRight")
+        until(lambda: page.locator(".canvas .live").text_content().startswith("Outside the domain"), "words outside the domain")
+        page.keyboard.press("0")
+        until(lambda: camera(page) == pytest.approx(first, abs=1e-6), "the whole domain again")
+        page.keyboard.press("Enter")
+        page.get_by_role("tab", name="Range query").click()
+        page.get_by_text("Released answer").wait_for()
+
+
+def test_the_swipe_bar_moves_by_keyboard_and_by_pointer(at):
+    with at() as page:
+        page.get_by_role("button", name="Swipe").click()
+        bar = page.get_by_role("slider", name="Swipe between the maps")
+        assert (told(page, "layout"), bar.get_attribute("aria-valuenow")) == ("swipe", "50")
+        before = bar.bounding_box()["x"]
+        bar.focus()
+        page.keyboard.press("ArrowRight")
+        assert (bar.get_attribute("aria-valuenow"), bar.get_attribute("aria-valuetext")) == ("52", "52 % True records")
+        assert bar.bounding_box()["x"] > before
+        page.keyboard.press("Home")
+        assert bar.get_attribute("aria-valuenow") == "3"
+        page.keyboard.press("End")
+        assert bar.get_attribute("aria-valuenow") == "97"
+        box = bar.bounding_box()
+        start = box["x"] + box["width"] / 2, box["y"] + box["height"] / 3
+        drag(page, start, (place(page, 0)[0], start[1]))
+        assert bar.get_attribute("aria-valuenow") == "25"
+        view = camera(page)
+        words = hovered(page, 0, -60, 30)
+        assert words[0] == words[1]
+        page.get_by_role("button", name="Side by side").click()
+        assert (told(page, "layout"), camera(page)) == ("side", view)
+
+
+def trips_map(page):
+    draw(page)
+    page.get_by_test_id("stMetric").filter(has_text="Pairs released").first.wait_for()
+    until(lambda: colours(page) > 100, "arcs on the map")
+
+
+def go(page, name):
+    page.get_by_role("link", name=name, exact=True).click()
+
+
+def test_maps_of_other_pages_draw_after_the_canvas_and_the_canvas_after_them(at):
+    with at() as page:
+        go(page, "Trips")
+        trips_map(page)
+        go(page, "Points")
+        until_drawn(page)
+        go(page, "Trips")
+        until(lambda: colours(page) > 100, "arcs on the map again")
+
+
+def test_the_canvas_draws_after_maps_of_other_pages(chromium, address, tmp_path):
+    with visit(chromium, address, "trips", scheme="light", tmp_path=tmp_path) as (page, _):
+        trips_map(page)
+        go(page, "Points")
+        until_drawn(page)
+        go(page, "Trips")
+        until(lambda: colours(page) > 100, "arcs on the map again")
+
+
+def test_where_the_library_of_maps_fails_the_maps_are_shown_one_by_one(chromium, serve, tmp_path):
+    with visit(chromium, serve(BROKEN), LINK, scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_text("could not load the map library").wait_for()
+        until(lambda: page.get_by_test_id("stDeckGlJsonChart").locator("canvas").count() >= 2, "two maps")
+        until(lambda: colours(page) > 50, "the truth on the left map")
+        page.get_by_text("Error, all partitions").wait_for()
+        assert page.locator(".canvas").count() == 0
+        page.get_by_role("button", name="Again", exact=True).click()
+        page.get_by_text("Run 2, seeded").wait_for()

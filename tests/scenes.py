@@ -1,0 +1,46 @@
+"""What the canvas of maps is sent: its messages, read as the browser reads them, and small scenes."""
+
+import json
+
+import numpy as np
+
+from dpviz.space.domain import Domain
+from dpviz.view.canvas import Cells, Legend, Pane, Scene
+
+PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+
+
+def unpack(message):
+    """The JSON header of a message, and its arrays by name."""
+    end = 4 + int.from_bytes(message[:4], "little")
+    header, arrays = json.loads(message[4:end]), {}
+    for name, kind, length in header["arrays"]:
+        array = np.frombuffer(message, f"<{kind}", length, end)
+        arrays[name], end = array, end + array.nbytes
+    assert end == len(message)
+    return header, arrays
+
+
+def words_at(header, arrays, pane, cell):
+    """What a pane says about one of its rectangles."""
+    about = header["panes"][pane]
+    prefix = f"{about['cells']} "
+    numbers = {name.removeprefix(prefix): array[cell] for name, array in arrays.items() if name.startswith(prefix) and array.ndim == 1}
+    return about["words"].format(**numbers)
+
+
+def scene_of(cells, *panes, domain=PLANE, **options):
+    """A scene with what these panes show; `cells` by name."""
+    return Scene(domain=domain, cells=cells, panes=panes, description="Two maps.", **{"dark": False, **options})
+
+
+def plain_pane(cells="a", count=2, **options):
+    """A pane of rectangles in two shades."""
+    palette = np.arange(8, dtype=np.uint8).reshape(2, 4)
+    shades = np.arange(count, dtype=np.uint8) % 2
+    about = {"title": "People", "about": "", "words": "{n} people", "legend": Legend(title="people")}
+    return Pane(**about, cells=cells, palette=palette, shades=shades, **options)
+
+
+def cells_of(rectangles, **numbers):
+    return Cells(rectangles=np.array(rectangles, np.int32), numbers={name: np.array(values) for name, values in numbers.items()})
