@@ -18,6 +18,9 @@ def unpack(message):
         array = np.frombuffer(message, f"<{kind}", length, end)
         arrays[name], end = array, end + array.nbytes
     assert end == len(message)
+    for name, about in header.get("cells", {}).items():
+        for number, base in about["near"].items():
+            arrays[f"{name} {number}"] = arrays[f"{name} {number}"].astype(np.int64) + arrays[f"{name} {base}"]
     return header, arrays
 
 

@@ -38,7 +38,7 @@ def present_button(page_state: PageState) -> None:
         "Leave" if presents else "Present",
         key="present",
         help="Back to the controls." if presents else "Large type for a projector, without the controls on the left.",
-        on_click=lambda: page_state.change(present=not presents),
+        on_click=lambda: page_state.change_for_good(present=not presents),
     )
     if presents:
         st.html(PRESENT)

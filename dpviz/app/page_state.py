@@ -56,9 +56,12 @@ class PageState:
         after = replace(before, **updates)
         if after == before:
             return
-        if not updates.keys() <= _NOT_UNDONE:
-            self._keep_for_undo(before, frozenset(updates))
+        self._keep_for_undo(before, frozenset(updates))
         st.session_state[self.key] = after
+
+    def change_for_good(self, **updates: Any) -> None:
+        """Change parts of the configuration that `undo` does not take back, such as the camera."""
+        st.session_state[self.key] = replace(self.config(), **updates)
 
     def open(self, link: Mapping[str, str]) -> None:
         """Set the configuration as the address of a link would; `undo` takes it back."""

@@ -17,7 +17,7 @@ from dpviz.view.points_map import INTERPOLATED, choose_values, color_interpolate
 
 RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
 _OPACITY_OF_OVERLAPS = 0.7
-_TRUE_WORDS, _RELEASED_WORDS = "true {true}, ", "released {released}\n95 %: {low} to {high}"
+_TRUE_WORDS, _MEASURED_WORDS, _RELEASED_WORDS = "true {true}, ", "measured {measured}, ", "released {released}\n95 %: {low} to {high}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,10 +68,13 @@ class ReleaseView:
         """Return the rectangles with the numbers that the words of the panes name."""
         release, nodes = self.shown_release, self.nodes
         low, high = self.release.interval(nodes)
-        numbers = {"released": np.rint(release.count[nodes]), "low": low, "high": high}
+        numbers = {"released": np.rint(self.release.count[nodes]), "low": low, "high": high}
+        if self.raw:
+            numbers["measured"] = np.rint(release.count[nodes])
         if self.truth is not None:
             numbers["true"] = self.truth[nodes]
-        return Cells(rectangles=release.tree.rectangles(nodes).astype(np.int32), numbers=numbers)
+        near = {"low": "released", "high": "released"}
+        return Cells(rectangles=release.tree.rectangles(nodes).astype(np.int32), numbers=numbers, near=near)
 
     def pane(self, shown: str, *, cells: str, top: float | None = None) -> Pane:
         """Make a pane.
@@ -88,7 +91,8 @@ class ReleaseView:
         values, scale = choose_values(release, nodes, shown, self.unit, self.truth)
         scale = replace(scale, dark=self.dark, top=scale.top if top is None else top)
         low, high = self.release.interval(nodes)
-        uncertain = (low <= 0) & (high >= 0) if shown == RELEASED and self.release.receipt.private else None
+        has_intervals = shown == RELEASED and self.release.receipt.private and not self.raw
+        uncertain = (low <= 0) & (high >= 0) if has_intervals else None
         shades, palette, legend = _colour(scale, values, uncertain)
         pane = Pane(title=self._title(shown), about="" if shown == TRUE else self.about, words=self._words(), legend=legend)
         if not self.fits:
@@ -103,7 +107,8 @@ class ReleaseView:
         return titles.get(shown, f"Measured {self.unit}, before post-processing" if self.raw else f"Released {self.unit}")
 
     def _words(self) -> str:
-        return _RELEASED_WORDS if self.truth is None else _TRUE_WORDS + _RELEASED_WORDS
+        words = _MEASURED_WORDS + _RELEASED_WORDS if self.raw else _RELEASED_WORDS
+        return words if self.truth is None else _TRUE_WORDS + words
 
     def _note(self) -> str:
         notes = [OVERLAP] if self.release.tree.overlaps else []

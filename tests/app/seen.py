@@ -3,6 +3,7 @@
 import json
 
 from dpviz.privacy.ledger import Ledger
+from tests.scenes import unpack
 
 
 def good(app):
@@ -89,3 +90,21 @@ def layers_of(app, place=0):
 
 def drawn_layer(app):
     return next(layer for name, layer in layers_of(app).items() if name not in ("land", "countries", "states", "domain"))
+
+
+def scene(app):
+    """Header and arrays of the message to the canvas of maps."""
+    (message,) = scenes(app)
+    return unpack(message)
+
+
+def scenes(app):
+    """The messages to canvases on the page."""
+    return [each.proto.bytes for each in _elements(app._tree) if each.proto.component_name == "dpviz_panes"]
+
+
+def _elements(part):
+    for child in getattr(part, "children", {}).values():
+        if getattr(child, "type", "") == "bidi_component":
+            yield child
+        yield from _elements(child)

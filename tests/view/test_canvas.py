@@ -68,7 +68,7 @@ class TestMessages:
         assert [about["title"] for about in header["panes"]] == ["People", "Again"]
         assert (header["panes"][0]["note"], header["description"]) == ("A note.", "Two maps.")
         assert header["camera"] == {"longitude": 1.5, "latitude": -2.0, "zoom": 3.25}
-        assert header["cells"] == {"a": {"side": 16}}
+        assert header["cells"] == {"a": {"side": 16, "near": {}}}
         assert arrays["a lines"].reshape(-1, 4).tolist() == HALVES
         assert [words_at(header, arrays, 0, cell) for cell in (0, 1)] == ["7 people", "300 people"]
         for about in header["panes"]:

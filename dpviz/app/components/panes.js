@@ -32,6 +32,7 @@ function finish(canvas) {
   clearTimeout(canvas.waiting);
   clearTimeout(canvas.settling);
   canvas.watch.disconnect();
+  for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, canvas.letGo);
   canvas.deck?.finalize();
   held.delete(canvas.root);
 }
@@ -284,8 +285,9 @@ function cellAt({ n, quads }, x, y) {
 
 // What a pane says about a point: its numbers in the words that Python wrote.
 function describe(canvas, i, found) {
-  const { scene } = canvas, pane = scene.panes[i];
-  return pane.words.replace(/\{(\w+)\}/g, (_, field) => scene.arrays[`${pane.cells} ${field}`][found].toLocaleString("en-US"));
+  const { scene } = canvas, pane = scene.panes[i], { near } = scene.cells[pane.cells];
+  const number = (field) => scene.arrays[`${pane.cells} ${field}`][found] + (near[field] ? number(near[field]) : 0);
+  return pane.words.replace(/\{(\w+)\}/g, (_, field) => number(field).toLocaleString("en-US"));
 }
 
 function lookAt(canvas, x, y) {
@@ -343,6 +345,8 @@ function listen(canvas) {
   map.addEventListener("pointerleave", () => { cancelAnimationFrame(canvas.frameRequest); forgetHover(canvas); names(canvas); });
   map.addEventListener("pointerdown", (event) => press(canvas, event), true);
   map.addEventListener("pointerup", (event) => release(canvas, event), true);
+  canvas.letGo = () => setTimeout(() => { canvas.press = null; });  // a press may be let go outside the map
+  for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, canvas.letGo);
   map.addEventListener("keydown", (event) => key(canvas, event));
   map.addEventListener("focus", () => { if (map.matches(":focus-visible")) announce(canvas); });
   map.addEventListener("blur", () => { canvas.cross.hidden = true; });

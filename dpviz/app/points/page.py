@@ -160,10 +160,6 @@ def _draw_controls(data: Data) -> Funding | None:
     return funding
 
 
-def _isis_dark() -> bool:
-    return st.context.theme.type == "dark"
-
-
 def _is_dark() -> bool:
     return st.context.theme.type == "dark"
 

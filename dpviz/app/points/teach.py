@@ -166,7 +166,7 @@ def _play_next(shown_run: int) -> None:
         st.session_state["play waits"] = shown_run
         return
     st.session_state[_PLAY] = left - 1
-    POINTS.change(run=shown_run + 1)
+    POINTS.change_for_good(run=shown_run + 1)
     st.rerun()
 
 
@@ -216,18 +216,14 @@ def _pane_controls(what: Drawn) -> None:
     _pane_control(left, "left", "Left map", [*kinds, SECOND])
     _pane_control(right, "shown", "Right map", kinds)
     with more.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            "Again", key="again", help="Another run: the same settings, new noise.", on_click=lambda: POINTS.change(run=config().run + 1)
-        )
+        st.button("Again", key="again", help="Another run: the same settings, new noise.", on_click=_run_again)
         left_to_play = st.session_state.get(_PLAY, 0)
         label = f"Stop ({left_to_play:d})" if left_to_play > 0 else "Play"
         st.button(label, key="play", help=f"{PLAYED} runs in turn: what stays is the data, what moves is noise.", on_click=_switch_play)
         st.button("Undo", key="undo", on_click=POINTS.undo, disabled=not POINTS.can_undo, help="Take the last change back.")
         present_button(POINTS)
         if ERROR in (config().left, config().shown):
-            st.button(
-                "Fit scale", key="fit scale", help="Choose the scale of errors for this run.", on_click=lambda: POINTS.change(scales={})
-            )
+            st.button("Fit scale", key="fit scale", help="Choose the scale of errors for this run.", on_click=_fit_scales)
         st.session_state["raw"] = config().raw
         st.toggle(
             "As measured",
@@ -246,7 +242,12 @@ def _run_again() -> None:
 
 
 def _switch_play() -> None:
-    st.session_state[_PLAY] = 0 if st.session_state.get(_PLAY, 0) > 0 else PLAYED
+    """Start or stop playing; *Undo* then goes back to the run before all that were played."""
+    if st.session_state.get(_PLAY, 0) > 0:
+        st.session_state[_PLAY] = 0
+        return
+    st.session_state[_PLAY] = PLAYED
+    POINTS.change(run=config().run + 1)
     st.session_state.pop("play waits", None)
 
 
@@ -303,7 +304,7 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     scales = config().scales
     if name not in scales:
         top = scale_top_of(3 * view.release.stddev[view.nodes])
-        POINTS.change(scales={**scales, name: top})
+        POINTS.change_for_good(scales={**scales, name: top})
         return top
     return scales[name]
 
@@ -353,14 +354,14 @@ def _camera_of_visit(domain: Domain) -> tuple[float, float, float] | None:
         camera = config().camera
     elif known_domain != domain:
         camera = None
-        POINTS.change(camera=None)
+        POINTS.change_for_good(camera=None)
     st.session_state["camera of visit"] = (visit, domain, camera)
     return camera  # type: ignore[no-any-return]
 
 
 def _take_camera(camera: tuple[float, float, float]) -> None:
     longitude, latitude, zoom = camera
-    POINTS.change(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 2)))
+    POINTS.change_for_good(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 2)))
 
 
 def _take_box(domain: Domain, box: Bounds) -> None:
@@ -387,7 +388,6 @@ def _show_without_canvas(shown: Shown, level: int) -> None:
         kind = getattr(how, name)
         what = shown.second if kind == SECOND and shown.second is not None else shown.first
         truth = None if what.evaluation is None else what.evaluation.truth
-        at, seen = min(level, what.release.height), RELEASED if kind == SECOND else kind
         at, seen = min(level, what.release.height), RELEASED if kind == SECOND else kind
         picture = points_map(what.release, at, seen, unit=what.data.unit, dark=_is_dark(), truth=truth)
         with column:
