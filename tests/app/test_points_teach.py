@@ -1,0 +1,126 @@
+"""Teach on the Points page: two maps that follow the controls, without a browser."""
+
+from threading import Event
+
+import pytest
+
+from dpviz.app.components.panes import FAILED
+from dpviz.app.points import state, teach
+from tests.app.seen import captions, drawn, errors, fine, good, keys, layers_of, scene, scenes
+from tests.app.start import CURATE, SMALL, points_app, query_of
+
+
+def titles(app):
+    return [pane["title"] for pane in scene(app)[0]["panes"]]
+
+
+def abouts(app):
+    return [pane["about"] for pane in scene(app)[0]["panes"]]
+
+
+def press(app, key):
+    return fine(app.button(key=key).click().run())
+
+
+def choose(app, key, value):
+    return fine(app.selectbox(key=key).set_value(value).run())
+
+
+def type_epsilon(app, text):
+    return fine(app.text_input(key="epsilon").set_value(text).run())
+
+
+def test_the_first_picture_needs_no_press_and_shows_a_good_mechanism():
+    app = fine(points_app({}))
+    assert titles(app) == ["True records", "Released records"]
+    assert abouts(app) == ["", "Path-budget tree, ε 0.5, run 1"]
+    assert "draw" not in keys(app.button)
+
+
+def test_every_control_shows_its_run_and_the_address_opens_the_same_picture():
+    app = points_app()
+    type_epsilon(app, "2")
+    press(app, "again")
+    choose(app, "pane left", "Error")
+    assert abouts(app) == ["Quadtree, ε 2, run 2"] * 2
+    assert scenes(fine(points_app(query_of(app)))) == scenes(app)
+    assert drawn(app).release.simulation
+
+
+def test_the_second_run_has_settings_of_its_own_and_either_map_takes_those_of_the_other():
+    app = choose(points_app(), "pane left", "Second run")
+    assert abouts(app) == ["Quadtree, ε 0.5, run 1"] * 2
+    fine(app.segmented_control(key="editing").set_value("Left map").run())
+    type_epsilon(app, "0.1")
+    choose(app, "mechanism", "identity")
+    assert abouts(app) == ["Every cell (Identity), ε 0.1, run 1", "Quadtree, ε 0.5, run 1"]
+    assert scenes(fine(points_app(query_of(app)))) == scenes(app)
+    fine(app.segmented_control(key="editing").set_value("Right map").run())
+    press(app, "copy run")
+    assert abouts(app) == ["Every cell (Identity), ε 0.1, run 1"] * 2
+
+
+def test_undo_takes_back_one_change_after_the_other_but_not_the_camera():
+    app = points_app()
+    before = app.session_state["config"]
+    assert app.button(key="undo").disabled
+    type_epsilon(app, "2")
+    press(app, "again")
+    app.session_state["config"] = state.replace(app.session_state["config"], camera=(1.0, 2.0, 3.0))
+    press(app, "undo")
+    assert (app.session_state["config"].run, app.session_state["config"].epsilon) == (1, 2.0)
+    press(app, "undo")
+    assert state.replace(app.session_state["config"], camera=None) == before
+
+
+def test_a_value_that_does_not_fit_leaves_the_last_maps():
+    app = points_app()
+    before = scenes(app)
+    good(app.text_input(key="epsilon").set_value("much").run())
+    assert "ε must be a number" in errors(app)
+    assert scenes(app) == before
+
+
+def test_as_measured_shows_counts_before_they_were_made_to_agree():
+    app = points_app()
+    fine(app.toggle(key="raw").set_value(True).run())
+    assert titles(app)[1] == "Measured records, before post-processing"
+    assert "measured {measured}" in scene(app)[0]["panes"][1]["words"]
+
+
+def test_without_the_map_library_the_same_maps_are_shown_one_by_one():
+    app = points_app()
+    app.session_state[FAILED] = True
+    fine(app.run())
+    assert not scenes(app)
+    assert [len(layers_of(app, place)["partitions"]["data"]) for place in (0, 1)] == [256, 256]
+    assert "could not load the map library" in captions(app)
+
+
+def test_a_long_run_shows_its_progress_over_the_last_maps_and_can_be_stopped(monkeypatch):
+    app, go_on = points_app(), Event()
+    before, real = scenes(app), teach.run_of
+
+    def slow(data, how, check):
+        go_on.wait(30)
+        return real(data, how, check)
+
+    monkeypatch.setattr(teach, "run_of", slow)
+    monkeypatch.setattr(teach, "PATIENCE", 0.0)
+    press(app, "again")
+    assert {"stop run"} <= keys(app.button)
+    assert scenes(app) == before
+    press(app, "stop run")
+    go_on.set()
+    assert "Stopped: the maps show the settings before" in captions(app)
+    assert scenes(app) == before
+    monkeypatch.setattr(teach, "PATIENCE", 60.0)
+    press(app, "resume")
+    assert abouts(app)[1].endswith("run 2")
+
+
+@pytest.mark.parametrize("link", [CURATE, SMALL | {"mode": "Curate", "left": "True", "run": "7"}])
+def test_curate_has_no_canvas_and_nothing_runs_by_itself(link):
+    app = fine(points_app(link))
+    assert not scenes(app)
+    assert drawn(app) is None
