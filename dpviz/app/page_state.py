@@ -11,9 +11,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.ledger import Funding, LoadedData, record_private_look, record_public_look
+from dpviz.app.ledger import LoadedData, record_private_look, record_public_look
 from dpviz.app.session import read_link, to_query
-from dpviz.errors import RefusedError, SettingError
+from dpviz.errors import SettingError
 from dpviz.mechanisms import AnyFamily, AnyMechanism
 
 TEACH, CURATE = "Teach", "Curate"
@@ -22,6 +22,7 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
 SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
 MOST_UNDONE = 50  # changes that can be taken back
 SECONDS_TOGETHER = 1.5
+UNPAID = "In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent."
 _NOT_UNDONE = frozenset({"camera", "scales", "present"})
 
 
@@ -105,11 +106,6 @@ class PageState:
                 f"{self.mechanisms[how.mechanism].title} is for Teach only: it would reveal private data, whatever the budget."
                 " Choose another mechanism, or go back to Teach. Nothing was drawn or spent."
             )
-
-    def refuse_unpaid(self, funding: Funding | None) -> None:
-        """Raise `RefusedError` if a draw in Curate has no account to pay from."""
-        if funding is None and self.config().mode == CURATE:
-            raise RefusedError("In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent.")
 
     def remember(self, data: LoadedData | None) -> None:
         """Keep data loaded in Curate, with the configuration, for the Release page; None removes them while something is missing."""

@@ -49,7 +49,7 @@ def main_module():
 @pytest.fixture(autouse=True)
 def wait_for_runs(monkeypatch):
     """Pages without a browser wait for the run that follows their controls, however long it takes, and runs follow each other at once."""
-    monkeypatch.setattr("dpviz.app.points.teach.PATIENCE", 60.0)
+    monkeypatch.setattr("dpviz.app.live_controls.PATIENCE", 60.0)
     monkeypatch.setattr("dpviz.app.live.SECONDS_BETWEEN", 0.0)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.browse import background, choose, click_until, colours, draw, pixels, until, visit
+from tests.app.browse import background, choose, click_until, colours, pixels, until, visit
 
 pytestmark = pytest.mark.browser
 
@@ -15,8 +15,6 @@ def figures(page):
 def test_teach_from_the_start_page_to_a_clicked_region(chromium, address, tmp_path):
     with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_role("button", name="Open the trips").click()
-        page.get_by_text("press Draw a release to see what could be published").wait_for()
-        draw(page)
         figures(page)
         until(lambda: colours(page) > 100, "arcs on the map")
         arcs = pixels(page)
@@ -33,7 +31,6 @@ def test_a_click_on_a_state_shows_what_leaves_arrives_and_stays(chromium, addres
     """New York and Pennsylvania lie about the middle of the map; one arc, since software rendering is slow to tell what was hit."""
     link = "trips?sample=northeast_commuters&level=2&top=1"
     with visit(chromium, address, link, scheme="dark", tmp_path=tmp_path) as (page, _):
-        draw(page)
         figures(page)
         assert background(page) < 200
         until(lambda: colours(page) > 100, "states and an arc on the map")

@@ -4,6 +4,7 @@ from threading import Event
 
 import pytest
 
+from dpviz.app import live_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.points import state, teach
 from tests.app.seen import captions, drawn, errors, fine, good, keys, layers_of, scene, scenes
@@ -106,7 +107,7 @@ def test_a_long_run_shows_its_progress_over_the_last_maps_and_can_be_stopped(mon
         return real(data, how, check)
 
     monkeypatch.setattr(teach, "run_of", slow)
-    monkeypatch.setattr(teach, "PATIENCE", 0.0)
+    monkeypatch.setattr(live_controls, "PATIENCE", 0.0)
     press(app, "again")
     assert {"stop run"} <= keys(app.button)
     assert scenes(app) == before
@@ -114,7 +115,7 @@ def test_a_long_run_shows_its_progress_over_the_last_maps_and_can_be_stopped(mon
     go_on.set()
     assert "Stopped: the maps show the settings before" in captions(app)
     assert scenes(app) == before
-    monkeypatch.setattr(teach, "PATIENCE", 60.0)
+    monkeypatch.setattr(live_controls, "PATIENCE", 60.0)
     press(app, "resume")
     assert abouts(app)[1].endswith("run 2")
 

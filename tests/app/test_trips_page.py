@@ -34,9 +34,8 @@ def changed(app, **settings):
 
 
 class TestBeforeTheFirstDraw:
-    @pytest.mark.parametrize("link", [FLIGHTS, CURATE_TRIPS])
-    def test_instructions_and_what_is_protected_are_shown_and_nothing_is_drawn(self, draws, link):
-        app = fine(trips_app(link))
+    def test_curate_shows_instructions_and_what_is_protected_and_nothing_is_drawn(self, draws):
+        app = fine(trips_app(CURATE_TRIPS))
         assert "press *Draw a release*" in f"{texts(app)} {infos(app)}"
         assert "**Protected:** replacing one trip" in captions(app)
         assert "**Not protected:** the regions" in captions(app)
@@ -45,8 +44,8 @@ class TestBeforeTheFirstDraw:
 
 
 class TestDrawing:
-    def test_the_button_draws_every_stage_once_and_nothing_else_draws(self, draws):
-        app = fine(press_draw(trips_app()))
+    def test_teach_releases_every_stage_once_without_a_press_and_again_when_a_control_changes(self, draws):
+        app = fine(trips_app())
         assert [len(call.args[0]) for call in draws.call_args_list][:2] == [10, 100]
         assert list(figures(app)) == ["Pairs released", "Typical noise", "Largest error", "False discovery rate"]
         assert {"regions", "arcs"} <= set(layers_of(app))
@@ -55,10 +54,21 @@ class TestDrawing:
         app.number_input(key="top").set_value(20).run()
         assert len(layers_of(app)["arcs"]["data"]) == 20
         fine(app.number_input(key="least").set_value(100_000).run())
-        assert "have changed since draw" not in captions(app)
+        assert draws.call_count == 6
+        before = trips_drawn(app)
+        app.text_input(key="epsilon").set_value("2.0").run()
+        assert draws.call_count == 12
+        fine(app.button(key="undo").click().run())
+        assert trips_drawn(app) is before
+        fine(app.button(key="again").click().run())
+        assert (trips_drawn(app).number, draws.call_count) == (2, 18)
+
+    def test_in_curate_only_the_button_draws_and_changed_settings_are_marked(self, draws):
+        app = fine(press_draw(trips_app(CURATE_TRIPS)))
+        made = draws.call_count
         app.text_input(key="epsilon").set_value("2.0").run()
         assert "have changed since draw 1" in captions(app)
-        assert draws.call_count == 6
+        assert draws.call_count == made
         assert "have changed" not in captions(press_draw(app))
 
     @pytest.mark.parametrize("key", sorted(FLOW_MECHANISMS))

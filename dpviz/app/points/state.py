@@ -13,7 +13,17 @@ from typing import Any, ClassVar, cast
 import streamlit as st
 
 from dpviz.app.ledger import Funding, Source, make_order, pay_and_draw, session_draws
-from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, TEACH, PageState, truth_allowed
+from dpviz.app.page_state import (
+    CURATE,
+    LARGEST_DELTA,
+    LARGEST_EPSILON,
+    SMALLEST_DELTA,
+    SMALLEST_EPSILON,
+    TEACH,
+    UNPAID,
+    PageState,
+    truth_allowed,
+)
 from dpviz.app.session import (
     Reader,
     amount_reader,
@@ -290,7 +300,7 @@ def draw(data: Data, funding: Funding | None) -> None:
     """
     POINTS.refuse_reference()
     if funding is None:
-        raise RefusedError("In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent.")
+        raise RefusedError(UNPAID)
     how, number = config(), st.session_state.get("draws", 0) + 1
     mechanism, budget = how.build(), how.budget()
     mechanism.check_data(data.points)

@@ -9,16 +9,16 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from dpviz.app.cached import keeper
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
-from dpviz.app.first_row import NOT_PRIVATE, present_button
+from dpviz.app.first_row import NOT_PRIVATE
 from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
+from dpviz.app.live_controls import LiveControls
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
 from dpviz.app.points.strip import show_strip, verdict_of
 from dpviz.app.points.tabs import QUERY_TAB, key_figures, partition_box, set_query_box, tabs
-from dpviz.app.session import newest_result, result_slot, show_error
+from dpviz.app.session import newest_result, result_slot
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
@@ -30,13 +30,17 @@ from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, Rel
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
 
 HEIGHT, TALL = 500, 640  # pixels of the canvas with its legends and tools; of one for a projector
-PATIENCE = 0.9  # seconds for which the page waits for a run before it shows the last picture with the progress
-TICK, PLAY_TICK = 0.4, 0.9  # seconds between two looks at a run, and between two runs that are played
-PLAYED = 20  # runs that *Play* shows in turn
 EASY_CELLS = 4096  # partitions that can be told apart on a map at first
 MOST_NODES = 2_000_000  # nodes of all releases that a session keeps
-_LIVE, _PLAY, _BEFORE, _RERUN = "live runs", "runs to play", "errors before", "canvas changed the page"
+_BEFORE, _RERUN = "errors before", "canvas changed the page"
 _FIRST, _SECOND = "drawn Teach", "second run"
+
+
+class PointRuns(LiveRuns):
+    """The runs of the Points page."""
+
+
+LIVE = LiveControls(page_state=POINTS, kind=PointRuns, weigh=lambda drawn: len(drawn.release.tree), room=MOST_NODES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,26 +68,16 @@ def show_teach(data: Data, *, fits: bool) -> None:
     if not record_public_look(data):
         return
     with st.container():
-        _play()
-    live = _live_runs()
-    questions = _questions(data) if fits else {}
-    live.ask({question: partial(_work, data, how) for question, how in questions.items()})
-    _wait_for(live)
-    shown = _find_shown(live, data, list(questions))
+        LIVE.play()
+    works = {question: partial(_work, data, how) for question, how in _questions(data).items()} if fits else {}
+    live = LIVE.follow(works)
+    shown = _find_shown(live, data, list(works))
     with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
-        _show_progress(live, list(questions))
+        LIVE.show_progress(list(works))
     if shown is None:
         st.caption("The first picture is being made ..." if live.running else "There is no picture yet.")
         return
     _show_result(shown)
-
-
-def _live_runs() -> LiveRuns:
-    """Return the runs of this session; they end with it."""
-    if _LIVE not in st.session_state:
-        st.session_state[_LIVE] = LiveRuns(lambda drawn: len(drawn.release.tree), MOST_NODES)
-        keeper().take(st.session_state[_LIVE])
-    return st.session_state[_LIVE]  # type: ignore[no-any-return]
 
 
 def _questions(data: Data) -> dict[Hashable, Config]:
@@ -94,13 +88,6 @@ def _questions(data: Data) -> dict[Hashable, Config]:
 
 def _work(data: Data, how: Config, check: Callable[[], None]) -> Drawn:
     return run_of(data, how, check)
-
-
-def _wait_for(live: LiveRuns) -> None:
-    """Wait a little for the run under way. A newer event ends the wait: reading the session's state then ends this run of the page."""
-    while (run := live.running) is not None and run.seconds < PATIENCE:
-        live.wait(0.03)
-        st.session_state.get(POINTS.key)
 
 
 def _find_shown(live: LiveRuns, data: Data, questions: list[Hashable]) -> Shown | None:
@@ -126,48 +113,6 @@ def _keep(key: str, drawn: Drawn) -> None:
     if key == _FIRST:
         st.session_state[_BEFORE] = None if last is None else last.evaluation
     result_slot(key).append(drawn)
-
-
-def _show_progress(live: LiveRuns, questions: list[Hashable]) -> None:
-    """Show that a run takes longer, with a button that stops it; or why there is no result."""
-    refusals = [refusal for question in questions if (refusal := live.refusal(question))]
-    if refusals:
-        show_error(refusals[0])
-    elif any(live.is_given_up(question) for question in questions):
-        left, right = st.columns([5, 1], vertical_alignment="center")
-        left.caption(":orange[Stopped: the maps show the settings before.]")
-        right.button("Run again", key="resume", on_click=live.resume, width="stretch")
-    elif live.running is not None:
-        st.fragment(_tick, run_every=TICK)(live)
-
-
-def _tick(live: LiveRuns) -> None:
-    run = live.running
-    if run is None:
-        st.rerun()
-    left, right = st.columns([5, 1], vertical_alignment="center")
-    left.progress(min(0.95, run.seconds / (run.seconds + 2)), f"Running for {run.seconds:.1f} s; the maps show the settings before ...")
-    if right.button("Stop", key="stop run", width="stretch"):
-        live.stop()
-        st.rerun()
-
-
-def _play() -> None:
-    """While runs are played, take the next one every second."""
-    if st.session_state.get(_PLAY, 0) > 0:
-        st.fragment(_play_next, run_every=PLAY_TICK)(config().run)
-
-
-def _play_next(shown_run: int) -> None:
-    left = st.session_state.get(_PLAY, 0)
-    if left <= 0 or config().run != shown_run or _live_runs().running is not None:
-        return
-    if st.session_state.pop("play waits", None) != shown_run:  # the first call comes at once: the picture stays for one tick
-        st.session_state["play waits"] = shown_run
-        return
-    st.session_state[_PLAY] = left - 1
-    POINTS.change_for_good(run=shown_run + 1)
-    st.rerun()
 
 
 def _show_result(shown: Shown) -> None:
@@ -216,12 +161,7 @@ def _pane_controls(what: Drawn) -> None:
     _pane_control(left, "left", "Left map", [*kinds, SECOND])
     _pane_control(right, "shown", "Right map", kinds)
     with more.container(horizontal=True, vertical_alignment="center"):
-        st.button("Again", key="again", help="Another run: the same settings, new noise.", on_click=_run_again)
-        left_to_play = st.session_state.get(_PLAY, 0)
-        label = f"Stop ({left_to_play:d})" if left_to_play > 0 else "Play"
-        st.button(label, key="play", help=f"{PLAYED} runs in turn: what stays is the data, what moves is noise.", on_click=_switch_play)
-        st.button("Undo", key="undo", on_click=POINTS.undo, disabled=not POINTS.can_undo, help="Take the last change back.")
-        present_button(POINTS)
+        LIVE.show_buttons()
         if ERROR in (config().left, config().shown):
             st.button("Fit scale", key="fit scale", help="Choose the scale of errors for this run.", on_click=_fit_scales)
         st.session_state["raw"] = config().raw
@@ -234,21 +174,7 @@ def _pane_controls(what: Drawn) -> None:
 
 
 def _fit_scales() -> None:
-    POINTS.change(scales={})
-
-
-def _run_again() -> None:
-    POINTS.change(run=config().run + 1)
-
-
-def _switch_play() -> None:
-    """Start or stop playing; *Undo* then goes back to the run before all that were played."""
-    if st.session_state.get(_PLAY, 0) > 0:
-        st.session_state[_PLAY] = 0
-        return
-    st.session_state[_PLAY] = PLAYED
-    POINTS.change(run=config().run + 1)
-    st.session_state.pop("play waits", None)
+    POINTS.change_for_good(scales={})
 
 
 def _pane_control(column: object, name: str, label: str, kinds: list[str]) -> None:

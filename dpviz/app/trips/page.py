@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,14 @@ from dpviz.app.controls import mechanism_controls, privacy_controls, without_set
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import Field, in_range, show_lock, start_checks
 from dpviz.app.first_row import NO_EXPORT, WATERMARK, mode_row, show_forgotten, truth_switch
-from dpviz.app.ledger import Funding, describe_look
-from dpviz.app.page_state import CURATE
+from dpviz.app.ledger import Funding, describe_look, record_public_look
+from dpviz.app.live import LiveRuns, Work
+from dpviz.app.live_controls import LiveControls
+from dpviz.app.page_state import CURATE, TEACH
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
+from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal
 from dpviz.app.trips.data import describe_regions, trips_controls
-from dpviz.app.trips.state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
+from dpviz.app.trips.state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths, question_of, run_of
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print, verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
@@ -42,37 +46,80 @@ _PROTECTED = (
 )
 TAB_TITLES = ("Errors by stage", "Region", "Pair of regions", "Consistency", "Receipt", "Table", "Matrix")
 MOST_ROWS = 5000  # of a table
+MOST_PAIRS = 3_000_000  # pairs of all runs that a session keeps
 LEVEL_ZERO = "all"  # name of the level above all regions, and id of its one region
+
+
+def _weigh(what: TripsDrawn) -> float:
+    """Return the number of pairs that a run keeps, over all stages."""
+    return float(sum(len(stage.count) for release in what.releases for stage in release.stages))
+
+
+class TripRuns(LiveRuns):
+    """The runs of the Trips page."""
+
+
+LIVE = LiveControls(page_state=TRIPS, kind=TripRuns, weigh=_weigh, room=MOST_PAIRS)
 
 
 def trips_page() -> None:
     """Draw the page."""
     if show_forgotten():
         return
-    mode_row(TRIPS, _PROTECTED)
+    teaches = TRIPS.config().mode == TEACH
+    with st.container():
+        if not (teaches and TRIPS.config().present):
+            mode_row(TRIPS, _PROTECTED)
     with st.sidebar:
-        data, funding = _show_controls()
+        data, funding, fits = _show_controls()
     TRIPS.write_address()
-    what = drawn()
-    if what is not None:
-        _show_result(what.number, data is not None and what.data.flows is data.flows)
-    elif data is None:
+    if data is None:
         st.info("Choose data on the left to begin.")
+    elif teaches:
+        _follow_controls(data, fits=fits)
+    elif (what := drawn()) is not None:
+        _show_result(what.number, what.data.flows is data.flows)
     else:
         st.markdown(f"**{data.title}**: press *Draw a release* to see what could be published.")
-        so_far = describe_spent(funding) if TRIPS.config().mode == CURATE else "Nothing has been drawn yet."
-        st.caption(f"{describe_regions(data.flows.regions)} {so_far}")
+        st.caption(f"{describe_regions(data.flows.regions)} {describe_spent(funding)}")
     accept_presses(TRIPS.key)
 
 
-def _show_controls() -> tuple[TripsData | None, Funding | None]:
-    """Show the controls. Return the data, and the account that would pay for draws in Curate.
+def _follow_controls(data: TripsData, *, fits: bool) -> None:
+    """Show the run of the controls in Teach; while it is made, or a control holds what does not fit, the last one stays."""
+    if not record_public_look(data):
+        return
+    with st.container():
+        LIVE.play()
+    how = TRIPS.config()
+    works: dict[Hashable, Work] = {question_of(data, how): partial(run_of, data, how)} if fits else {}
+    live = LIVE.follow(works)
+    slot = result_slot("trips drawn Teach")
+    result = next((result for question in works if (result := live.result(question)) is not None), None)
+    if result is not None and newest_result("trips drawn Teach") is not result:
+        slot.append(result)
+    with st.container():
+        LIVE.show_progress(list(works))
+    what = drawn()
+    if what is None or what.data.flows.regions != data.flows.regions:
+        st.caption("The first release is being made ..." if live.running else "There is no release yet.")
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        LIVE.show_buttons()
+    _show_result(what.number, same_data=True)
+
+
+def _show_controls() -> tuple[TripsData | None, Funding | None, bool]:
+    """Show the controls.
 
     A choice that does not fit is reported beside its control, and nothing that was typed is lost.
+
+    Returns:
+        The data, None while something is missing; the account that would pay for draws in Curate; and whether all choices fit.
     """
     start_checks()
-    data = None
-    if TRIPS.config().mode == CURATE:
+    data, how = None, TRIPS.config()
+    if how.mode == CURATE:
         TRIPS.remember(None)
     try:
         data = trips_controls()
@@ -86,22 +133,26 @@ def _show_controls() -> tuple[TripsData | None, Funding | None]:
     except (SettingError, BudgetError) as error:
         show_error(str(error))
         st.button("Back to the default settings", on_click=without_settings, args=(TRIPS,))
-        return data, None
+        return data, None, False
+    if how.mode == TEACH:
+        fits = not show_lock()
+        if data is not None and fits:
+            save_button(data, how, None)
+        return data, None, fits
     if data is not None:
-        return data, _draw_controls(data)
+        return data, _draw_controls(data), True
     st.button("Draw a release", type="primary", width="stretch", disabled=True, key="draw")
-    return None, None
+    return None, None, True
 
 
 def _draw_controls(data: TripsData) -> Funding | None:
-    """Show the button that draws and, in Curate, the account that pays; return the account."""
+    """Show the button that draws in Curate, and the account that pays; return the account."""
     how = TRIPS.config()
-    draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()]
-    funding = dataset_block(data, draws) if how.mode == CURATE else None
+    funding = dataset_block(data, [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()])
     wrong = show_lock()
-    if how.mode == CURATE and not wrong:
+    if not wrong:
         TRIPS.remember(data)  # before the draw: the user may open the Release page while the release is made
-    locked = wrong or (funding is not None and funding.problem is not None)
+    locked = wrong or funding is None or funding.problem is not None
     if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(TRIPS.key, lambda: draw(data, funding), "Drawing ...")
     show_refusal(TRIPS.key)
@@ -130,7 +181,7 @@ def _show_result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new 
     what = drawn()
     if what is None:
         return
-    if not (same_data and what.config.same_draw(TRIPS.config())):
+    if what.config.mode == CURATE and not (same_data and what.config.same_draw(TRIPS.config())):
         stale = f"The data or settings on the left have changed since draw {what.number}. Press *Draw a release* to see their effect."
         st.caption(f":orange[{stale}]")
     for title, release in zip(what.titles, what.releases, strict=True):
@@ -145,7 +196,7 @@ def _show_result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new 
             with column:
                 _show_map(what, index, view, truths)
     if what.releases[0].simulation:
-        st.html(f'<div class="dpviz-note">Seeded draw {what.number}: a simulation, not private.</div>')
+        st.html(f'<div class="dpviz-note">Run {what.number}, seeded: a simulation, not private.</div>')
     with st.container(key="figures"):
         for index in range(len(what.releases)):
             _show_key_figures(what, index, truths[index] if truths else None, view.level)

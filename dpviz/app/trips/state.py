@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, cast
@@ -11,9 +11,20 @@ from typing import Any, ClassVar, cast
 import streamlit as st
 
 from dpviz.app.ledger import Funding, SessionDraws, Source, make_order, pay_and_draw, session_draws
-from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, TEACH, PageState, truth_allowed
-from dpviz.app.session import Reader, amount_reader, choice_reader, newest_result, number_reader, read_settings, result_slot
+from dpviz.app.page_state import (
+    CURATE,
+    LARGEST_DELTA,
+    LARGEST_EPSILON,
+    SMALLEST_DELTA,
+    SMALLEST_EPSILON,
+    TEACH,
+    UNPAID,
+    PageState,
+    truth_allowed,
+)
+from dpviz.app.session import Reader, amount_reader, choice_reader, flag_reader, newest_result, number_reader, read_settings, result_slot
 from dpviz.data.flows import Flows
+from dpviz.errors import RefusedError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.mechanisms import FLOW_MECHANISMS, TRIP_FAMILY, FlowMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget
@@ -44,6 +55,8 @@ class TripsConfig:
         top: the most arcs on a map.
         least: the smallest released number of trips, without its sign, that is drawn.
         pairs: which released pairs are drawn, one of `PAIR_FILTERS`.
+        run: number of the run in Teach, the seed of its noise.
+        present: whether the page is shown in large type without the controls on the left, for a projector.
     """
 
     always_in_link: ClassVar[tuple[str, ...]] = ("mechanism",)
@@ -61,6 +74,8 @@ class TripsConfig:
     top: int = 500
     least: int = 1
     pairs: str = PAIR_FILTERS[0]
+    run: int = 1
+    present: bool = False
 
     def build(self) -> FlowMechanism:
         """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
@@ -88,7 +103,7 @@ class TripsConfig:
 
     def same_draw(self, other: TripsConfig) -> bool:
         """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""
-        views: dict[str, Any] = {"level": None, "shown": "", "top": 0, "least": 0, "pairs": ""}
+        views: dict[str, Any] = {"level": None, "shown": "", "top": 0, "least": 0, "pairs": "", "run": 1, "present": False}
         return replace(self, **views) == replace(other, **views)
 
     def resets(self) -> dict[str, Any]:
@@ -116,6 +131,8 @@ class TripsConfig:
             "top": number_reader(1, MOST_ARCS, int),
             "least": number_reader(1, 2**53 - 1, int),
             "pairs": choice_reader(*PAIR_FILTERS),
+            "run": number_reader(1, 2**31, int),
+            "present": flag_reader,
         }
 
 
@@ -163,8 +180,9 @@ class TripsDrawn:
         data: data that the releases were made from.
         config: configuration of the draw.
         seconds: seconds that each release took on the server.
-        number: number of the draw in this session, from 1 on.
+        number: in Curate the number of the draw in this session, in Teach the number of the run; from 1 on.
         account: name of the account in the ledger that paid; None in Teach.
+        evaluations: comparisons with the truth, made together with the run; empty in Curate, where they are made when they may be seen.
     """
 
     releases: tuple[FlowRelease, ...]
@@ -174,6 +192,7 @@ class TripsDrawn:
     seconds: tuple[float, ...]
     number: int
     account: str | None = None
+    evaluations: tuple[FlowEvaluation, ...] = ()
 
 
 def drawn() -> TripsDrawn | None:
@@ -181,52 +200,80 @@ def drawn() -> TripsDrawn | None:
     return newest_result(f"trips drawn {TRIPS.config().mode}")  # type: ignore[no-any-return]
 
 
-def draw(data: TripsData, funding: Funding | None = None) -> None:
-    """Release once with each mechanism and keep the results. In Curate the ledger counts each draw before its noise is drawn.
+def draw(data: TripsData, funding: Funding | None) -> None:
+    """Release once with each mechanism in Curate and keep the results. The ledger counts each draw before its noise is drawn.
 
     Args:
         data: data as loaded.
-        funding: account that pays for the draws in Curate; None in Teach.
+        funding: account that pays for the draws.
 
     Raises:
         DpvizError: a release failed and no further one was drawn; releases drawn before are kept. The text says what is spent all the same.
     """
-    TRIPS.refuse_unpaid(funding)
+    if funding is None:
+        raise RefusedError(UNPAID)
     how, count = TRIPS.config(), st.session_state.get("trips draws", 0) + 1
     mechanisms = how.build_all()
     for mechanism in mechanisms:
         mechanism.check_data(data.flows)
     st.session_state["trips draws"] = count
-    slot, session = result_slot(f"trips drawn {how.mode}"), None if funding is None else session_draws()
+    slot, session = result_slot(f"trips drawn {how.mode}"), session_draws()
     drawn_so_far = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=count)
     for mechanism in mechanisms:  # from here on no call into Streamlit: it could lose what is drawn
-        drawn_so_far = _add_release(drawn_so_far, mechanism, funding, session)
+        drawn_so_far = _add_paid_release(drawn_so_far, mechanism, funding, session)
         slot.append(drawn_so_far)
 
 
-def _add_release(so_far: TripsDrawn, mechanism: FlowMechanism, funding: Funding | None, session: SessionDraws | None) -> TripsDrawn:
-    """Release with one mechanism, and return the draw with this release added.
+def question_of(data: TripsData, how: TripsConfig) -> tuple[object, ...]:
+    """Return what identifies a run in Teach: data, mechanisms with their settings, budget and number."""
+    mechanisms = tuple((mechanism.key, str(mechanism.chosen()), how.budget_for(mechanism)) for mechanism in how.build_all())
+    return (data.digest, id(data.flows), data.flows.contributions, mechanisms, how.run)
+
+
+def run_of(data: TripsData, how: TripsConfig, check: Callable[[], None]) -> TripsDrawn:
+    """Release public trips in Teach with each mechanism, with seeded noise, and compare the releases with the truth.
+
+    Args:
+        data: public data.
+        how: mechanisms, budget and number of the run, which is the seed.
+        check: called now and then; its exception ends the run.
+    """
+    made = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=how.run)
+    for mechanism in how.build_all():
+        mechanism.check_data(data.flows)
+        start = time.perf_counter()
+        release = mechanism.release(data.flows, how.budget_for(mechanism), Entropy.seeded(how.run).interrupted_by(check))
+        made = _add_release(made, mechanism, release, time.perf_counter() - start)
+        check()
+    return replace(made, evaluations=tuple(evaluate_flows(release, data.flows) for release in made.releases))
+
+
+def _add_release(so_far: TripsDrawn, mechanism: FlowMechanism, release: FlowRelease, seconds: float) -> TripsDrawn:
+    titles = (*so_far.titles, mechanism.title)
+    return replace(so_far, releases=(*so_far.releases, release), titles=titles, seconds=(*so_far.seconds, seconds))
+
+
+def _add_paid_release(so_far: TripsDrawn, mechanism: FlowMechanism, funding: Funding, session: SessionDraws) -> TripsDrawn:
+    """Release with one mechanism in Curate, and return the draw with this release added.
 
     Args:
         so_far: the draw with the releases of earlier mechanisms.
         mechanism: releases next.
-        funding: account that pays; None in Teach, where the release is a seeded simulation.
-        session: keeps the paid draws of this session; None in Teach.
+        funding: account that pays.
+        session: keeps the paid draws of this session.
     """
-    start, budget, account = time.perf_counter(), so_far.config.budget_for(mechanism), so_far.account
-    if funding is None or session is None:
-        release = mechanism.release(so_far.data.flows, budget, Entropy.seeded(so_far.number))
-    else:
-        paid = pay_and_draw(so_far.data, make_order(so_far.data, mechanism, budget, funding), session)
-        release, account = cast("FlowRelease", paid.release), paid.account.name
-    titles, seconds = (*so_far.titles, mechanism.title), (*so_far.seconds, time.perf_counter() - start)
-    return replace(so_far, releases=(*so_far.releases, release), titles=titles, seconds=seconds, account=account)
+    start, budget = time.perf_counter(), so_far.config.budget_for(mechanism)
+    paid = pay_and_draw(so_far.data, make_order(so_far.data, mechanism, budget, funding), session)
+    made = _add_release(so_far, mechanism, cast("FlowRelease", paid.release), time.perf_counter() - start)
+    return replace(made, account=paid.account.name)
 
 
 def find_truths(what: TripsDrawn) -> tuple[FlowEvaluation, ...]:
     """Compare the releases with the truth, one evaluation for each; return () unless `truth_allowed`."""
     if not truth_allowed(what.data, what.account):
         return ()
+    if what.evaluations:
+        return what.evaluations
     key, drawn_so_far = f"trips evaluation {what.config.mode}", (what.number, len(what.releases))
     evaluated, evaluations = st.session_state.get(key, (None, ()))
     if evaluated != drawn_so_far:

@@ -1,0 +1,133 @@
+"""What pages that follow their controls share: the wait for a run, its progress, the next run, playing runs, and undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.cached import keeper
+from dpviz.app.first_row import present_button
+from dpviz.app.live import LiveRuns, Work
+from dpviz.app.page_state import PageState
+from dpviz.app.session import show_error
+
+PATIENCE = 0.9  # seconds for which a page waits for a run before it shows the last picture with the progress
+TICK, PLAY_TICK = 0.4, 0.9  # seconds between two looks at a run, and between two runs that are played
+PLAYED = 20  # runs that *Play* shows in turn
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveControls:
+    """The controls of one page's runs.
+
+    Attributes:
+        page_state: state of the page; its configuration has `run`, the number of the run.
+        kind: class of the page's runs, one per page: a session keeps one of each.
+        weigh: returns the size of a result.
+        room: the largest size of all results that a session keeps.
+    """
+
+    page_state: PageState
+    kind: type[LiveRuns]
+    weigh: Callable[[Any], float]
+    room: float
+
+    def runs(self) -> LiveRuns:
+        """Return the runs of this session; they end with it."""
+        if self._slot not in st.session_state:
+            st.session_state[self._slot] = self.kind(self.weigh, self.room)
+            keeper().take(st.session_state[self._slot])
+        return st.session_state[self._slot]  # type: ignore[no-any-return]
+
+    def follow(self, works: Mapping[Hashable, Work]) -> LiveRuns:
+        """Ask for results and wait a little for them. A newer event ends this run of the page while it waits.
+
+        Args:
+            works: what makes the result of each question; empty to end what runs.
+        """
+        runs = self.runs()
+        runs.ask(works)
+        while (run := runs.running) is not None and run.seconds < PATIENCE:
+            runs.wait(0.03)
+            st.session_state.get(self.page_state.key)  # Streamlit ends the script here if a newer event has arrived
+        return runs
+
+    def show_progress(self, questions: list[Hashable]) -> None:
+        """Show that a run takes longer, with a button that stops it; or why there is no result."""
+        runs = self.runs()
+        refusals = [refusal for question in questions if (refusal := runs.refusal(question))]
+        if refusals:
+            show_error(refusals[0])
+        elif any(runs.is_given_up(question) for question in questions):
+            left, right = st.columns([5, 1], vertical_alignment="center")
+            left.caption(":orange[Stopped: the maps show the settings before.]")
+            right.button("Run again", key="resume", on_click=runs.resume, width="stretch")
+        elif runs.running is not None:
+            st.fragment(self._tick, run_every=TICK)()
+
+    def _tick(self) -> None:
+        run = self.runs().running
+        if run is None:
+            st.rerun()
+        left, right = st.columns([5, 1], vertical_alignment="center")
+        left.progress(min(0.95, run.seconds / (run.seconds + 2)), f"Running for {run.seconds:.1f} s; the maps show the settings before ...")
+        if right.button("Stop", key="stop run", width="stretch"):
+            self.runs().stop()
+            st.rerun()
+
+    def play(self) -> None:
+        """While runs are played, take the next one about every second; call it before what the runs show."""
+        if self._left_to_play > 0:
+            st.fragment(self._play_next, run_every=PLAY_TICK)(self.page_state.config().run)
+
+    def _play_next(self, shown_run: int) -> None:
+        if self._left_to_play <= 0 or self.page_state.config().run != shown_run or self.runs().running is not None:
+            return
+        if st.session_state.pop(self._pause, None) != shown_run:  # the first call comes at once: the picture stays for one tick
+            st.session_state[self._pause] = shown_run
+            return
+        st.session_state[self._play] = self._left_to_play - 1
+        self.page_state.change_for_good(run=shown_run + 1)
+        st.rerun()
+
+    def show_buttons(self) -> None:
+        """Show the buttons for the next run, for playing runs, for undo, and for a projector."""
+        st.button("Again", key="again", help="Another run: the same settings, new noise.", on_click=self._run_again)
+        left = self._left_to_play
+        label = f"Stop ({left:d})" if left > 0 else "Play"
+        st.button(
+            label, key="play", help=f"{PLAYED} runs in turn: what stays is the data, what moves is noise.", on_click=self._switch_play
+        )
+        state = self.page_state
+        st.button("Undo", key="undo", on_click=state.undo, disabled=not state.can_undo, help="Take the last change back.")
+        present_button(state)
+
+    def _run_again(self) -> None:
+        self.page_state.change(run=self.page_state.config().run + 1)
+
+    def _switch_play(self) -> None:
+        """Start or stop playing; *Undo* then goes back to the run before all that were played."""
+        if self._left_to_play > 0:
+            st.session_state[self._play] = 0
+            return
+        st.session_state[self._play] = PLAYED
+        self._run_again()
+
+    @property
+    def _slot(self) -> str:
+        return f"live runs {self.page_state.key}"
+
+    @property
+    def _play(self) -> str:
+        return f"runs to play {self.page_state.key}"
+
+    @property
+    def _pause(self) -> str:
+        return f"play waits {self.page_state.key}"
+
+    @property
+    def _left_to_play(self) -> int:
+        return int(st.session_state.get(self._play, 0))
