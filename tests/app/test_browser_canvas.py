@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.app.browse import background, colours, draw, live_map, pane_colours, until, visit
+from tests.app.browse import background, colours, live_map, pane_colours, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 LINK = 'points?mechanism=quadtree&settings={"height":5}'
@@ -180,7 +180,6 @@ def test_the_swipe_bar_moves_by_keyboard_and_by_pointer(at):
 
 
 def trips_map(page):
-    draw(page)
     page.get_by_test_id("stMetric").filter(has_text="Pairs released").first.wait_for()
     until(lambda: colours(page) > 100, "arcs on the map")
 
