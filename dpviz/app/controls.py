@@ -14,7 +14,7 @@ import streamlit as st
 
 from dpviz.app.fields import Field, in_range, problem_with
 from dpviz.app.page_state import LARGEST_EPSILON, SMALLEST_EPSILON, PageState
-from dpviz.app.session import read_amount
+from dpviz.app.session import read_amount, show_value
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import AnyMechanism, Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
@@ -57,7 +57,7 @@ def mechanism_controls(page_state: PageState) -> None:
     """Choose the mechanism and its settings."""
     config, offered = page_state.config(), page_state.offered_mechanisms()
     st.markdown("##### 2 Mechanism")
-    st.session_state["mechanism"] = config.mechanism if config.mechanism in offered else None
+    show_value("mechanism", config.mechanism if config.mechanism in offered else None)
     st.selectbox(
         "Mechanism",
         offered,
@@ -124,7 +124,7 @@ def _setting_widget(page_state: PageState, rule: Rule, value: Any) -> None:
 
 def _choice_widget(page_state: PageState, rule: Rule, value: Any, key: str) -> None:
     """Show the widget of a setting that has a few choices, or is on or off."""
-    st.session_state[key] = value
+    show_value(key, value)
     common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _change_setting(page_state, rule, st.session_state[key])}
     if rule.choices and fits_buttons(rule.choices):
         st.segmented_control(rule.label, rule.choices, required=True, **common)
@@ -191,7 +191,7 @@ def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = Tr
 def _epsilon_controls(page_state: PageState) -> bool:
     """Show a slider and a text field for epsilon; return whether the typed text is valid and in use."""
     epsilon = page_state.config().epsilon
-    st.session_state["epsilon slider"] = min(EPSILONS, key=lambda option: abs(math.log(option / epsilon)))
+    show_value("epsilon slider", min(EPSILONS, key=lambda option: abs(math.log(option / epsilon))))
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
     slider.select_slider(
         "Privacy budget ε",
@@ -235,7 +235,7 @@ def _show_promise(page_state: PageState) -> None:
 
 
 def _delta_control(page_state: PageState) -> None:
-    st.session_state["delta"] = min(DELTAS, key=lambda option: abs(math.log(option / page_state.config().delta)))
+    show_value("delta", min(DELTAS, key=lambda option: abs(math.log(option / page_state.config().delta))))
     st.select_slider(
         "δ",
         DELTAS,
@@ -286,7 +286,7 @@ def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[
     height = sum(not part.structure for part in parts) - 1
     published = {preset.title: preset for preset in PUBLISHED}
     current = next((name for name, preset in published.items() if _same_proportions(preset.weights(height), values["weights"])), None)
-    st.session_state["preset"] = current or values["split"]
+    show_value("preset", current or values["split"])
     st.selectbox(
         names[0].label,
         [*names[0].choices, *published],
@@ -344,7 +344,7 @@ def _share_fields(parts: list[Share], locks: list[bool], use: Callable[[list[flo
     shares = [part.share for part in parts]
     for index, part in enumerate(parts):
         lock = f"lock {index}"
-        st.session_state[lock] = locks[index]
+        show_value(lock, locks[index])
         number, locked = st.columns([5, 4], vertical_alignment="bottom")
         typed = share_field(f"share {index}", f"{part.label}, %", part.share, partial(_set_share, shares, locks, index, use))
         typed.show(number.number_input, value=None, step=1.0, format="%.2f")

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.session import show_error
+from dpviz.app.session import show_error, show_value
 from dpviz.errors import DpvizError
 
 REFUSED, PROBLEMS = "refused fields", "field problems"  # keys of the session's state
@@ -49,7 +49,7 @@ class Field:
         if value_when_refused != self.value:  # the configuration has changed elsewhere since then
             refused_values.pop(self.key)
             typed = self.value
-        st.session_state[self.key] = typed
+        show_value(self.key, typed)
         widget(self.label, key=self.key, on_change=self._receive, **options)
         return show_problem(self.key, self.problem(typed) if self.key in refused_values else None)
 

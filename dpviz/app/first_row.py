@@ -8,6 +8,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from dpviz.app import cached
 from dpviz.app.ledger import LoadedData
 from dpviz.app.page_state import CURATE, TEACH, PageState, truth_key, truth_wanted
+from dpviz.app.session import show_value
 
 _FORGOTTEN = "forgotten"
 _STAMP = """<style>
@@ -87,7 +88,7 @@ def show_forgotten() -> bool:
 def mode_row(page_state: PageState, protected: str) -> None:
     """Show the switch of the mode; `protected` is a sentence on what is protected on this page and what is not."""
     left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
-    st.session_state["mode"] = page_state.config().mode
+    show_value("mode", page_state.config().mode)
     left.segmented_control(
         "Mode",
         (TEACH, CURATE),

@@ -109,6 +109,17 @@ def accept_presses(page: str) -> None:
         st.session_state.pop(f"press {page}", None)
 
 
+def show_value(key: str, value: Any) -> None:
+    """Let a widget show a value, unless it does already: a value that is set again would overwrite what was chosen in the meantime.
+
+    Args:
+        key: key of the widget.
+        value: the value.
+    """
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+
+
 def show_error(text: str) -> None:
     """Show an error; its text is not read as Markdown."""
     st.error(markdown(text))

@@ -14,7 +14,7 @@ from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.state import LARGEST_ORDER, POINTS, Data, config
-from dpviz.app.session import show_error
+from dpviz.app.session import show_error, show_value
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.reading.inspect import describe_points
@@ -43,7 +43,7 @@ def points_controls() -> Data | None:
     """Show the controls. Return the loaded data; if something is missing, say so on the page and return None."""
     page_config = config()
     st.markdown("##### 1 Data")
-    st.session_state["source"] = page_config.source
+    show_value("source", page_config.source)
     st.segmented_control(
         "Where from",
         SOURCES,
@@ -82,7 +82,7 @@ class ChosenFiles:
 
 def _choose_sample() -> Data:
     page_config = config()
-    st.session_state["sample"] = page_config.sample
+    show_value("sample", page_config.sample)
     st.selectbox(
         "Sample",
         list(SAMPLES),
@@ -123,7 +123,7 @@ def _domain_part(domain: Domain) -> DomainPart:
 
 
 def _order_control() -> None:
-    st.session_state["order"] = config().order
+    show_value("order", config().order)
     st.select_slider(
         "Resolution",
         range(1, LARGEST_ORDER + 1),

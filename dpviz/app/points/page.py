@@ -16,7 +16,7 @@ from dpviz.app.points.state import POINTS, SECOND_RUN, Data, Drawn, config, draw
 from dpviz.app.points.tabs import key_figures, partition_box, tabs
 from dpviz.app.points.teach import show_teach
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
+from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal, show_value
 from dpviz.app.words import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
@@ -117,7 +117,7 @@ def _choose_run() -> PageState:
     how = config()
     if not how.shows_second:
         return POINTS
-    st.session_state["editing"] = LEFT_RUN if how.editing else RIGHT_RUN
+    show_value("editing", LEFT_RUN if how.editing else RIGHT_RUN)
     st.segmented_control(
         "Settings of",
         (LEFT_RUN, RIGHT_RUN),

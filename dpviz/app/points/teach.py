@@ -18,7 +18,7 @@ from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
 from dpviz.app.points.strip import show_strip, verdict_of
 from dpviz.app.points.tabs import QUERY_TAB, key_figures, partition_box, set_query_box, tabs
-from dpviz.app.session import newest_result, result_slot
+from dpviz.app.session import newest_result, result_slot, show_value
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
@@ -164,7 +164,7 @@ def _pane_controls(what: Drawn) -> None:
         LIVE.show_buttons()
         if ERROR in (config().left, config().shown):
             st.button("Fit scale", key="fit scale", help="Choose the scale of errors for this run.", on_click=_fit_scales)
-        st.session_state["raw"] = config().raw
+        show_value("raw", config().raw)
         st.toggle(
             "As measured",
             key="raw",
@@ -180,7 +180,7 @@ def _fit_scales() -> None:
 def _pane_control(column: object, name: str, label: str, kinds: list[str]) -> None:
     key = f"pane {name}"
     chosen = getattr(config(), name)
-    st.session_state[key] = chosen if chosen in kinds else kinds[0]
+    show_value(key, chosen if chosen in kinds else kinds[0])
     column.selectbox(label, kinds, key=key, on_change=lambda: _choose_pane(name, st.session_state[key]))  # type: ignore[attr-defined]
 
 

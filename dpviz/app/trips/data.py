@@ -13,6 +13,7 @@ from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.data import NONE, TYPES, pick
+from dpviz.app.session import show_value
 from dpviz.app.trips.state import TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
@@ -37,7 +38,7 @@ def trips_controls() -> TripsData | None:
     """Show the controls. Return the loaded data; if something is missing, say so on the page and return None."""
     how = TRIPS.config()
     st.markdown("##### 1 Data")
-    st.session_state["trips source"] = how.source
+    show_value("trips source", how.source)
     st.segmented_control(
         "Where from",
         SOURCES,
@@ -53,7 +54,7 @@ def trips_controls() -> TripsData | None:
 def _choose_sample() -> TripsData:
     """Show the choice of a sample, and return its data."""
     how = TRIPS.config()
-    st.session_state["trips sample"] = how.sample
+    show_value("trips sample", how.sample)
     st.selectbox(
         "Sample",
         list(FLOW_SAMPLES),

@@ -20,7 +20,7 @@ from dpviz.app.live import LiveRuns, Work
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.page_state import CURATE, TEACH
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal
+from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal, show_value
 from dpviz.app.trips.data import describe_regions, trips_controls
 from dpviz.app.trips.state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths, question_of, run_of
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print, verdict_row
@@ -164,7 +164,7 @@ def _draw_controls(data: TripsData) -> Funding | None:
 def _choose_second() -> None:
     """Ask for a second mechanism, which draws from the same data with the same budget."""
     how = TRIPS.config()
-    st.session_state["beside"] = how.beside
+    show_value("beside", how.beside)
     st.selectbox(
         "Compare with",
         [ALONE, *TRIPS.mechanisms],
@@ -210,7 +210,7 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     options = SHOWN_TRIPS if shows_truth and has_geometry(regions, level) else SHOWN_TRIPS[:1]
     shown = how.shown if how.shown in options else SHOWN_TRIPS[0]
     left, middle = st.columns([3, 2], vertical_alignment="center")
-    st.session_state["trips shown"] = shown
+    show_value("trips shown", shown)
     left.segmented_control(
         "Map",
         options,
@@ -219,7 +219,7 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
         label_visibility="collapsed",
         on_change=lambda: TRIPS.change(shown=st.session_state["trips shown"]),
     )
-    st.session_state["level"] = regions.levels[level - 1]
+    show_value("level", regions.levels[level - 1])
     middle.segmented_control(
         "Level",
         regions.levels,
@@ -256,7 +256,7 @@ def _choose_filters(regions: Regions, level: int) -> tuple[int | None, int, int,
         placeholder=f"every {regions.levels[level - 1]}; click one on the map, or choose it here",
         persist_state="session",
     )
-    st.session_state["pairs"] = how.pairs
+    show_value("pairs", how.pairs)
     kind.selectbox(
         "Pairs",
         PAIR_FILTERS,
