@@ -9,19 +9,21 @@ import pandas as pd
 import pytest
 
 from dpviz.app import jobs
+from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import read_link, to_query
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
-from dpviz.mechanisms import Identity, Quadtree
+from dpviz.mechanisms import Identity, Quadtree, UniformGrid
 from dpviz.privacy.ledger import Ledger
 from dpviz.view.study_figures import FIGURES
 from tests.app.browse import until
 from tests.app.seen import captions, errors, fine, good, infos, labelled, layers_of
 from tests.app.start import BARE, SMALL, pages_app, trips_uploaded, uploaded
 from tests.app.walk import by_record, go, press_draw, public, to_mode
+from tests.charts import found
 from tests.evaluation.test_compare import study
 
 LINK = {"sample": "gaussian_cluster", "order": "4", "mechanisms": '["quadtree","identity"]', "steps": "2", "repeats": "2"}
@@ -287,6 +289,39 @@ class TestStudy:
         fine(app.button(key="forget compare").click().run())
         assert JOB not in app.session_state
         assert ended(job) == STOPPED
+
+
+class TestColours:
+    def test_a_configuration_keeps_its_look_when_others_come_and_go(self):
+        heights = {"quadtree": {"height": [4, 6]}}
+        config = CompareConfig(mechanisms=("quadtree", "identity"), settings=heights)
+        before = looks_by_label(config.build(), "Points", kept := add_variants({}, config.build().values()))
+        changed = replace(config, mechanisms=("htf", "identity", "quadtree"), settings={"quadtree": {"height": [3, 6]}})
+        after = looks_by_label(changed.build(), "Points", kept := add_variants(kept, changed.build().values()))
+        assert [after[label] for label in before if label in after] == [before[label] for label in before if label in after]
+        assert len(set(after.values())) == len(after) == 4
+        again = read_link(CompareConfig, to_query(replace(config, looks=kept)))
+        assert looks_by_label(again.build(), "Points", again.looks) == before
+
+    def test_more_variants_than_looks_take_those_that_are_not_shown(self):
+        kept = {}
+        for first in range(1, 100, 20):
+            shown = [UniformGrid(side=side) for side in range(first, first + 24)]
+            kept = add_variants(kept, shown)
+            looks = looks_by_label(dict(zip(map(str, shown), shown, strict=True)), "Points", kept)
+            assert len(set(looks.values())) == 24
+
+    @pytest.mark.parametrize("looks", ['{"rm":["00000000"]}', '{"quadtree":["<b>"]}', '["quadtree"]', "1"])
+    def test_looks_of_a_link_that_make_no_sense_are_passed_over(self, looks):
+        assert read_link(CompareConfig, {"looks": looks}) == CompareConfig()
+
+    def test_all_charts_of_the_page_have_the_same_colours(self, exact):
+        exact.session_state["compare config"] = replace(exact.session_state["compare config"], figure="n3", workload="")
+        scales = set()
+        for name in ("By level", "By size", "Time"):
+            for chart in charts(fine(tab(exact, name))):
+                scales |= {json.dumps(color["scale"]) for color in found(chart["layer"], "color") if isinstance(color, dict)}
+        assert len(scales) == 1
 
 
 class TestFailures:

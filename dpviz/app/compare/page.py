@@ -26,6 +26,7 @@ from dpviz.app.compare.figures import (
     size_words,
     workload_words,
 )
+from dpviz.app.compare.looks import keep_looks, looks_of
 from dpviz.app.compare.maps import side_by_side
 from dpviz.app.compare.state import (
     COMPARE,
@@ -140,6 +141,7 @@ def _sidebar() -> CompareData | None:
     if data is not None:
         try:
             study = study_of(data)
+            keep_looks(study.mechanisms)
         except DpvizError as error:
             show_error(str(error))
             st.button("Back to the usual mechanisms", on_click=lambda: COMPARE.change(mechanisms=(), settings={}))
@@ -243,7 +245,7 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
     if len(rows):
-        pick(study_job, _show_chart(rows, figure, workload, data))
+        pick(study_job, _show_chart(rows, figure, workload, study_job))
         _show_accounting(study_job.study.mechanisms, data)
     else:
         st.info(NO_FIGURE)
@@ -251,10 +253,11 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
         st.rerun()
 
 
-def _show_chart(rows: pd.DataFrame, figure: str, workload: str, data: CompareData) -> Pick | None:
+def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: StudyJob) -> Pick | None:
     """Show the figure against epsilon, and its definition; return the configuration and epsilon of a point that was clicked."""
+    data: CompareData = study_job.config[1]
     scale, title = FIGURES[figure].scale, figure_title(figure, data, workload)
-    chart = error_by_epsilon(rows, frontier(rows), title, workload_words(workload, data), scale=scale)
+    chart = error_by_epsilon(rows, frontier(rows), title, workload_words(workload, data), scale=scale, looks=looks_of(study_job))
     chart_state = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
     about = figure_about(figure, data, workload)
     st.html(
@@ -314,10 +317,10 @@ def compare_tabs(study_job: StudyJob, data: CompareData, rows: pd.DataFrame, map
     """
     show_tab: dict[str, Callable[[], None]] = {
         MAPS: maps,
-        LEVELS: lambda: _show_by_level(data, rows),
-        SIZES: lambda: _show_by_size(data, rows),
+        LEVELS: lambda: _show_by_level(study_job, rows),
+        SIZES: lambda: _show_by_size(study_job, rows),
         PARTS_TAB: lambda: _show_parts(study_job, data, rows),
-        TIME: lambda: _show_times(rows),
+        TIME: lambda: _show_times(study_job, rows),
         INVERSE: lambda: inverse_block(data, study_job.study.mechanisms),
         TABLE: lambda: _show_table(study_job, data, rows),
     }
@@ -335,8 +338,9 @@ def _epsilon_control(rows: pd.DataFrame, key: str) -> float:
     return float(st.select_slider("ε", values, values[len(values) // 2], key=f"compare epsilon {key} {values}", format_func="{:g}".format))
 
 
-def _show_by_level(data: CompareData, rows: pd.DataFrame) -> None:
+def _show_by_level(study_job: StudyJob, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by zoom level (points) or by geographic level (trips)."""
+    data: CompareData = study_job.config[1]
     epsilon, figure = _epsilon_control(rows, "level"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure)]
     if is_points(data):
@@ -346,7 +350,7 @@ def _show_by_level(data: CompareData, rows: pd.DataFrame) -> None:
         rows, title = rows[~rows["workload"].str.startswith("size ")], "level of the regions, 1 for the coarsest"
         names = rows["workload"].unique().tolist()
         rows = rows.assign(x=rows["workload"].map({name: number for number, name in enumerate(names, 1)}))
-    _show_lines(rows, title, figure, data, f"Error by {'zoom level' if is_points(data) else 'level'}, ε = {epsilon:g}")
+    _show_lines(rows, title, figure, study_job, f"Error by {'zoom level' if is_points(data) else 'level'}, ε = {epsilon:g}")
     if is_points(data):
         st.caption("Zoom z cuts the domain into 2^z x 2^z equal blocks; all are queried. Lines up and down: one standard deviation.")
     else:
@@ -354,35 +358,38 @@ def _show_by_level(data: CompareData, rows: pd.DataFrame) -> None:
         st.caption(f"Levels: {levels}. Lines up and down: one standard deviation.")
 
 
-def _show_by_size(data: CompareData, rows: pd.DataFrame) -> None:
+def _show_by_size(study_job: StudyJob, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by the true count."""
+    data: CompareData = study_job.config[1]
     epsilon, figure = _epsilon_control(rows, "size"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(x=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
     noun = "block" if is_points(data) else "pair of the finest level"
     title = f"true count of the {noun}, lower end of the group ({data.unit})"
-    _show_lines(rows, title, figure, data, f"Error by true count, ε = {epsilon:g}")
+    _show_lines(rows, title, figure, study_job, f"Error by true count, ε = {epsilon:g}")
     groups = ", ".join(size_words(name) for name in rows["workload"].unique())
     st.caption(f"Groups of true counts: {groups}. The same noise weighs little on large counts and buries small ones.")
 
 
-def _show_lines(rows: pd.DataFrame, title: str, figure: str, data: CompareData, heading: str) -> None:
+def _show_lines(rows: pd.DataFrame, title: str, figure: str, study_job: StudyJob, heading: str) -> None:
     """Show a figure against the column "x", and its definition.
 
     Args:
         rows: of the summary, for this figure, with a column "x".
         title: of the x axis.
         figure: key of the figure.
-        data: the data of the study.
+        study_job: the study.
         heading: title of the chart.
     """
+    data: CompareData = study_job.config[1]
     if not len(rows):
         st.info(NO_FIGURE)
         return
     names = {"label": "configuration", "x": title, "mean": figure_title(figure, data), "stddev": "spread over runs", "runs": "runs"}
     height, scale = legend_height(rows["label"].unique().tolist(), HEIGHT), FIGURES[figure].scale
     columns = ("x", "label", "mean", "stddev")
-    st.altair_chart(lines_with_spread(rows.reset_index(drop=True), columns, names, heading, height, scale=scale), width="stretch")
+    chart = lines_with_spread(rows.reset_index(drop=True), columns, names, heading, height, scale=scale, looks=looks_of(study_job))
+    st.altair_chart(chart, width="stretch")
     if text := f"{figure_about(figure, data)}{tiny_means_note(rows, scale)}":
         st.caption(markdown(text.strip()))
 
@@ -392,7 +399,8 @@ def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     names = study_job.study.questions.names()
     workload = shown_workload(names, shown_figure(data))
     rows = rows[(rows["epsilon"] == epsilon) & (rows["workload"] == workload) & rows["figure"].isin(PARTS)].reset_index(drop=True)
-    st.altair_chart(parts_by_label(rows, epsilon, data.unit, workload_words(workload, data)), width="stretch")
+    chart = parts_by_label(rows, epsilon, data.unit, workload_words(workload, data), looks=looks_of(study_job))
+    st.altair_chart(chart, width="stretch")
     if is_points(data):
         st.caption(
             "Noise: how far answers are from those of the same partitions with true counts. Uniformity: how far those are from the truth,"
@@ -405,11 +413,11 @@ def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
         )
 
 
-def _show_times(rows: pd.DataFrame) -> None:
+def _show_times(study_job: StudyJob, rows: pd.DataFrame) -> None:
     epsilon = _epsilon_control(rows, "time")
     times = rows[(rows["figure"] == "seconds") & (rows["epsilon"] == epsilon)]
     times = times[times["workload"] == times["workload"].iloc[0]].reset_index(drop=True)
-    st.altair_chart(seconds_by_label(times, epsilon), width="stretch")
+    st.altair_chart(seconds_by_label(times, epsilon, looks=looks_of(study_job)), width="stretch")
     st.caption("Seconds of the mechanism only, while other releases ran at the same time; lines: the middle 80 % of the repeats.")
 
 

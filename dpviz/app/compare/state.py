@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.publishing.study_config import VariedPart
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
+from dpviz.view.looks import MOST_VARIANTS
 from dpviz.view.study_figures import FIGURES
 
 POINTS_KIND, TRIPS_KIND = "Points", "Trips"
@@ -33,6 +36,7 @@ USUAL_SAMPLE = {POINTS_KIND: "la_residents", TRIPS_KIND: "northeast_commuters"}
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
 MOST_CONFIGURATIONS = 24
 JOB = "study"
+_VARIANT = re.compile("[0-9a-f]{8}")
 
 Pick = tuple[str, float]
 
@@ -57,6 +61,8 @@ class CompareConfig:
         figure: key of the figure that is shown, one of `FIGURES`; the usual one is shown instead if it is for the other kind of data.
         workload: name of the workload that is shown; empty for the usual one of the figure.
         picked: up to four pairs of configuration and epsilon, whose releases are shown side by side.
+        looks: by key of a mechanism, its variants in the order in which they first appeared, which gives them their colours; see
+            `dpviz.app.compare.looks`.
     """
 
     kind: str = POINTS_KIND
@@ -74,6 +80,7 @@ class CompareConfig:
     figure: str = "n3"
     workload: str = ""
     picked: tuple[Pick, ...] = ()
+    looks: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def page_state(self) -> PageState:
@@ -132,7 +139,7 @@ class CompareConfig:
 
     def same_study(self, other: CompareConfig) -> bool:
         """Return whether both configurations make the same runs; the settings of the display are not compared."""
-        view: dict[str, Any] = {"figure": "", "workload": "", "picked": ()}
+        view: dict[str, Any] = {"figure": "", "workload": "", "picked": (), "looks": {}}
         return replace(self, **view) == replace(other, **view)
 
     @classmethod
@@ -153,6 +160,7 @@ class CompareConfig:
             "figure": choice_reader(*FIGURES),
             "workload": str,
             "picked": _read_picks,
+            "looks": _read_looks,
         }
 
 
@@ -230,6 +238,13 @@ def _read_keys(text: str) -> tuple[str, ...]:
 def _read_picks(text: str) -> tuple[Pick, ...]:
     pairs = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
     return tuple(pairs[:MOST_PICKED])
+
+
+def _read_looks(text: str) -> dict[str, tuple[str, ...]]:
+    looks = {str(key): tuple(map(str, variants)) for key, variants in json.loads(text).items()}
+    if not looks.keys() <= COMPARE.mechanisms.keys() or not all(map(_VARIANT.fullmatch, chain(*looks.values()))):
+        raise ValueError
+    return {key: variants[: MOST_VARIANTS - 1] for key, variants in looks.items()}
 
 
 def is_points(data: CompareData) -> bool:
