@@ -171,9 +171,55 @@ class TestLinks:
         assert CompareConfig(low=1.0, high=1.0).epsilons() == (1,)
         assert CompareConfig(low=2.0, high=0.1, steps=1).epsilons() == (Fraction("0.1"),)
 
-    def test_more_configurations_than_a_chart_can_show_are_refused(self):
-        with pytest.raises(SettingError, match="At most 24"):
-            CompareConfig(settings={"uniform_grid": {"c": [float(c) for c in range(1, 40)]}}).build()
+    def test_more_configurations_than_a_chart_can_show_are_refused_with_their_number(self):
+        varied = {"quadtree": {"height": [2, 3, 4, 5], "split": ["geometric", "uniform", "leaf"], "zero": [False, True]}}
+        assert len(CompareConfig(mechanisms=("quadtree",), settings=varied).build()) == 24
+        with pytest.raises(SettingError, match="These would be 25 configurations, and a chart shows at most 24"):
+            CompareConfig(mechanisms=("quadtree", "identity"), settings=varied).build()
+
+
+class TestVariations:
+    """Several settings of one mechanism vary at once, and a wrong value is named in its place."""
+
+    @pytest.fixture
+    def varied(self):
+        app = compare_app(LINK | {"mechanisms": '["quadtree"]'})
+        return good(app.multiselect(key="vary quadtree").set_value(["height", "split"]).run())
+
+    def test_every_combination_is_a_configuration(self, varied):
+        good(varied.text_input(key="values quadtree height").set_value("2, 4, 2").run())
+        good(varied.multiselect(key="values quadtree split").set_value(["geometric", "leaf"]).run())
+        assert "16 releases: 4 configurations x 2 ε" in captions(fine(varied))
+        assert json.loads(varied.query_params["settings"]) == {"quadtree": {"height": [2, 4], "split": ["geometric", "leaf"]}}
+        good(varied.multiselect(key="vary quadtree").set_value(["split"]).run())
+        assert "8 releases: 2 configurations" in captions(varied)
+        good(varied.multiselect(key="vary quadtree").set_value([]).run())
+        assert "settings" not in varied.query_params
+
+    @pytest.mark.parametrize(
+        ("typed", "message"),
+        [
+            ("2, eight", "Height: 'eight' is no whole number"),
+            ("2.5", "Height: '2.5' is no whole number"),
+            ("nan", "Height: 'nan' is no whole number"),
+            ("2, 99", "Height: 99 is above 24"),
+            ("0", "Height: 0 is below 1"),
+        ],
+    )
+    def test_a_wrong_value_is_named_and_stays_as_it_was_typed(self, varied, typed, message):
+        before = varied.session_state["compare config"]
+        good(varied.text_input(key="values quadtree height").set_value(typed).run())
+        assert message in errors(varied)
+        assert varied.text_input(key="values quadtree height").value == typed
+        assert varied.button(key="draw").disabled
+        assert varied.session_state["compare config"] == before
+
+    def test_too_many_combinations_are_refused_with_their_number_and_can_be_changed(self, varied):
+        good(varied.text_input(key="values quadtree height").set_value(", ".join(map(str, range(1, 15)))).run())
+        good(varied.multiselect(key="values quadtree split").set_value(["geometric", "leaf"]).run())
+        assert "These would be 28 configurations" in errors(varied)
+        assert varied.button(key="draw").disabled
+        fine(varied.text_input(key="values quadtree height").set_value("3").run())
 
 
 class TestStudy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -122,15 +123,27 @@ class CompareConfig:
         Raises:
             SettingError: a setting does not exist or is out of range, or there are too many combinations.
         """
+        if (number := self.count_configurations()) > MOST_CONFIGURATIONS:
+            raise SettingError(
+                f"These would be {number:,} configurations, and a chart shows at most {MOST_CONFIGURATIONS}: vary fewer settings,"
+                " give fewer values, or choose fewer mechanisms."
+            )
         mechanisms: dict[str, AnyMechanism] = {}
         for key in self.chosen:
             title = str(self.offered[key].title) + ("" if self.offered[key].private else " (NOT PRIVATE)")
             part = VariedPart(key=key, label=title, vary={name: tuple(values) for name, values in self.varied_settings(key).items()})
             for label, variant in part.variants():
                 mechanisms[label] = variant.build(FAMILY[self.kind], references=True)
-                if len(mechanisms) > MOST_CONFIGURATIONS:
-                    raise SettingError(f"At most {MOST_CONFIGURATIONS} configurations fit into a chart: vary fewer settings.")
         return mechanisms
+
+    def count_configurations(self) -> int:
+        """Count the configurations: for each mechanism all combinations of the values of its varied settings.
+
+        >>> varied = {"quadtree": {"height": [4, 6, 8], "split": ["geometric", "uniform"]}}
+        >>> CompareConfig(mechanisms=("quadtree", "identity"), settings=varied).count_configurations()
+        7
+        """
+        return sum(math.prod(len(tuple(values)) for values in self.varied_settings(key).values()) for key in self.chosen)
 
     def varied_settings(self, key: str) -> dict[str, list[Any]]:
         """Return the lists of values of one mechanism, by setting."""
@@ -241,7 +254,7 @@ def _read_picks(text: str) -> tuple[Pick, ...]:
 
 
 def _read_looks(text: str) -> dict[str, tuple[str, ...]]:
-    looks = {str(key): tuple(map(str, variants)) for key, variants in json.loads(text).items()}
+    looks = {key: tuple(map(str, variants)) for key, variants in read_settings(text).items()}
     if not looks.keys() <= COMPARE.mechanisms.keys() or not all(map(_VARIANT.fullmatch, chain(*looks.values()))):
         raise ValueError
     return {key: variants[: MOST_VARIANTS - 1] for key, variants in looks.items()}
