@@ -8,25 +8,28 @@ from unittest.mock import Mock
 import pandas as pd
 import pytest
 
-from dpviz.app import jobs
+from dpviz.app import cached, jobs
+from dpviz.app.compare.earlier import LOADED, table_with_link
 from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import read_link, to_query
+from dpviz.cli.compare import csv_text
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
 from dpviz.mechanisms import Identity, Quadtree, UniformGrid
 from dpviz.privacy.ledger import Ledger
 from dpviz.view.study_figures import FIGURES
 from tests.app.browse import until
-from tests.app.seen import captions, errors, fine, good, infos, labelled, layers_of
-from tests.app.start import BARE, SMALL, pages_app, trips_uploaded, uploaded
+from tests.app.seen import captions, errors, fine, good, infos, keys, labelled, layers_of
+from tests.app.start import BARE, SMALL, pages_app, query_of, trips_uploaded, uploaded
 from tests.app.walk import by_record, go, press_draw, public, to_mode
 from tests.charts import found
 from tests.evaluation.test_compare import study
 
 LINK = {"sample": "gaussian_cluster", "order": "4", "mechanisms": '["quadtree","identity"]', "steps": "2", "repeats": "2"}
+SEEDED = LINK | {"seed": "77"}
 PATIENCE = 60
 KEY = {"Points": "public config", "Trips": "public trips config"}
 TRIPS = b"origin,destination,count\nA1,A2,70\nA1,B1,9\nB1,B1,33\nA2,A2,4\n"
@@ -104,6 +107,11 @@ def done():
 @pytest.fixture(scope="module")
 def flights():
     return finished(started(compare_app({"kind": "Trips", "sample": "us_flights", "steps": "1", "repeats": "2"})))
+
+
+@pytest.fixture(scope="module")
+def before():
+    return finished(started(compare_app(SEEDED)))
 
 
 @pytest.fixture(scope="module")
@@ -370,7 +378,88 @@ class TestColours:
         assert len(scales) == 1
 
 
+def table_of(app):
+    """The file study.csv that the page offers under Table."""
+    return csv_text(table_with_link(app.session_state[JOB])).encode()
+
+
+def load(app, content):
+    return good(app.file_uploader(key="compare table").set_value(("study.csv", content, "text/csv")).run())
+
+
+class TestFoundAgain:
+    """A study survives a reload of the page, and comes back from its table; releases are not made again."""
+
+    @pytest.fixture
+    def no_releases(self, monkeypatch):
+        monkeypatch.setattr(jobs, "compare", Mock(side_effect=AssertionError("made again")))
+
+    def test_after_a_reload_a_study_of_a_sample_is_there(self, before, no_releases):
+        again = fine(compare_app(query_of(before)))
+        assert "Done: 8 of 8 releases" in again.get("progress")[0].proto.text
+        pd.testing.assert_frame_equal(again.session_state[JOB].table(), before.session_state[JOB].table())
+        other = compare_app({name: value for name, value in query_of(before).items() if name != "study"})
+        assert JOB not in other.session_state
+
+    def test_after_a_reload_a_part_of_a_study_can_be_resumed(self, before):
+        more = fine(compare_app(query_of(before) | {"repeats": "3"}))
+        assert "Stopped: 8 of 12 releases" in more.get("progress")[0].proto.text
+        assert more.button(key="draw").label == "Resume the study"
+        finished(started(more))
+        assert runs_of(before) < runs_of(more)
+
+    def test_a_table_brings_its_study_and_its_controls_back(self, before, no_releases):
+        app = load(compare_app({}), table_of(before))
+        assert "belongs to another study" in infos(app)
+        assert JOB not in app.session_state
+        fine(app.button(key="compare restore").click().run())
+        assert "Done: 8 of 8 releases" in app.get("progress")[0].proto.text
+        assert app.session_state["compare config"].same_study(before.session_state["compare config"])
+        assert runs_of(app) >= runs_of(before)
+        assert tab(app, "Table").dataframe[0].value["Runs"].unique().tolist() == [2]
+        assert "compare restore" not in keys(app.button)
+
+    def test_a_table_without_a_link_is_taken_over_when_the_same_is_chosen(self, before, no_releases):
+        content = csv_text(before.session_state[JOB].table()).encode()
+        app = load(compare_app(SEEDED | {"mechanisms": '["htf"]'}), content)
+        assert "none of its releases has a mechanism" in infos(app)
+        good(labelled(app.multiselect, "Mechanisms").set_value(["identity"]).run())
+        assert "Done: 4 of 4 releases" in fine(app).get("progress")[0].proto.text
+
+    def test_rows_of_a_loaded_table_are_never_shared(self, before):
+        run, forged = before.session_state[JOB].rows[0]["run"], "0" * 16
+        app = load(compare_app(SEEDED), table_of(before).replace(run.encode(), forged.encode()))
+        finished(started(good(labelled(app.number_input, "Repeats of each").set_value(4).run())))
+        shared = cached.sample_study_rows(app.session_state[JOB].study.fingerprint).rows()
+        assert forged in runs_of(app)
+        assert forged not in {row["run"] for row in shared}
+
+    @pytest.mark.parametrize(
+        ("old", "new", "message"),
+        [
+            (b",epsilon,", b",budget,", "lacks the columns epsilon"),
+            (b",0.1,", b",a tenth,", "Column epsilon: every value must be a number"),
+            (b",True,", b",yes,", "Column private: every value must be True or False"),
+        ],
+    )
+    def test_a_malformed_table_is_refused_by_its_column(self, before, old, new, message):
+        app = load(compare_app({}), table_of(before).replace(old, new))
+        assert message in errors(app)
+        assert LOADED not in app.session_state
+
+    def test_no_table_at_all_is_refused_and_the_study_on_screen_stays(self, before):
+        app = finished(started(compare_app(LINK | {"seed": "78", "steps": "1"})))
+        assert "lacks the columns" in errors(load(app, b"a,b\n1,2\n"))
+        assert charts(load(app, bytes(range(256))))
+        assert "cannot be read as a table" in errors(app)
+
+
 class TestFailures:
+    @pytest.fixture(autouse=True)
+    def nothing_shared(self):
+        """What other tests have made on the sample is not taken over."""
+        cached.sample_study_rows.clear()
+
     @pytest.mark.parametrize(("rows", "label"), [(40, "Resume the study"), (0, "Start the study")])
     def test_finished_releases_are_kept_and_the_others_can_be_tried_again(self, rows, label, monkeypatch):
         def failing(study, **options):

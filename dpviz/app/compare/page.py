@@ -14,6 +14,7 @@ import streamlit as st
 
 from dpviz.app.cached import keeper
 from dpviz.app.compare.controls import compare_data, study_controls
+from dpviz.app.compare.earlier import earlier_rows, find_again, known_rows, load_controls, remember_study, table_with_link
 from dpviz.app.compare.figures import (
     describe_accounting,
     figure_about,
@@ -32,6 +33,7 @@ from dpviz.app.compare.state import (
     COMPARE,
     JOB,
     MOST_PICKED,
+    OWN,
     CompareData,
     Pick,
     is_points,
@@ -145,7 +147,10 @@ def _sidebar() -> CompareData | None:
         except DpvizError as error:
             show_error(str(error))
             st.button("Back to the usual mechanisms", on_click=lambda: COMPARE.change(mechanisms=(), settings={}))
+    if study is not None and data is not None:
+        find_again(study, data)
     _start_button(study, data)
+    load_controls(study)
     return data if study is not None else None
 
 
@@ -156,7 +161,7 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     label = "Start the study"
     if study is not None:
         st.caption(f"{len(study):,} releases: {len(study.mechanisms)} configurations x {len(study.epsilons)} ε x {study.repeats} repeats.")
-        label = "Resume the study" if state in (STOPPED, FAILED) and _rows_for(study) else label
+        label = "Resume the study" if state in (STOPPED, FAILED) and data is not None and earlier_rows(study, data) else label
     if is_done:
         st.caption("All of them are made. Another seed draws new noise.")
     is_locked = show_lock()
@@ -169,17 +174,12 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
 
 
 def _start_study(study: Study, data: CompareData) -> None:
-    """Start a study in the background; rows of the last study that belong to the same runs are kept."""
-    new_job = StudyJob(study, (COMPARE.config(), data), _rows_for(study))
+    """Start a study in the background; earlier rows that belong to the same runs are kept."""
+    remember_study(study, data)
+    new_job = StudyJob(study, (COMPARE.config(), data), earlier_rows(study, data), known_rows(study, data))
     keeper().take(new_job)
     st.session_state[JOB] = new_job
     new_job.start(FIRST_ROWS)
-
-
-def _rows_for(study: Study) -> list[dict[str, Any]]:
-    """Return the rows of the last study if it was on the same data with the same seed (the same `fingerprint`), else none."""
-    study_job = job()
-    return study_job.rows if study_job is not None and study_job.study.fingerprint == study.fingerprint else []
 
 
 def _show_introduction(data: CompareData | None) -> None:
@@ -216,6 +216,8 @@ def _show_results(study_job: StudyJob) -> None:
         st.caption(
             ":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed.]"
         )
+    if config.source == OWN:
+        st.caption("This study is kept for this session only: download study.csv under *Table*, and load it again on the left.")
     state, table = study_job.state, study_job.table()
     st.html(_NO_FADING)
     with st.container(key="study"):
@@ -440,12 +442,13 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
         f"{markdown(figure_title(figure, data, workload))}; {markdown(workload_words(workload, data))}. 95 %: confidence"
         " interval of the mean, by Student's t over the repeats. 10 % under and 90 % under: this share of the repeats lies below."
         f" Columns after these are means of further figures. {markdown(about)} The files hold all workloads and"
-        " errors; rows with the same fingerprint in the column study can be joined, and a study can be resumed from them."
+        " errors; rows with the same fingerprint in the column study can be joined, and a study can be resumed from them:"
+        " *Load a study* on the left takes study.csv."
     )
     left, right, _ = st.columns([2, 2, 3])
     left.download_button(
         "Download every run (CSV)",
-        lambda: csv_text(study_job.table()),
+        lambda: csv_text(table_with_link(study_job)),
         "study.csv",
         "text/csv",
         on_click="ignore",

@@ -37,7 +37,7 @@ USUAL_SAMPLE = {POINTS_KIND: "la_residents", TRIPS_KIND: "northeast_commuters"}
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
 MOST_CONFIGURATIONS = 24
 JOB = "study"
-_VARIANT = re.compile("[0-9a-f]{8}")
+_VARIANT, _FINGERPRINT = re.compile("[0-9a-f]{8}"), re.compile("[0-9a-f]{16}")
 
 Pick = tuple[str, float]
 
@@ -64,6 +64,7 @@ class CompareConfig:
         picked: up to four pairs of configuration and epsilon, whose releases are shown side by side.
         looks: by key of a mechanism, its variants in the order in which they first appeared, which gives them their colours; see
             `dpviz.app.compare.looks`.
+        study: fingerprint of the study that was started last on a sample, by which it is found again when the page is loaded anew.
     """
 
     kind: str = POINTS_KIND
@@ -82,6 +83,7 @@ class CompareConfig:
     workload: str = ""
     picked: tuple[Pick, ...] = ()
     looks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    study: str = ""
 
     @property
     def page_state(self) -> PageState:
@@ -152,7 +154,7 @@ class CompareConfig:
 
     def same_study(self, other: CompareConfig) -> bool:
         """Return whether both configurations make the same runs; the settings of the display are not compared."""
-        view: dict[str, Any] = {"figure": "", "workload": "", "picked": (), "looks": {}}
+        view: dict[str, Any] = {"figure": "", "workload": "", "picked": (), "looks": {}, "study": ""}
         return replace(self, **view) == replace(other, **view)
 
     @classmethod
@@ -174,6 +176,7 @@ class CompareConfig:
             "workload": str,
             "picked": _read_picks,
             "looks": _read_looks,
+            "study": _read_fingerprint,
         }
 
 
@@ -251,6 +254,12 @@ def _read_keys(text: str) -> tuple[str, ...]:
 def _read_picks(text: str) -> tuple[Pick, ...]:
     pairs = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
     return tuple(pairs[:MOST_PICKED])
+
+
+def _read_fingerprint(text: str) -> str:
+    if not _FINGERPRINT.fullmatch(text):
+        raise ValueError
+    return text
 
 
 def _read_looks(text: str) -> dict[str, tuple[str, ...]]:
