@@ -447,6 +447,22 @@ class TestFoundAgain:
         assert message in errors(app)
         assert LOADED not in app.session_state
 
+    def test_a_study_of_ones_own_data_stays_in_its_session_and_says_so(self):
+        app = finished(started(to_compare(declared("Points"), "Points", mechanisms=("identity",), steps=1, repeats=1)))
+        job = app.session_state[JOB]
+        assert "kept for this session only" in captions(app)
+        assert "study" not in app.query_params
+        assert cached.sample_study_rows(job.study.fingerprint).rows() == []
+        assert "link" not in table_with_link(job)
+
+    def test_the_rows_of_the_study_before_are_kept(self, before, monkeypatch):
+        app = finished(started(compare_app(SEEDED | {"seed": "79"})))
+        cached.sample_study_rows.clear()
+        for seed in (80, 79):
+            finished(started(good(labelled(app.number_input, "Seed").set_value(seed).run())))
+            monkeypatch.setattr(jobs, "compare", lambda *_, **__: ())
+        assert app.session_state[JOB].made == 8
+
     def test_no_table_at_all_is_refused_and_the_study_on_screen_stays(self, before):
         app = finished(started(compare_app(LINK | {"seed": "78", "steps": "1"})))
         assert "lacks the columns" in errors(load(app, b"a,b\n1,2\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -18,6 +19,7 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import parse_rows
 
 LOADED, PROBLEM, FILE = "compare loaded", "compare load problem", "compare table"  # keys of the session's state
+BEFORE, MOST_BEFORE = "compare studies before", 2
 LARGEST_TABLE = 100_000_000  # bytes
 ANOTHER_STUDY = (
     "This table belongs to another study: other data, another seed or another version of dpviz. Choose the data, the resolution and the"
@@ -59,12 +61,25 @@ def is_shared(data: CompareData) -> bool:
 
 
 def earlier_rows(study: Study, data: CompareData) -> list[dict[str, Any]]:
-    """Return the rows with the fingerprint of a study: of the last study of this session, of a loaded table, and of the server."""
-    study_job, loaded, shared = job(), loaded_table(), known_rows(study, data)
-    found = [] if study_job is None or study_job.study.fingerprint != study.fingerprint else study_job.rows
-    found = found + (loaded.rows if loaded is not None and loaded.fingerprint == study.fingerprint else [])
-    found = found + (shared.rows() if shared is not None else [])
+    """Return the rows with the fingerprint of a study: of the last studies of this session, of a loaded table, and of the server."""
+    loaded, shared = loaded_table(), known_rows(study, data)
+    jobs = filter(None, (job(), *reversed(st.session_state.get(BEFORE, ()))))
+    found = [row for each in jobs if each.study.fingerprint == study.fingerprint for row in each.rows]
+    found += loaded.rows if loaded is not None and loaded.fingerprint == study.fingerprint else []
+    found += shared.rows() if shared is not None else []
     return list({(row["run"], row["workload"]): row for row in reversed(found)}.values())[::-1]
+
+
+def make_job(study: Study, data: CompareData) -> StudyJob:
+    """Make the job of a study, with its earlier rows, the study of this session; the rows of the last studies before it are kept."""
+    before = job()
+    new_job = StudyJob(study, (COMPARE.config(), data), earlier_rows(study, data), known_rows(study, data))
+    if before is not None:
+        kept: deque[StudyJob] = st.session_state.setdefault(BEFORE, deque(maxlen=MOST_BEFORE))
+        kept.append(before)
+    cached.keeper().take(new_job)
+    st.session_state[JOB] = new_job
+    return new_job
 
 
 def remember_study(study: Study, data: CompareData) -> None:
@@ -160,7 +175,5 @@ def _has_all(study_job: StudyJob, study: Study, rows: list[dict[str, Any]]) -> b
 
 def _show_rows(study: Study, data: CompareData) -> None:
     """Show a study as far as it was made; the button resumes it."""
-    rows = earlier_rows(study, data)
-    if _has_runs(study, rows):
-        st.session_state[JOB] = StudyJob(study, (COMPARE.config(), data), rows, known_rows(study, data))
-        cached.keeper().take(st.session_state[JOB])
+    if _has_runs(study, earlier_rows(study, data)):
+        make_job(study, data)

@@ -14,7 +14,7 @@ import streamlit as st
 
 from dpviz.app.cached import keeper
 from dpviz.app.compare.controls import compare_data, study_controls
-from dpviz.app.compare.earlier import earlier_rows, find_again, known_rows, load_controls, remember_study, table_with_link
+from dpviz.app.compare.earlier import earlier_rows, find_again, load_controls, make_job, remember_study, table_with_link
 from dpviz.app.compare.figures import (
     describe_accounting,
     figure_about,
@@ -31,7 +31,6 @@ from dpviz.app.compare.looks import keep_looks, looks_of
 from dpviz.app.compare.maps import side_by_side
 from dpviz.app.compare.state import (
     COMPARE,
-    JOB,
     MOST_PICKED,
     OWN,
     CompareData,
@@ -176,10 +175,7 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
 def _start_study(study: Study, data: CompareData) -> None:
     """Start a study in the background; earlier rows that belong to the same runs are kept."""
     remember_study(study, data)
-    new_job = StudyJob(study, (COMPARE.config(), data), earlier_rows(study, data), known_rows(study, data))
-    keeper().take(new_job)
-    st.session_state[JOB] = new_job
-    new_job.start(FIRST_ROWS)
+    make_job(study, data).start(FIRST_ROWS)
 
 
 def _show_introduction(data: CompareData | None) -> None:
