@@ -126,12 +126,12 @@ def study_controls() -> None:
 
 def _variation_controls(config: CompareConfig, name: str) -> None:
     """Ask which settings of one mechanism vary, and which values each takes in turn."""
-    varied = config.varied_settings(name)
-    rules = {rule.name: rule for rule in config.offered[name].rules() if not isinstance(rule.default, tuple) or rule.name in varied}
+    mechanism, varied = config.offered[name], config.varied_settings(name)
+    rules = {rule.name: rule for rule in mechanism.rules() if not isinstance(rule.default, tuple) or rule.name in varied}
     key = f"vary {name}"
     st.session_state[key] = [setting for setting in varied if setting in rules]
     st.multiselect(
-        str(config.offered[name].title),
+        str(mechanism.title),
         list(rules),
         key=key,
         placeholder="as it is",
