@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -61,13 +63,28 @@ def is_shared(data: CompareData) -> bool:
 
 
 def earlier_rows(study: Study, data: CompareData) -> list[dict[str, Any]]:
-    """Return the rows with the fingerprint of a study: of the last studies of this session, of a loaded table, and of the server."""
+    """Return the rows with the fingerprint of a study: of the last studies of this session, of the server, and of a loaded table."""
+    unique: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in chain.from_iterable(_sources(study, data)):
+        unique.setdefault((row["run"], row["workload"]), row)
+    return list(unique.values())
+
+
+def has_earlier_rows(study: Study, data: CompareData) -> bool:
+    """Return whether there are rows with the fingerprint of a study."""
+    return any(_sources(study, data))
+
+
+def _sources(study: Study, data: CompareData) -> Iterator[list[dict[str, Any]]]:
+    """Yield lists of rows with the fingerprint of a study; those that this server made come before those of a loaded table."""
+    for study_job in filter(None, (job(), *reversed(st.session_state.get(BEFORE, ())))):
+        if study_job.study.fingerprint == study.fingerprint:
+            yield study_job.rows
     loaded, shared = loaded_table(), known_rows(study, data)
-    jobs = filter(None, (job(), *reversed(st.session_state.get(BEFORE, ()))))
-    found = [row for each in jobs if each.study.fingerprint == study.fingerprint for row in each.rows]
-    found += loaded.rows if loaded is not None and loaded.fingerprint == study.fingerprint else []
-    found += shared.rows() if shared is not None else []
-    return list({(row["run"], row["workload"]): row for row in reversed(found)}.values())[::-1]
+    if shared is not None:
+        yield shared.rows()
+    if loaded is not None and loaded.fingerprint == study.fingerprint:
+        yield loaded.rows
 
 
 def make_job(study: Study, data: CompareData) -> StudyJob:

@@ -14,7 +14,7 @@ import streamlit as st
 
 from dpviz.app.cached import keeper
 from dpviz.app.compare.controls import compare_data, study_controls
-from dpviz.app.compare.earlier import earlier_rows, find_again, load_controls, make_job, remember_study, table_with_link
+from dpviz.app.compare.earlier import find_again, has_earlier_rows, load_controls, make_job, remember_study, table_with_link
 from dpviz.app.compare.figures import (
     describe_accounting,
     figure_about,
@@ -160,7 +160,7 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     label = "Start the study"
     if study is not None:
         st.caption(f"{len(study):,} releases: {len(study.mechanisms)} configurations x {len(study.epsilons)} ε x {study.repeats} repeats.")
-        label = "Resume the study" if state in (STOPPED, FAILED) and data is not None and earlier_rows(study, data) else label
+        label = "Resume the study" if state in (STOPPED, FAILED) and data is not None and has_earlier_rows(study, data) else label
     if is_done:
         st.caption("All of them are made. Another seed draws new noise.")
     is_locked = show_lock()
