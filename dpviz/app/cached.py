@@ -1,4 +1,7 @@
-"""Caches that outlive a run of the page: loaded data and background work. Releases are never cached, since only a button makes one."""
+"""Caches that outlive a run of the page: loaded data, background work, and what studies on public samples found.
+
+Releases are never cached, since only a button makes one.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpviz.app.jobs import Keeper, SessionCounts
+from dpviz.app.jobs import Keeper, KnownRows, SessionCounts
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
@@ -87,6 +90,12 @@ def named_file(name: str, content: bytes) -> io.BytesIO:
 def flow_sample(key: str) -> Flows:
     """Load a public sample of trips; all sessions share the result."""
     return load_flow_sample(key)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def sample_study_rows(fingerprint: str) -> KnownRows:  # noqa: ARG001
+    """Return the rows of studies on a public sample; all sessions share them. The fingerprint identifies sample, frame and seed."""
+    return KnownRows()
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +18,7 @@ from dpviz.data.counting.job import Progress
 from dpviz.errors import DpvizError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Run, Study
-from dpviz.evaluation.tables import tidy
+from dpviz.evaluation.tables import finished_runs, tidy
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.dry_run import MOST_ATTEMPTS, WantedError, find_epsilon
 from dpviz.publishing.private_data import OpenedData
@@ -29,6 +29,7 @@ SECONDS_TO_STOP_COUNT = 30.0  # seconds to wait at most until a stopped count ha
 _FEWEST_WORKERS, _MOST_WORKERS = 2, 8
 _MOST_RELEASES = 8
 _SECONDS_BETWEEN_CHECKS = 0.02
+MOST_KNOWN_ROWS = 20_000  # of one sample and seed, about 30 MB
 
 
 class StudyJob:
@@ -38,16 +39,19 @@ class StudyJob:
         study: the study.
         config: what the page keeps with the study; the job itself does not use it.
         rows: rows of an earlier part of the same study, or of a study with other mechanisms on the same data; they are not made again.
+        known_rows: takes every row that this job makes, but not the earlier ones; None if nothing outside the session may keep them.
     """
 
-    def __init__(self, study: Study, config: Any, rows: list[dict[str, Any]]) -> None:
+    def __init__(self, study: Study, config: Any, rows: list[dict[str, Any]], known_rows: KnownRows | None = None) -> None:
         self.study, self.config, self.error = study, config, ""
-        self.made, self.total = 0, len(study)
+        done = pd.DataFrame(list(rows))
+        self.made, self.total = len(finished_runs(study, done) & {run.id for run in study.runs()}) if rows else 0, len(study)
+        self._known_rows = known_rows
         self._rows = rows
         self._stop = Event()
         self._releases: dict[str, Any] = {}
         self._table: tuple[int, pd.DataFrame] = (-1, pd.DataFrame())
-        self._thread = Thread(target=self._work, args=(pd.DataFrame(list(rows)),), name="study", daemon=True)
+        self._thread = Thread(target=self._work, args=(done,), name="study", daemon=True)
 
     def start(self, patience: float = 0.0) -> None:
         """Start the thread; call it once. Wait up to `patience` seconds for the first rows."""
@@ -94,6 +98,8 @@ class StudyJob:
         try:
             for row in compare(self.study, workers=workers, done=done, stop=self._stop, progress=self._count):
                 self._rows.append(row)
+                if self._known_rows is not None:
+                    self._known_rows.add(row)
         except DpvizError as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; data of studies are public)
@@ -101,6 +107,29 @@ class StudyJob:
 
     def _count(self, made: int, total: int) -> None:
         self.made, self.total = made, total
+
+
+class KnownRows:
+    """Rows of studies on one public sample with one seed, which sessions share; the oldest go when there are too many.
+
+    Only rows that a study of this server has made are kept here, never those of a loaded table.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], dict[str, Any]] = {}
+        self._lock = Lock()
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Keep a row, unless the row of this run and workload is kept already."""
+        with self._lock:
+            self._rows.setdefault((row["run"], row["workload"]), row)
+            while len(self._rows) > MOST_KNOWN_ROWS:
+                del self._rows[next(iter(self._rows))]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows, oldest first."""
+        with self._lock:
+            return list(self._rows.values())
 
 
 class Job(Protocol):

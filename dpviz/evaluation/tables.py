@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import scipy
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from pyarrow import csv
 
 from dpviz.errors import InputError, SettingError
@@ -20,8 +22,12 @@ METRICS = ("n3", "mae", "mean20", "median20")
 KEYS = ("label", "mechanism", "private", "status", "settings", "epsilon", "delta", "workload")
 CONFIDENCE = 0.95
 BAND = (0.1, 0.9)
+_MOST_LISTED = 6  # missing columns that a message names
 _TEXTS = csv.ConvertOptions(column_types={"study": pa.string(), "run": pa.string(), "label": pa.string()})
-_NO_FIGURES = {*KEYS, "study", "repeat", "run", "questions", "package", "dpviz", "numpy", "python", "accounting"}
+_NO_FIGURES = {*KEYS, "study", "repeat", "run", "questions", "package", "dpviz", "numpy", "python", "accounting", "link"}
+_NUMBERS = ("epsilon", "delta", "repeat", "questions", "seconds", *METRICS)
+_FILLED = ("study", "run", "label", "mechanism", "settings", "workload", "epsilon", "repeat")
+_AS_DOWNLOADED = "Load the table as it was downloaded."
 
 
 def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.DataFrame:
@@ -87,6 +93,59 @@ def read_rows(path: Path) -> pd.DataFrame:
         return reader()
     except (OSError, ValueError, pa.ArrowException):
         raise InputError("The table to resume from cannot be read: is it the table of a study?") from None
+
+
+def parse_rows(content: bytes) -> pd.DataFrame:
+    """Read the rows of one study from the content of a CSV file, such as the Compare page gives, and check every column.
+
+    Args:
+        content: of the file.
+
+    Returns:
+        The rows. All of them have the same fingerprint in the column study.
+
+    Raises:
+        InputError: no CSV file, no rows, rows of several studies, or a column that is missing, unknown or malformed; the text names it.
+    """
+    try:
+        table: pd.DataFrame = csv.read_csv(io.BytesIO(content), convert_options=_TEXTS).to_pandas()
+    except (ValueError, pa.ArrowException):
+        raise InputError(f"The file cannot be read as a table with commas between its columns. {_AS_DOWNLOADED}") from None
+    _check_columns(table)
+    if len(set(table["study"])) != 1:
+        raise InputError(f"Column study: the rows must all belong to one study, with one fingerprint. {_AS_DOWNLOADED}")
+    return table
+
+
+def _check_columns(table: pd.DataFrame) -> None:
+    """Raise `InputError`, which names the column, unless a table has the columns of a study, and they hold what they should."""
+    needed = dict.fromkeys((*_NUMBERS, *_FILLED, "private"))
+    if lacking := [name for name in needed if name not in table.columns]:
+        more = f" and {len(lacking) - _MOST_LISTED} more" if len(lacking) > _MOST_LISTED else ""
+        raise InputError(f"The table lacks the columns {', '.join(lacking[:_MOST_LISTED])}{more}. {_AS_DOWNLOADED}")
+    if repeated := table.columns[table.columns.duplicated()].tolist():
+        raise InputError(f"The column {repeated[0][:40]} is there twice. {_AS_DOWNLOADED}")
+    if not len(table):
+        raise InputError("The table has no rows: no release of that study was finished.")
+    for name, column in table.items():
+        if problem := _problem_of(str(name), column):
+            raise InputError(f"Column {str(name)[:40]}: {problem} {_AS_DOWNLOADED}")
+
+
+def _problem_of(name: str, column: pd.Series[Any]) -> str:
+    """Say what is wrong with a column of a study's table; "" if nothing is."""
+    empty = (column.isna() | column.eq("")).to_numpy()
+    if name in _FILLED and empty.any():
+        return f"row {int(empty.argmax()) + 1:,} is empty."
+    if name == "private":
+        return "" if is_bool_dtype(column) else "every value must be True or False."
+    if (name in _NUMBERS or name not in _NO_FIGURES) and not (column.isna().all() or _are_numbers(column)):
+        return "every value must be a number."
+    return ""
+
+
+def _are_numbers(column: pd.Series[Any]) -> bool:
+    return is_numeric_dtype(column) and not is_bool_dtype(column) and not np.isinf(column.to_numpy(np.float64)).any()
 
 
 def finished_runs(study: Study, rows: pd.DataFrame | None) -> set[str]:

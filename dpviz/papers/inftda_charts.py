@@ -8,7 +8,7 @@ import altair as alt
 
 from dpviz.errors import InputError
 from dpviz.view.charts import FORMAT, add_texts, category_channel, describe_values, finish, log_y, prepare_log_axis, tooltip
-from dpviz.view.study_charts import MORE_COLORS, MORE_DASHES
+from dpviz.view.looks import MORE_COLORS, MORE_DASHES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

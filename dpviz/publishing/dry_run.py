@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -148,18 +149,19 @@ def find_epsilon(
         SettingError: the wanted error is not above 0, or the level does not exist.
         DpvizError: settings, domain or regions do not fit the mechanism.
     """
+    trials = _Trials(mechanism=mechanism, data=data, wanted=wanted)
 
     def error(epsilon: float) -> float:
         before_attempt()
-        return compute_error(mechanism, data, wanted, epsilon)
+        return trials.error(epsilon)
 
     if not (math.isfinite(wanted.error) and wanted.error > 0):
         raise SettingError("The wanted error must be a finite number above 0.")
-    if _sums_lack_pairs(mechanism, data, wanted):
+    if trials.sums_lack_pairs:
         return FoundEpsilon(epsilon=None, error=math.nan, note=ADDED_UP)
     if not error(LARGEST) <= wanted.error:
-        return FoundEpsilon(epsilon=None, error=math.nan, note=f"{NOT_REACHED} {_write_note(mechanism, data, wanted)}")
-    note, high = _write_note(mechanism, data, wanted), math.log(LARGEST)
+        return FoundEpsilon(epsilon=None, error=math.nan, note=f"{NOT_REACHED} {trials.write_note()}")
+    note, high = trials.write_note(), math.log(LARGEST)
     stride = (math.log(LARGEST) - math.log(SMALLEST)) / STRIDES
     for number in range(1, STRIDES + 1):
         low = math.log(LARGEST) - number * stride
@@ -203,26 +205,77 @@ def compute_error(mechanism: AnyMechanism, data: PrivateData, wanted: WantedErro
     Returns:
         The error, in records or trips.
     """
-    budget = ApproxBudget(repr(epsilon), repr(wanted.delta)) if mechanism.needs_delta else PureBudget(repr(epsilon))
-    release = (
-        dry_run(mechanism, data, budget) if wanted.records is None else _release_made_up_records(mechanism, data, budget, wanted.records)
-    )
-    if isinstance(release, FlowRelease):
-        if not 1 <= wanted.level <= release.depth:
-            raise SettingError(f"Trips have levels 1 to {release.depth}.")
-        variance = release.stages[2 * wanted.level].variance
-        return float(np.sqrt(variance)) if np.isfinite(variance) else _compute_summed_error(release, wanted.level)
-    if not 0 <= wanted.level <= release.domain.order:
-        raise SettingError(f"Points on this domain have zoom levels 0 to {release.domain.order}.")
-    return expected_error(release, wanted.level)
+    return _Trials(mechanism=mechanism, data=data, wanted=wanted).error(epsilon)
 
 
-def _release_made_up_records(mechanism: AnyMechanism, data: PrivateData, budget: Budget, records: int) -> Any:
-    """Make a release of made-up records, or of no records if the partitions do not depend on the records."""
-    release = dry_run(mechanism, data, budget)
-    if not isinstance(data, PointCounts) or not mechanism.depends_on_data(release):
-        return release
-    return mechanism.release(make_uniform_records(data, records), budget, Entropy.seeded(SEED))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Trials:
+    """Releases without the records at several epsilons. What does not depend on epsilon is computed once.
+
+    Attributes:
+        mechanism: the mechanism with its settings.
+        data: only domain or regions, unit and bound per person are used, not the records.
+        wanted: its level, delta and number of records are used.
+    """
+
+    mechanism: AnyMechanism
+    data: PrivateData
+    wanted: WantedError
+
+    def error(self, epsilon: float) -> float:
+        """Compute the expected error at the wanted level; raises `SettingError` if there is no such level."""
+        release, level = self._release(repr(epsilon)), self.wanted.level
+        if isinstance(release, FlowRelease):
+            if not 1 <= level <= release.depth:
+                raise SettingError(f"Trips have levels 1 to {release.depth}.")
+            variance = release.stages[2 * level].variance
+            return float(np.sqrt(variance)) if np.isfinite(variance) else _compute_summed_error(release, level)
+        if not 0 <= level <= release.domain.order:
+            raise SettingError(f"Points on this domain have zoom levels 0 to {release.domain.order}.")
+        return expected_error(release, level)
+
+    def _release(self, epsilon: str) -> Any:
+        """Make a release of made-up records, or of no records if the partitions do not depend on the records or no number is given."""
+        if self._made_up is None:
+            return dry_run(self.mechanism, self.data, self._budget(epsilon))
+        return self.mechanism.release(self._made_up, self._budget(epsilon), Entropy.seeded(SEED))
+
+    def _budget(self, epsilon: str) -> Budget:
+        return ApproxBudget(epsilon, repr(self.wanted.delta)) if self.mechanism.needs_delta else PureBudget(epsilon)
+
+    @cached_property
+    def _made_up(self) -> PointCounts | None:
+        """Made-up records; None where a release without records will do."""
+        if self.wanted.records is None or not isinstance(self.data, PointCounts):
+            return None
+        return make_uniform_records(self.data, self.wanted.records) if self.mechanism.depends_on_data(self.at_epsilon_one) else None
+
+    @cached_property
+    def at_epsilon_one(self) -> Any:
+        """A release without records at epsilon 1, from which the notes are written."""
+        return dry_run(self.mechanism, self.data, self._budget("1"))
+
+    @property
+    def sums_lack_pairs(self) -> bool:
+        """Whether the level is a sum of finer pairs, and the mechanism leaves some of these pairs out."""
+        is_sum = isinstance(self.data, Flows) and _is_sum(self.at_epsilon_one, self.wanted.level)
+        return is_sum and not self.at_epsilon_one.every_pair
+
+    def write_note(self) -> str:
+        """Write sentences on what the error of `find_epsilon` does not include."""
+        release, wanted, notes = self.at_epsilon_one, self.wanted, []
+        if isinstance(release, FlowRelease):
+            if _lists_pairs(release) and wanted.level == release.depth:
+                notes.append(LISTED)
+            elif not release.every_pair:
+                notes.append(SUPPRESSED)
+        elif self.mechanism.depends_on_data(release):
+            notes.append(UNIFORM_NOTE.format(records=wanted.records) if wanted.records else FROM_DATA)
+        if _is_sum(release, wanted.level):
+            notes.append(
+                "This level is a sum of finer pairs; the error assumes that all of them are released, and fewer pairs have less noise."
+            )
+        return " ".join([*notes, ONLY_NOISE])
 
 
 def make_uniform_records(data: PointCounts, records: int) -> PointCounts:
@@ -241,46 +294,15 @@ def _compute_summed_error(release: FlowRelease, level: int) -> float:
     return float(np.sqrt(finest * tree.size(tree.height) / tree.size(2 * level)))
 
 
-def _write_note(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> str:
-    """Write sentences on what the error of `find_epsilon` does not include."""
-    release = _run_at_epsilon_one(mechanism, data, wanted)
-    notes = []
-    if isinstance(release, FlowRelease):
-        if _lists_pairs(release) and wanted.level == release.depth:
-            notes.append(LISTED)
-        elif not release.every_pair:
-            notes.append(SUPPRESSED)
-    elif mechanism.depends_on_data(release):
-        notes.append(UNIFORM_NOTE.format(records=wanted.records) if wanted.records else FROM_DATA)
-    if _is_sum(release, wanted.level):
-        notes.append(
-            "This level is a sum of finer pairs; the error assumes that all of them are released, and fewer pairs have less noise."
-        )
-    return " ".join([*notes, ONLY_NOISE])
-
-
 def _lists_pairs(release: Any) -> bool:
     """Return whether a release of trips lists only some pairs of the finest level, and has the trips of the others in its coarser ones."""
     return isinstance(release, FlowRelease) and release.across is not None
-
-
-def _run_at_epsilon_one(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> Any:
-    """Run the mechanism without records at epsilon 1."""
-    return dry_run(mechanism, data, ApproxBudget("1", repr(wanted.delta)) if mechanism.needs_delta else PureBudget("1"))
 
 
 def _is_sum(release: Any, level: int) -> bool:
     """Return whether a level of trips is a sum of finer pairs, not measured itself."""
     is_level = isinstance(release, FlowRelease) and 1 <= level <= release.depth
     return is_level and not np.isfinite(release.stages[2 * level].variance)
-
-
-def _sums_lack_pairs(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> bool:
-    """Return whether the level is a sum of finer pairs, and the mechanism leaves some of these pairs out."""
-    if not isinstance(data, Flows):
-        return False
-    release = _run_at_epsilon_one(mechanism, data, wanted)
-    return _is_sum(release, wanted.level) and not release.every_pair
 
 
 def _round_up(epsilon: float) -> float:

@@ -409,9 +409,9 @@ class Release:
     def _answer_boxes(self, lattice: Floats, interpolation: Cumulative | None, spread: bool) -> tuple[Floats, Floats]:
         """Compute (q,) estimates in (q, 4) boxes in lattice units, and (q,) standard deviations, which are 0 unless `spread`."""
         difference = np.zeros(len(lattice)) if interpolation is None else interpolation.boxes(lattice)
-        if self._cumulative is not None and not spread:
+        if not spread and self._cumulative is not None:
             return self._cumulative.boxes(lattice) + difference, np.zeros(len(lattice))
-        if self._cumulative is not None and isinstance(self.spread, WaveletSpread):
+        if isinstance(self.spread, WaveletSpread) and self._cumulative is not None:
             return self._cumulative.boxes(lattice) + difference, np.sqrt(self.spread.boxes(lattice))
         estimate, stddev = self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
         return estimate + difference, stddev

@@ -12,8 +12,6 @@ import pandas as pd
 from dpviz.amounts import format_budget_symbols
 from dpviz.view.charts import (
     AXIS,
-    COLORS,
-    DASHES,
     FORMAT,
     FRAME,
     GREY,
@@ -32,12 +30,16 @@ from dpviz.view.charts import (
 )
 from dpviz.view.colors import ACCENT
 from dpviz.view.error_axis import LOG, error_axis
+from dpviz.view.looks import MORE_COLORS, MORE_DASHES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dpviz.evaluation.split_objective import ObjectiveCurve
     from dpviz.view.error_axis import Scale
+    from dpviz.view.looks import Look
+
+    Looks = Mapping[str, Look]
 
 __all__ = ["PARTS", "PICKED", "error_by_epsilon", "legend_height", "parts_by_label", "seconds_by_label", "tiny_means_note"]
 
@@ -46,8 +48,6 @@ MEASURES = {
     "n3": "mean relative error, smoothing N/1000 (%)",
     "mae": "mean absolute error (records)",
 }
-MORE_COLORS = (*COLORS, "#8888ff", "#9900bb")
-MORE_DASHES = (*DASHES, [6, 2, 6, 2, 1, 2], [10, 5])
 
 _LOOK_OF_METHOD = {"HTF (ours)": 0, "HTF (5e-4)": 1, "HTF (1e-3)": 2, "Quadtree (geo)": 3, "Quadtree (uniform)": 4}
 _LOOK_OF_METHOD |= {"KdTree (geo)": 5, "KdTree (uniform)": 6, "UG": 4, "AG": 5, "Singular": 6, "Uniform": 7, "Privelet": 8}
@@ -162,7 +162,15 @@ def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> a
 
 
 def lines_with_spread(
-    table: pd.DataFrame, columns: Columns, names: Mapping[str, str], title: str, height: int, *, extra: Any = None, scale: Scale = LOG
+    table: pd.DataFrame,
+    columns: Columns,
+    names: Mapping[str, str],
+    title: str,
+    height: int,
+    *,
+    extra: Any = None,
+    scale: Scale = LOG,
+    looks: Looks | None = None,
 ) -> alt.LayerChart:
     """Draw a line per series, with bars of one standard deviation over the runs.
 
@@ -174,6 +182,7 @@ def lines_with_spread(
         height: of the whole chart, in pixels.
         extra: further rows, each drawn as a large mark in the colour of its series.
         scale: of the axis of the measure, see `dpviz.view.error_axis`.
+        looks: the look of each series; None for looks by their order.
     """
     x_column, series, measure, spread = columns
     rows = table if extra is None else pd.concat([table, extra], ignore_index=True)
@@ -185,9 +194,7 @@ def lines_with_spread(
     x = alt.X(
         field=x_column, type="ordinal", title=names[x_column], sort=sorted(rows[x_column].unique().tolist()), axis=alt.Axis(labelAngle=0)
     )
-    colors, dashes = (
-        [looks[_LOOK_OF_METHOD.get(name, index) % len(looks)] for index, name in enumerate(order)] for looks in (MORE_COLORS, MORE_DASHES)
-    )
+    colors, dashes = _line_looks(order, looks)
     color, y = category_channel(alt.Color, series, order, colors), make_y(f"{measure} drawn")
     lined, large = drawn.iloc[: len(table)], drawn.iloc[len(table) :]
     base = alt.Chart(lined).encode(x=x, color=color, tooltip=tooltip(dict(names)))
@@ -201,6 +208,14 @@ def lines_with_spread(
     if len(large):
         text += f" Large marks: {_values_in_words(large, (series, x_column, measure))}."
     return finish(alt.layer(*layers), title, text, height)
+
+
+def _line_looks(order: list[str], looks: Looks | None) -> tuple[list[str], list[Any]]:
+    """Return a colour and dashes for each series: those of `looks`, or else those of its method in the papers, or of its position."""
+    if looks is not None:
+        return [looks[name].color for name in order], [list(looks[name].dash) for name in order]
+    numbers = [_LOOK_OF_METHOD.get(name, index) for index, name in enumerate(order)]
+    return [MORE_COLORS[number % len(MORE_COLORS)] for number in numbers], [MORE_DASHES[number % len(MORE_DASHES)] for number in numbers]
 
 
 def _by_height(table: pd.DataFrame, panel: tuple[float, str, str], methods: str, height: int) -> alt.LayerChart:
@@ -266,6 +281,7 @@ def _curve_text(curve: ObjectiveCurve, unit: str) -> str:
 PICKED = "picked"
 PARTS = {"noise": "noise", "uniformity": "uniformity", "suppression": "suppression"}
 
+_PART_OPACITIES = (1.0, 0.45)
 _MOST_TICKS = 12
 _USUAL_WIDTH, _MOST_COLUMNS = 900, 3
 _LEGEND_ROW, _ROWS_INCLUDED = 20, 2
@@ -291,7 +307,14 @@ def tiny_means_note(rows: pd.DataFrame, scale: Scale = LOG) -> str:
 
 
 def error_by_epsilon(
-    rows: pd.DataFrame, best: pd.DataFrame, what: str, workload: str, *, height: int = 400, scale: Scale = LOG
+    rows: pd.DataFrame,
+    best: pd.DataFrame,
+    what: str,
+    workload: str,
+    *,
+    height: int = 400,
+    scale: Scale = LOG,
+    looks: Looks | None = None,
 ) -> alt.LayerChart:
     """Draw the error of all configurations against epsilon: means, bands over the repeats and the frontier. Points can be clicked.
 
@@ -302,20 +325,22 @@ def error_by_epsilon(
         workload: the workload, for the title.
         height: of the whole chart, in pixels; more where the legend is long.
         scale: of the axis of the metric, see `dpviz.view.error_axis`.
+        looks: the look of each configuration; None for looks by their order.
     """
     drawn, make_y = error_axis(rows, ["mean", "p10", "p90"], what, scale)
     names = {"label": "configuration", "epsilon": "ε", "mean": what, "low": "mean: 95 % from", "high": "mean: 95 % to"}
     names |= {"p10": "runs: 10 % under", "p90": "runs: 10 % over", "runs": "runs"}
     order, drawn = rows["label"].unique().tolist(), add_texts(drawn, list(names))
-    color = _repeat_looks(alt.Color, order, MORE_COLORS)
+    colors, dashes, shapes = _configuration_looks(order, looks)
+    color = _look_channel(alt.Color, order, colors)
     base = alt.Chart(drawn).encode(x=_epsilon_axis(rows), color=color, tooltip=tooltip(names))
     band = base.mark_area(opacity=0.18, aria=False).encode(y=make_y("p10 drawn"), y2="p90 drawn")
-    dash = _repeat_looks(alt.StrokeDash, order, MORE_DASHES)
+    dash = _look_channel(alt.StrokeDash, order, dashes)
     line = base.mark_line(strokeWidth=2.2, aria=False).encode(y=make_y("mean drawn"), strokeDash=dash)
     picked = alt.selection_point(name=PICKED, fields=["label", "epsilon"], empty=True)
     marks = base.mark_point(filled=True, size=110, cursor="pointer").encode(
         y=make_y("mean drawn"),
-        shape=_repeat_looks(alt.Shape, order, MARKS),
+        shape=_look_channel(alt.Shape, order, shapes),
         opacity=alt.condition(picked, alt.value(1.0), alt.value(0.55)),
     )
     frontier_line = alt.Chart(drawn.loc[drawn.index.intersection(best.index)].sort_values("epsilon"))
@@ -327,7 +352,7 @@ def error_by_epsilon(
     )
 
 
-def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, workload: str) -> alt.LayerChart:
+def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, workload: str, *, looks: Looks | None = None) -> alt.LayerChart:
     """Draw the parts of the error of each configuration: noise, and uniformity (points) or suppression (trips).
 
     Args:
@@ -335,31 +360,31 @@ def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, workload: str)
         epsilon: the epsilon of the rows.
         unit: what is counted, in the plural.
         workload: the workload, for the title.
+        looks: the look of each configuration, whose parts differ in how faint they are; None for a colour per part.
     """
     what, names = f"mean size ({unit})", {"label": "configuration", "figure": "part"}
     names |= {"mean": what, "low": "95 % from", "high": "95 % to", "runs": "runs"}
     parts, order = rows["figure"].unique().tolist(), rows["label"].unique().tolist()
     base = alt.Chart(add_texts(rows, list(names))).encode(y=_label_axis(order), yOffset=_part_offset(parts), tooltip=tooltip(names))
-    scale = alt.Scale(domain=parts, range=list(MORE_COLORS[:2]))
-    color = alt.Color(field="figure", type="nominal", scale=scale, legend=legend("square"))
-    bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length_axis("mean", what), color=color)
+    bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length_axis("mean", what), **_part_channels(parts, order, looks))
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis("p10", what), x2="p90")
     text = "; ".join(f"{part}: {describe_values(part_rows, 'label', 'mean')}" for part, part_rows in rows.groupby("figure", sort=False))
     height = FRAME + 20 + 2 * ROW * len(order)
     return finish(alt.layer(bars, spread), f"Parts of the error at {_epsilon_text(epsilon)}, {workload}", f"{what}: {text}.", height)
 
 
-def seconds_by_label(rows: pd.DataFrame, epsilon: float) -> alt.LayerChart:
+def seconds_by_label(rows: pd.DataFrame, epsilon: float, *, looks: Looks | None = None) -> alt.LayerChart:
     """Draw the time of one release for each configuration; the evaluation is not included.
 
     Args:
         rows: from `summary`, for the metric seconds, one workload and one epsilon.
         epsilon: of the rows.
+        looks: the look of each configuration; None for one colour.
     """
     what, order = "seconds per release, on this computer while the study ran", rows["label"].unique().tolist()
     names = {"label": "configuration", "mean": "mean (s)", "p10": "10 % under (s)", "p90": "10 % over (s)", "runs": "runs"}
     base = alt.Chart(add_texts(rows, list(names))).encode(y=_label_axis(order), tooltip=tooltip(names))
-    bars = base.mark_bar(cornerRadiusEnd=2, color=ACCENT).encode(x=_length_axis("mean", what))
+    bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length_axis("mean", what), color=_bar_color(order, looks))
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis("p10", what), x2="p90")
     text = f"Seconds: {describe_values(rows, 'label', 'mean')}."
     return finish(alt.layer(bars, spread), f"Time of a release at {_epsilon_text(epsilon)}", text, FRAME + 10 + ROW * len(order))
@@ -390,11 +415,38 @@ def _length_axis(field: str, what: str) -> Any:
     return alt.X(field=field, type="quantitative", title=what, axis=AXIS, scale=alt.Scale(domainMin=0))
 
 
-def _repeat_looks(channel: Any, order: list[str], looks: tuple[Any, ...]) -> Any:
-    """Make a channel that distinguishes configurations; looks repeat if there are more configurations than looks."""
-    encoding = category_channel(channel, "label", order, [looks[index % len(looks)] for index in range(len(order))])
+def _configuration_looks(order: list[str], looks: Looks | None) -> tuple[list[str], list[Any], list[str]]:
+    """Return colours, dashes and marks of configurations; without `looks` they repeat where there are more configurations than looks."""
+    if looks is not None:
+        return [looks[name].color for name in order], [list(looks[name].dash) for name in order], [looks[name].mark for name in order]
+    colors, dashes, shapes = ([kind[index % len(kind)] for index in range(len(order))] for kind in (MORE_COLORS, MORE_DASHES, MARKS))
+    return colors, dashes, shapes  # type: ignore[return-value]
+
+
+def _look_channel(channel: Any, order: list[str], looks: list[Any]) -> Any:
+    """Make a channel that distinguishes configurations."""
+    encoding = category_channel(channel, "label", order, looks)
     encoding["legend"]["symbolStrokeWidth"] = 1
     return encoding
+
+
+def _part_channels(parts: list[str], order: list[str], looks: Looks | None) -> dict[str, Any]:
+    """Make the channels that distinguish the parts of an error."""
+    if looks is None:
+        scale = alt.Scale(domain=parts, range=list(MORE_COLORS[:2]))
+        return {"color": alt.Color(field="figure", type="nominal", scale=scale, legend=legend("square"))}
+    scale = alt.Scale(domain=parts, range=list(_PART_OPACITIES[: len(parts)]))
+    squares = legend("square")
+    squares["symbolOpacity"], squares["symbolFillColor"] = alt.Undefined, GREY
+    return {"color": _bar_color(order, looks), "opacity": alt.Opacity(field="figure", type="nominal", scale=scale, legend=squares)}
+
+
+def _bar_color(order: list[str], looks: Looks | None) -> Any:
+    """Make the colour of a configuration's bar, without a legend, since each bar is named beside it."""
+    if looks is None:
+        return alt.value(ACCENT)
+    scale = alt.Scale(domain=order, range=[looks[name].color for name in order])
+    return alt.Color(field="label", type="nominal", scale=scale, legend=None)
 
 
 def _means_in_words(rows: pd.DataFrame, column: str) -> str:

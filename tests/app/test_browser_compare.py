@@ -10,6 +10,7 @@ from tests.app.browse import colours, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+SHORT = 'compare?sample=gaussian_cluster&order=5&mechanisms=["quadtree","identity"]&steps=2&repeats=3'
 LONG = 'compare?sample=gaussian_cluster&order=7&mechanisms=["htf","kdtree"]&steps=3&repeats=40'
 MARKS = '[data-testid="stVegaLiteChart"] path[aria-roledescription="point"]'
 
@@ -63,6 +64,28 @@ def test_a_study_is_stopped_and_resumed_goes_on_while_another_page_is_open_and_a
         page.locator(MARKS).nth(4).click(force=True)
         until(lambda: page.get_by_test_id("stDeckGlJsonChart").count() == before + 1, "a second map beside the first")
         assert page.locator(".st-key-multiples").get_by_role("slider").count() == 1
+
+
+def test_after_a_reload_the_study_is_there_and_a_table_of_it_can_be_loaded(chromium, address, tmp_path):
+    with visit(chromium, address, SHORT, scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Start the study").click()
+        page.get_by_text("Done:").wait_for()
+        until(lambda: "study=" in page.url, "the address names the study")
+        page.reload()
+        page.get_by_text("Done:").wait_for()
+        assert made(page) == (12, 12)
+        page.get_by_role("tab", name="Table").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download every run (CSV)").click()
+        table = tmp_path / "study.csv"
+        download.value.save_as(table)
+    with visit(chromium, address, "compare", scheme="dark", tmp_path=tmp_path) as (page, _):
+        page.get_by_text("Load a study", exact=True).click()
+        page.locator("input[type=file]").set_input_files(table)
+        page.get_by_role("button", name="Choose what the table has").click()
+        page.get_by_text("Done:").wait_for()
+        assert made(page) == (12, 12)
+        until(lambda: "order=5" in page.url, "the address has the choices of the table")
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are looked up in /proc")  # noqa: PTH112

@@ -8,23 +8,28 @@ from unittest.mock import Mock
 import pandas as pd
 import pytest
 
-from dpviz.app import jobs
+from dpviz.app import cached, jobs
+from dpviz.app.compare.earlier import LOADED, table_with_link
+from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import read_link, to_query
+from dpviz.cli.compare import csv_text
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
-from dpviz.mechanisms import Identity, Quadtree
+from dpviz.mechanisms import Identity, Quadtree, UniformGrid
 from dpviz.privacy.ledger import Ledger
 from dpviz.view.study_figures import FIGURES
 from tests.app.browse import until
-from tests.app.seen import captions, errors, fine, good, infos, labelled, scene, scenes
-from tests.app.start import BARE, SMALL, pages_app, trips_uploaded, uploaded
+from tests.app.seen import captions, errors, fine, good, infos, keys, labelled, scene, scenes
+from tests.app.start import BARE, SMALL, pages_app, query_of, trips_uploaded, uploaded
 from tests.app.walk import by_record, go, press_draw, public, to_mode
+from tests.charts import found
 from tests.evaluation.test_compare import study
 
 LINK = {"sample": "gaussian_cluster", "order": "4", "mechanisms": '["quadtree","identity"]', "steps": "2", "repeats": "2"}
+SEEDED = LINK | {"seed": "77"}
 PATIENCE = 60
 KEY = {"Points": "public config", "Trips": "public trips config"}
 TRIPS = b"origin,destination,count\nA1,A2,70\nA1,B1,9\nB1,B1,33\nA2,A2,4\n"
@@ -115,6 +120,11 @@ def flights():
 
 
 @pytest.fixture(scope="module")
+def before():
+    return finished(started(compare_app(SEEDED)))
+
+
+@pytest.fixture(scope="module")
 def exact():
     return finished(started(compare_app(LINK | {"mechanisms": '["exact_kdtree","identity"]'})))
 
@@ -179,9 +189,55 @@ class TestLinks:
         assert CompareConfig(low=1.0, high=1.0).epsilons() == (1,)
         assert CompareConfig(low=2.0, high=0.1, steps=1).epsilons() == (Fraction("0.1"),)
 
-    def test_more_configurations_than_a_chart_can_show_are_refused(self):
-        with pytest.raises(SettingError, match="At most 24"):
-            CompareConfig(settings={"uniform_grid": {"c": [float(c) for c in range(1, 40)]}}).build()
+    def test_more_configurations_than_a_chart_can_show_are_refused_with_their_number(self):
+        varied = {"quadtree": {"height": [2, 3, 4, 5], "split": ["geometric", "uniform", "leaf"], "zero": [False, True]}}
+        assert len(CompareConfig(mechanisms=("quadtree",), settings=varied).build()) == 24
+        with pytest.raises(SettingError, match="These would be 25 configurations, and a chart shows at most 24"):
+            CompareConfig(mechanisms=("quadtree", "identity"), settings=varied).build()
+
+
+class TestVariations:
+    """Several settings of one mechanism vary at once, and a wrong value is named in its place."""
+
+    @pytest.fixture
+    def varied(self):
+        app = compare_app(LINK | {"mechanisms": '["quadtree"]'})
+        return good(app.multiselect(key="vary quadtree").set_value(["height", "split"]).run())
+
+    def test_every_combination_is_a_configuration(self, varied):
+        good(varied.text_input(key="values quadtree height").set_value("2, 4, 2").run())
+        good(varied.multiselect(key="values quadtree split").set_value(["geometric", "leaf"]).run())
+        assert "16 releases: 4 configurations x 2 ε" in captions(fine(varied))
+        assert json.loads(varied.query_params["settings"]) == {"quadtree": {"height": [2, 4], "split": ["geometric", "leaf"]}}
+        good(varied.multiselect(key="vary quadtree").set_value(["split"]).run())
+        assert "8 releases: 2 configurations" in captions(varied)
+        good(varied.multiselect(key="vary quadtree").set_value([]).run())
+        assert "settings" not in varied.query_params
+
+    @pytest.mark.parametrize(
+        ("typed", "message"),
+        [
+            ("2, eight", "Height: 'eight' is no whole number"),
+            ("2.5", "Height: '2.5' is no whole number"),
+            ("nan", "Height: 'nan' is no whole number"),
+            ("2, 99", "Height: 99 is above 24"),
+            ("0", "Height: 0 is below 1"),
+        ],
+    )
+    def test_a_wrong_value_is_named_and_stays_as_it_was_typed(self, varied, typed, message):
+        before = varied.session_state["compare config"]
+        good(varied.text_input(key="values quadtree height").set_value(typed).run())
+        assert message in errors(varied)
+        assert varied.text_input(key="values quadtree height").value == typed
+        assert varied.button(key="draw").disabled
+        assert varied.session_state["compare config"] == before
+
+    def test_too_many_combinations_are_refused_with_their_number_and_can_be_changed(self, varied):
+        good(varied.text_input(key="values quadtree height").set_value(", ".join(map(str, range(1, 15)))).run())
+        good(varied.multiselect(key="values quadtree split").set_value(["geometric", "leaf"]).run())
+        assert "These would be 28 configurations" in errors(varied)
+        assert varied.button(key="draw").disabled
+        fine(varied.text_input(key="values quadtree height").set_value("3").run())
 
 
 class TestStudy:
@@ -299,7 +355,137 @@ class TestStudy:
         assert ended(job) == STOPPED
 
 
+class TestColours:
+    def test_a_configuration_keeps_its_look_when_others_come_and_go(self):
+        heights = {"quadtree": {"height": [4, 6]}}
+        config = CompareConfig(mechanisms=("quadtree", "identity"), settings=heights)
+        before = looks_by_label(config.build(), "Points", kept := add_variants({}, config.build().values()))
+        changed = replace(config, mechanisms=("htf", "identity", "quadtree"), settings={"quadtree": {"height": [3, 6]}})
+        after = looks_by_label(changed.build(), "Points", kept := add_variants(kept, changed.build().values()))
+        assert [after[label] for label in before if label in after] == [before[label] for label in before if label in after]
+        assert len(set(after.values())) == len(after) == 4
+        again = read_link(CompareConfig, to_query(replace(config, looks=kept)))
+        assert looks_by_label(again.build(), "Points", again.looks) == before
+
+    def test_more_variants_than_looks_take_those_that_are_not_shown(self):
+        kept = {}
+        for first in range(1, 100, 20):
+            shown = [UniformGrid(side=side) for side in range(first, first + 24)]
+            kept = add_variants(kept, shown)
+            looks = looks_by_label(dict(zip(map(str, shown), shown, strict=True)), "Points", kept)
+            assert len(set(looks.values())) == 24
+
+    @pytest.mark.parametrize("looks", ['{"rm":["00000000"]}', '{"quadtree":["<b>"]}', '["quadtree"]', "1"])
+    def test_looks_of_a_link_that_make_no_sense_are_passed_over(self, looks):
+        assert read_link(CompareConfig, {"looks": looks}) == CompareConfig()
+
+    def test_all_charts_of_the_page_have_the_same_colours(self, exact):
+        exact.session_state["compare config"] = replace(exact.session_state["compare config"], figure="n3", workload="")
+        scales = set()
+        for name in ("By level", "By size", "Time"):
+            for chart in charts(fine(tab(exact, name))):
+                scales |= {json.dumps(color["scale"]) for color in found(chart["layer"], "color") if isinstance(color, dict)}
+        assert len(scales) == 1
+
+
+def table_of(app):
+    """The file study.csv that the page offers under Table."""
+    return csv_text(table_with_link(app.session_state[JOB])).encode()
+
+
+def load(app, content):
+    return good(app.file_uploader(key="compare table").set_value(("study.csv", content, "text/csv")).run())
+
+
+class TestFoundAgain:
+    """A study survives a reload of the page, and comes back from its table; releases are not made again."""
+
+    @pytest.fixture
+    def no_releases(self, monkeypatch):
+        monkeypatch.setattr(jobs, "compare", Mock(side_effect=AssertionError("made again")))
+
+    def test_after_a_reload_a_study_of_a_sample_is_there(self, before, no_releases):
+        again = fine(compare_app(query_of(before)))
+        assert "Done: 8 of 8 releases" in again.get("progress")[0].proto.text
+        pd.testing.assert_frame_equal(again.session_state[JOB].table(), before.session_state[JOB].table())
+        other = compare_app({name: value for name, value in query_of(before).items() if name != "study"})
+        assert JOB not in other.session_state
+
+    def test_after_a_reload_a_part_of_a_study_can_be_resumed(self, before):
+        more = fine(compare_app(query_of(before) | {"repeats": "3"}))
+        assert "Stopped: 8 of 12 releases" in more.get("progress")[0].proto.text
+        assert more.button(key="draw").label == "Resume the study"
+        finished(started(more))
+        assert runs_of(before) < runs_of(more)
+
+    def test_a_table_brings_its_study_and_its_controls_back(self, before, no_releases):
+        app = load(compare_app({}), table_of(before))
+        assert "belongs to another study" in infos(app)
+        assert JOB not in app.session_state
+        fine(app.button(key="compare restore").click().run())
+        assert "Done: 8 of 8 releases" in app.get("progress")[0].proto.text
+        assert app.session_state["compare config"].same_study(before.session_state["compare config"])
+        assert runs_of(app) >= runs_of(before)
+        assert tab(app, "Table").dataframe[0].value["Runs"].unique().tolist() == [2]
+        assert "compare restore" not in keys(app.button)
+
+    def test_a_table_without_a_link_is_taken_over_when_the_same_is_chosen(self, before, no_releases):
+        content = csv_text(before.session_state[JOB].table()).encode()
+        app = load(compare_app(SEEDED | {"mechanisms": '["htf"]'}), content)
+        assert "none of its releases has a mechanism" in infos(app)
+        good(labelled(app.multiselect, "Mechanisms").set_value(["identity"]).run())
+        assert "Done: 4 of 4 releases" in fine(app).get("progress")[0].proto.text
+
+    def test_rows_of_a_loaded_table_are_never_shared(self, before):
+        run, forged = before.session_state[JOB].rows[0]["run"], "0" * 16
+        app = load(compare_app(SEEDED), table_of(before).replace(run.encode(), forged.encode()))
+        finished(started(good(labelled(app.number_input, "Repeats of each").set_value(4).run())))
+        shared = cached.sample_study_rows(app.session_state[JOB].study.fingerprint).rows()
+        assert forged in runs_of(app)
+        assert forged not in {row["run"] for row in shared}
+
+    @pytest.mark.parametrize(
+        ("old", "new", "message"),
+        [
+            (b",epsilon,", b",budget,", "lacks the columns epsilon"),
+            (b",0.1,", b",a tenth,", "Column epsilon: every value must be a number"),
+            (b",True,", b",yes,", "Column private: every value must be True or False"),
+        ],
+    )
+    def test_a_malformed_table_is_refused_by_its_column(self, before, old, new, message):
+        app = load(compare_app({}), table_of(before).replace(old, new))
+        assert message in errors(app)
+        assert LOADED not in app.session_state
+
+    def test_a_study_of_ones_own_data_stays_in_its_session_and_says_so(self):
+        app = finished(started(to_compare(declared("Points"), "Points", mechanisms=("identity",), steps=1, repeats=1)))
+        job = app.session_state[JOB]
+        assert "kept for this session only" in captions(app)
+        assert "study" not in app.query_params
+        assert cached.sample_study_rows(job.study.fingerprint).rows() == []
+        assert "link" not in table_with_link(job)
+
+    def test_the_rows_of_the_study_before_are_kept(self, before, monkeypatch):
+        app = finished(started(compare_app(SEEDED | {"seed": "79"})))
+        cached.sample_study_rows.clear()
+        for seed in (80, 79):
+            finished(started(good(labelled(app.number_input, "Seed").set_value(seed).run())))
+            monkeypatch.setattr(jobs, "compare", lambda *_, **__: ())
+        assert app.session_state[JOB].made == 8
+
+    def test_no_table_at_all_is_refused_and_the_study_on_screen_stays(self, before):
+        app = finished(started(compare_app(LINK | {"seed": "78", "steps": "1"})))
+        assert "lacks the columns" in errors(load(app, b"a,b\n1,2\n"))
+        assert charts(load(app, bytes(range(256))))
+        assert "cannot be read as a table" in errors(app)
+
+
 class TestFailures:
+    @pytest.fixture(autouse=True)
+    def nothing_shared(self):
+        """What other tests have made on the sample is not taken over."""
+        cached.sample_study_rows.clear()
+
     @pytest.mark.parametrize(("rows", "label"), [(40, "Resume the study"), (0, "Start the study")])
     def test_finished_releases_are_kept_and_the_others_can_be_tried_again(self, rows, label, monkeypatch):
         def failing(study, **options):

@@ -7,9 +7,10 @@ from unittest.mock import Mock
 import pytest
 
 from dpviz.app import jobs
-from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, CountingJob, InverseJob, Keeper, SessionCounts, StudyJob
+from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, CountingJob, InverseJob, Keeper, KnownRows, SessionCounts, StudyJob
 from dpviz.data.counting.job import cancellation
 from dpviz.errors import InputError, SettingError
+from dpviz.evaluation.compare import compare
 from dpviz.mechanisms import Identity, Quadtree
 from dpviz.publishing.dry_run import FoundEpsilon, WantedError
 from tests.app.browse import until
@@ -135,6 +136,23 @@ class TestSearches:
 
 
 class TestStudies:
+    def test_known_rows_are_those_that_were_made_and_the_oldest_go(self, monkeypatch):
+        monkeypatch.setattr(jobs, "_FEWEST_WORKERS", 1)
+        monkeypatch.setattr(jobs, "_MOST_WORKERS", 1)
+        known, part = KnownRows(), study(repeats=1)
+        earlier = list(compare(part))
+        job = StudyJob(study(repeats=2), None, earlier, known)
+        assert (job.made, job.total) == (len(part), 2 * len(part))
+        job.start(PATIENCE)
+        job._thread.join(PATIENCE)
+        assert job.state == DONE
+        assert {row["repeat"] for row in known.rows()} == {2}
+        monkeypatch.setattr(jobs, "MOST_KNOWN_ROWS", 3)
+        known.add(earlier[0])
+        known.add(earlier[0] | {"n3": 0})
+        assert len(known.rows()) == 3
+        assert known.rows()[-1] == earlier[0]
+
     def test_starting_waits_for_the_first_rows_and_a_keeper_stops_its_studies(self):
         keeper = Keeper()
         first, second = (StudyJob(study(repeats=4000), None, []) for _ in range(2))

@@ -1,5 +1,7 @@
-"""Summaries, the frontier, and the figures of each workload."""
+"""Summaries, the frontier, tables that are read again, and the figures of each workload."""
 
+import io
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -7,11 +9,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from dpviz.cli.compare import csv_text
+from dpviz.errors import InputError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.rows import make_rows
 from dpviz.evaluation.study import accounting_of, trip_figures, with_true_counts
-from dpviz.evaluation.tables import frontier, summary, tidy
+from dpviz.evaluation.tables import finished_runs, frontier, parse_rows, summary, tidy
 from dpviz.mechanisms import ExactKdtree, FittedTree, Identity, Quadtree, StabilityHistogram, TopDown
 from tests.evaluation.test_compare import COMMUTERS, CROWD, study
 
@@ -84,3 +88,44 @@ def test_errors_of_trips_come_apart_and_add_up():
     pairs = evaluate_flows(which.release(which.runs()[0]), COMMUTERS).compare(3)
     nothing = trip_figures(pairs[:0], COMMUTERS)
     assert set(nothing.values()) == {0}
+
+
+class TestParsing:
+    """The content of a table that was downloaded, read and checked column by column."""
+
+    @pytest.fixture(scope="class", name="content")
+    @classmethod
+    def content_of_a_study(cls):
+        which = study(repeats=2)
+        return csv_text(tidy(which, compare(which)).assign(link="sample=la"))
+
+    def test_what_is_read_is_what_was_written_and_the_link_is_no_figure(self, content):
+        which = study(repeats=2)
+        table = parse_rows(content.encode())
+        assert finished_runs(which, table) == {run.id for run in which.runs()}
+        pd.testing.assert_frame_equal(summary(tidy(which, table)), summary(tidy(which, table.drop(columns="link"))))
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda table: table.drop(columns="run"), "lacks the columns run."),
+            (lambda table: table.drop(columns=["run", "label"]), "lacks the columns run, label."),
+            (lambda table: table.iloc[:0], "has no rows"),
+            (lambda table: table.assign(study=["a", *table["study"][1:]]), "Column study: the rows must all belong to one study"),
+            (lambda table: table.assign(run=["", *table["run"][1:]]), "Column run: row 1 is empty"),
+            (lambda table: table.assign(mae=["much", *table["mae"][1:]]), "Column mae: every value must be a number"),
+            (lambda table: table.assign(mae=math.inf), "Column mae: every value must be a number"),
+            (lambda table: table.assign(private=1), "Column private: every value must be True or False"),
+            (lambda table: table.assign(remark="good"), "Column remark: every value must be a number"),
+            (lambda table: pd.concat([table, table["mae"]], axis=1), "The column mae is there twice"),
+        ],
+    )
+    def test_a_malformed_table_is_refused_and_its_column_named(self, content, change, message):
+        table = change(pd.read_csv(io.StringIO(content), dtype={"study": str, "run": str}))
+        with pytest.raises(InputError, match=message):
+            parse_rows(table.to_csv(index=False).encode())
+
+    @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"a,b\n1\n"])
+    def test_what_is_no_table_is_refused(self, content):
+        with pytest.raises(InputError, match="cannot be read as a table"):
+            parse_rows(content)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpviz.amounts import format_short
 from dpviz.view.charts import COLORS, DASHES, GREY, MARKS, to_hex
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE, Scale, scale_top_of
-from dpviz.view.study_charts import MORE_COLORS, MORE_DASHES
+from dpviz.view.looks import MORE_COLORS, MORE_DASHES
 from dpviz.view.trips_map import choose_arriving_color, choose_leaving_color
 from tests.colors import EYES, contrast, difference, lab
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from dataclasses import fields
 from typing import Any
 
 import streamlit as st
@@ -26,11 +28,11 @@ from dpviz.app.points.data import describe_resolution
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms.base import Rule
+from dpviz.mechanisms.base import AnyMechanism, Rule
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES, SampleInfo
 
-NOTHING = "nothing"
+LONGEST_SHOWN = 40  # characters of a wrong value that a message repeats
 USUAL_SIZE = None  # records of a made-up sample; None is its usual number
 _SOURCE_NAMES = {SAMPLE: "Sample", OWN: "As loaded in Teach"}
 
@@ -116,37 +118,43 @@ def study_controls() -> None:
         on_change=lambda: COMPARE.change(mechanisms=tuple(st.session_state[key])),
     )
     with st.expander("Vary a setting", expanded=bool(config.settings)):
-        st.caption("Every value becomes a configuration of its own. For several settings of one mechanism use the command dpviz compare.")
+        st.caption("Every value becomes a configuration of its own; of several settings, every combination.")
         for name in config.chosen:
             _variation_controls(config, name)
     _budget_controls()
 
 
 def _variation_controls(config: CompareConfig, name: str) -> None:
-    """Ask which setting of one mechanism varies, and which values it takes in turn."""
-    mechanism = config.offered[name]
-    rules = {rule.name: rule for rule in mechanism.rules() if not isinstance(rule.default, tuple)}
-    varied_setting = next(iter(config.varied_settings(name)), NOTHING)
+    """Ask which settings of one mechanism vary, and which values each takes in turn."""
+    mechanism, varied = config.offered[name], config.varied_settings(name)
+    rules = {rule.name: rule for rule in mechanism.rules() if not isinstance(rule.default, tuple) or rule.name in varied}
     key = f"vary {name}"
-    st.session_state[key] = varied_setting if varied_setting in rules else NOTHING
-    st.selectbox(
+    st.session_state[key] = [setting for setting in varied if setting in rules]
+    st.multiselect(
         str(mechanism.title),
-        [NOTHING, *rules],
+        list(rules),
         key=key,
-        format_func=lambda setting: "as it is" if setting == NOTHING else rules[setting].label,
-        on_change=lambda: _store_variation(name, st.session_state[key], _first_values(rules.get(st.session_state[key]))),
+        placeholder="as it is",
+        format_func=lambda setting: rules[setting].label,
+        on_change=lambda: _store_variation(
+            name, {setting: varied.get(setting) or _first_values(rules[setting]) for setting in st.session_state[key]}
+        ),
     )
-    if st.session_state[key] != NOTHING:
-        _value_controls(name, rules[varied_setting], config.varied_settings(name).get(varied_setting, []))
+    for setting in st.session_state[key]:
+        _value_controls(name, rules[setting], list(varied[setting]))
 
 
 def _value_controls(name: str, rule: Rule, values: list[Any]) -> None:
+    """Ask which values a setting takes."""
     key = f"values {name} {rule.name}"
+    if isinstance(rule.default, tuple):
+        st.caption(f"{rule.label}: {len(values)} lists of numbers, from the link.")
+        return
     options = list(rule.choices) or ([False, True] if isinstance(rule.default, bool) else [])
     if options:
         st.session_state[key] = [value for value in values if value in options]
         st.multiselect(
-            "Values", options, key=key, help=rule.help, on_change=lambda: _store_variation(name, rule.name, st.session_state[key])
+            f"Values of {rule.label}", options, key=key, help=rule.help, on_change=lambda: _store_values(name, rule, st.session_state[key])
         )
         return
     bounds = f"{'' if rule.low is None else f'from {rule.low:g}'}{'' if rule.high is None else f' to {rule.high:g}'}"
@@ -154,41 +162,74 @@ def _value_controls(name: str, rule: Rule, values: list[Any]) -> None:
         key=key,
         label=f"Values of {rule.label}",
         value=", ".join(f"{value:.12g}" if isinstance(value, int | float) else str(value) for value in values),
-        problem=lambda typed: problem_with(lambda: _read_numbers(name, rule, typed)),
-        use=lambda typed: _store_variation(name, rule.name, _read_numbers(name, rule, typed)),
+        problem=lambda typed: problem_with(lambda: read_numbers(COMPARE.config().offered[name], rule, typed)),
+        use=lambda typed: _store_values(name, rule, read_numbers(COMPARE.config().offered[name], rule, typed)),
     )
     field.show(st.text_input, help=f"Several with commas between them. {rule.help} {bounds}")
 
 
-def _read_numbers(name: str, rule: Rule, typed: str) -> list[Any]:
-    """Read numbers with commas between them, and check each against the mechanism.
+def read_numbers(mechanism: type[AnyMechanism], rule: Rule, typed: str) -> list[int | float]:
+    """Read numbers with commas between them, and check each against a mechanism; repeated ones are taken once.
+
+    Args:
+        mechanism: the mechanism that has the setting.
+        rule: the rule of the setting.
+        typed: the text.
 
     Raises:
-        SettingError: a part of the text is no number, or a number that the mechanism refuses.
+        SettingError: a part of the text is no number, or a number that the mechanism refuses; the message names it.
+
+    >>> from dpviz.mechanisms import Quadtree
+    >>> height = next(Quadtree.rules())
+    >>> read_numbers(Quadtree, height, "4, 8, 4")
+    [4, 8]
+    >>> read_numbers(Quadtree, height, "4, eight")
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.SettingError: Height: 'eight' is no whole number. Write numbers with commas between them, such as 2, 4, 8.
     """
-    numbers = []
-    for part in filter(str.strip, typed.split(",")):
-        try:
-            number = float(part)
-        except ValueError:
-            raise SettingError(f"{rule.label}: numbers with commas between them, such as 2, 4, 8.") from None
-        numbers.append(int(number) if number.is_integer() else number)
-        COMPARE.config().offered[name](**{rule.name: numbers[-1]})
-    return numbers
+    numbers = [_read_number(mechanism, rule, part.strip()) for part in typed.split(",") if part.strip()]
+    return list(dict.fromkeys(numbers))
 
 
-def _store_variation(name: str, setting: str, values: list[Any]) -> None:
-    """Store which setting of a mechanism varies, and its values; `NOTHING` or an empty list ends the variation."""
+def _read_number(mechanism: type[AnyMechanism], rule: Rule, text: str) -> int | float:
+    """Read one number; raise `SettingError`, which names it, if it is none or does not fit."""
+    kind = "whole number" if _is_whole(mechanism, rule) else "number"
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or (kind == "whole number" and not number.is_integer()):
+        raise SettingError(f"{rule.label}: '{text[:LONGEST_SHOWN]}' is no {kind}. Write numbers with commas between them, such as 2, 4, 8.")
+    for bound, is_beyond, side in ((rule.low, operator.lt, "below"), (rule.high, operator.gt, "above")):
+        if bound is not None and is_beyond(number, bound):
+            raise SettingError(f"{rule.label}: {text[:LONGEST_SHOWN]} is {side} {bound:,.12g}.")
+    value = int(number) if number.is_integer() else number
+    mechanism(**{rule.name: value})
+    return value
+
+
+def _is_whole(mechanism: type[AnyMechanism], rule: Rule) -> bool:
+    """Return whether a setting takes whole numbers only."""
+    kinds = {item.name: str(getattr(item.type, "__name__", item.type)) for item in fields(mechanism)}
+    return kinds[rule.name].split(" ")[0] == "int"
+
+
+def _store_values(name: str, rule: Rule, values: list[Any]) -> None:
+    """Store the values of one setting of a mechanism; an empty list ends its variation."""
+    _store_variation(name, {**COMPARE.config().varied_settings(name), rule.name: values})
+
+
+def _store_variation(name: str, varied: dict[str, list[Any]]) -> None:
+    """Store which settings of a mechanism vary, and their values; settings without values do not vary."""
     settings = {key: value for key, value in COMPARE.config().settings.items() if key != name}
-    if setting != NOTHING and values:
-        settings[name] = {setting: list(values)}
+    if chosen := {setting: list(values) for setting, values in varied.items() if len(values)}:
+        settings[name] = chosen
     COMPARE.change(settings=settings)
 
 
-def _first_values(rule: Rule | None) -> list[Any]:
-    """Return the values with which a setting begins to vary; none if `rule` is None."""
-    if rule is None:
-        return []
+def _first_values(rule: Rule) -> list[Any]:
+    """Return the values with which a setting begins to vary."""
     if rule.choices or isinstance(rule.default, bool):
         return list(rule.choices or (False, True))[:2]
     return [rule.default] if rule.default is not None else [rule.low or 1]

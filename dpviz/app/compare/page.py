@@ -14,6 +14,7 @@ import streamlit as st
 
 from dpviz.app.cached import keeper
 from dpviz.app.compare.controls import compare_data, study_controls
+from dpviz.app.compare.earlier import find_again, has_earlier_rows, load_controls, make_job, remember_study, table_with_link
 from dpviz.app.compare.figures import (
     describe_accounting,
     figure_about,
@@ -26,11 +27,12 @@ from dpviz.app.compare.figures import (
     size_words,
     workload_words,
 )
+from dpviz.app.compare.looks import keep_looks, looks_of
 from dpviz.app.compare.maps import side_by_side
 from dpviz.app.compare.state import (
     COMPARE,
-    JOB,
     MOST_PICKED,
+    OWN,
     CompareData,
     Pick,
     is_points,
@@ -140,10 +142,14 @@ def _sidebar() -> CompareData | None:
     if data is not None:
         try:
             study = study_of(data)
+            keep_looks(study.mechanisms)
         except DpvizError as error:
             show_error(str(error))
             st.button("Back to the usual mechanisms", on_click=lambda: COMPARE.change(mechanisms=(), settings={}))
+    if study is not None and data is not None:
+        find_again(study, data)
     _start_button(study, data)
+    load_controls(study)
     return data if study is not None else None
 
 
@@ -154,7 +160,7 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     label = "Start the study"
     if study is not None:
         st.caption(f"{len(study):,} releases: {len(study.mechanisms)} configurations x {len(study.epsilons)} ε x {study.repeats} repeats.")
-        label = "Resume the study" if state in (STOPPED, FAILED) and _rows_for(study) else label
+        label = "Resume the study" if state in (STOPPED, FAILED) and data is not None and has_earlier_rows(study, data) else label
     if is_done:
         st.caption("All of them are made. Another seed draws new noise.")
     is_locked = show_lock()
@@ -167,17 +173,9 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
 
 
 def _start_study(study: Study, data: CompareData) -> None:
-    """Start a study in the background; rows of the last study that belong to the same runs are kept."""
-    new_job = StudyJob(study, (COMPARE.config(), data), _rows_for(study))
-    keeper().take(new_job)
-    st.session_state[JOB] = new_job
-    new_job.start(FIRST_ROWS)
-
-
-def _rows_for(study: Study) -> list[dict[str, Any]]:
-    """Return the rows of the last study if it was on the same data with the same seed (the same `fingerprint`), else none."""
-    study_job = job()
-    return study_job.rows if study_job is not None and study_job.study.fingerprint == study.fingerprint else []
+    """Start a study in the background; earlier rows that belong to the same runs are kept."""
+    remember_study(study, data)
+    make_job(study, data).start(FIRST_ROWS)
 
 
 def _show_introduction(data: CompareData | None) -> None:
@@ -214,6 +212,8 @@ def _show_results(study_job: StudyJob) -> None:
         st.caption(
             ":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed.]"
         )
+    if config.source == OWN:
+        st.caption("This study is kept for this session only: download study.csv under *Table*, and load it again on the left.")
     state, table = study_job.state, study_job.table()
     st.html(_NO_FADING)
     with st.container(key="study"):
@@ -243,7 +243,7 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
     if len(rows):
-        pick(study_job, _show_chart(rows, figure, workload, data))
+        pick(study_job, _show_chart(rows, figure, workload, study_job))
         _show_accounting(study_job.study.mechanisms, data)
     else:
         st.info(NO_FIGURE)
@@ -251,10 +251,11 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
         st.rerun()
 
 
-def _show_chart(rows: pd.DataFrame, figure: str, workload: str, data: CompareData) -> Pick | None:
+def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: StudyJob) -> Pick | None:
     """Show the figure against epsilon, and its definition; return the configuration and epsilon of a point that was clicked."""
+    data: CompareData = study_job.config[1]
     scale, title = FIGURES[figure].scale, figure_title(figure, data, workload)
-    chart = error_by_epsilon(rows, frontier(rows), title, workload_words(workload, data), scale=scale)
+    chart = error_by_epsilon(rows, frontier(rows), title, workload_words(workload, data), scale=scale, looks=looks_of(study_job))
     chart_state = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
     about = figure_about(figure, data, workload)
     st.html(
@@ -314,10 +315,10 @@ def compare_tabs(study_job: StudyJob, data: CompareData, rows: pd.DataFrame, map
     """
     show_tab: dict[str, Callable[[], None]] = {
         MAPS: maps,
-        LEVELS: lambda: _show_by_level(data, rows),
-        SIZES: lambda: _show_by_size(data, rows),
+        LEVELS: lambda: _show_by_level(study_job, rows),
+        SIZES: lambda: _show_by_size(study_job, rows),
         PARTS_TAB: lambda: _show_parts(study_job, data, rows),
-        TIME: lambda: _show_times(rows),
+        TIME: lambda: _show_times(study_job, rows),
         INVERSE: lambda: inverse_block(data, study_job.study.mechanisms),
         TABLE: lambda: _show_table(study_job, data, rows),
     }
@@ -335,8 +336,9 @@ def _epsilon_control(rows: pd.DataFrame, key: str) -> float:
     return float(st.select_slider("ε", values, values[len(values) // 2], key=f"compare epsilon {key} {values}", format_func="{:g}".format))
 
 
-def _show_by_level(data: CompareData, rows: pd.DataFrame) -> None:
+def _show_by_level(study_job: StudyJob, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by zoom level (points) or by geographic level (trips)."""
+    data: CompareData = study_job.config[1]
     epsilon, figure = _epsilon_control(rows, "level"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure)]
     if is_points(data):
@@ -346,7 +348,7 @@ def _show_by_level(data: CompareData, rows: pd.DataFrame) -> None:
         rows, title = rows[~rows["workload"].str.startswith("size ")], "level of the regions, 1 for the coarsest"
         names = rows["workload"].unique().tolist()
         rows = rows.assign(x=rows["workload"].map({name: number for number, name in enumerate(names, 1)}))
-    _show_lines(rows, title, figure, data, f"Error by {'zoom level' if is_points(data) else 'level'}, ε = {epsilon:g}")
+    _show_lines(rows, title, figure, study_job, f"Error by {'zoom level' if is_points(data) else 'level'}, ε = {epsilon:g}")
     if is_points(data):
         st.caption("Zoom z cuts the domain into 2^z x 2^z equal blocks; all are queried. Lines up and down: one standard deviation.")
     else:
@@ -354,35 +356,38 @@ def _show_by_level(data: CompareData, rows: pd.DataFrame) -> None:
         st.caption(f"Levels: {levels}. Lines up and down: one standard deviation.")
 
 
-def _show_by_size(data: CompareData, rows: pd.DataFrame) -> None:
+def _show_by_size(study_job: StudyJob, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by the true count."""
+    data: CompareData = study_job.config[1]
     epsilon, figure = _epsilon_control(rows, "size"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(x=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
     noun = "block" if is_points(data) else "pair of the finest level"
     title = f"true count of the {noun}, lower end of the group ({data.unit})"
-    _show_lines(rows, title, figure, data, f"Error by true count, ε = {epsilon:g}")
+    _show_lines(rows, title, figure, study_job, f"Error by true count, ε = {epsilon:g}")
     groups = ", ".join(size_words(name) for name in rows["workload"].unique())
     st.caption(f"Groups of true counts: {groups}. The same noise weighs little on large counts and buries small ones.")
 
 
-def _show_lines(rows: pd.DataFrame, title: str, figure: str, data: CompareData, heading: str) -> None:
+def _show_lines(rows: pd.DataFrame, title: str, figure: str, study_job: StudyJob, heading: str) -> None:
     """Show a figure against the column "x", and its definition.
 
     Args:
         rows: of the summary, for this figure, with a column "x".
         title: of the x axis.
         figure: key of the figure.
-        data: the data of the study.
+        study_job: the study.
         heading: title of the chart.
     """
+    data: CompareData = study_job.config[1]
     if not len(rows):
         st.info(NO_FIGURE)
         return
     names = {"label": "configuration", "x": title, "mean": figure_title(figure, data), "stddev": "spread over runs", "runs": "runs"}
     height, scale = legend_height(rows["label"].unique().tolist(), HEIGHT), FIGURES[figure].scale
     columns = ("x", "label", "mean", "stddev")
-    st.altair_chart(lines_with_spread(rows.reset_index(drop=True), columns, names, heading, height, scale=scale), width="stretch")
+    chart = lines_with_spread(rows.reset_index(drop=True), columns, names, heading, height, scale=scale, looks=looks_of(study_job))
+    st.altair_chart(chart, width="stretch")
     if text := f"{figure_about(figure, data)}{tiny_means_note(rows, scale)}":
         st.caption(markdown(text.strip()))
 
@@ -392,7 +397,8 @@ def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     names = study_job.study.questions.names()
     workload = shown_workload(names, shown_figure(data))
     rows = rows[(rows["epsilon"] == epsilon) & (rows["workload"] == workload) & rows["figure"].isin(PARTS)].reset_index(drop=True)
-    st.altair_chart(parts_by_label(rows, epsilon, data.unit, workload_words(workload, data)), width="stretch")
+    chart = parts_by_label(rows, epsilon, data.unit, workload_words(workload, data), looks=looks_of(study_job))
+    st.altair_chart(chart, width="stretch")
     if is_points(data):
         st.caption(
             "Noise: how far answers are from those of the same partitions with true counts. Uniformity: how far those are from the truth,"
@@ -405,11 +411,11 @@ def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
         )
 
 
-def _show_times(rows: pd.DataFrame) -> None:
+def _show_times(study_job: StudyJob, rows: pd.DataFrame) -> None:
     epsilon = _epsilon_control(rows, "time")
     times = rows[(rows["figure"] == "seconds") & (rows["epsilon"] == epsilon)]
     times = times[times["workload"] == times["workload"].iloc[0]].reset_index(drop=True)
-    st.altair_chart(seconds_by_label(times, epsilon), width="stretch")
+    st.altair_chart(seconds_by_label(times, epsilon, looks=looks_of(study_job)), width="stretch")
     st.caption("Seconds of the mechanism only, while other releases ran at the same time; lines: the middle 80 % of the repeats.")
 
 
@@ -432,12 +438,13 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
         f"{markdown(figure_title(figure, data, workload))}; {markdown(workload_words(workload, data))}. 95 %: confidence"
         " interval of the mean, by Student's t over the repeats. 10 % under and 90 % under: this share of the repeats lies below."
         f" Columns after these are means of further figures. {markdown(about)} The files hold all workloads and"
-        " errors; rows with the same fingerprint in the column study can be joined, and a study can be resumed from them."
+        " errors; rows with the same fingerprint in the column study can be joined, and a study can be resumed from them:"
+        " *Load a study* on the left takes study.csv."
     )
     left, right, _ = st.columns([2, 2, 3])
     left.download_button(
         "Download every run (CSV)",
-        lambda: csv_text(study_job.table()),
+        lambda: csv_text(table_with_link(study_job)),
         "study.csv",
         "text/csv",
         on_click="ignore",

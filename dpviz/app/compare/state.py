@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.publishing.study_config import VariedPart
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
+from dpviz.view.looks import MOST_VARIANTS
 from dpviz.view.study_figures import FIGURES
 
 POINTS_KIND, TRIPS_KIND = "Points", "Trips"
@@ -33,6 +37,7 @@ USUAL_SAMPLE = {POINTS_KIND: "la_residents", TRIPS_KIND: "northeast_commuters"}
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
 MOST_CONFIGURATIONS = 24
 JOB = "study"
+_VARIANT, _FINGERPRINT = re.compile("[0-9a-f]{8}"), re.compile("[0-9a-f]{16}")
 
 Pick = tuple[str, float]
 
@@ -57,6 +62,9 @@ class CompareConfig:
         figure: key of the figure that is shown, one of `FIGURES`; the usual one is shown instead if it is for the other kind of data.
         workload: name of the workload that is shown; empty for the usual one of the figure.
         picked: up to four pairs of configuration and epsilon, whose releases are shown side by side.
+        looks: by key of a mechanism, its variants in the order in which they first appeared, which gives them their colours; see
+            `dpviz.app.compare.looks`.
+        study: fingerprint of the study that was started last on a sample, by which it is found again when the page is loaded anew.
     """
 
     kind: str = POINTS_KIND
@@ -74,6 +82,8 @@ class CompareConfig:
     figure: str = "n3"
     workload: str = ""
     picked: tuple[Pick, ...] = ()
+    looks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    study: str = ""
 
     @property
     def page_state(self) -> PageState:
@@ -115,15 +125,27 @@ class CompareConfig:
         Raises:
             SettingError: a setting does not exist or is out of range, or there are too many combinations.
         """
+        if (number := self.count_configurations()) > MOST_CONFIGURATIONS:
+            raise SettingError(
+                f"These would be {number:,} configurations, and a chart shows at most {MOST_CONFIGURATIONS}: vary fewer settings,"
+                " give fewer values, or choose fewer mechanisms."
+            )
         mechanisms: dict[str, AnyMechanism] = {}
         for key in self.chosen:
             title = str(self.offered[key].title) + ("" if self.offered[key].private else " (NOT PRIVATE)")
             part = VariedPart(key=key, label=title, vary={name: tuple(values) for name, values in self.varied_settings(key).items()})
             for label, variant in part.variants():
                 mechanisms[label] = variant.build(FAMILY[self.kind], references=True)
-                if len(mechanisms) > MOST_CONFIGURATIONS:
-                    raise SettingError(f"At most {MOST_CONFIGURATIONS} configurations fit into a chart: vary fewer settings.")
         return mechanisms
+
+    def count_configurations(self) -> int:
+        """Count the configurations: for each mechanism all combinations of the values of its varied settings.
+
+        >>> varied = {"quadtree": {"height": [4, 6, 8], "split": ["geometric", "uniform"]}}
+        >>> CompareConfig(mechanisms=("quadtree", "identity"), settings=varied).count_configurations()
+        7
+        """
+        return sum(math.prod(len(tuple(values)) for values in self.varied_settings(key).values()) for key in self.chosen)
 
     def varied_settings(self, key: str) -> dict[str, list[Any]]:
         """Return the lists of values of one mechanism, by setting."""
@@ -132,7 +154,7 @@ class CompareConfig:
 
     def same_study(self, other: CompareConfig) -> bool:
         """Return whether both configurations make the same runs; the settings of the display are not compared."""
-        view: dict[str, Any] = {"figure": "", "workload": "", "picked": ()}
+        view: dict[str, Any] = {"figure": "", "workload": "", "picked": (), "looks": {}, "study": ""}
         return replace(self, **view) == replace(other, **view)
 
     @classmethod
@@ -153,6 +175,8 @@ class CompareConfig:
             "figure": choice_reader(*FIGURES),
             "workload": str,
             "picked": _read_picks,
+            "looks": _read_looks,
+            "study": _read_fingerprint,
         }
 
 
@@ -230,6 +254,19 @@ def _read_keys(text: str) -> tuple[str, ...]:
 def _read_picks(text: str) -> tuple[Pick, ...]:
     pairs = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
     return tuple(pairs[:MOST_PICKED])
+
+
+def _read_fingerprint(text: str) -> str:
+    if not _FINGERPRINT.fullmatch(text):
+        raise ValueError
+    return text
+
+
+def _read_looks(text: str) -> dict[str, tuple[str, ...]]:
+    looks = {key: tuple(map(str, variants)) for key, variants in read_settings(text).items()}
+    if not looks.keys() <= COMPARE.mechanisms.keys() or not all(map(_VARIANT.fullmatch, chain(*looks.values()))):
+        raise ValueError
+    return {key: variants[: MOST_VARIANTS - 1] for key, variants in looks.items()}
 
 
 def is_points(data: CompareData) -> bool:
