@@ -1,5 +1,6 @@
 """The message of the canvas: read back as it was written, small, and with the colours of its scale."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +17,10 @@ from dpviz.samples.points import load_sample
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import corner_coordinates, map_bounds
 from dpviz.view.canvas import TONES, choose_shades, make_legend, make_palette, pack, smallest_type
+from dpviz.view.charts import to_hex
 from dpviz.view.colors import Scale
 from dpviz.view.points_canvas import RELEASED, TRUE, ReleaseView
+from tests.colors import difference
 from tests.scenes import cells_of, plain_pane, scene_of, unpack, words_at
 
 TYPES = ["u1", "i1", "u2", "i2", "u4", "i4", "f8"]
@@ -172,3 +175,17 @@ class TestColours:
         signed = make_legend(scale("signed"), negatives=True, uncertain=False)
         assert (signed.low, signed.marks) == ("−100", ())
         assert signed.bar[0] != signed.bar[-1]
+
+
+BACKGROUND = {False: (242, 245, 246), True: (26, 33, 37)}  # of maps, by whether the page is dark
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("pale", [False, True])
+def test_negatives_and_high_counts_are_told_apart_by_every_kind_of_colour_vision(dark, pale):
+    palette = make_palette(Scale(kind="density", top=100.0, title="people", dark=dark)).astype(float)
+    share = palette[:, 3:] / 255
+    on_map = palette[:, :3] * share + np.array(BACKGROUND[dark]) * (1 - share)
+    below, high = on_map[2 * TONES * pale + TONES // 2 : 2 * TONES * pale + TONES : 4], on_map[TONES + TONES * 3 // 5 : 2 * TONES : 4]
+    texts = [[to_hex(tuple(color)) for color in np.rint(colors).astype(int).tolist()] for colors in (below, high)]
+    assert min(difference(*pair) for pair in itertools.product(*texts)) > 20
