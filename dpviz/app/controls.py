@@ -292,7 +292,7 @@ def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[
         [*names[0].choices, *published],
         key="preset",
         format_func=lambda name: name if name in published else name.capitalize(),
-        on_change=lambda: _use_preset(page_state, st.session_state["preset"], parts),
+        on_change=partial(_take_preset, page_state, mechanism.key, parts),
     )
     if current:
         st.caption(f"{published[current].source}.")
@@ -303,6 +303,12 @@ def _same_proportions(first: Sequence[float], second: Sequence[float]) -> bool:
     first_sum, second_sum = sum(first), sum(second)
     comparable = len(first) == len(second) and first_sum > 0 and second_sum > 0
     return comparable and all(abs(a / first_sum - b / second_sum) < 1e-5 for a, b in zip(first, second, strict=True))
+
+
+def _take_preset(page_state: PageState, mechanism: str, parts: list[Share]) -> None:
+    """Use the chosen split, unless the mechanism has changed since: a browser may still send the choice of the one before."""
+    if page_state.config().mechanism == mechanism:
+        _use_preset(page_state, st.session_state["preset"], parts)
 
 
 def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:

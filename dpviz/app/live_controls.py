@@ -102,8 +102,13 @@ class LiveControls:
             label, key="play", help=f"{PLAYED} runs in turn: what stays is the data, what moves is noise.", on_click=self._switch_play
         )
         state = self.page_state
-        st.button("Undo", key="undo", on_click=state.undo, disabled=not state.can_undo, help="Take the last change back.")
+        st.button("Undo", key="undo", on_click=self._undo, disabled=not state.can_undo, help="Take the last change back.")
         present_button(state)
+
+    def _undo(self) -> None:
+        """Take the last change back, and end playing."""
+        st.session_state[self._play] = 0
+        self.page_state.undo()
 
     def _run_again(self) -> None:
         self.page_state.change(run=self.page_state.config().run + 1)

@@ -22,6 +22,10 @@ RULE = (
     " how many {parts} {counted_parts}. Up to 100 % it is rough; beyond that the noise is larger than what is"
     " counted. This follows from released numbers alone."
 )
+SQUARES_RULE = (
+    "A level is usable if the error of a square (root mean square) is at most 40 % of an average number: the released total divided by how"
+    " many equal squares the level has. Up to 100 % it is rough; beyond that the error is larger than what is counted."
+)
 _REST_NOTE = (
     " The finest level lists {listed:,} pairs; {rest} of all {counted} are in pairs that are not listed, and coarser levels have them, too."
 )
@@ -114,6 +118,8 @@ class Verdict:
     @property
     def rule(self) -> str:
         """The text of the rule by which levels are graded."""
+        if self.parts == "squares":
+            return SQUARES_RULE
         which = "of the level were counted, with noise or exactly" if self.parts == "pairs" else "the level has, empty ones included"
         return RULE.format(parts=self.parts, counted_parts=which)
 
@@ -121,7 +127,8 @@ class Verdict:
         name = level.name[0].upper() + level.name[1:]
         part = self.parts.removesuffix("s")
         size = format_decimal(level.stddev, 3) if math.isfinite(level.stddev) else "unknown size"
-        noise = f"with noise of ±\u00a0{size}" if level.stddev else "exactly"
+        kind = "an error" if self.parts == "squares" else "noise"
+        noise = f"with {kind} of ±\u00a0{size}" if level.stddev else "exactly"
         if level.parts == 1:
             return f"{name}: {format_decimal(level.mean, 3)} {self.counted}, {noise}."
         return f"{name}, {level.parts:,} {self.parts}: {format_decimal(level.mean, 3)} {self.counted} in an average {part}, {noise}."
@@ -168,7 +175,7 @@ def square_verdict(release: Release, errors: Sequence[float]) -> Verdict:
 
     Args:
         release: of points; only its released total is used.
-        errors: (n,) expected errors of a square at zoom levels 0 to n - 1, in records, such as from `expected_error`.
+        errors: (n,) errors of a square at zoom levels 0 to n - 1, in records: expected (`expected_error`), or measured on public data.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)

@@ -26,6 +26,7 @@ class ReleaseView:
 
     Attributes:
         release: public.
+        level: the level, 0 for the whole domain.
         nodes: (k,) the partitions of the level, in the order in which they are drawn.
         unit: what is counted, in the plural.
         dark: whether the page is dark.
@@ -35,6 +36,7 @@ class ReleaseView:
     """
 
     release: Release
+    level: int
     nodes: Integers
     unit: str
     dark: bool
@@ -50,7 +52,7 @@ class ReleaseView:
         while not fits_bitmap(release) and len(release.nodes(level)) > MOST_CELLS:
             level -= 1
         nodes = large_first(release, release.nodes(level))
-        return cls(release=release, nodes=nodes, unit=unit, dark=dark, truth=truth, raw=raw, about=about)
+        return cls(release=release, level=level, nodes=nodes, unit=unit, dark=dark, truth=truth, raw=raw, about=about)
 
     @property
     def fits(self) -> bool:

@@ -24,12 +24,12 @@ def test_twenty_moves_of_a_slider_make_at_most_three_pictures_and_the_last_is_th
         for step in range(20):
             slider.press("ArrowRight" if step < 13 else "ArrowLeft")
             page.wait_for_timeout(100)
-        until(lambda: "epsilon=0.2" in page.url, "the last value in the address")
+        until(lambda: "epsilon=0.2" in page.evaluate("location.href"), "the last value in the address")
         page.get_by_text("Quadtree, ε 0.2, run 1").first.wait_for()
         page.wait_for_timeout(3000)
-        seen, url = page.evaluate("window.seen"), page.url
+        seen, url = page.evaluate("window.seen"), page.evaluate("location.href")
     assert 1 <= len(seen) - 1 <= 3
-    with visit(chromium, address, url.partition("/points")[2].join(["points", ""]), scheme="light", tmp_path=tmp_path) as (page, _):
+    with visit(chromium, address, f"points{url.partition('/points')[2]}", scheme="light", tmp_path=tmp_path) as (page, _):
         live_map(page)
         until(lambda: page.locator(".canvas").get_attribute("data-shown") == seen[-1], "the same picture")
 

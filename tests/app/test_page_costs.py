@@ -94,7 +94,7 @@ def steps(widget, kind):
         return [type(now)(widget.max if now != widget.max else widget.min), now]
     if kind == "multiselect":
         return [now[:-1], now] if len(now) > 1 else []
-    if kind == "select_slider":
+    if kind == "select_slider" and widget.key != "order" and widget.key != "compare order":
         return [float(option) for option in (next(option for option in widget.options if float(option) != now), now)]
     shown = as_shown(widget.format_func, now)
     return [Shown(next(option for option in widget.options if option != shown)), Shown(shown)] if len(widget.options) > 1 else []

@@ -75,7 +75,9 @@ function show(canvas, deck) {
     canvas.camera = scene.camera ?? fit(canvas, deck);
   }
   arrange(canvas);
+  canvas.hover = null;  // its rectangles are those of the scene before
   draw(canvas, deck);
+  if (canvas.seen) showTips(canvas, canvas.seen);
   Object.assign(canvas.root.dataset, { shown: scene.key, runs: String(Number(canvas.root.dataset.runs ?? 0) + 1), ms: String(Math.round(performance.now() - started)) });
 }
 
@@ -291,6 +293,7 @@ function describe(canvas, i, found) {
 }
 
 function lookAt(canvas, x, y) {
+  canvas.seen = { longitude: x, latitude: y };
   const { panes } = canvas.scene;
   canvas.hover = panes.map((pane) => (pane.picture ? -1 : cellAt(canvas.cells[pane.cells], x, y)));
   canvas.texts = panes.map((_, i) => (canvas.hover[i] < 0 ? "" : describe(canvas, i, canvas.hover[i])));
@@ -299,7 +302,7 @@ function lookAt(canvas, x, y) {
 }
 
 function forgetHover(canvas) {
-  canvas.hover = null;
+  canvas.hover = canvas.seen = null;
   canvas.tips.forEach((tip) => { tip.hidden = true; });
   canvas.cross.hidden = true;
   delete canvas.root.dataset.hover;

@@ -22,15 +22,16 @@ _RERUN = "strip changed the page"
 
 
 @st.fragment
-def show_strip(what: Drawn, level: int, before: Evaluation | None) -> None:
+def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: bool) -> None:
     """Show the strip; while a share is dragged, only this function runs.
 
     Args:
         what: the run that is shown, with its evaluation.
         level: the level of its tree that the maps show.
         before: the evaluation of the run before, for comparison; None if there was none.
+        fresh: whether the run is that of the controls; if not, the strip shows its split and cannot change it.
     """
-    zooms, mechanism = zooms_of(what.release), config().build()
+    zooms, mechanism = zooms_of(what.release), (config() if fresh else what.config).build()
     try:
         shares = mechanism.shares(what.data.points.domain)
     except DpvizError:
@@ -50,8 +51,8 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None) -> None:
         key="strip",
         on_level=lambda zoom: _change(zoom=level_like(what.release, zoom)),
         on_unit=lambda relative: _change(relative=relative),
-        on_shares=partial(_use_shares, shares) if len(shares) > 1 else None,
-        on_drag=partial(_expect, what, zooms) if len(shares) > 1 else None,
+        on_shares=partial(_use_shares, shares) if fresh and len(shares) > 1 else None,
+        on_drag=partial(_expect, what, zooms) if fresh and len(shares) > 1 else None,
     )
     if st.session_state.pop(_RERUN, False):
         st.rerun()
@@ -100,10 +101,10 @@ def _is_quartered(release: Release) -> bool:
 
 
 def verdict_of(what: Drawn) -> Verdict | None:
-    """Return the verdict on the zoom levels of the strip, from the errors expected of the noise; None for a reference, which has none."""
+    """Return the verdict on the zoom levels of the strip, from measured errors of public data; None for a reference, which has no noise."""
     if not what.release.receipt.private or what.evaluation is None:
         return None
-    return square_verdict(what.release, what.evaluation.by_zoom["expected"].tolist()[: len(zooms_of(what.release))])
+    return square_verdict(what.release, what.evaluation.by_zoom["rmse"].tolist()[: len(zooms_of(what.release))])
 
 
 def _make_levels(what: Drawn, zooms: range, before: Evaluation | None) -> list[StripLevel]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
 import streamlit as st
 
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
@@ -129,7 +128,7 @@ def _show_result(shown: Shown) -> None:
     else:
         _show_canvas(shown, views)
     st.html(f'<div class="dpviz-note">{html(_stamp(first))}</div>')
-    show_strip(first, level, st.session_state.get(_BEFORE))
+    show_strip(first, level, st.session_state.get(_BEFORE), fresh=shown.fresh)
     result = verdict_of(first)
     if result is not None:
         show_verdict(result.headline, result.detail, result.rule)
@@ -217,7 +216,8 @@ def _make_views(shown: Shown, level: int) -> dict[str, ReleaseView]:
 
 def _make_pane(view: ReleaseView, kind: str, cells: str, data: Data) -> Pane:
     shown = RELEASED if kind == SECOND else kind
-    return view.pane(shown, cells=cells, top=_scale_top(view, shown, data))
+    pane = view.pane(shown, cells=cells, top=_scale_top(view, shown, data))
+    return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
 
 
 def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
@@ -226,7 +226,7 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
         return None
     if shown != ERROR:
         return public_density_top(data.points, data.digest, view)
-    name = f"error {int(np.log2(max(len(view.nodes), 1)))}"
+    name = f"error {view.level}"
     scales = config().scales
     if name not in scales:
         top = scale_top_of(3 * view.release.stddev[view.nodes])
