@@ -14,7 +14,7 @@ import streamlit as st
 
 from dpviz.app.fields import Field, in_range, problem_with
 from dpviz.app.page_state import LARGEST_EPSILON, SMALLEST_EPSILON, PageState
-from dpviz.app.session import read_amount, show_value
+from dpviz.app.session import read_amount, show_value, when_chosen
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import AnyMechanism, Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
@@ -66,7 +66,7 @@ def mechanism_controls(page_state: PageState) -> None:
         placeholder="Choose a private mechanism",
         format_func=lambda key: str(page_state.mechanisms[key].title),
         label_visibility="collapsed",
-        on_change=lambda: _choose_mechanism(page_state, st.session_state["mechanism"]),
+        on_change=when_chosen("mechanism", partial(_choose_mechanism, page_state)),
     )
     page_state.refuse_reference()
     mechanism = page_state.mechanisms[config.mechanism]
@@ -125,7 +125,8 @@ def _setting_widget(page_state: PageState, rule: Rule, value: Any) -> None:
 def _choice_widget(page_state: PageState, rule: Rule, value: Any, key: str) -> None:
     """Show the widget of a setting that has a few choices, or is on or off."""
     show_value(key, value)
-    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _change_setting(page_state, rule, st.session_state[key])}
+    on_change = when_chosen(key, lambda chosen: _change_setting(page_state, rule, chosen))
+    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": on_change}
     if rule.choices and fits_buttons(rule.choices):
         st.segmented_control(rule.label, rule.choices, required=True, **common)
     elif rule.choices:
@@ -199,7 +200,7 @@ def _epsilon_controls(page_state: PageState) -> bool:
         key="epsilon slider",
         format_func=lambda value: f"{value:g}",
         help="Smaller is more private and noisier. The scale is logarithmic.",
-        on_change=lambda: page_state.change(epsilon=st.session_state["epsilon slider"]),
+        on_change=when_chosen("epsilon slider", lambda value: page_state.change(epsilon=value)),
     )
     exactly = Field(
         key="epsilon",
@@ -242,7 +243,7 @@ def _delta_control(page_state: PageState) -> None:
         key="delta",
         format_func=lambda value: f"{value:.0e}",
         help="The probability that the bound by ε fails; far below one in the number of people.",
-        on_change=lambda: page_state.change(delta=st.session_state["delta"]),
+        on_change=when_chosen("delta", lambda value: page_state.change(delta=value)),
     )
 
 
@@ -292,7 +293,7 @@ def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[
         [*names[0].choices, *published],
         key="preset",
         format_func=lambda name: name if name in published else name.capitalize(),
-        on_change=partial(_take_preset, page_state, mechanism.key, parts),
+        on_change=when_chosen("preset", partial(_take_preset, page_state, mechanism.key, parts)),
     )
     if current:
         st.caption(f"{published[current].source}.")
@@ -305,10 +306,10 @@ def _same_proportions(first: Sequence[float], second: Sequence[float]) -> bool:
     return comparable and all(abs(a / first_sum - b / second_sum) < 1e-5 for a, b in zip(first, second, strict=True))
 
 
-def _take_preset(page_state: PageState, mechanism: str, parts: list[Share]) -> None:
+def _take_preset(page_state: PageState, mechanism: str, parts: list[Share], name: str) -> None:
     """Use the chosen split, unless the mechanism has changed since: a browser may still send the choice of the one before."""
     if page_state.config().mechanism == mechanism:
-        _use_preset(page_state, st.session_state["preset"], parts)
+        _use_preset(page_state, name, parts)
 
 
 def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:

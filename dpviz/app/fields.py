@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.session import show_error, show_value
+from dpviz.app.session import is_older_value, show_error, show_value
 from dpviz.errors import DpvizError
 
 REFUSED, PROBLEMS = "refused fields", "field problems"  # keys of the session's state
@@ -55,6 +55,8 @@ class Field:
 
     def _receive(self) -> None:
         """Use what was typed, or keep it as refused."""
+        if is_older_value(self.key):
+            return
         typed = st.session_state[self.key]
         if self.problem(typed) is None:
             _refused_values().pop(self.key, None)

@@ -8,7 +8,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from dpviz.app import cached
 from dpviz.app.ledger import LoadedData
 from dpviz.app.page_state import CURATE, TEACH, PageState, truth_key, truth_wanted
-from dpviz.app.session import show_value
+from dpviz.app.session import show_value, when_chosen
 
 _FORGOTTEN = "forgotten"
 _STAMP = """<style>
@@ -95,7 +95,7 @@ def mode_row(page_state: PageState, protected: str) -> None:
         key="mode",
         required=True,
         label_visibility="collapsed",
-        on_change=lambda: page_state.change(mode=st.session_state["mode"]),
+        on_change=when_chosen("mode", lambda value: page_state.change(mode=value)),
     )
     if page_state.config().mode == TEACH:
         text = "Public data, seeded noise, truth beside the release: nothing here is private."

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -26,6 +27,7 @@ from dpviz.privacy.budget import exact
 from dpviz.view.escape import markdown
 
 LONGEST_TEXT = 4000
+SECONDS_OF_OLDER_VALUES = 2.0  # for which a browser may still send a value that the page has replaced
 Reader = Callable[[str], Any]
 """A function that reads one parameter of a link; it raises ValueError, TypeError or OverflowError if the text is malformed."""
 
@@ -117,7 +119,38 @@ def show_value(key: str, value: Any) -> None:
         value: the value.
     """
     if key not in st.session_state or st.session_state[key] != value:
+        if key in st.session_state:
+            _replaced_values(key).append((st.session_state[key], time.monotonic()))
         st.session_state[key] = value
+
+
+def when_chosen(key: str, use: Callable[[Any], object]) -> Callable[[], None]:
+    """Return a callback for a widget that calls `use` with the chosen value, unless the browser has only sent back an older value.
+
+    A browser sends the values of all widgets with each event. If the page has just changed a value itself, the browser may still send
+    the one before, which Streamlit takes for a choice.
+
+    Args:
+        key: key of the widget; its value is shown by `show_value`.
+        use: called with the value.
+    """
+
+    def receive() -> None:
+        if not is_older_value(key):
+            use(st.session_state[key])
+
+    return receive
+
+
+def is_older_value(key: str) -> bool:
+    """Return whether a widget's value is one that the page itself replaced a moment ago."""
+    now, value = time.monotonic(), st.session_state[key]
+    return any(value == older and now - when < SECONDS_OF_OLDER_VALUES for older, when in _replaced_values(key))
+
+
+def _replaced_values(key: str) -> deque[tuple[Any, float]]:
+    """Return the values of a widget that the page replaced last, with the times when it did."""
+    return st.session_state.setdefault(f"replaced {key}", deque(maxlen=20))  # type: ignore[no-any-return]
 
 
 def show_error(text: str) -> None:

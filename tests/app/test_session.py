@@ -6,6 +6,7 @@ from importlib import import_module
 
 import pytest
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+from streamlit.testing.v1 import AppTest
 
 from dpviz.app.compare.state import CompareConfig
 from dpviz.app.points.state import POINTS, Config
@@ -101,3 +102,25 @@ def test_while_a_press_is_served_no_other_is_accepted_however_often_the_page_is_
 def test_a_link_of_an_earlier_version_opens_as_it_did(name):
     config, opens = read_link(KINDS[name.split()[0]], LINKS[name]["link"]), LINKS[name]["opens"]
     assert {part: json.loads(json.dumps(value)) for part, value in asdict(config).items() if part in opens} == opens
+
+
+def choice_after(wait):
+    import streamlit as st  # noqa: PLC0415 - only this function's text runs
+
+    from dpviz.app import session  # noqa: PLC0415
+
+    session.SECONDS_OF_OLDER_VALUES = wait
+    st.session_state.setdefault("used", [])
+    session.show_value("kind", st.session_state.get("wanted", "a"))
+    st.selectbox("Kind", ["a", "b", "c"], key="kind", on_change=session.when_chosen("kind", st.session_state["used"].append))
+
+
+@pytest.mark.parametrize(("wait", "used"), [(60.0, ["c"]), (0.0, ["a", "c"])])
+def test_a_value_that_the_page_has_just_replaced_is_no_choice(wait, used, monkeypatch):
+    monkeypatch.setattr("dpviz.app.session.SECONDS_OF_OLDER_VALUES", wait)
+    app = AppTest.from_function(choice_after, args=(wait,)).run()
+    app.session_state["wanted"] = "b"
+    app.run()
+    for chosen in ("a", "c"):  # the first one is what the browser still showed
+        app.selectbox(key="kind").set_value(chosen).run()
+    assert app.session_state["used"] == used

@@ -14,7 +14,7 @@ from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.state import LARGEST_ORDER, POINTS, Data, config
-from dpviz.app.session import show_error, show_value
+from dpviz.app.session import show_error, show_value, when_chosen
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.reading.inspect import describe_points
@@ -51,7 +51,7 @@ def points_controls() -> Data | None:
         required=True,
         format_func=str.capitalize,
         label_visibility="collapsed",
-        on_change=lambda: POINTS.change(source=st.session_state["source"]),
+        on_change=when_chosen("source", lambda value: POINTS.change(source=value)),
     )
     if page_config.source == "sample":
         return _choose_sample()
@@ -88,7 +88,7 @@ def _choose_sample() -> Data:
         list(SAMPLES),
         key="sample",
         format_func=lambda key: SAMPLES[key].title,
-        on_change=lambda: POINTS.change(sample=st.session_state["sample"], size=None, zoom=None),
+        on_change=when_chosen("sample", lambda value: POINTS.change(sample=value, size=None, zoom=None)),
     )
     about = SAMPLES[page_config.sample]
     if about.synthetic:
@@ -130,7 +130,7 @@ def _order_control() -> None:
         key="order",
         format_func=describe_resolution,
         help="The domain is cut into so many cells; nothing finer than a cell is ever looked at.",
-        on_change=lambda: POINTS.change(order=st.session_state["order"]),
+        on_change=when_chosen("order", lambda value: POINTS.change(order=value)),
     )
 
 

@@ -16,7 +16,7 @@ from dpviz.app.points.state import POINTS, SECOND_RUN, Data, Drawn, config, draw
 from dpviz.app.points.tabs import key_figures, partition_box, tabs
 from dpviz.app.points.teach import show_teach
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal, show_value
+from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal, show_value, when_chosen
 from dpviz.app.words import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
@@ -123,7 +123,7 @@ def _choose_run() -> PageState:
         (LEFT_RUN, RIGHT_RUN),
         key="editing",
         required=True,
-        on_change=lambda: POINTS.change(editing=st.session_state["editing"] == LEFT_RUN),
+        on_change=when_chosen("editing", lambda value: POINTS.change(editing=value == LEFT_RUN)),
     )
     st.button(
         f"Copy from the {'right' if how.editing else 'left'} map",

@@ -17,7 +17,7 @@ from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
 from dpviz.app.points.strip import show_strip, verdict_of
 from dpviz.app.points.tabs import QUERY_TAB, key_figures, partition_box, set_query_box, tabs
-from dpviz.app.session import newest_result, result_slot, show_value
+from dpviz.app.session import newest_result, result_slot, show_value, when_chosen
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
@@ -168,7 +168,7 @@ def _pane_controls(what: Drawn) -> None:
             "As measured",
             key="raw",
             help="Counts as first measured, before post-processing makes the levels agree.",
-            on_change=lambda: POINTS.change(raw=st.session_state["raw"]),
+            on_change=when_chosen("raw", lambda value: POINTS.change(raw=value)),
         )
 
 
@@ -180,7 +180,7 @@ def _pane_control(column: object, name: str, label: str, kinds: list[str]) -> No
     key = f"pane {name}"
     chosen = getattr(config(), name)
     show_value(key, chosen if chosen in kinds else kinds[0])
-    column.selectbox(label, kinds, key=key, on_change=lambda: _choose_pane(name, st.session_state[key]))  # type: ignore[attr-defined]
+    column.selectbox(label, kinds, key=key, on_change=when_chosen(key, partial(_choose_pane, name)))  # type: ignore[attr-defined]
 
 
 def _choose_pane(name: str, kind: str) -> None:

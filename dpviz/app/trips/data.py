@@ -13,7 +13,7 @@ from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.data import NONE, TYPES, pick
-from dpviz.app.session import show_value
+from dpviz.app.session import show_value, when_chosen
 from dpviz.app.trips.state import TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
@@ -46,7 +46,7 @@ def trips_controls() -> TripsData | None:
         required=True,
         format_func=str.capitalize,
         label_visibility="collapsed",
-        on_change=lambda: TRIPS.change(source=st.session_state["trips source"]),
+        on_change=when_chosen("trips source", lambda value: TRIPS.change(source=value)),
     )
     return _choose_sample() if how.source == "sample" else _choose_files()
 
@@ -60,7 +60,7 @@ def _choose_sample() -> TripsData:
         list(FLOW_SAMPLES),
         key="trips sample",
         format_func=lambda key: FLOW_SAMPLES[key].title,
-        on_change=lambda: TRIPS.change(sample=st.session_state["trips sample"], level=None),
+        on_change=when_chosen("trips sample", lambda value: TRIPS.change(sample=value, level=None)),
     )
     about = FLOW_SAMPLES[how.sample]
     flows = cached.flow_sample(how.sample)

@@ -20,7 +20,7 @@ from dpviz.app.live import LiveRuns, Work
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.page_state import CURATE, TEACH
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal, show_value
+from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal, show_value, when_chosen
 from dpviz.app.trips.data import describe_regions, trips_controls
 from dpviz.app.trips.state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths, question_of, run_of
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print, verdict_row
@@ -171,7 +171,7 @@ def _choose_second() -> None:
         key="beside",
         format_func=lambda key: "Nothing" if key == ALONE else str(TRIPS.mechanisms[key].title),
         help="A second mechanism with its default settings and the same budget. Each draw then spends the budget twice.",
-        on_change=lambda: TRIPS.change(beside=st.session_state["beside"]),
+        on_change=when_chosen("beside", lambda value: TRIPS.change(beside=value)),
     )
 
 
@@ -217,7 +217,7 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
         key="trips shown",
         required=True,
         label_visibility="collapsed",
-        on_change=lambda: TRIPS.change(shown=st.session_state["trips shown"]),
+        on_change=when_chosen("trips shown", lambda value: TRIPS.change(shown=value)),
     )
     show_value("level", regions.levels[level - 1])
     middle.segmented_control(
@@ -263,7 +263,7 @@ def _choose_filters(regions: Regions, level: int) -> tuple[int | None, int, int,
         key="pairs",
         help="Which released pairs are drawn. Noise makes some counts negative. A pair is certain if its interval, which holds for all"
         " pairs at once with probability 95 %, is above 0; the others are pale.",
-        on_change=lambda: TRIPS.change(pairs=st.session_state["pairs"]),
+        on_change=when_chosen("pairs", lambda value: TRIPS.change(pairs=value)),
     )
     top_label, least_label = "Arcs at most", "Minimum trips"
     top = Field(
