@@ -20,6 +20,7 @@ from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.partition_looks import OVERLAP
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, density_top
 from dpviz.view.points_map import INTERPOLATED
+from tests.often import often
 from tests.scenes import PLANE, scene_of, unpack, words_at
 
 METRES = Domain(bounds=(300_000, 5_000_000, 370_000, 5_070_000), crs="EPSG:32633", order=4)
@@ -86,7 +87,7 @@ class TestPanes:
             np.testing.assert_array_equal(arrays[f"a {name}"], numbers)
         np.testing.assert_array_equal(arrays["a lines"].reshape(-1, 4), release.tree.rectangles(view.nodes))
 
-    @pytest.mark.parametrize("mechanism", POINT_FAMILY.choices)
+    @pytest.mark.parametrize("mechanism", often(list(POINT_FAMILY.choices), 2))
     def test_every_mechanism_can_be_shown_at_every_level_and_as_measured(self, mechanism):
         release, truth = released(POINT_FAMILY.choices[mechanism]())
         for raw in (False, True):
