@@ -20,15 +20,6 @@ def typed_box(page):
     return [float(page.get_by_label(side, exact=True).input_value()) for side in ("West", "South", "East", "North")]
 
 
-def show_finer(page, key, times, number):
-    """Move the level by the keyboard until so many partitions are shown."""
-    slider = page.locator(".st-key-zoom").get_by_role("slider")
-    slider.focus()
-    for _ in range(times):
-        page.keyboard.press(key)
-    partitions(page, number)
-
-
 def test_teach_from_the_start_page_to_two_maps_without_a_press(chromium, address, tmp_path):
     with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_role("button", name="Open the map").click()
@@ -51,7 +42,8 @@ def test_partitions_that_are_clicked_set_the_box_of_the_range_query(chromium, ad
         both = pytest.approx([x - width, y - height, x + width, y + height], abs=1e-3)
         until(lambda: typed_box(page) == both, "the box that spans both partitions")
         page.get_by_text("True answer").wait_for()
-        show_finer(page, "ArrowRight", 1, "256")
+        page.locator(".strip").get_by_role("radio").nth(4).click()
+        partitions(page, "256")
         page.get_by_role("link", name="Start").click()
         page.get_by_role("button", name="Open the map").click()
         partitions(page, "256")
