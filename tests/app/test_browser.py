@@ -20,6 +20,7 @@ def typed_box(page):
     return [float(page.get_by_label(side, exact=True).input_value()) for side in ("West", "South", "East", "North")]
 
 
+@pytest.mark.slow
 def test_teach_from_the_start_page_to_two_maps_without_a_press(chromium, address, tmp_path):
     with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_role("button", name="Open the map").click()
