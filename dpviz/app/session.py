@@ -153,6 +153,11 @@ def _replaced_values(key: str) -> deque[tuple[Any, float]]:
     return st.session_state.setdefault(f"replaced {key}", deque(maxlen=20))  # type: ignore[no-any-return]
 
 
+def is_dark() -> bool:
+    """Return whether the page is dark."""
+    return st.context.theme.type == "dark"
+
+
 def show_error(text: str) -> None:
     """Show an error; its text is not read as Markdown."""
     st.error(markdown(text))

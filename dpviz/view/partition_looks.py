@@ -33,3 +33,10 @@ def density_scale(density: Floats, area: Floats, domain: Domain, unit: str) -> S
     """
     per = "unit of area" if domain.crs is None else "km²"
     return Scale(kind="density", top=scale_top_of(np.maximum(density, 0), area), title=f"{unit} per {per}")
+
+
+def row_areas(domain: Domain, zoom: int) -> Floats:
+    """Compute (2**zoom,) the area of an equal block in each row of a zoom level, row 0 in the south, in km2 or units of a plane."""
+    width = domain.side >> zoom
+    south = np.arange(1 << zoom, dtype=np.int32) * width
+    return np.asarray(domain.areas_km2(np.stack([0 * south, south, 0 * south + width, south + width], axis=1)), np.float64)

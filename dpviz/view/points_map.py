@@ -14,7 +14,7 @@ from dpviz.release.point_release import Release
 from dpviz.view.colors import Colors, Scale, scale_top_of
 from dpviz.view.deck import MOST_FEATURES, CompactDeck, deck, partitions, picture
 from dpviz.view.escape import html
-from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
+from dpviz.view.partition_looks import OVERLAP, density_scale, large_first, row_areas
 
 SHOWN = ("Released", "True", "Error", "False positives")
 INTERPOLATED = "Interpolated"
@@ -133,10 +133,8 @@ def color_interpolated(release: Release, *, unit: str, dark: bool, top: float | 
         (rows, columns, 4) colours of equal blocks, row 0 in the south; their scale; and whether some blocks are below zero.
     """
     domain, zoom = release.domain, min(release.domain.order, _MOST_PIXELS.bit_length() - 1)
-    counts, width = release.blocks(zoom), domain.side >> zoom
-    south = np.arange(len(counts), dtype=np.int32) * width
-    row_areas = domain.areas_km2(np.stack([0 * south, south, 0 * south + width, south + width], axis=1))
-    density, area = (counts / row_areas[:, None]).ravel(), np.repeat(row_areas, len(counts))
+    counts, areas = release.blocks(zoom), row_areas(domain, zoom)
+    density, area = (counts / areas[:, None]).ravel(), np.repeat(areas, len(counts))
     scale = density_scale(density, area, domain, unit)
     scale = replace(scale, dark=dark, top=scale.top if top is None else top)
     return scale.colors(density).reshape(*counts.shape, 4), scale, bool((counts < 0).any())

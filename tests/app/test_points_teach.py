@@ -7,8 +7,9 @@ import pytest
 from dpviz.app import live_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.points import state, teach
-from tests.app.seen import captions, drawn, errors, fine, good, keys, layers_of, scene, scenes
-from tests.app.start import CURATE, SMALL, points_app, query_of
+from tests.app.seen import captions, drawn, errors, fine, good, keys, labelled, layers_of, scene, scenes
+from tests.app.start import CURATE, SMALL, points_app, query_of, uploaded
+from tests.app.walk import public
 
 
 def titles(app):
@@ -125,3 +126,11 @@ def test_curate_has_no_canvas_and_nothing_runs_by_itself(link):
     app = fine(points_app(link))
     assert not scenes(app)
     assert drawn(app) is None
+
+
+def test_another_way_to_count_the_same_file_is_another_run():
+    app = uploaded(b"lon,lat,n\n-118.2,34.1,5\n-80.25,25.5,7\n", link=SMALL)
+    fine(public(app).check().run())
+    assert drawn(app).data.points.count.sum() == 2
+    fine(labelled(app.selectbox, "Records per row").set_value("n").run())
+    assert drawn(app).data.points.count.sum() == drawn(app).evaluation.truth[0] == 12

@@ -13,7 +13,7 @@ from dpviz.app.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, des
 from dpviz.app.components.panes import canvas_failed, panes
 from dpviz.app.jobs import StudyJob
 from dpviz.app.points.scales import public_density_top
-from dpviz.app.session import show_error
+from dpviz.app.session import is_dark, show_error
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
@@ -112,11 +112,11 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
         _separate_point_maps(data, releases, levels, truths, shown)
         return
     views = {
-        pick: ReleaseView.of(release, levels[pick], unit=data.unit, dark=_is_dark(), truth=truths[pick], about=describe_pick(pick))
+        pick: ReleaseView.of(release, levels[pick], unit=data.unit, dark=is_dark(), truth=truths[pick], about=describe_pick(pick))
         for pick, release in releases.items()
     }
     first = next(iter(views.values()))
-    density = public_density_top(points, data.digest, first)
+    density = public_density_top(points, first)
     top = max(scale_top_of(3 * view.release.stddev[view.nodes]) for view in views.values()) if shown == ERROR else density
     made = [view.pane(shown, cells=str(place), top=top) for place, view in enumerate(views.values())]
     if shown != TRUE and len(made) < MOST_PICKED:
@@ -126,7 +126,7 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
         cells={str(place): view.cells() for place, view in enumerate(views.values()) if view.fits},
         panes=tuple(made),
         description="; ".join(f"{pane.title} {pane.about}" for pane in made),
-        dark=_is_dark(),
+        dark=is_dark(),
         height=CANVAS_HEIGHT if len(made) <= 2 else 2 * CANVAS_HEIGHT,
         title=data.title,
         stamp="Simulations with seeded noise, not private.",
@@ -148,7 +148,7 @@ def _separate_point_maps(
     for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
         with column:
             st.markdown(f"**{markdown(describe_pick(pick))}**")
-            picture = points_map(release, levels[pick], shown, unit=data.unit, dark=_is_dark(), truth=truths[pick], top=top)
+            picture = points_map(release, levels[pick], shown, unit=data.unit, dark=is_dark(), truth=truths[pick], top=top)
             alt_text = f"{describe_pick(pick)}. {picture.description}"
             st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {describe_pick(pick)}", alt=alt_text)
             st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
@@ -182,7 +182,7 @@ def _trip_maps(data: CompareData, releases: dict[Pick, Any]) -> None:
         label_visibility="collapsed",
     )
     level = regions.levels.index(name) + 1
-    view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=_is_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
+    view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=is_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
     view = replace(view, tops=merge_tops([choose_tops(release, view) for release in releases.values()]))
     for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
         with column:
@@ -198,7 +198,3 @@ def _trip_map(release: Any, flows: Flows, view: TripsMapSettings, pick: Pick) ->
     alt_text = f"{describe_pick(pick)}. {picture.description}"
     st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {describe_pick(pick)}", alt=alt_text)
     st.html(picture.legend + f'<div class="dpviz-note">{html(picture.note)}</div>')
-
-
-def _is_dark() -> bool:
-    return st.context.theme.type == "dark"

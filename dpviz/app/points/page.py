@@ -16,7 +16,7 @@ from dpviz.app.points.state import POINTS, SECOND_RUN, Data, Drawn, config, draw
 from dpviz.app.points.tabs import key_figures, partition_box, tabs
 from dpviz.app.points.teach import show_teach
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal, show_value, when_chosen
+from dpviz.app.session import accept_presses, is_dark, serve_press, show_error, show_refusal, show_value, when_chosen
 from dpviz.app.words import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
@@ -160,10 +160,6 @@ def _draw_controls(data: Data) -> Funding | None:
     return funding
 
 
-def _is_dark() -> bool:
-    return st.context.theme.type == "dark"
-
-
 @st.fragment
 def _show_curate(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
     """Show the map of a draw in Curate with its controls, the key figures and the tabs; moving a control draws no noise.
@@ -183,7 +179,7 @@ def _show_curate(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new 
     evaluation = truth_of(what)
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
-    picture = points_map(what.release, level, shown, unit=what.data.unit, dark=_is_dark(), truth=truth)
+    picture = points_map(what.release, level, shown, unit=what.data.unit, dark=is_dark(), truth=truth)
     if what.config.mode == CURATE:
         st.html(NO_EXPORT if truth is None else NO_EXPORT + WATERMARK)
     if not what.release.receipt.private:

@@ -315,9 +315,12 @@ def draw(data: Data, funding: Funding | None) -> None:
 
 
 def question_of(data: Data, how: Config) -> tuple[object, ...]:
-    """Return what identifies a run in Teach: data, mechanism, settings, budget and number."""
+    """Return what identifies a run in Teach: data, mechanism, settings, budget and number.
+
+    The data are identified by the counts themselves, not by their content: one file can be counted in several ways.
+    """
     settings = tuple(sorted((name, str(value)) for name, value in how.settings.items()))
-    return (data.digest, data.points.domain, data.points.contributions, how.mechanism, settings, how.budget(), how.run)
+    return (data.points, how.mechanism, settings, how.budget(), how.run)
 
 
 def run_of(data: Data, how: Config, check: Callable[[], None]) -> Drawn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,7 +17,7 @@ from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
 from dpviz.app.points.strip import show_strip, verdict_of
 from dpviz.app.points.tabs import QUERY_TAB, key_figures, partition_box, set_query_box, tabs
-from dpviz.app.session import newest_result, result_slot, show_value, when_chosen
+from dpviz.app.session import is_dark, newest_result, result_slot, show_value, when_chosen
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
@@ -68,7 +68,7 @@ def show_teach(data: Data, *, fits: bool) -> None:
         return
     with st.container():
         LIVE.play()
-    works = {question: partial(_work, data, how) for question, how in _questions(data).items()} if fits else {}
+    works = {question: partial(run_of, data, how) for question, how in _questions(data).items()} if fits else {}
     live = LIVE.follow(works)
     shown = _find_shown(live, data, list(works))
     with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
@@ -83,10 +83,6 @@ def _questions(data: Data) -> dict[Hashable, Config]:
     """Return the configurations of the runs that the maps show, by what identifies them."""
     how = config()
     return {question_of(data, each): each for each in ((how, how.second_run()) if how.shows_second else (how,))}
-
-
-def _work(data: Data, how: Config, check: Callable[[], None]) -> Drawn:
-    return run_of(data, how, check)
 
 
 def _find_shown(live: LiveRuns, data: Data, questions: list[Hashable]) -> Shown | None:
@@ -197,10 +193,6 @@ def describe_run(what: Drawn) -> str:
     return f"{title}, {budget}, run {what.number}"
 
 
-def _is_dark() -> bool:
-    return st.context.theme.type == "dark"
-
-
 def _make_views(shown: Shown, level: int) -> dict[str, ReleaseView]:
     """Prepare the shown level of each run, by the names of the runs."""
     views = {}
@@ -209,7 +201,7 @@ def _make_views(shown: Shown, level: int) -> dict[str, ReleaseView]:
             continue
         truth = None if what.evaluation is None else what.evaluation.truth
         at = level if what is shown.first else min(level, what.release.height)
-        options = {"unit": what.data.unit, "dark": _is_dark(), "truth": truth, "raw": config().raw, "about": describe_run(what)}
+        options = {"unit": what.data.unit, "dark": is_dark(), "truth": truth, "raw": config().raw, "about": describe_run(what)}
         views[name] = ReleaseView.of(what.release, at, **options)  # type: ignore[arg-type]
     return views
 
@@ -225,7 +217,7 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     if shown == FALSE_POSITIVES:
         return None
     if shown != ERROR:
-        return public_density_top(data.points, data.digest, view)
+        return public_density_top(data.points, view)
     name = f"error {view.level}"
     scales = config().scales
     if name not in scales:
@@ -248,7 +240,7 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         cells={name: view.cells() for name, view in views.items() if name in used},
         panes=tuple(made),
         description=f"{made[0].title} beside {made[1].title.lower()}, {len(views['first'].nodes):,} partitions.",
-        dark=_is_dark(),
+        dark=is_dark(),
         height=TALL if how.present else HEIGHT,
         text_size=16 if how.present else 12,
         camera=_camera_of_visit(domain),
@@ -315,7 +307,7 @@ def _show_without_canvas(shown: Shown, level: int) -> None:
         what = shown.second if kind == SECOND and shown.second is not None else shown.first
         truth = None if what.evaluation is None else what.evaluation.truth
         at, seen = min(level, what.release.height), RELEASED if kind == SECOND else kind
-        picture = points_map(what.release, at, seen, unit=what.data.unit, dark=_is_dark(), truth=truth)
+        picture = points_map(what.release, at, seen, unit=what.data.unit, dark=is_dark(), truth=truth)
         with column:
             st.pydeck_chart(picture.deck, height=HEIGHT, key=f"map {name}", alt=picture.description)
             st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))

@@ -20,7 +20,17 @@ from dpviz.app.live import LiveRuns, Work
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.page_state import CURATE, TEACH
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal, show_value, when_chosen
+from dpviz.app.session import (
+    accept_presses,
+    is_dark,
+    newest_result,
+    result_slot,
+    serve_press,
+    show_error,
+    show_refusal,
+    show_value,
+    when_chosen,
+)
 from dpviz.app.trips.data import describe_regions, trips_controls
 from dpviz.app.trips.state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths, question_of, run_of
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print, verdict_row
@@ -231,7 +241,7 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     )
     chosen, top, least, pairs = _choose_filters(regions, level)
     width = MAP_WIDTH // len(what.releases)
-    unit, dark = what.data.unit, _is_dark()
+    unit, dark = what.data.unit, is_dark()
     return TripsMapSettings(level=level, shown=shown, top=top, least=least, pairs=pairs, chosen=chosen, unit=unit, dark=dark, width=width)
 
 
@@ -360,11 +370,6 @@ def _show_rest(column: Any, what: TripsDrawn, release: FlowRelease) -> None:
     rest, total = int(release.rest(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
     rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in pairs that are not listed; coarser levels count them."
     column.metric("Not listed", f"{rest:,}", help=rest_help)
-
-
-def _is_dark() -> bool:
-    """Return whether the page is dark."""
-    return st.context.theme.type == "dark"
 
 
 def show_tabs(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:

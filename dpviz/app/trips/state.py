@@ -225,9 +225,9 @@ def draw(data: TripsData, funding: Funding | None) -> None:
 
 
 def question_of(data: TripsData, how: TripsConfig) -> tuple[object, ...]:
-    """Return what identifies a run in Teach: data, mechanisms with their settings, budget and number."""
+    """Return what identifies a run in Teach: the counts themselves, mechanisms with their settings, budget and number."""
     mechanisms = tuple((mechanism.key, str(mechanism.chosen()), how.budget_for(mechanism)) for mechanism in how.build_all())
-    return (data.digest, id(data.flows), data.flows.contributions, mechanisms, how.run)
+    return (data.flows, mechanisms, how.run)
 
 
 def run_of(data: TripsData, how: TripsConfig, check: Callable[[], None]) -> TripsDrawn:
