@@ -57,7 +57,7 @@ PRESETS = (
     ),
     Preset(
         title="Towns of a country",
-        text="21,408 towns and villages: people appear where nobody lives, and small places vanish.",
+        text="21,408 towns and villages: some appear where there are none, and small ones vanish.",
         picture="preset_towns.webp",
         page="points",
         link={"mechanism": "quadtree", "sample": "us_places", "epsilon": "0.1", "left": "False positives", "zoom": "6"},

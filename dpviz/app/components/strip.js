@@ -372,7 +372,7 @@ function sentence(strip, i) {
   return `Level ${level.name}${about}: ${clauses.length ? clauses.join(", ") : "no error is known"}.`;
 }
 
-function told(strip, k) {
+function describe(strip, k) {
   const i = strip.data.parts[k].level, error = i !== null && strip.tried ? valued(strip, i, strip.tried[i]) : null;
   return `${title(strip, k)}: ${percent(strip.shares[k])}${error === null ? "" : `, expected error ${shown(strip, error)}`}`;
 }
@@ -381,7 +381,7 @@ function tell(strip) {
   if (!strip.buttons) return;
   const active = strip.root.getRootNode().activeElement, knob = strip.drag?.k ?? strip.knobs.indexOf(active), button = strip.buttons.indexOf(active);
   const keyboard = active?.matches?.(":focus-visible");
-  const text = strip.drag || (knob >= 0 && keyboard) ? told(strip, knob)
+  const text = strip.drag || (knob >= 0 && keyboard) ? describe(strip, knob)
     : strip.over !== null ? sentence(strip, strip.over) : button >= 0 && keyboard ? sentence(strip, button) : "";
   const [legend, tip] = strip.note.children;
   legend.hidden = text !== "";
@@ -430,7 +430,7 @@ function release(strip, event) {
   strip.drag = null;
   if (drag.from.some((share, k) => share !== strip.shares[k])) {
     flush(strip);
-    announce(strip, told(strip, drag.k));
+    announce(strip, describe(strip, drag.k));
     draw(strip);
   } else {
     delete strip.pending.drag;
@@ -471,7 +471,7 @@ function moveByKey(strip, event, k) {
   event.target.classList.remove("held");
   strip.first = strip.serial + 1;
   strip.timer = setTimeout(() => flush(strip), PAUSE);
-  announce(strip, told(strip, k));
+  announce(strip, describe(strip, k));
   draw(strip);
   return true;
 }
