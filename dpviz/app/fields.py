@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.session import is_older_value, show_error, show_value
+from dpviz.app.session import LONGEST_TEXT, is_older_value, show_error, show_value
 from dpviz.errors import DpvizError
 
 REFUSED, PROBLEMS = "refused fields", "field problems"  # keys of the session's state
@@ -29,6 +29,8 @@ class Field:
         value: the present value in the configuration, as the widget shows it.
         problem: returns why a typed value does not fit; None if it fits.
         use: stores in the configuration a typed value that fits.
+        mirrors: whether another widget shows the same value; then the field, a text, is a new one for the browser whenever the page
+            replaces its text. So a text of before, which a slow browser still sends while a slider moves, is never taken for typed.
     """
 
     key: str
@@ -36,6 +38,7 @@ class Field:
     value: Any
     problem: Problem
     use: Callable[[Any], object]
+    mirrors: bool = False
 
     def show(self, widget: Callable[..., object], **options: Any) -> bool:
         """Show the widget and, if its value is refused, the reason below it; return whether the value is used.
@@ -49,7 +52,9 @@ class Field:
         if value_when_refused != self.value:  # the configuration has changed elsewhere since then
             refused_values.pop(self.key)
             typed = self.value
-        show_value(self.key, typed)
+        times = show_value(self.key, typed)
+        if self.mirrors:
+            options["validate"] = f".{{0,{LONGEST_TEXT + times}}}"  # part of the field's identity, and too long to refuse anything
         widget(self.label, key=self.key, on_change=self._receive, **options)
         return show_problem(self.key, self.problem(typed) if self.key in refused_values else None)
 

@@ -111,17 +111,23 @@ def accept_presses(page: str) -> None:
         st.session_state.pop(f"press {page}", None)
 
 
-def show_value(key: str, value: Any) -> None:
+def show_value(key: str, value: Any) -> int:
     """Let a widget show a value, unless it does already: a value that is set again would overwrite what was chosen in the meantime.
 
     Args:
         key: key of the widget.
         value: the value.
+
+    Returns:
+        How often the page has replaced the widget's value in this session.
     """
+    times = f"times replaced {key}"
     if key not in st.session_state or st.session_state[key] != value:
         if key in st.session_state:
             _replaced_values(key).append((st.session_state[key], time.monotonic()))
+            st.session_state[times] = st.session_state.get(times, 0) + 1
         st.session_state[key] = value
+    return int(st.session_state.get(times, 0))
 
 
 def when_chosen(key: str, use: Callable[[Any], object]) -> Callable[[], None]:
