@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from dpviz.space.domain import Domain
+from dpviz.view.basemap import map_bounds
 from dpviz.view.canvas import Cells, Legend, Pane, Scene
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -34,7 +35,7 @@ def words_at(header, arrays, pane, cell):
 
 def scene_of(cells, *panes, domain=PLANE, **options):
     """A scene with what these panes show; `cells` by name."""
-    return Scene(domain=domain, cells=cells, panes=panes, description="Two maps.", **{"dark": False, **options})
+    return Scene(bounds=map_bounds(domain), cells=cells, panes=panes, description="Two maps.", **{"dark": False, **options})
 
 
 def plain_pane(cells="a", count=2, **options):
@@ -45,5 +46,7 @@ def plain_pane(cells="a", count=2, **options):
     return Pane(**about, cells=cells, palette=palette, shades=shades, **options)
 
 
-def cells_of(rectangles, **numbers):
-    return Cells(rectangles=np.array(rectangles, np.int32), numbers={name: np.array(values) for name, values in numbers.items()})
+def cells_of(rectangles, *, domain=PLANE, **numbers):
+    return Cells(
+        domain=domain, rectangles=np.array(rectangles, np.int32), numbers={name: np.array(values) for name, values in numbers.items()}
+    )

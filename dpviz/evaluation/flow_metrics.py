@@ -139,7 +139,9 @@ class FlowEvaluation:
         low, high = compute_interval(counts.noisy[positive], self.release.stddev(stage)[positive])
         inside = (low <= true[positive]) & (true[positive] <= high)
         present = int(positive.sum() + missing.sum())
-        present_error = int(error[positive].sum() + (truth.count - released)[missing].sum())
+        missed = (truth.count - released)[missing]
+        present_error = int(error[positive].sum() + missed.sum())
+        squared = float((error[positive].astype(np.float64) ** 2).sum() + (missed.astype(np.float64) ** 2).sum())
         return {
             "stage": stage,
             "between": tree.title(stage),
@@ -150,6 +152,7 @@ class FlowEvaluation:
             "max_error": self.largest_error(stage),
             "mean_error": float(error.sum() + absent.sum()) / tree.size(stage),
             "mean_error_present": present_error / max(present, 1),
+            "rms_error_present": math.sqrt(squared / max(present, 1)),
             "false_discovery": 100.0 * int(wrong.sum()) / max(int(positive.sum()), 1),
             "false_negative": 100.0 * int(missing.sum()) / max(len(missing), 1),
             "false_positives": int(wrong.sum()),

@@ -18,7 +18,7 @@ from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.exact_accounting import ACCOUNTING, LARGEST_STDDEV, find_gaussian_rho
-from dpviz.privacy.noise import discrete_gaussian
+from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.flow_release import INTERVAL_STDDEVS, FlowRelease, StageCounts, sum_pairs
 from dpviz.space.pair_tree import SIDES, PairTree
@@ -249,6 +249,23 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
         """
         return np.full(release.tree.height + 1, np.nan)
 
+    def stage_variances(self, tree: PairTree, budget: Budget, contributions: int) -> Floats | None:  # noqa: ARG002
+        """Compute the variance that a release with these settings would state for the counts of each stage; nothing is drawn.
+
+        Args:
+            tree: the public tree of pairs.
+            budget: the budget of the release.
+            contributions: the bound m on the trips of one person.
+
+        Returns:
+            (T + 1,) variances, in squared trips, as `StageCounts.variance`: infinite where a stage would not be measured. None if the
+            mechanism cannot say without a run; by default, always.
+
+        Raises:
+            BudgetError: another kind of budget, or a split that does not fit the tree.
+        """
+        return None
+
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
         """List pairs of neighbours with runs of the mechanism: one trip added or moved, and several trips of one person if allowed."""
 
@@ -281,6 +298,31 @@ def _compute_stddev(release: FlowRelease, level: int) -> float:
     if level or not release.every_pair:
         return float("nan")
     return float(release.answer([ROOT], [ROOT], levels=(0, 0), spread=True)[1][0])
+
+
+def squared_sensitivity(contributions: int, neighbours: str) -> int:
+    """Return the largest sum of squared changes of a stage's counts by one person: 2 m**2 (bounded), m**2 (add/remove)."""
+    return (2 if neighbours == BOUNDED else 1) * contributions**2
+
+
+def plan_variances(mechanism: Any, tree: PairTree, budget: Budget, contributions: int, shares: Sequence[float]) -> Floats:
+    """Compute the variance of the noise on each stage's counts, as `NoisyFlows` would draw it; nothing is drawn.
+
+    Args:
+        mechanism: its title and its settings `neighbours` and `accounting` are used.
+        tree: of pairs.
+        budget: of the release.
+        contributions: the bound m on the trips of one person.
+        shares: of rho, for the last stages of the tree; a stage before them is exact.
+
+    Returns:
+        (T + 1,) variances, in squared trips: 0 for an exact stage, infinite for one without a share.
+    """
+    squared = squared_sensitivity(contributions, mechanism.neighbours)
+    exact = squared if contributions == 1 else None
+    rho = find_gaussian_rho(budget, mechanism.title, mechanism.accounting, shares, exact)[0]
+    variances = [gaussian_variance(squared / (2 * part)) if part else np.inf for part in rho.split(shares)]
+    return np.array([0.0] * (tree.height + 1 - len(variances)) + variances)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -326,8 +368,7 @@ class NoisyFlows:
         The m trips of one person may all lie in one node. The paper's 2 m and m hold only for pairs of leaves and m distinct trips,
         since distinct trips may share nodes above the leaves.
         """
-        squared = self.flows.contributions**2
-        return 2 * squared if self.neighbours == BOUNDED else squared
+        return squared_sensitivity(self.flows.contributions, self.neighbours)
 
     def measure(self, purpose: str, true: Integers, rho: Fraction, stage: int) -> Integers:
         """Add discrete Gaussian noise to the counts of disjoint nodes of a stage, and record it for the receipt.

@@ -1,14 +1,15 @@
 """Maps side by side in one canvas: what each pane shows, as one message of bytes that the browser draws.
 
-The browser gets numbers, not shapes: rectangles as lattice lines, counts as whole numbers of the smallest type that holds them, and one
-byte per rectangle for its colour. It builds the shapes itself.
+Of points the browser gets numbers, not shapes: rectangles as lattice lines, counts as whole numbers of the smallest type that holds
+them, and one byte per rectangle for its colour. It builds the shapes itself. Of trips it gets the regions' corners or centres once, and
+arcs by the numbers of the regions where they begin and end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from dpviz.amounts import format_short
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.space.domain import Domain
-from dpviz.view.basemap import WGS84, Bounds, corner_coordinates, map_bounds
+from dpviz.view.basemap import WGS84, Bounds, RegionShapes, corner_coordinates, map_bounds
 from dpviz.view.colors import Colors, Scale
 from dpviz.view.ground import ground_around
 from dpviz.view.places import ATTRIBUTION, place_names
@@ -36,11 +37,13 @@ class Cells:
     """Rectangles of one level with whole numbers, in the order in which they are drawn.
 
     Attributes:
+        domain: the public frame whose lattice it is.
         rectangles: (k, 4) west, south, east, north as lattice lines.
         numbers: by a short name, (k,) whole numbers that the words of a pane may name.
         near: by the name of a number, the name of another one that it is close to: their difference is sent, which takes fewer bytes.
     """
 
+    domain: Domain
     rectangles: NDArray[np.int32]
     numbers: dict[str, Integers]
     near: dict[str, str] = field(default_factory=dict)
@@ -48,6 +51,42 @@ class Cells:
     def differences(self) -> dict[str, Any]:
         """Return the numbers; of those that are near to another one, the difference to it."""
         return {name: numbers - self.numbers[self.near[name]] if name in self.near else numbers for name, numbers in self.numbers.items()}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Areas:
+    """Regions of one level, as polygons, or as dots at their centres if they have no outlines.
+
+    Attributes:
+        shapes: in degrees.
+        radius: (n,) of the dots, in pixels; larger dots are drawn first.
+        texts: n texts, which are said about the regions.
+    """
+
+    shapes: RegionShapes
+    radius: Floats
+    texts: list[str]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Arcs:
+    """Arcs between regions, in the order in which they are drawn.
+
+    Attributes:
+        origin: (k,) numbers of the regions where they begin, among the first areas of the pane.
+        destination: (k,) numbers of the regions where they end, among the last areas of the pane.
+        color: (k, 4) red, green, blue, alpha at the destinations.
+        start_color: (k, 4) the same at the origins.
+        width: (k,) pixels, at most 25.
+        texts: k texts, which are said about the arcs.
+    """
+
+    origin: Integers
+    destination: Integers
+    color: Colors
+    start_color: Colors
+    width: Floats
+    texts: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +99,8 @@ class Legend:
         top: the number at its upper end.
         bar: CSS colours of the gradient; empty if the scale has none.
         marks: further colours with their meaning: (CSS colours, words).
+        lines: widths of lines with their meaning: (CSS colour, pixels, words).
+        also: a second scale.
     """
 
     title: str
@@ -67,11 +108,13 @@ class Legend:
     top: str = ""
     bar: tuple[str, ...] = ()
     marks: tuple[tuple[tuple[str, ...], str], ...] = ()
+    lines: tuple[tuple[str, float, str], ...] = ()
+    also: Legend | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pane:
-    """One map of the canvas: its rectangles with their shades, or a picture.
+    """One map of the canvas: rectangles with their shades, regions with arcs between them, or a picture.
 
     Attributes:
         title: what it shows, in a few words.
@@ -82,7 +125,11 @@ class Pane:
         cells: name of the rectangles in `Scene.cells`; "" for a picture.
         shades: (k,) index of each rectangle's colour in the palette.
         palette: (c, 4) red, green, blue, alpha.
-        picture: a PNG over the whole domain in the web map's projection; empty for rectangles.
+        picture: a PNG over the bounds in the web map's projection; empty for rectangles.
+        areas: names of the regions in `Scene.areas`: one, or two if trips end in other regions than they begin in; none for points.
+        fills: for each of `areas`, (n, 4) red, green, blue, alpha.
+        arcs: between the regions; None if there are none.
+        chosen: number of a region of the first areas that is outlined; None if there is none.
     """
 
     title: str
@@ -94,6 +141,10 @@ class Pane:
     shades: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     palette: Colors = field(default_factory=lambda: np.zeros((0, 4), np.uint8))
     picture: bytes = b""
+    areas: tuple[str, ...] = ()
+    fills: tuple[Colors, ...] = ()
+    arcs: Arcs | None = None
+    chosen: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,13 +152,16 @@ class Scene:
     """Everything that the canvas shows.
 
     Attributes:
-        domain: the public frame.
-        cells: rectangles by name; panes that show the same release share them.
+        bounds: west, south, east, north in degrees of what is shown at first; public.
+        cells: rectangles by name, over the whole bounds; panes that show the same release share them.
+        areas: regions by name, in the same way.
         panes: one to four.
         description: alternative text.
         dark: whether the page is dark.
         height: of the canvas with its legends and tools, in pixels.
-        camera: (longitude, latitude, zoom) of the first view; None for the whole domain.
+        edge: whether the bounds are outlined, as of a domain.
+        nothing: what is said where there is nothing.
+        camera: (longitude, latitude, zoom) of the first view; None for the whole bounds.
         box: west, south, east, north in degrees of a box that is outlined; None if there is none.
         ground: lists of land polygons, country borders and state lines, in degrees.
         places: rows of name, longitude, latitude, and the zoom from which on the name is shown.
@@ -119,11 +173,14 @@ class Scene:
         asks: whether a box can be dragged on the map.
     """
 
-    domain: Domain
-    cells: dict[str, Cells]
+    bounds: Bounds
     panes: tuple[Pane, ...]
     description: str
     dark: bool
+    cells: dict[str, Cells] = field(default_factory=dict)
+    areas: dict[str, Areas] = field(default_factory=dict)
+    edge: bool = True
+    nothing: str = "Outside the domain, where nothing is counted."
     height: int = 500
     camera: tuple[float, float, float] | None = None
     box: Bounds | None = None
@@ -140,26 +197,27 @@ class Scene:
         """Write the scene as one message: the length of a JSON header in four bytes, the header, then the arrays that it names."""
         arrays: dict[str, NDArray[Any]] = {}
         for name, cells in self.cells.items():
-            arrays |= _pack_rectangles(name, cells.rectangles, self.domain)
+            arrays |= _pack_rectangles(name, cells.rectangles, cells.domain)
             arrays |= {f"{name} {key}": smallest_type(numbers) for key, numbers in cells.differences().items()}
+        for name, areas in self.areas.items():
+            arrays |= _pack_areas(name, areas)
         panes = [_describe_pane(pane, place, arrays) for place, pane in enumerate(self.panes)]
-        bounds = map_bounds(self.domain)
         header = {
-            "bounds": bounds,
+            "bounds": self.bounds,
             "camera": None if self.camera is None else dict(zip(("longitude", "latitude", "zoom"), self.camera, strict=True)),
             "height": self.height,
             "textSize": self.text_size,
             "zooms": [0, 20],
-            "cells": {name: {"side": self.domain.side, "near": cells.near} for name, cells in self.cells.items()},
+            "cells": {name: {"side": cells.domain.side, "near": cells.near} for name, cells in self.cells.items()},
+            "areas": {name: {"texts": areas.texts} for name, areas in self.areas.items()},
             "panes": panes,
             "description": self.description,
-            "nothing": "Outside the domain, where nothing is counted.",
             "ground": self.ground,
-            "edge": [_ring(bounds)],
+            "edge": [_ring(self.bounds)] if self.edge else [],
             "places": self.places,
             "box": self.box,
             "credit": ATTRIBUTION if self.places else "",
-            **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks")},
+            **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks", "nothing")},
             **_colours_of_the_ground(self.dark),
         }
         return pack(header, arrays)
@@ -260,14 +318,22 @@ def ground_of(domain: Domain) -> dict[str, list[Any]]:
     """Return land and borders around a domain, for `Scene.ground`; none for a plain plane, which lies nowhere."""
     if domain.crs is None:
         return {"land": [], "borders": [], "states": []}
-    return vars(ground_around(map_bounds(domain)))
+    return ground_in(map_bounds(domain))
+
+
+def ground_in(bounds: Bounds) -> dict[str, list[Any]]:
+    """Return land and borders around bounds in degrees, for `Scene.ground`."""
+    return vars(ground_around(bounds))
 
 
 def names_of(domain: Domain) -> list[tuple[str, float, float, float]]:
     """Return the names of places around a domain, for `Scene.places`; none for a plain plane."""
-    if domain.crs is None:
-        return []
-    places = place_names(map_bounds(domain))
+    return [] if domain.crs is None else names_in(map_bounds(domain))
+
+
+def names_in(bounds: Bounds) -> list[tuple[str, float, float, float]]:
+    """Return the names of places around bounds in degrees, for `Scene.places`."""
+    places = place_names(bounds)
     numbers = (np.round(column, 3).tolist() for column in (places.longitude, places.latitude, places.zoom))
     return list(zip(places.name, *numbers, strict=True))
 
@@ -281,16 +347,47 @@ def _pack_rectangles(name: str, rectangles: NDArray[np.int32], domain: Domain) -
     return {f"{name} corners": np.rint(np.clip(corners, 0, 1) * _UNITS).astype("<u2").ravel()}
 
 
+def _pack_areas(name: str, areas: Areas) -> dict[str, NDArray[Any]]:
+    """Return corners, where rings and polygons begin, the polygons' regions, and the regions' centres and radii."""
+    shapes = areas.shapes
+    polygons = [polygon if polygon and isinstance(polygon[0][0], list) else [polygon] for polygon in shapes.polygons]
+    rings = [ring for polygon in polygons for ring in polygon]
+    corners = np.array([corner for ring in rings for corner in ring], np.float32).reshape(-1, 2)
+    return {
+        f"{name} corners": corners.astype("<f4").ravel(),
+        f"{name} rings": smallest_type(np.cumsum([0, *map(len, rings)])),
+        f"{name} polygons": smallest_type(np.cumsum([0, *map(len, polygons)])),
+        f"{name} owner": smallest_type(np.array(shapes.owner, np.int64)),
+        f"{name} centres": shapes.centres.astype("<f4").ravel(),
+        f"{name} radius": np.rint(10 * areas.radius).astype("<u1"),
+    }
+
+
 def _describe_pane(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     """Return the part of the header for a pane, and add its arrays to `arrays`."""
     about: dict[str, Any] = {name: getattr(pane, name) for name in ("title", "about", "words", "note", "cells")} | {
-        "legend": vars(pane.legend)
+        "legend": asdict(pane.legend)
     }
+    if pane.areas:
+        return about | _describe_trips(pane, place, arrays)
     if pane.picture:
         arrays[f"{place} picture"] = np.frombuffer(pane.picture, np.uint8)
         return about | {"picture": f"{place} picture"}
     arrays[f"{place} shades"], arrays[f"{place} palette"] = pane.shades, pane.palette.ravel()
     return about | {"shades": f"{place} shades", "palette": f"{place} palette"}
+
+
+def _describe_trips(pane: Pane, place: int, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return what the header says of regions and arcs, and add their arrays to `arrays`."""
+    fills = [f"{place} fill {side}" for side in range(len(pane.fills))]
+    arrays |= {name: fill.astype(np.uint8).ravel() for name, fill in zip(fills, pane.fills, strict=True)}
+    found: dict[str, Any] = {"areas": pane.areas, "fills": fills, "chosen": pane.chosen, "arcs": None}
+    if (arcs := pane.arcs) is not None:
+        arrays |= {f"{place} {name}": smallest_type(getattr(arcs, name)) for name in ("origin", "destination")}
+        arrays |= {f"{place} {name}": getattr(arcs, name).astype(np.uint8).ravel() for name in ("color", "start_color")}
+        arrays[f"{place} width"] = np.rint(10 * arcs.width).astype("<u1")
+        found["arcs"] = {"count": len(arcs.texts), "texts": arcs.texts}
+    return found
 
 
 def _ring(bounds: Bounds) -> list[list[float]]:
@@ -304,6 +401,7 @@ def _colours_of_the_ground(dark: bool) -> dict[str, list[int] | str]:
         return {
             "land": [255, 255, 255, 14],
             "line": [200, 205, 210, 150],
+            "rim": [225, 230, 235, 50],
             "text": [235, 240, 244, 255],
             "halo": [16, 21, 24, 150],
             "accent": [124, 203, 226, 255],
@@ -313,6 +411,7 @@ def _colours_of_the_ground(dark: bool) -> dict[str, list[int] | str]:
     return {
         "land": [40, 45, 50, 16],
         "line": [70, 75, 80, 150],
+        "rim": [90, 100, 110, 75],
         "text": [20, 28, 34, 255],
         "halo": [255, 255, 255, 160],
         "accent": [212, 78, 150, 255],

@@ -76,7 +76,7 @@ class ReleaseView:
         if self.truth is not None:
             numbers["true"] = self.truth[nodes]
         near = {"low": "released", "high": "released"}
-        return Cells(rectangles=release.tree.rectangles(nodes).astype(np.int32), numbers=numbers, near=near)
+        return Cells(domain=release.domain, rectangles=release.tree.rectangles(nodes).astype(np.int32), numbers=numbers, near=near)
 
     def pane(self, shown: str, *, cells: str, top: float | None = None) -> Pane:
         """Make a pane.

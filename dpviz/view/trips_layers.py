@@ -44,6 +44,11 @@ class TooltipTexts:
         columns = {"n": self.title, "t": self.text} | ({} if self.truth is None else {"e": self.truth})
         return columns if indices is None else {key: [texts[index] for index in indices] for key, texts in columns.items()}
 
+    def lines(self) -> list[str]:
+        """Write each object's texts as one, in lines."""
+        truth = [""] * len(self.title) if self.truth is None else [f"\n{text}" for text in self.truth]
+        return [f"{title}\n{text}{true}" for title, text, true in zip(self.title, self.text, truth, strict=True)]
+
     def template(self) -> str:
         """Write the HTML template of the tooltip; all layers of a deck share one template."""
         return "<b>{n}</b><br>{t}" if self.truth is None else "<b>{n}</b><br>{t}<br>{e}"
@@ -87,12 +92,6 @@ class Areas:
     color: Colors
     size: Floats
     texts: TooltipTexts
-
-
-def draw_bar(colors: Colors, width: int) -> str:
-    """Draw a colour gradient for a legend, as HTML; `width` is in pixels."""
-    stops = ",".join(f"rgba({r},{g},{b},{a / 255:.2f})" for r, g, b, a in colors.tolist())
-    return f'<span class="dpviz-bar" style="width:{width}px;background:linear-gradient(90deg,{stops})"></span>'
 
 
 def fade_at_origins(colors: Colors) -> Colors:
@@ -172,7 +171,7 @@ def _make_point_layer(areas: Areas, line: list[int], name: str) -> pydeck.Layer:
     kept = np.argsort(-areas.size, kind="stable")[:MOST_FEATURES].tolist()
     rows = {
         "p": np.round(areas.shapes.centres[kept], _DECIMALS).tolist(),
-        "r": np.round(_choose_radius(areas)[kept], 1).tolist(),
+        "r": np.round(choose_radius(areas)[kept], 1).tolist(),
         "c": areas.color[kept].tolist(),
         "i": kept,
         **areas.texts.fields(kept),
@@ -195,7 +194,7 @@ def _make_point_layer(areas: Areas, line: list[int], name: str) -> pydeck.Layer:
     )
 
 
-def _choose_radius(areas: Areas) -> Floats:
+def choose_radius(areas: Areas) -> Floats:
     """Choose the (n,) radii of points in pixels; smaller where there are many points."""
     factor = math.pow(_FEW_POINTS / max(len(areas.size), _FEW_POINTS), 0.6)
     return factor * (SMALLEST_POINT + (LARGEST_POINT - SMALLEST_POINT) * areas.size)
@@ -214,7 +213,7 @@ def make_chosen_layer(areas: Areas, region: int, color: list[int]) -> pydeck.Lay
         options: dict[str, Any] = {"type": "PolygonLayer", "data": [{"p": polygon} for polygon in polygons], "get_polygon": "p"}
     else:
         centre = np.round(areas.shapes.centres[region], _DECIMALS).tolist()
-        radius = round(float(_choose_radius(areas)[region]) + 3, 1)
+        radius = round(float(choose_radius(areas)[region]) + 3, 1)
         options = {"type": "ScatterplotLayer", "data": [{"p": centre}], "get_position": "p", "get_radius": radius}
         options["radius_units"] = "'pixels'"
     return pydeck.Layer(

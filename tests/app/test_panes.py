@@ -29,8 +29,14 @@ def all_finite(*numbers):
 GOOD_BOXES = [[-118.5, 33.9, -118.1, 34.2], [-360, -90, 360, 90], [0, 0, 1, 0.5]]
 GOOD_CAMERAS = [{"longitude": -118.2, "latitude": 34, "zoom": 9.5}, {"longitude": 0, "latitude": 0, "zoom": 0, "pitch": "high"}]
 GOOD_CHOSEN = [
-    ({"pane": 1, "cell": 7, "longitude": -118.2, "latitude": 34}, Chosen(pane=1, cell=7, longitude=-118.2, latitude=34.0)),
-    ({"pane": 0, "cell": -1, "longitude": 0.5, "latitude": 0}, Chosen(pane=0, cell=None, longitude=0.5, latitude=0.0)),
+    (
+        {"pane": 1, "kind": "area", "cell": 7, "longitude": -118.2, "latitude": 34},
+        Chosen(pane=1, kind="area", cell=7, longitude=-118.2, latitude=34.0),
+    ),
+    (
+        {"pane": 0, "kind": "cell", "cell": -1, "longitude": 0.5, "latitude": 0},
+        Chosen(pane=0, kind="cell", cell=None, longitude=0.5, latitude=0.0),
+    ),
 ]
 BAD_BOXES = [
     *(None, "1234", 5, True, {}, [], [[1, 2, 3, 4]], [1, 2, 3], [1, 2, 3, 4, 5], {"0": 1, "1": 2, "2": 3, "3": 4}),

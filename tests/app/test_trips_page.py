@@ -13,7 +13,7 @@ from dpviz.app.trips.state import TripsConfig
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.samples.flows import load_flow_sample
-from dpviz.view.trips_map import SHOWN_TRIPS
+from dpviz.view.trips_drawing import SHOWN_TRIPS
 from tests.app.seen import account, captions, entries, errors, figures, fine, good, infos, layers_of, shares_of, texts, trips_drawn
 from tests.app.start import CURATE_TRIPS, FLIGHTS, REGIONS, query_of, trips_app, trips_uploaded
 from tests.app.test_points_page import PUBLIC_FIGURES

@@ -93,7 +93,7 @@ class TestRectangles:
         rectangles = [[0, 0, side, side], [side - 1, 0, side, 1]]
         for crs in (None, "EPSG:4326"):
             domain = Domain(bounds=(0, 0, 16, 16), crs=crs, order=order)
-            header, arrays = unpack(scene_of({"a": cells_of(rectangles)}, plain_pane(), domain=domain).pack())
+            header, arrays = unpack(scene_of({"a": cells_of(rectangles, domain=domain)}, plain_pane(), domain=domain).pack())
             assert arrays["a lines"].reshape(-1, 4).tolist() == rectangles
             assert header["cells"]["a"]["side"] == side
             west, south, east, north = header["bounds"]
@@ -105,7 +105,7 @@ class TestRectangles:
     def test_on_a_projected_domain_they_are_corners_within_half_a_unit(self):
         south, west = 16 * np.indices((16, 16)).reshape(2, -1)
         rectangles = np.stack([west, south, west + 16, south + 16], axis=1)
-        _, arrays = unpack(scene_of({"a": cells_of(rectangles)}, plain_pane(count=len(rectangles)), domain=METRES).pack())
+        _, arrays = unpack(scene_of({"a": cells_of(rectangles, domain=METRES)}, plain_pane(count=len(rectangles)), domain=METRES).pack())
         west, south, east, north = map_bounds(METRES)
         unit = np.array([east - west, north - south]) / 65_535
         assert arrays["a corners"].dtype == np.uint16

@@ -13,7 +13,7 @@ from dpviz.amounts import format_short
 from dpviz.view.charts import COLORS, DASHES, GREY, MARKS, to_hex
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE, Scale, scale_top_of
 from dpviz.view.looks import MORE_COLORS, MORE_DASHES
-from dpviz.view.trips_map import choose_arriving_color, choose_leaving_color
+from dpviz.view.trips_drawing import choose_arriving_color, choose_leaving_color
 from tests.colors import EYES, contrast, difference, lab
 
 NUMBERS = st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=30)

@@ -16,7 +16,8 @@ from dpviz.data.reading.regions import read_regions
 from dpviz.view import study_charts, trips_charts
 from dpviz.view.escape import clean, deck, html, line, markdown
 from dpviz.view.points_map import points_map
-from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, trips_map
+from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings
+from dpviz.view.trips_map import trips_map
 from tests.charts import found
 from tests.hostile import LEVELS, NAMES, regions_file
 from tests.view.test_points_map import released as released_points

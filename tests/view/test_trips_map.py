@@ -17,7 +17,7 @@ from dpviz.release.flow_release import PairSums
 from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
-from dpviz.view.trips_map import (
+from dpviz.view.trips_drawing import (
     MOST_ARCS,
     PAIR_FILTERS,
     SHOWN_TRIPS,
@@ -28,8 +28,8 @@ from dpviz.view.trips_map import (
     choose_tops,
     has_geometry,
     merge_tops,
-    trips_map,
 )
+from dpviz.view.trips_map import trips_map
 from tests.charts import plain
 from tests.view.trips_cases import MECHANISMS, grid, layers_of, random_trips, released
 

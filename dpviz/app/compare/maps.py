@@ -21,13 +21,15 @@ from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.study import Run
 from dpviz.release.point_release import Release
 from dpviz.space.regions import Regions
+from dpviz.view.basemap import map_bounds
 from dpviz.view.canvas import Scene, ground_of, names_of
 from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html, markdown
 from dpviz.view.points_canvas import ERROR, TRUE, ReleaseView
 from dpviz.view.points_map import SHOWN, choose_scale_top, points_map
 from dpviz.view.trips_charts import matrix_chart
-from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, choose_tops, has_geometry, merge_tops, trips_map
+from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, choose_tops, has_geometry, merge_tops
+from dpviz.view.trips_map import trips_map
 
 MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS, CANVAS_HEIGHT = 400, 560, 200, 430
 MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 6, 5, 60
@@ -122,7 +124,7 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
     if shown != TRUE and len(made) < MOST_PICKED:
         made.insert(0, first.pane(TRUE, cells="0", top=density))
     scene = Scene(
-        domain=points.domain,
+        bounds=map_bounds(points.domain),
         cells={str(place): view.cells() for place, view in enumerate(views.values()) if view.fits},
         panes=tuple(made),
         description="; ".join(f"{pane.title} {pane.about}" for pane in made),

@@ -68,6 +68,7 @@ function show(canvas, deck) {
   const home = JSON.stringify([scene.bounds, scene.camera]), moved = canvas.home !== home;
   fitHeight(canvas);
   canvas.cells = Object.fromEntries(Object.entries(scene.cells).map(([name, about]) => [name, build(scene, name, about)]));
+  canvas.areas = Object.fromEntries(Object.keys(scene.areas).map((name) => [name, buildAreas(scene, name)]));
   if (!canvas.deck) canvas.deck = start(canvas, deck);
   label(canvas);
   if (moved) {
@@ -219,6 +220,7 @@ function draw(canvas, deck) {
 
 function paneLayers(canvas, deck, pane, i) {
   const { scene } = canvas, flat = { pickable: false, parameters: { depthCompare: "always" } };
+  if (pane.areas) return tripLayers(canvas, deck, pane, i);
   if (pane.picture) {
     const key = `${scene.key} ${pane.picture}`;
     if (canvas.pictures?.[i]?.key !== key) loadPicture(canvas, deck, i, key, scene.arrays[pane.picture]);
@@ -260,8 +262,10 @@ function names(canvas) {
 // The cell under the pointer, outlined in every pane, and the box of the range query.
 function marks(canvas, deck) {
   const layers = [], ring = (id, points, color, width) => layers.push(new deck.PathLayer({ id, data: [points], getPath: (d) => d, getColor: color, widthMinPixels: width, widthMaxPixels: width, pickable: false, parameters: { depthCompare: "always" } }));
-  (canvas.hover ?? []).forEach((found, i) => {
-    if (found >= 0) ring(`${i}:hover`, closed(canvas.cells[canvas.scene.panes[i].cells].quads, found), canvas.scene.accent, 2.5);
+  canvas.scene.panes.forEach((pane, i) => {
+    const found = canvas.hover?.[i] ?? null;
+    if (pane.areas) layers.push(...tripMarks(canvas, deck, pane, i, found));
+    else if (found !== null) ring(`${i}:hover`, closed(canvas.cells[canvas.scene.panes[i].cells].quads, found), canvas.scene.accent, 2.5);
   });
   if (canvas.scene.box) {
     const [west, south, east, north] = canvas.scene.box;
@@ -287,18 +291,27 @@ function cellAt({ n, quads }, x, y) {
 
 // What a pane says about a point: its numbers in the words that Python wrote.
 function describe(canvas, i, found) {
-  const { scene } = canvas, pane = scene.panes[i], { near } = scene.cells[pane.cells];
+  const { scene } = canvas, pane = scene.panes[i];
+  if (pane.areas) return saysTrip(canvas, pane, found);
+  if (found === null) return "";
+  const { near } = scene.cells[pane.cells];
   const number = (field) => scene.arrays[`${pane.cells} ${field}`][found] + (near[field] ? number(near[field]) : 0);
   return pane.words.replace(/\{(\w+)\}/g, (_, field) => number(field).toLocaleString("en-US"));
 }
 
-function lookAt(canvas, x, y) {
-  canvas.seen = { longitude: x, latitude: y };
-  const { panes } = canvas.scene;
-  canvas.hover = panes.map((pane) => (pane.picture ? -1 : cellAt(canvas.cells[pane.cells], x, y)));
-  canvas.texts = panes.map((_, i) => (canvas.hover[i] < 0 ? "" : describe(canvas, i, canvas.hover[i])));
+// What is under a point of the map in pane `looked`, and the same in the other panes.
+function lookAt(canvas, x, y, looked) {
+  canvas.seen = { longitude: x, latitude: y, i: looked };
+  const { panes } = canvas.scene, pointed = panes[looked]?.areas ? tripAt(canvas, panes[looked], looked, x, y) : null;
+  canvas.hover = panes.map((pane, i) => (pane.areas ? sameTrip(canvas, pointed, looked, i, pane) : findCell(canvas, pane, x, y)));
+  canvas.texts = panes.map((_, i) => describe(canvas, i, canvas.hover[i]));
   names(canvas);
   canvas.root.dataset.hover = canvas.texts.join(" | ");
+}
+
+function findCell(canvas, pane, x, y) {
+  const found = pane.picture ? -1 : cellAt(canvas.cells[pane.cells], x, y);
+  return found < 0 ? null : found;
 }
 
 function forgetHover(canvas) {
@@ -321,8 +334,8 @@ function pointAt(canvas, event) {
 }
 
 // Each pane has a tip of its own; the same place is marked in all of them.
-function showTips(canvas, { longitude, latitude }) {
-  lookAt(canvas, longitude, latitude);
+function showTips(canvas, { longitude, latitude, i: looked = 0 }) {
+  lookAt(canvas, longitude, latitude, looked);
   while (canvas.tips.length < count(canvas)) canvas.tips.push(add(canvas.cover, "div", "tip"));
   canvas.tips.forEach((tip, i) => {
     const text = canvas.texts[i], place = canvas.places[i], same = canvas.texts.findIndex((other) => other === text) < i;
@@ -412,10 +425,11 @@ function release(canvas, event) {
 
 // A click says which cell was chosen, by its place in the order of the pane's cells.
 function choose(canvas, { i, longitude, latitude }) {
-  showTips(canvas, { longitude, latitude });
+  showTips(canvas, { longitude, latitude, i });
   canvas.live.textContent = [...new Set(canvas.texts.filter(Boolean))].join("; ");
-  const pane = canvas.scene.panes[i], found = pane.picture ? -1 : cellAt(canvas.cells[pane.cells], longitude, latitude);
-  canvas.send("chosen", { pane: i, cell: found, longitude, latitude });
+  const found = canvas.hover[i], trip = canvas.scene.panes[i].areas && found;
+  if (trip) canvas.send("chosen", { pane: i, cell: trip.arc ?? trip.region, kind: trip.arc !== undefined ? "arc" : trip.side ? "end" : "area", longitude, latitude });
+  else canvas.send("chosen", { pane: i, cell: found ?? -1, kind: "cell", longitude, latitude });
 }
 
 function key(canvas, event) {
@@ -543,6 +557,13 @@ function drawLegend(pen, about, x, y, write) {
     gradient(colors, colors.length > 1 ? 36 : 14);
     words(meaning);
   }
+  for (const [color, wide, meaning] of about.lines) {
+    pen.fillStyle = color;
+    pen.fillRect(x, y - 6 - wide / 2, 26, wide);
+    x += 34;
+    words(meaning);
+  }
+  if (about.also) drawLegend(pen, about.also, x + 12, y, write);
 }
 
 function save(canvas) {
@@ -581,6 +602,11 @@ function legend(head, about) {
     gradient(colors, colors.length > 1 ? 30 : 11);
     text(words);
   }
+  for (const [color, wide, words] of about.lines) {
+    Object.assign(add(row, "i", "sample").style, { height: `${wide}px`, background: color });
+    text(words);
+  }
+  legend(head, about.also);
 }
 
 function drawBox(canvas) {

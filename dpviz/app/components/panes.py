@@ -53,29 +53,32 @@ if (!globalThis.dpvizDeck && !globalThis.dpvizDeckError) {
 }
 export default function () {}
 """
+KINDS = ("cell", "area", "end", "arc")
+"""What can be clicked."""
 _LARGEST = 1e12  # of the numbers that the browser sends
 _HERE = Path(__file__).parent
 _HTML = """<div class="canvas"><div class="heads"></div>
 <div class="map" tabindex="0" role="application" aria-roledescription="map"></div>
 <div class="tools" role="toolbar" aria-label="Map tools"></div><div class="live" aria-live="polite"></div></div>"""
 _loaders: list[Callable[..., object]] = []  # the component of the loader, once it was made
-_panes = st.components.v2.component(
-    "dpviz_panes", html=_HTML, css=(_HERE / "panes.css").read_text("utf-8"), js=(_HERE / "panes.js").read_text("utf-8")
-)
+_SCRIPT = "".join((_HERE / name).read_text("utf-8") for name in ("panes.js", "trips.js"))
+_panes = st.components.v2.component("dpviz_panes", html=_HTML, css=(_HERE / "panes.css").read_text("utf-8"), js=_SCRIPT)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """A rectangle that was clicked.
+    """A rectangle, region or arc that was clicked.
 
     Attributes:
         pane: number of the pane, 0 for the first.
-        cell: its place in the order of the pane's rectangles; None where there is none.
+        kind: "cell" for a rectangle, "area" for a region of the pane's first areas, "end" for one of its second areas, or "arc".
+        cell: its place in the order of the pane's rectangles, regions or arcs; None where there is none.
         longitude: of the click, in degrees.
         latitude: of the click, in degrees.
     """
 
     pane: int
+    kind: str
     cell: int | None
     longitude: float
     latitude: float
@@ -173,8 +176,10 @@ def _read_camera(value: object) -> tuple[float, float, float] | None:
 def _read_chosen(value: object) -> Chosen | None:
     if not isinstance(value, dict):
         return None
-    pane, cell = value.get("pane"), value.get("cell")
+    pane, cell, kind = value.get("pane"), value.get("cell"), value.get("kind")
     place = _numbers([value.get("longitude"), value.get("latitude")], 2)
     if type(pane) is not int or type(cell) is not int or pane < 0 or place is None:  # True is an int, too
         return None
-    return Chosen(pane=pane, cell=cell if cell >= 0 else None, longitude=place[0], latitude=place[1])
+    if kind not in KINDS:
+        return None
+    return Chosen(pane=pane, kind=str(kind), cell=cell if cell >= 0 else None, longitude=place[0], latitude=place[1])

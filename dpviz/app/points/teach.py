@@ -21,7 +21,7 @@ from dpviz.app.session import is_dark, newest_result, result_slot, show_value, w
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
-from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
+from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
 from dpviz.view.canvas import Pane, Scene, ground_of, names_of
 from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html
@@ -236,7 +236,7 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
     domain, result = data.points.domain, verdict_of(shown.first)
     used = {pane.cells for pane in made if pane.cells}
     scene = Scene(
-        domain=domain,
+        bounds=map_bounds(domain),
         cells={name: view.cells() for name, view in views.items() if name in used},
         panes=tuple(made),
         description=f"{made[0].title} beside {made[1].title.lower()}, {len(views['first'].nodes):,} partitions.",

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from functools import partial
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import streamlit as st
 
-from dpviz.amounts import format_percent
+from dpviz.app.components.panes import load_deck
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, describe_spent
-from dpviz.app.fields import Field, in_range, show_lock, start_checks
+from dpviz.app.fields import show_lock, start_checks
 from dpviz.app.first_row import NO_EXPORT, WATERMARK, mode_row, show_forgotten, truth_switch
-from dpviz.app.ledger import Funding, describe_look, record_public_look
-from dpviz.app.live import LiveRuns, Work
-from dpviz.app.live_controls import LiveControls
+from dpviz.app.ledger import Funding
 from dpviz.app.page_state import CURATE, TEACH
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import (
     accept_presses,
     is_dark,
-    newest_result,
-    result_slot,
     serve_press,
     show_error,
     show_refusal,
@@ -32,20 +24,19 @@ from dpviz.app.session import (
     when_chosen,
 )
 from dpviz.app.trips.data import describe_regions, trips_controls
-from dpviz.app.trips.state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths, question_of, run_of
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print, verdict_row
+from dpviz.app.trips.filters import change_level, choose_filters, chosen_region, shown_level, toggle_region
+from dpviz.app.trips.state import ALONE, SECOND_RUN, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
+from dpviz.app.trips.tabs import fill_in_pair, key_figures, show_tabs
+from dpviz.app.trips.teach import show_teach
+from dpviz.app.two_runs import choose_run
+from dpviz.app.words import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
-from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
-from dpviz.evaluation.pair_lists import compare_lists
-from dpviz.privacy.budget import ApproxBudget
-from dpviz.privacy.entropy import Entropy
-from dpviz.release.flow_release import FlowRelease
-from dpviz.release.simultaneous_intervals import count_of_numbers, pair_intervals
+from dpviz.evaluation.flow_metrics import FlowEvaluation
 from dpviz.space.regions import Regions
-from dpviz.view import trips_charts as charts
 from dpviz.view.escape import html, markdown
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
-from dpviz.view.trips_map import PAIR_FILTERS, SHOWN_TRIPS, TripsMapSettings, has_geometry, trips_map
+from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, has_geometry
+from dpviz.view.trips_map import trips_map
 
 MAP_HEIGHT, MAP_WIDTH = 620, 780  # pixels
 EASY_TO_SEE = 400  # regions on a map
@@ -54,22 +45,6 @@ _PROTECTED = (
     " that is declared)."
     " **Not protected:** the regions, the mechanism and its settings, and the total where neighbours are *bounded*."
 )
-TAB_TITLES = ("Errors by stage", "Region", "Pair of regions", "Consistency", "Receipt", "Table", "Matrix")
-MOST_ROWS = 5000  # of a table
-MOST_PAIRS = 3_000_000  # pairs of all runs that a session keeps
-LEVEL_ZERO = "all"  # name of the level above all regions, and id of its one region
-
-
-def _weigh(what: TripsDrawn) -> float:
-    """Return the number of pairs that a run keeps, over all stages."""
-    return float(sum(len(stage.count) for release in what.releases for stage in release.stages))
-
-
-class TripRuns(LiveRuns):
-    """The runs of the Trips page."""
-
-
-LIVE = LiveControls(page_state=TRIPS, kind=TripRuns, weigh=_weigh, room=MOST_PAIRS)
 
 
 def trips_page() -> None:
@@ -77,6 +52,8 @@ def trips_page() -> None:
     if show_forgotten():
         return
     teaches = TRIPS.config().mode == TEACH
+    if teaches:
+        load_deck()
     with st.container():
         if not (teaches and TRIPS.config().present):
             mode_row(TRIPS, _PROTECTED)
@@ -86,37 +63,13 @@ def trips_page() -> None:
     if data is None:
         st.info("Choose data on the left to begin.")
     elif teaches:
-        _follow_controls(data, fits=fits)
+        show_teach(data, fits=fits)
     elif (what := drawn()) is not None:
         _show_result(what.number, what.data.flows is data.flows)
     else:
         st.markdown(f"**{data.title}**: press *Draw a release* to see what could be published.")
         st.caption(f"{describe_regions(data.flows.regions)} {describe_spent(funding)}")
     accept_presses(TRIPS.key)
-
-
-def _follow_controls(data: TripsData, *, fits: bool) -> None:
-    """Show the run of the controls in Teach; while it is made, or a control holds what does not fit, the last one stays."""
-    if not record_public_look(data):
-        return
-    with st.container():
-        LIVE.play()
-    how = TRIPS.config()
-    works: dict[Hashable, Work] = {question_of(data, how): partial(run_of, data, how)} if fits else {}
-    live = LIVE.follow(works)
-    slot = result_slot("trips drawn Teach")
-    result = next((result for question in works if (result := live.result(question)) is not None), None)
-    if result is not None and newest_result("trips drawn Teach") is not result:
-        slot.append(result)
-    with st.container():
-        LIVE.show_progress(list(works))
-    what = drawn()
-    if what is None or what.data.flows.regions != data.flows.regions:
-        st.caption("The first release is being made ..." if live.running else "There is no release yet.")
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        LIVE.show_buttons()
-    _show_result(what.number, same_data=True)
 
 
 def _show_controls() -> tuple[TripsData | None, Funding | None, bool]:
@@ -136,13 +89,17 @@ def _show_controls() -> tuple[TripsData | None, Funding | None, bool]:
     except DpvizError as error:
         show_error(str(error))
     TRIPS.offer(data)
+    page_state = choose_run(TRIPS, SECOND_RUN)
     try:
-        mechanism_controls(TRIPS)
-        _choose_second()
-        privacy_controls(TRIPS, data.flows.regions if data else None)
+        mechanism_controls(page_state)
+        if how.mode == CURATE:
+            _choose_second()
+        strip_has_split = how.mode == TEACH and page_state is TRIPS
+        privacy_controls(page_state, data.flows.regions if data else None, bar=not strip_has_split)
+        how.second_run().build()
     except (SettingError, BudgetError) as error:
         show_error(str(error))
-        st.button("Back to the default settings", on_click=without_settings, args=(TRIPS,))
+        st.button("Back to the default settings", on_click=without_settings, args=(page_state,))
         return data, None, False
     if how.mode == TEACH:
         fits = not show_lock()
@@ -205,18 +162,16 @@ def _show_result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new 
         for index, column in enumerate(st.columns(len(what.releases))):
             with column:
                 _show_map(what, index, view, truths)
-    if what.releases[0].simulation:
-        st.html(f'<div class="dpviz-note">Run {what.number}, seeded: a simulation, not private.</div>')
     with st.container(key="figures"):
         for index in range(len(what.releases)):
-            _show_key_figures(what, index, truths[index] if truths else None, view.level)
+            key_figures(what, index, truths[index] if truths else None, view.level)
         show_tabs(what, truths, view)
 
 
 def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     """Ask what the maps show (one of `SHOWN_TRIPS`, the level, a region, the number of arcs), and return the settings of the maps."""
     how, regions = TRIPS.config(), what.releases[0].tree.origins
-    level = min(how.level or _choose_overview_level(regions), regions.depth)
+    level = shown_level(regions)
     options = SHOWN_TRIPS if shows_truth and has_geometry(regions, level) else SHOWN_TRIPS[:1]
     shown = how.shown if how.shown in options else SHOWN_TRIPS[0]
     left, middle = st.columns([3, 2], vertical_alignment="center")
@@ -237,60 +192,21 @@ def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
         required=True,
         format_func=markdown,
         label_visibility="collapsed",
-        on_change=lambda: TRIPS.change(level=regions.levels.index(st.session_state["level"]) + 1),
+        on_change=when_chosen("level", lambda name: change_level(regions.levels.index(name) + 1)),
     )
-    chosen, top, least, pairs = _choose_filters(regions, level)
+    top, least, pairs = choose_filters(regions, level)
     width = MAP_WIDTH // len(what.releases)
-    unit, dark = what.data.unit, is_dark()
-    return TripsMapSettings(level=level, shown=shown, top=top, least=least, pairs=pairs, chosen=chosen, unit=unit, dark=dark, width=width)
-
-
-def _choose_filters(regions: Regions, level: int) -> tuple[int | None, int, int, str]:
-    """Ask which pairs are drawn.
-
-    Returns:
-        Index of the region from or to which trips are drawn, None for all; the most arcs; the fewest trips of an arc; and one of
-        `PAIR_FILTERS`.
-    """
-    how, key = TRIPS.config(), f"region at {level}"
-    names = regions.names_of(level)
-    left, kind, middle, right = st.columns([3, 1.2, 1, 1])
-    st.session_state.setdefault(key, None)
-    if st.session_state[key] is not None and st.session_state[key] >= regions.size(level):
-        st.session_state[key] = None
-    left.selectbox(
-        "Trips from and to",
-        range(regions.size(level)),
-        key=key,
-        format_func=lambda index: str(names[index]),
-        placeholder=f"every {regions.levels[level - 1]}; click one on the map, or choose it here",
-        persist_state="session",
+    return TripsMapSettings(
+        level=level,
+        shown=shown,
+        top=top,
+        least=least,
+        pairs=pairs,
+        chosen=chosen_region(regions, level),
+        unit=what.data.unit,
+        dark=is_dark(),
+        width=width,
     )
-    show_value("pairs", how.pairs)
-    kind.selectbox(
-        "Pairs",
-        PAIR_FILTERS,
-        key="pairs",
-        help="Which released pairs are drawn. Noise makes some counts negative. A pair is certain if its interval, which holds for all"
-        " pairs at once with probability 95 %, is above 0; the others are pale.",
-        on_change=when_chosen("pairs", lambda value: TRIPS.change(pairs=value)),
-    )
-    top_label, least_label = "Arcs at most", "Minimum trips"
-    top = Field(
-        key="top", label=top_label, value=how.top, problem=in_range(top_label, 1, MOST_ARCS), use=lambda typed: TRIPS.change(top=typed)
-    )
-    top.show(middle.number_input, value=None, step=100)
-    least_help = "Pairs with fewer released trips (whatever their sign) are not drawn."
-    least = Field(
-        key="least", label=least_label, value=how.least, problem=in_range(least_label, 1), use=lambda typed: TRIPS.change(least=typed)
-    )
-    least.show(right.number_input, value=None, step=1, help=least_help)
-    return st.session_state[key], how.top, how.least, how.pairs
-
-
-def _choose_overview_level(regions: Regions) -> int:
-    """Choose the level that is shown at first: the finest one with at most `EASY_TO_SEE` regions; 1 if every level has more."""
-    return max((level for level in range(1, regions.depth + 1) if regions.size(level) <= EASY_TO_SEE), default=1)
 
 
 def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tuple[FlowEvaluation, ...]) -> None:
@@ -320,319 +236,8 @@ def _take_click(key: str, regions: Regions, level: int) -> None:
     state: Any = st.session_state.get(key)
     objects = ((state or {}).get("selection") or {}).get("objects", {})
     if arcs := objects.get("arcs"):
-        _fill_in_pair(regions, level, arcs[0].get("o"), arcs[0].get("z"))
+        fill_in_pair(regions, level, arcs[0].get("o"), arcs[0].get("z"))
         return
-    clicked, slot = objects.get("regions"), f"region at {level}"
+    clicked = objects.get("regions")
     region = clicked[0].get("i") if clicked else None
-    st.session_state[slot] = region if isinstance(region, int) and region != st.session_state.get(slot) else None
-
-
-def _show_key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation | None, level: int) -> None:
-    """Show the numbers that sum one release up at the level shown."""
-    release, title = what.releases[index], what.titles[index]
-    counts = release.stages[2 * level].count
-    _show_title(what, index)
-    negative, is_list = int((counts < 0).sum()), release.across is not None and level == release.depth
-    columns = iter(st.columns(4 + bool(negative) + is_list))
-    possible = release.tree.size(2 * level)
-    released = "listed pairs" if is_list else "pairs with a count above 0"
-    pairs_help = f"{title}: {released} of this level, out of {possible:,} possible ones. {_describe_list_bound(release, level)}"
-    next(columns).metric("Pairs above zero" if negative else "Pairs released", f"{int((counts > 0).sum()):,}", help=pairs_help)
-    if negative:
-        negative_help = "Pairs with a count below zero: noise on pairs with few trips or none. They keep sums unbiased."
-        next(columns).metric("Below zero", f"{negative:,}", help=negative_help)
-    if is_list:
-        _show_rest(next(columns), what, release)
-    table = release.stage(2 * level, spread=True)
-    noise = float(table["stddev"].median()) if len(table) else 0.0
-    next(columns).metric("Typical noise", f"± {noise:,.1f}", help="Median standard deviation of a released pair; known without the truth.")
-    if evaluation is None:
-        next(columns).metric("Released total", f"{int(release.stages[0].count.sum()):,}", help=f"All {what.data.unit}.")
-        next(columns).metric("Budget of this draw", f"ε {float(what.config.epsilon):g}", help="See the Receipt tab.")
-        return
-    row = evaluation.by_stage.to_dict("records")[2 * level]
-    next(columns).metric("Largest error", f"{row['max_error']:,}", help=f"Of any pair of this level, in {what.data.unit}.")
-    wrong_help = f"{row['false_positives']:,} released pairs have no trips in truth; {row['false_negatives']:,} true ones are missing."
-    next(columns).metric("False discovery rate", f"{row['false_discovery']:.1f} %", help=wrong_help)
-
-
-def _describe_list_bound(release: FlowRelease, level: int) -> str:
-    """Write how many released pairs of a level may be empty; "" for a release whose list does not bound it."""
-    if release.most_false is None:
-        return ""
-    if level < release.depth:
-        return "This level is no list: nothing bounds how many of its pairs are empty."
-    return f"In expectation, at most {format_percent(release.most_false)} of the listed pairs are empty."
-
-
-def _show_rest(column: Any, what: TripsDrawn, release: FlowRelease) -> None:
-    """Show how many trips are in no listed pair."""
-    rest, total = int(release.rest(0, 0).count.sum()), max(int(release.stages[0].count.sum()), 1)
-    rest_help = f"{100 * rest / total:.1f} % of all {what.data.unit} are in pairs that are not listed; coarser levels count them."
-    column.metric("Not listed", f"{rest:,}", help=rest_help)
-
-
-def show_tabs(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
-    """Draw the tabs; only the open one is computed."""
-    errors, region, pair, consistency, receipt, table, matrix = st.tabs(TAB_TITLES, key="trips tab", on_change="rerun")
-    if errors.open:
-        with errors:
-            _show_errors(what, truths)
-    if region.open:
-        with region:
-            _show_region(what, truths, view)
-    if pair.open:
-        with pair:
-            _show_pair(what, truths)
-    if consistency.open:
-        with consistency:
-            _show_consistency(what)
-    for tab, show in ((receipt, _show_receipt), (table, _show_table), (matrix, _show_matrix)):
-        if tab.open:
-            with tab:
-                for index, column in enumerate(st.columns(len(what.releases))):
-                    with column:
-                        _show_title(what, index)
-                        show(what, index, view)
-
-
-def _show_title(what: TripsDrawn, index: int) -> None:
-    """Show the title of a release's mechanism if two are compared."""
-    if len(what.releases) > 1:
-        st.markdown(f"**{what.titles[index]}**")
-
-
-def _show_errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
-    """Show measured errors by stage, or without the truth those that are expected from the noise."""
-    if not truths:
-        for index, release in enumerate(what.releases):
-            _show_title(what, index)
-            st.altair_chart(charts.expected_by_stage(release, what.data.unit), width="stretch")
-        st.caption("Expected from the mechanism alone: the noise on each measured number, before counts are made whole and consistent.")
-        return
-    _offer_lists(what)
-    if len(truths) > 1:
-        tables = {title: each.by_stage for title, each in zip(what.titles, truths, strict=True)}
-        for index, column in enumerate(st.columns(len(truths))):
-            with column:
-                _show_title(what, index)
-                bounds = error_bounds(what.releases[index])
-                st.altair_chart(charts.errors_by_stage(truths[index].by_stage, bounds, what.data.unit), width="stretch")
-        for metric, column in zip(("mean_error", "false_discovery", "false_negative"), st.columns(3), strict=True):
-            column.altair_chart(charts.compare_stages(tables, metric, what.data.unit), width="stretch")
-        return
-    release, table = what.releases[0], truths[0].by_stage
-    left, middle, right = st.columns(3)
-    left.altair_chart(charts.errors_by_stage(table, error_bounds(release), what.data.unit), width="stretch")
-    middle.altair_chart(charts.rates_by_stage(table), width="stretch")
-    right.altair_chart(charts.pairs_by_stage(table), width="stretch")
-    bound = (
-        " The bound holds for all pairs of a stage at once with probability 95 %; it is a worst case, known without the truth."
-        if np.isfinite(error_bounds(release)).any()
-        else ""
-    )
-    st.caption(f"A stage refines the destinations or the origins by one level.{bound}")
-
-
-def _offer_lists(what: TripsDrawn) -> None:
-    """Offer to compare lists of pairs by several mechanisms, on public data only: each setting is a release of its own."""
-    budget, slot = what.config.budget(), f"lists of draw {what.number}"
-    if what.config.mode == CURATE or not isinstance(budget, ApproxBudget):
-        return
-    pressed = st.button("Compare lists of pairs", help="Releases these trips once with each setting of three mechanisms.")
-    if pressed and slot not in st.session_state:
-        with st.spinner("Releasing with every setting ..."):
-            neighbours, entropy = what.config.build().neighbours, Entropy.seeded(what.number)
-            try:
-                st.session_state[slot] = compare_lists(what.data.flows, budget, entropy, neighbours=neighbours)
-            except DpvizError as error:
-                show_error(str(error))
-    if slot in st.session_state:
-        st.altair_chart(charts.lists_chart(st.session_state[slot]), width="stretch")
-        st.caption(
-            "One release each. The fitted tree's list bounds the share of false pairs beforehand; TopDown's dial has no such bound, and the"
-            " trips that it does not believe pile up on other pairs (see the largest error in the tooltips)."
-        )
-
-
-def _show_region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
-    """Show trips out of, into and within the chosen region."""
-    if view.chosen is None:
-        st.info("Click a region on the map, or choose one in the box above it.")
-        return
-    regions = what.releases[0].tree.origins
-    name, ident = str(regions.names_of(view.level)[view.chosen]), regions.ids_of(view.level)[view.chosen]
-    st.markdown(f"**{markdown(name)}**")
-    for index, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
-        with column:
-            _show_title(what, index)
-            rows = _list_totals(release, ident, view.level, truths[index] if truths else None)
-            st.altair_chart(charts.totals_bars(rows, what.data.unit), width="stretch")
-            st.dataframe(rows, hide_index=True, width="stretch")
-            if "staying" not in set(rows["trips"]) and _regions_exist(release, ident, ident, (view.level, view.level)):
-                st.caption(f"Staying: {_describe_rest(release, (view.chosen, view.chosen), what.data.unit)}")
-            if release.approximate:
-                st.caption(f"The intervals are approximate: {release.approximate}.")
-    st.caption(f"In {what.data.unit}. Intervals are those of the noise alone; for sums over many regions, of the best single stage.")
-
-
-def _list_totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation | None) -> pd.DataFrame:
-    """Make a table of the trips that leave, arrive or stay, with their intervals, and true numbers if `truth` is given.
-
-    A region whose trips to itself are not listed has no row for them.
-    """
-    questions = (
-        ("leaving or staying", ident, LEVEL_ZERO, (level, 0)),
-        ("arriving or staying", LEVEL_ZERO, ident, (0, level)),
-        ("staying", ident, ident, (level, level)),
-    )
-    rows = []
-    for title, origin, destination, levels in questions:
-        if not _regions_exist(release, origin, destination, levels):
-            continue
-        u, v = release.tree.origins.find([origin], levels[0]), release.tree.destinations.find([destination], levels[1])
-        if release.is_unlisted(levels, u, v)[0]:
-            continue
-        count = release.answer([origin], [destination], levels=levels)
-        low, high = release.answer_intervals([origin], [destination], levels=levels)
-        row: dict[str, Any] = {"trips": title, "released": int(count[0]), "low": low[0], "high": high[0], "status": release.status}
-        if truth is not None:
-            row["true"] = int(truth.true_sums(*levels).at(u, v)[0])
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _regions_exist(release: FlowRelease, origin: str, destination: str, levels: tuple[int, int]) -> bool:
-    """Return whether both regions exist; destinations may have a hierarchy of their own."""
-    found = release.tree.origins.find([origin], levels[0])[0], release.tree.destinations.find([destination], levels[1])[0]
-    return bool(min(found) >= 0)
-
-
-def _show_pair(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
-    """Show the released answer for any pair of regions at any two levels; a click on an arc fills the pair in."""
-    tree = what.releases[0].tree
-    left, right = st.columns(2)
-    origin_level, origin = _choose_region(left, "From", tree.origins)
-    destination_level, destination = _choose_region(right, "To", tree.destinations)
-    if origin is None or destination is None:
-        st.info("Choose a region on both sides.")
-        return
-    for index, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
-        with column:
-            _show_title(what, index)
-            _show_answer(
-                release, (origin_level, destination_level), (origin, destination), what.data.unit, truths[index] if truths else None
-            )
-
-
-def _show_answer(release: FlowRelease, levels: tuple[int, int], pair: tuple[int, int], unit: str, truth: FlowEvaluation | None) -> None:
-    """Show the released number of one pair with its interval, or where the trips of a pair that is not listed are counted."""
-    tree, (origin, destination) = release.tree, (np.array([index], np.int32) for index in pair)
-    ids = [tree.origins.ids_of(levels[0])[pair[0]]], [tree.destinations.ids_of(levels[1])[pair[1]]]
-    true = None if truth is None else int(truth.true_sums(*levels).at(origin, destination)[0])
-    one, two, three = st.columns(3)
-    if release.is_unlisted(levels, origin, destination)[0]:
-        one.metric("Released answer", "not listed")
-        st.caption(_describe_rest(release, pair, unit))
-        if true is not None:
-            three.metric("True answer", f"{true:,}")
-        return
-    count, (low, high) = int(release.answer(*ids, levels=levels)[0]), release.answer_intervals(*ids, levels=levels)
-    one.metric("Released answer", f"{count:,} {unit}")
-    kind = f"Approximate: {release.approximate}." if release.approximate else "Exact for the noise."
-    two.metric("95 % interval, noise only", f"{low[0]:,.0f} to {high[0]:,.0f}", help=f"{kind} {CHOSEN_BEFOREHAND}")
-    if true is not None:
-        three.metric("True answer", f"{true:,}", delta=f"{count - true:+,} error", delta_color="off")
-
-
-def _describe_rest(release: FlowRelease, pair: tuple[int, int], unit: str) -> str:
-    """Write where the trips of a pair that is not listed are counted: in the rest of the pair of larger regions that it lies in.
-
-    Args:
-        release: with a list.
-        pair: indices of the origin and the destination, at the level of the leaves.
-        unit: what is counted, in the plural.
-    """
-    tree, depth = release.tree, release.depth
-    above = tree.levels(tree.height - 1)
-    u, v = int(tree.origins.ancestors(above[0], depth)[pair[0]]), int(tree.destinations.ancestors(above[1], depth)[pair[1]])
-    rest = int(release.rest(*above).at(np.array([u], np.int32), np.array([v], np.int32))[0])
-    names = markdown(tree.origins.names_of(above[0])[u]), markdown(tree.destinations.names_of(above[1])[v])
-    return f"This pair has no number of its own. All pairs from {names[0]} to {names[1]} that are not listed have {rest:,} {unit} together."
-
-
-def _fill_in_pair(regions: Regions, level: int, origin: object, destination: object) -> None:
-    """Put the pair of an arc that was clicked into the tab of pairs."""
-    for title, region in (("From", origin), ("To", destination)):
-        if isinstance(region, int):
-            st.session_state[f"pair {title} level"] = regions.levels[level - 1]
-            st.session_state[f"pair {title} region {level}"] = region
-
-
-def _choose_region(column: Any, title: str, regions: Regions) -> tuple[int, int | None]:
-    """Ask for a level and a region of it; return the level and the region's index."""
-    names = (LEVEL_ZERO, *regions.levels)
-    slot = f"pair {title} level"
-    if st.session_state.get(slot) not in names:
-        st.session_state[slot] = names[1]
-    level = names.index(column.selectbox(f"{title}: level", names, key=slot, persist_state="session"))
-    labels = regions.names_of(level)
-    key = f"pair {title} region {level}"
-    if (st.session_state.get(key) or 0) >= regions.size(level):
-        st.session_state[key] = 0
-    region = column.selectbox(
-        f"{title}: region", range(regions.size(level)), key=key, format_func=lambda index: str(labels[index]), persist_state="session"
-    )
-    return level, region
-
-
-def _show_consistency(what: TripsDrawn) -> None:
-    """Show whether each stage adds up to the stage above it, as checked on the released numbers."""
-    for index, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
-        with column:
-            _show_title(what, index)
-            table = release.inconsistencies()
-            wrong = int(table["mismatches"].sum())
-            left_out = "".join(f" ({markdown(step)})" for step in release.steps if "left out" in step)
-            rest = "; listed pairs do so together with their rest" if release.across is not None else ""
-            text = f"{wrong:,} pairs do not add up{left_out}." if wrong else f"Every stage adds up to the one above it, pair by pair{rest}."
-            st.markdown(f":green[{text}]" if wrong == 0 else f":orange[{text}]")
-            st.dataframe(table, hide_index=True, width="stretch")
-    st.caption("Checked on the released numbers: each pair against the sum of the pairs that it is refined into.")
-
-
-def _show_receipt(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:  # noqa: ARG001 - tabs are called alike
-    """Show what the budget was spent on."""
-    release = what.releases[index]
-    receipt = release.receipt
-    st.altair_chart(charts.receipt_by_stage(receipt), width="stretch")
-    receipt_table(receipt, "stage", lambda stage: stage)
-    if receipt.converted is not None:
-        alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
-        st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
-    extra = [f"**Time**: {what.seconds[index]:.2f} s on the server."] if what.config.mode != CURATE else []
-    if what.account is not None:
-        extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
-    small_print(receipt, release.steps, release.approximate, extra)
-
-
-def _show_table(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
-    """Show the released pairs of the level, the largest first."""
-    release = what.releases[index]
-    table = release.level(view.level, spread=True).drop(columns=["ci_low", "ci_high"])
-    counts, ends = release.stages[2 * view.level], pair_intervals(release, 2 * view.level)
-    order = np.lexsort((counts.destination, counts.origin))  # that of `table`
-    table["all at once, 95 % from"], table["to"] = (end[order] for end in ends)
-    table = table.sort_values("count", ascending=False, kind="stable")
-    st.dataframe(table.head(MOST_ROWS), hide_index=True, width="stretch")
-    st.caption(AT_ONCE.format(numbers=count_of_numbers(release)))
-    if len(table) > MOST_ROWS:
-        st.caption(f"The {MOST_ROWS:,} largest of {len(table):,} released pairs.")
-    if release.simulation:
-        st.caption("Simulation: seeded noise, not private.")
-
-
-def _show_matrix(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
-    """Show the pairs of the largest regions as a matrix."""
-    st.altair_chart(matrix_chart(what.releases[index], view.level, view.unit), width="stretch")
-    st.caption(MATRIX_CAPTION)
+    toggle_region(region if isinstance(region, int) else None)

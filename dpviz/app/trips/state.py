@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,58 +12,41 @@ from typing import Any, ClassVar, cast
 import streamlit as st
 
 from dpviz.app.ledger import Funding, SessionDraws, Source, make_order, pay_and_draw, session_draws
-from dpviz.app.page_state import (
-    CURATE,
-    LARGEST_DELTA,
-    LARGEST_EPSILON,
-    SMALLEST_DELTA,
-    SMALLEST_EPSILON,
-    TEACH,
-    UNPAID,
-    PageState,
-    truth_allowed,
-)
-from dpviz.app.session import Reader, amount_reader, choice_reader, flag_reader, newest_result, number_reader, read_settings, result_slot
+from dpviz.app.page_config import SECOND, PageConfig
+from dpviz.app.page_state import TEACH, UNPAID, PageState, truth_allowed
+from dpviz.app.session import Reader, choice_reader, newest_result, number_reader, read_settings, result_slot
+from dpviz.app.two_runs import SecondRun
 from dpviz.data.flows import Flows
-from dpviz.errors import RefusedError
+from dpviz.errors import DpvizError, RefusedError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
-from dpviz.mechanisms import FLOW_MECHANISMS, TRIP_FAMILY, FlowMechanism
-from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.mechanisms import FLOW_MECHANISMS, TRIP_FAMILY, AnyFamily, FlowMechanism
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease
 from dpviz.samples.flows import FLOW_SAMPLES
-from dpviz.view.trips_map import PAIR_FILTERS, SHOWN_TRIPS
+from dpviz.view.trips_drawing import MARKS, NOT_LISTED, PAIR_FILTERS, RELEASED, SHOWN_TRIPS, TRUE
 
 MOST_ARCS = 5000
 ALONE = "nothing"  # value of `TripsConfig.beside`: no second mechanism
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripsConfig:
+class TripsConfig(PageConfig):
     """Everything on the Trips page that can be shared as a link: parameters only, never data.
 
     Attributes:
-        mode: "Teach" or "Curate".
-        source: "sample", "upload" or "path"; a link always opens a sample.
         sample: key of the sample.
-        mechanism: key of the mechanism.
-        settings: its settings that differ from the defaults.
-        epsilon: epsilon of the budget; a fraction if no decimal number is equal to it.
-        delta: delta of the budget, for mechanisms that need one.
-        beside: key of a second mechanism to compare with, or "nothing".
+        beside: in Curate, key of a second mechanism to compare with, or "nothing"; in Teach, a second run stands for it.
         level: the geographic level shown, 1 to g; None for the finest level that is easy to read.
-        shown: name of the map that is shown.
+        marks: whether trips are drawn as arcs or as the colours of regions, in Teach.
         top: the most arcs on a map.
         least: the smallest released number of trips, without its sign, that is drawn.
         pairs: which released pairs are drawn, one of `PAIR_FILTERS`.
-        run: number of the run in Teach, the seed of its noise.
-        present: whether the page is shown in large type without the controls on the left, for a projector.
+        region: index of the region of the level shown from and to which trips are drawn; None for all.
     """
 
-    always_in_link: ClassVar[tuple[str, ...]] = ("mechanism",)
+    family: ClassVar[AnyFamily] = TRIP_FAMILY
+    view_parts: ClassVar[tuple[str, ...]] = (*PageConfig.view_parts, "level", "marks", "top", "least", "pairs", "region")
 
-    mode: str = TEACH
-    source: str = "sample"
     sample: str = "us_flights"
     mechanism: str = TRIP_FAMILY.usual[0]
     settings: dict[str, Any] = field(default_factory=lambda: dict(FLOW_MECHANISMS[TRIP_FAMILY.usual[0]].page_settings))
@@ -70,41 +54,20 @@ class TripsConfig:
     delta: float = 1e-8
     beside: str = ALONE
     level: int | None = None
-    shown: str = SHOWN_TRIPS[0]
+    shown: str = RELEASED
+    left: str = TRUE
+    marks: str = MARKS[0]
     top: int = 500
     least: int = 1
     pairs: str = PAIR_FILTERS[0]
-    run: int = 1
-    present: bool = False
-
-    def build(self) -> FlowMechanism:
-        """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
-        return FLOW_MECHANISMS[self.mechanism].from_settings(self.settings)
+    region: int | None = None
 
     def build_all(self) -> list[FlowMechanism]:
-        """Build the mechanism, and the one beside it with its page settings but the same neighbours and accounting."""
+        """Build the mechanism, and in Curate the one beside it with its page settings but the same neighbours and accounting."""
         mechanisms = [self.build()]
-        if self.beside != ALONE:
-            other = FLOW_MECHANISMS[self.beside]
-            known = {rule.name for rule in other.rules()}
-            shared = {
-                name: value for name, value in mechanisms[0].chosen().items() if name in ("neighbours", "accounting") and name in known
-            }
-            mechanisms.append(other.from_settings({**other.page_settings, **shared}))
+        if self.beside != ALONE and self.mode != TEACH:
+            mechanisms.append(FLOW_MECHANISMS[self.beside].from_settings(_settings_beside(self.beside, mechanisms[0].chosen())))
         return mechanisms
-
-    def budget(self) -> PureBudget | ApproxBudget:
-        """Return the budget of the mechanism."""
-        return self.budget_for(self.build())
-
-    def budget_for(self, mechanism: FlowMechanism) -> PureBudget | ApproxBudget:
-        """Return the budget of one draw with a mechanism; it has a delta exactly where the mechanism needs one."""
-        return ApproxBudget(self.epsilon, repr(self.delta)) if mechanism.needs_delta else PureBudget(self.epsilon)
-
-    def same_draw(self, other: TripsConfig) -> bool:
-        """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""
-        views: dict[str, Any] = {"level": None, "shown": "", "top": 0, "least": 0, "pairs": "", "run": 1, "present": False}
-        return replace(self, **views) == replace(other, **views)
 
     def resets(self) -> dict[str, Any]:
         """Return new values of parameters for when the mechanism or a setting changes: none, since levels are those of the regions."""
@@ -112,31 +75,50 @@ class TripsConfig:
 
     @classmethod
     def update_link(cls, query: Mapping[str, str]) -> dict[str, str]:
-        """Return the parameters of a link as today's version writes them: earlier versions left out TopDown, their default."""
-        return {"mechanism": "top_down", "settings": "{}", **query} if query and "mechanism" not in query else dict(query)
+        """Return the parameters of a link as today's version writes them.
+
+        Earlier versions left out TopDown, their default. In Teach they compared mechanisms as "beside", now a second run.
+        """
+        updated = {"mechanism": "top_down", "settings": "{}", **query} if query and "mechanism" not in query else dict(query)
+        beside, mechanism = updated.get("beside", ALONE), updated.get("mechanism", "")
+        if beside in FLOW_MECHANISMS and mechanism in FLOW_MECHANISMS and updated.get("mode", TEACH) == TEACH:
+            try:
+                chosen = FLOW_MECHANISMS[mechanism].from_settings(read_settings(updated.get("settings", "{}"))).chosen()
+            except (DpvizError, ValueError, TypeError):
+                return updated
+            second = {"mechanism": beside, "settings": _settings_beside(beside, chosen), "epsilon": updated.get("epsilon", "1.0")}
+            del updated["beside"]
+            updated |= {"second": json.dumps(second | {"delta": float(updated.get("delta", cls.delta))}), "left": SECOND}
+        return updated
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:
         """Return the reader of each parameter of a link."""
-        return {
-            "mode": choice_reader(TEACH, CURATE),
+        kinds = (*SHOWN_TRIPS, NOT_LISTED)
+        return cls.run_readers() | {
             "sample": choice_reader(*FLOW_SAMPLES),
-            "mechanism": choice_reader(*FLOW_MECHANISMS),
-            "settings": read_settings,
-            "epsilon": amount_reader(SMALLEST_EPSILON, LARGEST_EPSILON),
-            "delta": number_reader(SMALLEST_DELTA, LARGEST_DELTA, float),
             "beside": choice_reader(ALONE, *FLOW_MECHANISMS),
             "level": number_reader(1, 16, int),
-            "shown": choice_reader(*SHOWN_TRIPS),
+            "shown": choice_reader(*kinds),
+            "left": choice_reader(*kinds, SECOND),
+            "marks": choice_reader(*MARKS),
             "top": number_reader(1, MOST_ARCS, int),
             "least": number_reader(1, 2**53 - 1, int),
             "pairs": choice_reader(*PAIR_FILTERS),
-            "run": number_reader(1, 2**31, int),
-            "present": flag_reader,
+            "region": number_reader(0, 2**31, int),
         }
 
 
+def _settings_beside(mechanism: str, chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return the page settings of a mechanism, with the neighbours and the accounting of another one's settings."""
+    other = FLOW_MECHANISMS[mechanism]
+    known = {rule.name for rule in other.rules()}
+    shared = {name: value for name, value in chosen.items() if name in ("neighbours", "accounting") and name in known}
+    return {**other.page_settings, **shared}
+
+
 TRIPS = PageState(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,))
+SECOND_RUN = SecondRun(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,), first=TRIPS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,27 +207,39 @@ def draw(data: TripsData, funding: Funding | None) -> None:
 
 
 def question_of(data: TripsData, how: TripsConfig) -> tuple[object, ...]:
-    """Return what identifies a run in Teach: the counts themselves, mechanisms with their settings, budget and number."""
-    mechanisms = tuple((mechanism.key, str(mechanism.chosen()), how.budget_for(mechanism)) for mechanism in how.build_all())
-    return (data.flows, mechanisms, how.run)
+    """Return what identifies a run in Teach: the counts themselves, mechanism, settings, budget and number."""
+    mechanism = how.build()
+    return (data.flows, mechanism.key, str(mechanism.chosen()), how.budget(), how.run)
 
 
 def run_of(data: TripsData, how: TripsConfig, check: Callable[[], None]) -> TripsDrawn:
-    """Release public trips in Teach with each mechanism, with seeded noise, and compare the releases with the truth.
+    """Release public trips in Teach with seeded noise, and compare the release with the truth.
 
     Args:
         data: public data.
-        how: mechanisms, budget and number of the run, which is the seed.
+        how: mechanism, budget and number of the run, which is the seed.
         check: called now and then; its exception ends the run.
     """
+    mechanism, start = how.build(), time.perf_counter()
+    mechanism.check_data(data.flows)
+    release = mechanism.release(data.flows, how.budget(), Entropy.seeded(how.run).interrupted_by(check))
     made = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=how.run)
-    for mechanism in how.build_all():
-        mechanism.check_data(data.flows)
-        start = time.perf_counter()
-        release = mechanism.release(data.flows, how.budget_for(mechanism), Entropy.seeded(how.run).interrupted_by(check))
-        made = _add_release(made, mechanism, release, time.perf_counter() - start)
-        check()
-    return replace(made, evaluations=tuple(evaluate_flows(release, data.flows) for release in made.releases))
+    made = _add_release(made, mechanism, release, time.perf_counter() - start)
+    check()
+    evaluation = evaluate_flows(release, data.flows)
+    evaluation.by_stage  # noqa: B018 - computed here, in the background, and kept
+    return replace(made, evaluations=(evaluation,))
+
+
+def join_runs(first: TripsDrawn, second: TripsDrawn) -> TripsDrawn:
+    """Return two runs as one, for tables that compare them."""
+    return replace(
+        first,
+        releases=first.releases + second.releases,
+        titles=first.titles + second.titles,
+        seconds=first.seconds + second.seconds,
+        evaluations=first.evaluations + second.evaluations,
+    )
 
 
 def _add_release(so_far: TripsDrawn, mechanism: FlowMechanism, release: FlowRelease, seconds: float) -> TripsDrawn:

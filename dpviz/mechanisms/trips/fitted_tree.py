@@ -14,7 +14,14 @@ from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, Share, setting
-from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, accounting_setting, first_side_setting, neighbours_setting
+from dpviz.mechanisms.noisy_flows import (
+    FlowMechanism,
+    NoisyFlows,
+    accounting_setting,
+    first_side_setting,
+    neighbours_setting,
+    plan_variances,
+)
 from dpviz.mechanisms.trips.true_stages import TrueStage, sum_true_stages
 from dpviz.privacy.allocation import custom_weights, minimax_shares
 from dpviz.privacy.budget import Budget
@@ -244,6 +251,23 @@ class FittedTree(FlowMechanism):
     def check(self, frame: Regions) -> None:
         """Raise an error if custom weights do not fit the levels."""
         self._compute_shares(PairTree(origins=frame, destinations=frame, first=self.tree))
+
+    def stage_variances(self, tree: PairTree, budget: Budget, contributions: int) -> Floats | None:
+        """Compute the stated variances without a run: of the unbiased estimates, or of the noise where the tree is pruned."""
+        planned = plan_variances(self, tree, budget, contributions, self._compute_shares(tree))
+        planned[0] = 0.0 if self.neighbours == BOUNDED else max(planned[0], _SMALLEST_VARIANCE)
+        if self._is_pruned(tree):
+            return planned
+        stages, ends = [], (np.zeros(1, np.int32), np.zeros(1, np.int32))
+        for stage, variance in enumerate(planned[1:].tolist(), start=1):
+            children = tree.children(stage, *ends)
+            ends, size = (children.origin, children.destination), len(children.origin)
+            known = np.isfinite(variance)
+            noisy = np.zeros(size) if known else None
+            stages.append(
+                NoisyStage(starts=children.starts, noisy=noisy, variance=max(variance, _SMALLEST_VARIANCE) if known else 0.0, size=size)
+            )
+        return np.array([float(of_nodes.max()) for of_nodes in fit_unbiased(Root(count=0.0, variance=planned[0]), stages)[1]])
 
     def shares(self, frame: Regions) -> list[Share]:
         """List one part per stage that can be measured."""

@@ -21,6 +21,7 @@ from dpviz.mechanisms.noisy_flows import (
     bound_largest_noise,
     first_side_setting,
     neighbours_setting,
+    plan_variances,
 )
 from dpviz.mechanisms.trips.true_stages import TrueStage, sum_true_stages
 from dpviz.privacy.allocation import STAGE_STRATEGIES, stage_weights
@@ -296,6 +297,10 @@ class TopDown(FlowMechanism):
         widest = max(int(np.diff(frame.first_child(level)).max()) for level in range(frame.depth))
         if self.optimiser == "solver" and widest > SOLVER_CHILDREN:
             raise SettingError(f"The solver takes regions of at most {SOLVER_CHILDREN} parts each; choose the Chebyshev optimiser.")
+
+    def stage_variances(self, tree: PairTree, budget: Budget, contributions: int) -> Floats | None:
+        """Compute the variances of the noise of each stage without a run."""
+        return plan_variances(self, tree, budget, contributions, self._compute_weights(tree))
 
     def shares(self, frame: Regions) -> list[Share]:
         """List one part per measured stage."""

@@ -1,0 +1,158 @@
+"""What the configurations of the pages of points and trips share: the mode, a run with its budget, a second run, and what maps show."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, TEACH
+from dpviz.app.session import Reader, amount_reader, choice_reader, flag_reader, number_reader, read_amount, read_settings
+from dpviz.errors import DpvizError
+from dpviz.mechanisms import AnyFamily, AnyMechanism
+from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.view.basemap import MOST_NORTH
+
+MOST_SCALES = 40
+SECOND = "Second run"
+"""What the left map shows: another mechanism, settings or budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageConfig:
+    """Everything on a page that can be shared as a link: parameters only, never data and never a path.
+
+    Attributes:
+        mode: "Teach" or "Curate".
+        source: "sample", "upload" or "path"; a link always opens a sample.
+        mechanism: key of the mechanism.
+        settings: its settings that differ from the defaults.
+        epsilon: epsilon of the budget; a fraction if no decimal number is equal to it.
+        delta: delta of the budget, for mechanisms that need one.
+        shown: what the map shows; in Teach, what the right one of two maps shows.
+        left: what the left map shows, in Teach.
+        run: number of the run in Teach, the seed of its noise.
+        second: mechanism, settings, epsilon (as text) and delta of the second run, in Teach; empty until a map shows it.
+        editing: whether the controls of mechanism and budget are those of the second run.
+        raw: whether counts are shown as first measured, in Teach.
+        relative: whether errors are in percent of an average count, or else in records.
+        scales: tops of the colour scales that were kept, by what they are for.
+        camera: longitude, latitude and zoom of the map; None for the whole area.
+        present: whether the page is shown in large type without the controls on the left, for a projector.
+    """
+
+    always_in_link: ClassVar[tuple[str, ...]] = ("mechanism",)
+    family: ClassVar[AnyFamily]
+    view_parts: ClassVar[tuple[str, ...]] = ("shown", "left", "run", "second", "editing", "raw", "relative", "scales", "camera", "present")
+    """Parts that do not change what is drawn in Curate."""
+
+    mode: str = TEACH
+    source: str = "sample"
+    mechanism: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    epsilon: float | Fraction = 0.5
+    delta: float = 1e-6
+    shown: str
+    left: str
+    run: int = 1
+    second: dict[str, Any] = field(default_factory=dict)
+    editing: bool = False
+    raw: bool = False
+    relative: bool = True
+    scales: dict[str, float] = field(default_factory=dict)
+    camera: tuple[float, float, float] | None = None
+    present: bool = False
+
+    def build(self) -> Any:
+        """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
+        return self.family.choices[self.mechanism].from_settings(self.settings)
+
+    def budget(self) -> PureBudget | ApproxBudget:
+        """Return the budget of the mechanism."""
+        return self.budget_for(self.build())
+
+    def budget_for(self, mechanism: AnyMechanism) -> PureBudget | ApproxBudget:
+        """Return the budget of one draw with a mechanism; it has a delta exactly where the mechanism needs one."""
+        return ApproxBudget(self.epsilon, repr(self.delta)) if mechanism.needs_delta else PureBudget(self.epsilon)
+
+    def same_draw(self, other: Self) -> bool:
+        """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""
+        return replace(self, **{name: getattr(other, name) for name in self.view_parts}) == other
+
+    @property
+    def shows_second(self) -> bool:
+        """Whether the left map shows the second run."""
+        return self.mode == TEACH and self.left == SECOND
+
+    def second_run(self) -> Self:
+        """Return the configuration of the second run: the same data, with a mechanism, settings and budget of its own."""
+        if not self.second:
+            return self
+        return replace(
+            self,
+            mechanism=self.second["mechanism"],
+            settings=self.second["settings"],
+            epsilon=read_amount(self.second["epsilon"], "ε", SMALLEST_EPSILON, LARGEST_EPSILON),
+            delta=self.second["delta"],
+        )
+
+    def as_second(self) -> dict[str, Any]:
+        """Return mechanism, settings and budget in the form of `second`."""
+        return {"mechanism": self.mechanism, "settings": self.settings, "epsilon": str(self.epsilon), "delta": self.delta}
+
+    @classmethod
+    def run_readers(cls) -> dict[str, Reader]:
+        """Return the readers of the parameters of a link that all pages share."""
+        return {
+            "mode": choice_reader(TEACH, CURATE),
+            "mechanism": choice_reader(*cls.family.choices),
+            "settings": read_settings,
+            "epsilon": amount_reader(SMALLEST_EPSILON, LARGEST_EPSILON),
+            "delta": number_reader(SMALLEST_DELTA, LARGEST_DELTA, float),
+            "run": number_reader(1, 2**31, int),
+            "second": second_reader(cls.family),
+            "editing": flag_reader,
+            "raw": flag_reader,
+            "relative": flag_reader,
+            "scales": read_scales,
+            "camera": read_camera,
+            "present": flag_reader,
+        }
+
+
+def second_reader(family: AnyFamily) -> Callable[[str], dict[str, Any]]:
+    """Return a reader of the second run of a link; it raises ValueError if a mechanism could not be built from it."""
+
+    def read(text: str) -> dict[str, Any]:
+        values = read_settings(text)
+        if values.keys() != {"mechanism", "settings", "epsilon", "delta"} or values["mechanism"] not in family.choices:
+            raise ValueError
+        settings = read_settings(json.dumps(values["settings"]))
+        try:
+            read_amount(values["epsilon"], "ε", SMALLEST_EPSILON, LARGEST_EPSILON)
+            family.choices[values["mechanism"]].from_settings(settings)
+        except DpvizError:
+            raise ValueError from None
+        delta = number_reader(SMALLEST_DELTA, LARGEST_DELTA, float)(values["delta"])
+        return {"mechanism": values["mechanism"], "settings": settings, "epsilon": str(values["epsilon"]), "delta": delta}
+
+    return read
+
+
+def read_scales(text: str) -> dict[str, float]:
+    """Read the tops of colour scales of a link: at most `MOST_SCALES` finite numbers above 0, by name."""
+    scales = {str(name): float(top) for name, top in read_settings(text).items()}
+    if len(scales) > MOST_SCALES or not all(0 < top < math.inf for top in scales.values()):
+        raise ValueError
+    return scales
+
+
+def read_camera(text: str) -> tuple[float, float, float]:
+    """Read the camera of a link: longitude, latitude and zoom."""
+    longitude, latitude, zoom = (float(number) for number in json.loads(text))
+    if not (abs(longitude) <= 360 and abs(latitude) <= MOST_NORTH and 0 <= zoom <= 24):
+        raise ValueError
+    return longitude, latitude, zoom

@@ -1,0 +1,213 @@
+"""Two runs that two maps show in Teach: that of the controls, and a second one with a mechanism, settings and budget of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.live_controls import LiveControls
+from dpviz.app.page_config import SECOND
+from dpviz.app.page_state import PageState
+from dpviz.app.session import newest_result, result_slot, show_value, when_chosen
+
+LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondRun(PageState):
+    """The page state as the controls of the second run see it: mechanism, settings and budget are those of the second run.
+
+    Attributes:
+        first: state of the page.
+    """
+
+    first: PageState
+
+    def config(self) -> Any:
+        """Return the configuration with the second run in place of the first."""
+        return self.first.config().second_run()
+
+    def change(self, **updates: Any) -> None:
+        """Change the second run; other parts of the configuration, such as the level, are shared."""
+        own = {name: updates.pop(name) for name in ("mechanism", "settings", "epsilon", "delta") if name in updates}
+        self.first.change(**updates, second=replace(self.config(), **own).as_second())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What the two maps show.
+
+    Attributes:
+        first: the run of the controls.
+        second: the second run; None if no map shows it.
+        before: the run of the controls before that one; None if there was none.
+        fresh: whether the runs are those of the present settings.
+    """
+
+    first: Any
+    second: Any | None
+    before: Any | None
+    fresh: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoRuns:
+    """The runs of one page.
+
+    Attributes:
+        live: the controls of its runs.
+        question_of: identifies a run by data and configuration.
+        run_of: makes a run from data, configuration and a check that ends it.
+        has_frame: whether a run has the public frame of some data, so that it can stay on the screen while theirs is made.
+    """
+
+    live: LiveControls
+    question_of: Callable[[Any, Any], Hashable]
+    run_of: Callable[[Any, Any, Callable[[], None]], Any]
+    has_frame: Callable[[Any, Any], bool]
+
+    @property
+    def _state(self) -> PageState:
+        return self.live.page_state
+
+    @property
+    def _slots(self) -> tuple[str, str, str]:
+        return f"{self._state.key} first run", f"{self._state.key} second run", f"{self._state.key} run before"
+
+    def follow(self, data: Any, *, fits: bool) -> Shown | None:
+        """Follow the controls, and show the progress of a run that takes longer.
+
+        Args:
+            data: public data.
+            fits: whether all controls hold choices that fit; if not, the last runs stay.
+
+        Returns:
+            The runs of the present settings, or the last ones on the same frame; None while there are none.
+        """
+        with st.container():
+            self.live.play()
+        how = self._state.config()
+        wanted = (how, how.second_run()) if how.shows_second else (how,)
+        works = {self.question_of(data, each): partial(self.run_of, data, each) for each in wanted} if fits else {}
+        runs = self.live.follow(works)
+        results = [result for question in works if (result := runs.result(question)) is not None]
+        shown = self._take(results) if works and len(results) == len(works) else self._find_last(data)
+        with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
+            self.live.show_progress(list(works))
+        if shown is None:
+            st.caption("The first picture is being made ..." if runs.running else "There is no picture yet.")
+        return shown
+
+    def _take(self, results: list[Any]) -> Shown:
+        """Keep new results; two runs with the same settings are one result."""
+        first, second, before = self._slots
+        last = newest_result(first)
+        if last is not results[0]:
+            st.session_state[before] = last
+            result_slot(first).append(results[0])
+        if self._state.config().shows_second:
+            result_slot(second).append(results[-1])
+        return Shown(
+            first=results[0],
+            second=results[-1] if self._state.config().shows_second else None,
+            before=st.session_state.get(before),
+            fresh=True,
+        )
+
+    def _find_last(self, data: Any) -> Shown | None:
+        first, second, before = self._slots
+        needs_second = self._state.config().shows_second
+        last, other = newest_result(first), newest_result(second) if needs_second else None
+        if last is None or not self.has_frame(last, data) or (needs_second and other is None):
+            return None
+        return Shown(first=last, second=other, before=st.session_state.get(before), fresh=False)
+
+    def forget(self) -> None:
+        """Forget the runs that were shown."""
+        for slot in self._slots:
+            st.session_state.pop(slot, None)
+
+
+def choose_run(state: PageState, second: SecondRun) -> PageState:
+    """Where the maps show two runs, ask whose settings the controls are; return what the controls change."""
+    how = state.config()
+    if not how.shows_second:
+        return state
+    show_value("editing", LEFT_RUN if how.editing else RIGHT_RUN)
+    st.segmented_control(
+        "Settings of",
+        (LEFT_RUN, RIGHT_RUN),
+        key="editing",
+        required=True,
+        on_change=when_chosen("editing", lambda value: state.change(editing=value == LEFT_RUN)),
+    )
+    st.button(
+        f"Copy from the {'right' if how.editing else 'left'} map",
+        key="copy run",
+        help="Mechanism, settings and budget of the other map's run.",
+        on_click=_copy_run,
+        args=(state,),
+    )
+    return second if how.editing else state
+
+
+def _copy_run(state: PageState) -> None:
+    """Give the run that is edited the settings of the other run."""
+    how = state.config()
+    if how.editing:
+        state.change(second=how.as_second())
+        return
+    other = how.second_run()
+    state.change(mechanism=other.mechanism, settings=other.settings, epsilon=other.epsilon, delta=other.delta)
+
+
+def choose_pane(state: PageState, column: Any, name: str, label: str, kinds: list[str]) -> None:
+    """Ask what a map shows.
+
+    Args:
+        state: state of the page.
+        column: where the question stands.
+        name: the part of the configuration that holds the answer.
+        label: of the question.
+        kinds: the answers; the first one is taken where the configuration has another.
+    """
+    key, chosen = f"pane {name}", getattr(state.config(), name)
+    show_value(key, chosen if chosen in kinds else kinds[0])
+    column.selectbox(label, kinds, key=key, on_change=when_chosen(key, partial(_change_pane, state, name)))
+
+
+def _change_pane(state: PageState, name: str, kind: str) -> None:
+    """Show something else on a map. The second run starts as a copy of the first."""
+    how = state.config()
+    starts_second = kind == SECOND and not how.second
+    state.change(**{name: kind}, **({"second": how.as_second()} if starts_second else {}))
+
+
+def camera_of_visit(state: PageState, frame: object) -> tuple[float, float, float] | None:
+    """Return the camera with which this visit of a page began; None, for the whole area, once the frame has changed.
+
+    The browser keeps the camera itself. If each of its moves changed the message, all numbers would be sent again.
+
+    Args:
+        state: state of the page.
+        frame: the public frame of the data.
+    """
+    slot, visit = f"{state.key} camera of visit", st.session_state.get("visit", 0)
+    known_visit, known_frame, camera = st.session_state.get(slot, (None, frame, None))
+    if known_visit != visit and known_frame == frame:
+        camera = state.config().camera
+    elif known_frame != frame:
+        camera = None
+        state.change_for_good(camera=None)
+    st.session_state[slot] = (visit, frame, camera)
+    return camera  # type: ignore[no-any-return]
+
+
+def keep_camera(state: PageState, camera: tuple[float, float, float]) -> None:
+    """Keep the camera of the maps in the configuration."""
+    longitude, latitude, zoom = camera
+    state.change_for_good(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 2)))

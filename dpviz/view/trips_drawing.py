@@ -1,0 +1,891 @@
+"""What a map of trips shows, however it is drawn: arcs between regions, regions coloured by their totals, texts, scales and legend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpviz.amounts import format_count, format_percent, format_signed
+from dpviz.arrays import Floats, Integers, Mask
+from dpviz.errors import DomainError
+from dpviz.release.flow_release import FlowRelease, PairSums
+from dpviz.release.simultaneous_intervals import pair_intervals
+from dpviz.space.regions import ROOT, Regions
+from dpviz.view.basemap import RegionShapes, prepare_shapes
+from dpviz.view.canvas import Legend, make_legend, to_css
+from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Colors, Scale, scale_top_of
+from dpviz.view.deck import MOST_FEATURES
+from dpviz.view.escape import deck, line
+from dpviz.view.trips_layers import Arcs, Areas, TooltipTexts, fade_at_origins
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
+SHOWN_TRIPS = (RELEASED, TRUE, ERROR, FALSE_POSITIVES)
+"""What a map can show: trips, errors, or which pairs are false positives and false negatives."""
+NOT_LISTED = "Not listed"
+"""What a map can show besides of a release with a list: for each region, the share of its trips that are in no listed pair."""
+ARCS, AREAS = "Arcs", "Areas"
+MARKS = (ARCS, AREAS)
+"""What the numbers are drawn with: arcs between regions, over a faint shade of the regions; or the colours of the regions alone."""
+ALL_PAIRS, ABOVE_ZERO, BELOW_ZERO, CERTAIN = "all", "above zero", "below zero", "certain"
+PAIR_FILTERS = (ALL_PAIRS, ABOVE_ZERO, BELOW_ZERO, CERTAIN)
+"""Which released pairs a map draws. A pair is certain if its interval, which holds for all pairs at once, is above 0."""
+NO_ERROR, RELEASED_ONLY, TRUE_ONLY = 0, 1, 2
+"""Kinds of errors of a pair: neither of the two that follow; a false positive; a false negative."""
+MOST_ARCS = 5_000
+_PAIRS_TEXT = {
+    RELEASED: "pairs with released {unit}",
+    TRUE: "pairs with true {unit}",
+    ERROR: "pairs whose released {unit} are not the true ones",
+    FALSE_POSITIVES: "pairs that are released or true",
+}
+
+Totals = Mapping[str, Integers]
+"""(n,) trips of the regions of a level, by whether they leave, arrive or stay within."""
+LEAVING, ARRIVING, WITHIN = "leaving", "arriving", "within"
+_SHADED = (RELEASED, TRUE)  # views in which regions are shaded by their trips
+_FAINTEST_REGION, _STRONGEST_REGION = 10, 105  # alpha of polygons, of 255
+_FAINTEST_POINT, _STRONGEST_POINT = 70, 200  # alpha of points
+_CHOSEN = {False: (206, 226, 233), True: (30, 66, 78)}  # colour of the chosen region, on light and on dark pages
+
+Color = tuple[int, int, int]
+THINNEST, WIDEST = 1.0, 9.0  # pixels
+_FEW_ARCS, _LEAST_WIDE = 100, 3.5  # up to so many arcs the widest has `WIDEST` pixels; with more it is narrower, but never under 3.5
+_SAMPLES = (0.01, 0.25, 1.0)  # arcs of the legend, as shares of the top of the scale
+_FAINTEST_ARC, _STRONGEST_ARC = 45, 245  # alpha at destinations
+_CORRECT, _GREY = (128, 128, 128, 90), (128, 128, 128)
+_PALE = 0.45  # of the opacity of other arcs
+_FAINTEST_NEGATIVE = 90  # alpha of pairs below zero
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripsMapSettings:
+    """The settings of a map of trips.
+
+    Attributes:
+        level: of the regions, 1 for the coarsest.
+        shown: one of `SHOWN_TRIPS`, of which all but "Released" need the truth, or `NOT_LISTED`.
+        marks: one of `MARKS`.
+        top: largest number of arcs, at most 5,000; the arcs of the largest trips (or errors) are drawn.
+        least: smallest number of trips, without its sign, that gets an arc.
+        pairs: one of `PAIR_FILTERS`; only the view "Released" has this filter.
+        chosen: index of an origin region of the level: only trips from or to it are drawn; None for all.
+        unit: what is counted, in the plural, for example "commuters".
+        dark: whether the page is dark.
+        width: width of the map in pixels; a lower bound if the width is not known.
+        height: height of the map in pixels; a lower bound if the height is not known.
+        tops: tops of the scales, shared with other maps; None for scales of its own.
+    """
+
+    level: int
+    shown: str = RELEASED
+    marks: str = ARCS
+    top: int = 500
+    least: int = 1
+    pairs: str = ALL_PAIRS
+    chosen: int | None = None
+    unit: str = "trips"
+    dark: bool = False
+    width: int = 780
+    height: int = 560
+    tops: ScaleTops | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripsDrawing:
+    """What a map shows.
+
+    Attributes:
+        areas: the look of the regions; a second one if trips end in other regions than they begin in.
+        arcs: the look of the pairs; none where the regions show everything.
+        legend: of all colours and widths.
+        note: what is shown and what was left out, as plain text.
+        description: alternative text, plain.
+        drawn: number of arcs.
+        total: number of pairs that could have been drawn.
+        view: the settings, within their limits.
+    """
+
+    areas: list[Areas]
+    arcs: Arcs
+    legend: Legend
+    note: str
+    description: str
+    drawn: int
+    total: int
+    view: TripsMapSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Pairs of different regions of one level, ordered by origin, then destination.
+
+    Attributes:
+        origin: (k,) indices of origin regions.
+        destination: (k,) indices of destination regions.
+        released: (k,) trips; 0 where a pair was not released.
+        low: (k,) lower ends of intervals that hold for all pairs at once; 0 where a pair was not released.
+        high: (k,) upper ends; infinite where a pair was not released.
+        true: (k,) trips; None where the truth must not be shown.
+    """
+
+    origin: Integers
+    destination: Integers
+    released: Integers
+    low: Floats
+    high: Floats
+    true: Integers | None
+
+    def __getitem__(self, chosen: NDArray[np.bool_] | Integers) -> Pairs:
+        """Select some of the pairs, by a mask or by indices."""
+        return Pairs(
+            origin=self.origin[chosen],
+            destination=self.destination[chosen],
+            released=self.released[chosen],
+            low=self.low[chosen],
+            high=self.high[chosen],
+            true=None if self.true is None else self.true[chosen],
+        )
+
+    @property
+    def certain(self) -> NDArray[np.bool_]:
+        """(k,) whether the interval is above 0."""
+        return self.low > 0
+
+    @property
+    def error(self) -> Integers:
+        """(k,) released minus true."""
+        return self.released - (self.released if self.true is None else self.true)
+
+    @property
+    def error_kind(self) -> Integers:
+        """(k,) `RELEASED_ONLY` for false positives, `TRUE_ONLY` for false negatives, `NO_ERROR` for all others."""
+        true = self.released if self.true is None else self.true
+        conditions = [(self.released > 0) & (true == 0), (self.released <= 0) & (true > 0)]
+        return np.select(conditions, [RELEASED_ONLY, TRUE_ONLY], NO_ERROR).astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Widths:
+    """The scale of arc widths: pixels grow with the square root of trips; arcs are narrower where there are many.
+
+    Attributes:
+        top: number of trips from which on arcs have the largest width; public.
+        arcs: number of arcs; public.
+    """
+
+    top: float
+    arcs: int
+
+    def strength(self, values: ArrayLike) -> Floats:
+        """Compute the (k,) square roots of the values relative to the top, 0 to 1."""
+        return np.clip(np.asarray(values, np.float64) / self.top, 0.0, 1.0) ** 0.5
+
+    def pixels(self, values: ArrayLike) -> Floats:
+        """Compute the (k,) widths of arcs, in pixels."""
+        widest = max(WIDEST * math.pow(_FEW_ARCS / max(self.arcs, _FEW_ARCS), 0.3), _LEAST_WIDE)
+        return THINNEST + (widest - THINNEST) * self.strength(values)
+
+    def samples(self, color: Color) -> tuple[tuple[str, float, str], ...]:
+        """Describe sample arcs with their numbers, for `Legend.lines`."""
+        numbers = [value for value in (share * self.top for share in _SAMPLES) if value >= 1] or [self.top]
+        texts = [*map(format_count, numbers[:-1]), f"{format_count(numbers[-1])} and more"]
+        return tuple((f"rgb{color}", width, text) for width, text in zip(self.pixels(numbers).tolist(), texts, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """The look of the arcs of pairs.
+
+    Attributes:
+        color: (k, 4) red, green, blue, alpha at the destinations.
+        width: (k,) pixels.
+        legend: of colours and widths.
+    """
+
+    color: Colors
+    width: Floats
+    legend: Legend
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleTops:
+    """The tops of a map's scales; all of them are public.
+
+    Attributes:
+        trips: trips of a pair, for the widest arc.
+        arcs: number of arcs; the more arcs, the narrower they are.
+        error: error of a pair, in trips, for the strongest colour.
+        shade: trips of a region, for the strongest shade.
+        size: trips of a region, for the largest point, and for the strongest colour where the regions are coloured.
+        area_error: error of all trips of a region, for the strongest colour.
+    """
+
+    trips: float
+    arcs: int
+    error: float
+    shade: float
+    size: float
+    area_error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionNumbers:
+    """Numbers of the n regions of one level, as origins, as destinations, or as both.
+
+    Attributes:
+        released: released trips.
+        true: true trips; None where the truth must not be shown.
+        rest: (n,) released trips that are in no listed pair; 0 unless the level's pairs are a list.
+        rest_texts: n texts on them; "" where there are none.
+        unlisted: (n,) whether the number of trips within the region is not listed.
+        wrong: (n,) percentage of the region's released pairs that have no trips; 0 without released pairs, or without the truth.
+    """
+
+    released: Totals
+    true: Totals | None
+    rest: Integers
+    rest_texts: Sequence[str]
+    unlisted: Mask
+    wrong: Floats
+
+    def values(self, shown: str) -> Floats:
+        """Return (n,) what the regions show: trips, their error, or a percentage."""
+        released, true = sum(self.released.values()), sum((self.true or self.released).values())
+        if shown == FALSE_POSITIVES:
+            return self.wrong
+        if shown == NOT_LISTED:
+            both = len(self.released) > 1
+            counted_twice = released + (self.released[WITHIN] if both else 0)  # trips within a region are among both of its rests
+            return np.asarray(100.0 * self.rest / np.maximum(counted_twice, 1))
+        return np.asarray({RELEASED: released, TRUE: true, ERROR: released - true}[shown], np.float64)
+
+
+def has_geometry(regions: Regions, level: int) -> bool:
+    """Return whether the regions of a level can be drawn on a map: they or their subregions have outlines or points."""
+    return regions.centres(level) is not None
+
+
+def draw_trips(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None = None) -> TripsDrawing:
+    """Choose what a map of the trips of one level shows.
+
+    Scales and the choice of arcs depend on released trips and public regions. The truth decides which arcs are drawn only in views that
+    show it.
+
+    Args:
+        release: public.
+        view: the settings.
+        truth: true trips between the regions of the level, from an evaluation. CURATOR ONLY.
+
+    Raises:
+        DomainError: no such level, view or region, or regions without geometry (see `has_geometry`).
+    """
+    hierarchies = hierarchies_of(release)
+    view = _limit_settings(view, release, truth)
+    shapes = [_require_shapes(regions, view.level) for regions in hierarchies]
+    pairs = _collect_pairs(release, view, truth)
+    drawn, total = _choose_drawn(pairs, view)
+    tops = view.tops or choose_tops(release, view, pairs)
+    look = _choose_look(view, pairs[drawn], tops)
+    arcs = Arcs(
+        start=shapes[0].centres[pairs.origin[drawn]],
+        end=shapes[-1].centres[pairs.destination[drawn]],
+        color=look.color,
+        width=look.width,
+        origin=pairs.origin[drawn],
+        destination=pairs.destination[drawn],
+        texts=_write_arc_texts(release, view, pairs[drawn]),
+    )
+    regions = _sum_regions(release, view, truth)
+    return TripsDrawing(
+        areas=[_make_areas(each, shape, view, side, tops) for each, shape, side in zip(hierarchies, shapes, regions, strict=True)],
+        arcs=arcs,
+        legend=_join_legends(look.legend, view, regions[0], tops),
+        note=_write_note(release, view, pairs, pairs[drawn], total),
+        description=_describe_map(release, view, len(drawn)),
+        drawn=len(drawn),
+        total=total,
+        view=view,
+    )
+
+
+def hierarchies_of(release: FlowRelease) -> list[Regions]:
+    """Return the regions where trips begin and, if they are others, those where trips end."""
+    origins, destinations = release.tree.origins, release.tree.destinations
+    return [origins] if origins == destinations else [origins, destinations]
+
+
+def _limit_settings(view: TripsMapSettings, release: FlowRelease, truth: PairSums | None) -> TripsMapSettings:
+    """Apply the limits to the settings. Without the truth, the map shows released trips; only a list has trips that are not listed."""
+    origins = release.tree.origins
+    if view.marks not in MARKS:
+        raise DomainError(f"A map of trips is drawn with one of {', '.join(MARKS)}.")
+    if view.pairs not in PAIR_FILTERS:
+        raise DomainError(f"The pairs on a map of trips are one of {', '.join(PAIR_FILTERS)}.")
+    if view.shown not in (*SHOWN_TRIPS, NOT_LISTED):
+        raise DomainError(f"A map of trips shows one of {', '.join((*SHOWN_TRIPS, NOT_LISTED))}.")
+    if not 1 <= view.level <= origins.depth:
+        raise DomainError(f"Levels on a map are 1 to {origins.depth}.")
+    if view.chosen is not None and not 0 <= view.chosen < origins.size(view.level):
+        raise DomainError("The chosen region does not exist on that level.")
+    shown = RELEASED if truth is None and view.shown in SHOWN_TRIPS else view.shown
+    if shown == NOT_LISTED and (release.across is None or view.level < release.depth):
+        shown = RELEASED
+    marks = AREAS if shown == NOT_LISTED else view.marks
+    return replace(view, shown=shown, marks=marks, top=max(1, min(view.top, MOST_ARCS)), least=max(1, view.least))
+
+
+def _require_shapes(regions: Regions, level: int) -> RegionShapes:
+    """Return the shapes of a level; raise a `DomainError` if it has none."""
+    shapes = prepare_shapes(regions, level)
+    if shapes is None:
+        raise DomainError("These regions have neither outlines nor points: show them as a matrix, not on a map.")
+    return shapes
+
+
+def _choose_look(view: TripsMapSettings, drawn: Pairs, tops: ScaleTops) -> Look:
+    """Choose colours and widths of the drawn arcs."""
+    if view.shown == ERROR:
+        return _color_by_error(drawn, view, Widths(top=tops.error, arcs=tops.arcs))
+    look = _color_by_error_kind if view.shown == FALSE_POSITIVES else _color_by_trips
+    return look(drawn, view, Widths(top=tops.trips, arcs=tops.arcs))
+
+
+def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, drawn: Pairs, total: int) -> str:
+    """Write what the map shows, and what it leaves out, as sentences.
+
+    Args:
+        release: public.
+        view: the settings of the map.
+        pairs: all pairs that were released or have true trips.
+        drawn: those of them that have an arc.
+        total: number of pairs that could be drawn.
+    """
+    arcs = len(drawn.origin)
+    order = ", the wrong ones first" if view.shown == FALSE_POSITIVES else ", the largest first"
+    first = order if arcs < total else ""
+    least = f", from {view.least:,} {view.unit} on" if view.least > 1 else ""
+    chosen = f", only those {view.pairs}" if view.shown == RELEASED and view.pairs != ALL_PAIRS else ""
+    sentences = [f"Showing {arcs:,} of {total:,} {_PAIRS_TEXT[view.shown].format(unit=view.unit)}{first}{least}{chosen}."]
+    if view.shown == RELEASED and view.chosen is None:
+        sentences += _note_uncertain(release, view, pairs, drawn)
+    if view.shown == FALSE_POSITIVES:
+        invented, missed = (int((pairs.error_kind == kind).sum()) for kind in (RELEASED_ONLY, TRUE_ONLY))
+        sentences.append(f"Of all, {invented:,} are false positives and {missed:,} false negatives.")
+    if view.chosen is not None:
+        sentences.append(f"Only those from or to {_name_chosen(release, view)}.")
+    size = release.tree.origins.size(view.level)
+    if size > MOST_FEATURES:
+        sentences.append(f"Of {size:,} regions, the {MOST_FEATURES:,} with the most trips can be clicked.")
+    return " ".join(sentences)
+
+
+def _note_uncertain(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, drawn: Pairs) -> list[str]:
+    """Write sentences on pairs below zero, on uncertain pairs, on pairs within a region, and on trips that are in no listed pair."""
+    released = pairs.released != 0
+    negative, uncertain = int((pairs.released < 0).sum()), int((released & ~pairs.certain).sum())
+    counts = release.stages[2 * view.level].count
+    within, below_within = int(np.count_nonzero(counts)) - int(released.sum()), int((counts < 0).sum()) - negative
+    sentences = []
+    if negative:
+        missing = "" if (drawn.released < 0).any() else ", none of them among the arcs that are drawn"
+        sentences.append(f"Below zero, by noise: {negative:,}{missing}.")
+    if uncertain > negative:
+        sentences.append(f"{'Also uncertain' if negative else 'Uncertain'}, with intervals that reach 0: {uncertain - negative:,}.")
+    if within > 0:
+        lower = f" ({below_within:,} of them below zero)" if below_within else ""
+        sentences.append(f"Another {within:,}{lower} are within one region and have no arc.")
+    return sentences + _note_list(release, view)
+
+
+def _note_list(release: FlowRelease, view: TripsMapSettings) -> list[str]:
+    """Write sentences on the list of the finest level: the trips of other pairs, and how many listed pairs may be empty."""
+    if release.across is None:
+        return []
+    bound = None if release.most_false is None else format_percent(release.most_false)
+    if view.level < release.depth:
+        return [] if bound is None else ["This level is no list: nothing bounds how many of its pairs are empty."]
+    rest = int(release.rest(0, 0).count.sum())
+    sentence = f"{rest:,} {view.unit} are in pairs that are not listed; the tooltips of regions say how many."
+    return [sentence] if bound is None else [sentence, f"In expectation, at most {bound} of the listed pairs have no {view.unit}."]
+
+
+def _describe_map(release: FlowRelease, view: TripsMapSettings, drawn: int) -> str:
+    """Write the alternative text."""
+    regions = release.tree.origins
+    chosen = "" if view.chosen is None else f", from or to {_name_chosen(release, view)}"
+    content = f"{regions.size(view.level):,} regions ({line(regions.levels[view.level - 1])}) and {drawn:,} arcs between them{chosen}"
+    return f"Map of {content}, {view.shown.lower()}: {view.unit} per pair."
+
+
+def _name_chosen(release: FlowRelease, view: TripsMapSettings) -> str:
+    """Return the name of the chosen region, as one clean line."""
+    return line(release.tree.origins.names_of(view.level)[view.chosen])
+
+
+def _sum_regions(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None) -> list[RegionNumbers]:
+    """Add up the numbers of the regions of the level, for each of `hierarchies_of`."""
+    origins, destinations = release.tree.origins, release.tree.destinations
+    released = _sum_released_totals(release, view.level)
+    true = (None, None) if truth is None else _sum_true_totals(truth, origins, destinations, view.level)
+    rest, unlisted = _write_rest_texts(release, view), _find_unlisted_stays(release, view.level)
+    rests, wrong = _sum_rests(release, view.level), _share_false_pairs(release, view.level, truth)
+    return [
+        RegionNumbers(
+            released=released[side], true=true[side], rest=rests[side], rest_texts=rest[side], unlisted=unlisted, wrong=wrong[side]
+        )
+        for side in range(len(hierarchies_of(release)))
+    ]
+
+
+def _sum_rests(release: FlowRelease, level: int) -> tuple[Integers, Integers]:
+    """Return (n,) the trips of each origin, and of each destination, that are in no listed pair; together if both are the same regions."""
+    sizes = release.tree.origins.size(level), release.tree.destinations.size(level)
+    if release.across is None or level < release.depth:
+        return np.zeros(sizes[0], np.int64), np.zeros(sizes[1], np.int64)
+    leaving = release.rest(level, 0).at(*_pair_with_root(sizes[0]))
+    arriving = release.rest(0, level).at(*_pair_with_root(sizes[1])[::-1])
+    if release.tree.origins == release.tree.destinations:
+        return leaving + arriving, leaving + arriving
+    return leaving, arriving
+
+
+def _share_false_pairs(release: FlowRelease, level: int, truth: PairSums | None) -> tuple[Floats, Floats]:
+    """Return (n,) the percentage of each region's released pairs that have no trips, of origins and of destinations. PRIVATE."""
+    sizes = release.tree.origins.size(level), release.tree.destinations.size(level)
+    sums = release.sums(level, level)
+    positive = sums.count > 0
+    ends = [sums.origin[positive], sums.destination[positive]]
+    false = np.zeros(len(ends[0]), np.bool_) if truth is None else truth.at(ends[0], ends[1]) == 0
+    pairs = [np.bincount(end, minlength=size) for end, size in zip(ends, sizes, strict=True)]
+    wrong = [np.bincount(end[false], minlength=size) for end, size in zip(ends, sizes, strict=True)]
+    if release.tree.origins == release.tree.destinations:
+        pairs, wrong = [pairs[0] + pairs[1]] * 2, [wrong[0] + wrong[1]] * 2
+    shares = [100.0 * some / np.maximum(every, 1) for some, every in zip(wrong, pairs, strict=True)]
+    return shares[0], shares[1]
+
+
+def _sum_released_totals(release: FlowRelease, level: int) -> tuple[Totals, Totals]:
+    """Add up released trips per region of a level. Return the totals of the origins and those of the destinations.
+
+    Totals come from the coarsest stage that has them. If origins and destinations are the same regions, both mappings are the same:
+    they have the trips that leave, that arrive, and that stay within the region.
+    """
+    origins, destinations = release.tree.origins, release.tree.destinations
+    leaving = release.sums(level, 0).at(*_pair_with_root(origins.size(level)))
+    arriving = release.sums(0, level).at(*_pair_with_root(destinations.size(level))[::-1])
+    if origins != destinations:
+        return {LEAVING: leaving}, {ARRIVING: arriving}
+    index = np.arange(origins.size(level), dtype=np.int32)
+    both = _split_within(leaving, arriving, release.sums(level, level).at(index, index))
+    return both, both
+
+
+def _sum_true_totals(truth: PairSums, origins: Regions, destinations: Regions, level: int) -> tuple[Totals, Totals]:
+    """Add up true trips per region, as in `_sum_released_totals`. PRIVATE.
+
+    Args:
+        truth: true trips between the regions of the level.
+        origins: regions where trips begin.
+        destinations: regions where trips end.
+        level: 1 for the coarsest.
+    """
+    sizes = origins.size(level), destinations.size(level)
+    sides = (truth.origin, truth.destination)
+    leaving, arriving = (np.bincount(side, truth.count, size).astype(np.int64) for side, size in zip(sides, sizes, strict=True))
+    if origins != destinations:
+        return {LEAVING: leaving}, {ARRIVING: arriving}
+    index = np.arange(sizes[0], dtype=np.int32)
+    both = _split_within(leaving, arriving, truth.at(index, index))
+    return both, both
+
+
+def _pair_with_root(size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return (n,) the indices of all n regions of a level, and (n,) the index of the root, for `PairSums.at`."""
+    return np.arange(size, dtype=np.int32), np.zeros(size, np.int32)
+
+
+def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> Totals:
+    """Take the trips that stay within a region out of those that leave and those that arrive."""
+    return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
+
+
+def _write_rest_texts(release: FlowRelease, view: TripsMapSettings) -> tuple[list[str], list[str]]:
+    """Write for each region how many of its trips are in no listed pair; "" unless the level's pairs are a list.
+
+    Returns:
+        A text for each origin, and one for each destination; if both are the same regions, the same texts twice.
+    """
+    origins, destinations = release.tree.origins.size(view.level), release.tree.destinations.size(view.level)
+    if release.across is None or view.level < release.depth:
+        return [""] * origins, [""] * destinations
+    leaving = release.rest(view.level, 0).at(*_pair_with_root(origins)).tolist()
+    arriving = release.rest(0, view.level).at(*_pair_with_root(destinations)[::-1]).tolist()
+    of_leaving = [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in leaving]
+    if release.tree.origins == release.tree.destinations:
+        of_arriving = [f"; {format_count(count)} of those arriving are in pairs that are not listed" if count else "" for count in arriving]
+        both = [one + other for one, other in zip(of_leaving, of_arriving, strict=True)]
+        return both, both
+    return of_leaving, [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in arriving]
+
+
+def _make_areas(regions: Regions, shapes: RegionShapes, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops) -> Areas:
+    """Choose the look of the origins or of the destinations: coloured, or faintly shaded under arcs.
+
+    Args:
+        regions: the origins or the destinations.
+        shapes: theirs.
+        view: the settings of the map.
+        numbers: theirs.
+        tops: of the scales.
+    """
+    released, true = numbers.released, numbers.true
+    shown = true if true is not None and view.shown == TRUE else released
+    written = zip(_write_totals(released, numbers.unlisted), numbers.rest_texts, strict=True)
+    texts = TooltipTexts(
+        title=[deck(name) for name in regions.names_of(view.level)],
+        text=[f"{deck(view.unit)}: {text}{more}" for text, more in written],
+        truth=None if true is None else [f"true: {text}" for text in _write_totals(true)],
+    )
+    size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
+    if view.marks == AREAS:
+        color = _area_scale(view, tops).colors(numbers.values(view.shown))
+    else:
+        strength = np.sqrt(np.clip(_first_values(shown) / tops.shade, 0.0, 1.0)) * (view.shown in _SHADED)
+        color = _compute_shades(strength, dark=view.dark, points=not shapes.polygons)
+    if view.chosen is not None and LEAVING in released and view.marks == ARCS:
+        color[view.chosen] = (*_CHOSEN[view.dark], 255)
+    return Areas(shapes=shapes, color=color, size=size, texts=texts)
+
+
+def _area_scale(view: TripsMapSettings, tops: ScaleTops) -> Scale:
+    """Choose the colour scale of regions that are coloured."""
+    titles = {
+        RELEASED: f"released {view.unit} of a region",
+        TRUE: f"true {view.unit} of a region",
+        ERROR: f"released minus true, {view.unit} of a region",
+        FALSE_POSITIVES: "false positives among a region's released pairs, %",
+        NOT_LISTED: f"of a region's {view.unit}, in pairs that are not listed, %",
+    }
+    top = {ERROR: tops.area_error, FALSE_POSITIVES: 100.0, NOT_LISTED: 100.0}.get(view.shown, tops.size)
+    return Scale(kind="signed" if view.shown == ERROR else "density", top=top, title=titles[view.shown], dark=view.dark)
+
+
+def _choose_shade_top(released: Totals) -> float:
+    """Choose the top of the scale of shades: the total of leaving (or arriving) trips with the strongest shade."""
+    return scale_top_of(np.maximum(_first_values(released), 0))
+
+
+def _choose_size_top(released: Totals) -> float:
+    """Choose the top of the scale of points: the total of all trips of a region with the largest point."""
+    return scale_top_of(sum(released.values()))
+
+
+def _join_legends(of_arcs: Legend, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops) -> Legend:
+    """Describe the colours of the regions: alone, or after the legend of the arcs."""
+    if view.marks == AREAS:
+        below = bool((numbers.values(view.shown) < 0).any())
+        legend = make_legend(_area_scale(view, tops), negatives=below, uncertain=False)
+        return replace(legend, top="100") if view.shown in (FALSE_POSITIVES, NOT_LISTED) else legend
+    if view.shown not in _SHADED:
+        return of_arcs
+    shades = _compute_shades(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
+    title = f"region: {view.unit} {next(iter(numbers.released))}"
+    return replace(of_arcs, also=Legend(title=title, low="0", top=f"{format_count(tops.shade)} and more", bar=to_css(shades)))
+
+
+def _first_values(totals: Totals) -> Integers:
+    """Return (n,) the trips by which regions are shaded: those that leave, or, of destinations, those that arrive."""
+    return next(iter(totals.values()))
+
+
+def _find_unlisted_stays(release: FlowRelease, level: int) -> Mask:
+    """Find (n,) the origins of a level whose trips within the region are not listed; none if the destinations are other regions."""
+    index = np.arange(release.tree.origins.size(level), dtype=np.int32)
+    if release.tree.origins != release.tree.destinations:
+        return np.zeros(len(index), np.bool_)
+    return release.is_unlisted((level, level), index, index)
+
+
+def _write_totals(totals: Totals, unlisted: Mask | None = None) -> list[str]:
+    """Write the totals of each of n regions as a text; where trips within a region are not listed, they leave or arrive with the others."""
+    rows = zip(*(values.tolist() for values in totals.values()), strict=True)
+    texts = [", ".join(f"{format_count(value)} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
+    if unlisted is None or WITHIN not in totals:
+        return texts
+    both = zip(totals[LEAVING].tolist(), totals[ARRIVING].tolist(), strict=True)
+    joined = [f"{format_count(out)} {LEAVING} or within, {format_count(into)} {ARRIVING} or within" for out, into in both]
+    return [other if hidden else text for text, other, hidden in zip(texts, joined, unlisted.tolist(), strict=True)]
+
+
+def _compute_shades(strength: Floats, *, dark: bool, points: bool) -> Colors:
+    """Compute (n, 4) colours of regions from (n,) strengths, 0 to 1; points are stronger than polygons."""
+    grey = (235, 240, 245) if dark else (60, 72, 84)
+    least, most = (_FAINTEST_POINT, _STRONGEST_POINT) if points else (_FAINTEST_REGION, _STRONGEST_REGION)
+    alpha = least + (most - least) * strength
+    return np.column_stack([np.tile(grey, (len(strength), 1)), alpha]).astype(np.uint8)
+
+
+def _collect_pairs(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None) -> Pairs:
+    """Collect all pairs that were released or have true trips; if a region is chosen, only those from or to it.
+
+    Args:
+        release: public.
+        view: its level and chosen region are used.
+        truth: true trips between the regions of the level; None where they must not be shown.
+    """
+    sums = release.sums(view.level, view.level)
+    key = sums.origin * np.int64(sums.width) + sums.destination
+    if truth is not None:
+        key = np.union1d(key, truth.origin * np.int64(sums.width) + truth.destination)
+    origin, destination = np.divmod(key, sums.width)
+    kept = np.ones(len(key), np.bool_)
+    same = release.tree.origins == release.tree.destinations
+    if same:
+        kept &= origin != destination
+    if view.chosen is not None:
+        kept &= (origin == view.chosen) | ((destination == view.chosen) & same)
+    origin, destination = origin[kept], destination[kept]
+    true = None if truth is None else truth.at(origin.astype(np.int32), destination.astype(np.int32))
+    released = sums.at(origin.astype(np.int32), destination.astype(np.int32))
+    low, high = _find_intervals(release, view.level, origin, destination)
+    return Pairs(origin=origin, destination=destination, released=released, low=low, high=high, true=true)
+
+
+def _choose_drawn(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
+    """Choose the pairs that are drawn: by released trips, and by the truth only in views that show it.
+
+    `size` is compared with the smallest number that gets an arc; pairs of high `rank` are drawn first, those of rank 0 never.
+
+    Returns:
+        Indices of the pairs, the largest last, and the number of pairs that could be drawn.
+    """
+    true = pairs.released if pairs.true is None else pairs.true
+    if view.shown == ERROR:
+        size, rank = np.maximum(np.abs(pairs.released), true), np.abs(pairs.error)
+    elif view.shown == FALSE_POSITIVES:
+        size = np.maximum(pairs.released, true)
+        rank = size + (pairs.error_kind != NO_ERROR) * (size.max(initial=0) + 1)
+    elif view.shown == TRUE:
+        size = rank = true
+    else:
+        size = rank = np.abs(pairs.released)
+    drawable = (rank > 0) & _pass_filter(pairs, view)
+    candidates = np.flatnonzero(drawable & (size >= view.least) & (view.marks == ARCS))
+    return candidates[np.argsort(-rank[candidates], kind="stable")[: view.top]][::-1], int(drawable.sum())
+
+
+def _pass_filter(pairs: Pairs, view: TripsMapSettings) -> NDArray[np.bool_]:
+    """Return (k,) which pairs pass the filter of the view "Released"; in other views all do."""
+    kind = view.pairs if view.shown == RELEASED else ALL_PAIRS
+    if kind == CERTAIN:
+        return pairs.certain
+    if kind == ABOVE_ZERO:
+        return pairs.released > 0
+    return pairs.released < 0 if kind == BELOW_ZERO else np.ones(len(pairs.released), np.bool_)
+
+
+def _choose_arc_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]:
+    """Choose the number of trips that has the widest arc, and count the arcs: from released trips alone, in every view."""
+    sizes = np.abs(pairs.released[_pass_filter(pairs, view)])
+    drawn = np.sort(sizes[sizes >= view.least])[-view.top :]
+    return scale_top_of(drawn), len(drawn)
+
+
+def _choose_error_top(release: FlowRelease, level: int) -> float:
+    """Compute the top of the scale of errors: three standard deviations of the noise, which are public."""
+    stddev = release.stddev(2 * level)
+    return scale_top_of(3 * stddev[np.isfinite(stddev)])
+
+
+def _write_arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> TooltipTexts:
+    """Write the tooltips of pairs: "A to B", the released number, and the true one where it may be shown.
+
+    Pairs are chosen by size, so the intervals hold for all pairs at once.
+    """
+    origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
+    names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
+    rest = _write_rest_of_pairs(release, view.level, pairs)
+    unit = deck(view.unit)
+    shown = [
+        f"{format_count(count)} {unit}" + (_write_interval(a, b) if b < np.inf else "") + more
+        for count, a, b, more in zip(pairs.released.tolist(), pairs.low.tolist(), pairs.high.tolist(), rest, strict=True)
+    ]
+    true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
+    return TooltipTexts(
+        title=[f"{deck(origin)} to {deck(destination)}" for origin, destination in names],
+        text=shown,
+        truth=None if pairs.true is None else [f"true {format_count(count)}, error {format_signed(error)}" for count, error in true],
+    )
+
+
+def _write_interval(low: float, high: float) -> str:
+    """Write the interval of one pair, in trips."""
+    return f", 95 % between {format_count(low)} and {format_count(high)} for all pairs at once"
+
+
+def _write_rest_of_pairs(release: FlowRelease, level: int, pairs: Pairs) -> list[str]:
+    """Write for each pair how many of its trips are in no listed pair of the finest level; "" without a list, and at that level."""
+    if release.across is None or level == release.depth:
+        return [""] * len(pairs.origin)
+    rest = release.rest(level, level).at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32))
+    return [f"; {format_count(count)} in pairs that are not listed" if count else "" for count in rest.tolist()]
+
+
+def _find_intervals(release: FlowRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:
+    """Compute lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released."""
+    counts, width = release.stages[2 * level], release.tree.destinations.size(level)
+    low, high = np.zeros(len(origin)), np.full(len(origin), np.inf)
+    if len(counts.count):
+        key = counts.origin * np.int64(width) + counts.destination
+        order = np.argsort(key, kind="stable")
+        wanted = origin * np.int64(width) + destination
+        index = order[np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)]
+        released = key[index] == wanted
+        low[released], high[released] = (end[index][released] for end in pair_intervals(release, 2 * level))
+    return low, high
+
+
+def choose_leaving_color(dark: bool) -> Color:
+    """Choose the colour of trips; if a region is chosen, of the trips that leave it."""
+    return (79, 176, 206) if dark else (11, 110, 143)
+
+
+def choose_arriving_color(dark: bool) -> Color:
+    """Choose the colour of trips into a chosen region."""
+    return (240, 180, 60) if dark else (201, 124, 0)
+
+
+def choose_below_zero_color(dark: bool) -> Color:
+    """Choose the colour of released pairs with a negative count."""
+    return (240, 105, 225) if dark else (200, 0, 180)
+
+
+def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
+    """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region.
+
+    Released pairs below zero have a colour of their own, and released pairs that are not certain are pale.
+    """
+    true = pairs.true if view.shown == TRUE else None
+    shown = np.abs(pairs.released) if true is None else true
+    out, into = choose_leaving_color(view.dark), choose_arriving_color(view.dark)
+    arrives = np.zeros(len(shown), np.bool_) if view.chosen is None else pairs.destination == view.chosen
+    base = np.where(arrives[:, None], into, out)
+    pale = np.zeros(len(shown), np.bool_) if true is not None else ~pairs.certain
+    negative = pale & (pairs.released < 0)
+    base = np.where(pale[:, None], (base + np.array(_GREY)) // 2, base)
+    base = np.where(negative[:, None], choose_below_zero_color(view.dark), base)
+    color = _add_alpha(base, widths.strength(shown))
+    color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
+    color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
+    marks: list[tuple[tuple[str, ...], str]] = []
+    if view.chosen is not None:
+        marks += [((f"rgb{out}",), "leaving"), ((f"rgb{into}",), "arriving")]
+    if negative.any():
+        marks.append(((f"rgb{choose_below_zero_color(view.dark)}",), "below zero, by noise"))
+    if (pale & ~negative).any():
+        marks.append((to_css(np.array([[*_GREY, 115]], np.uint8)), "pale: interval reaches 0"))
+    title = f"{'true ' if view.shown == TRUE else ''}{view.unit} per pair"
+    return Look(
+        color=color,
+        width=widths.pixels(shown),
+        legend=Legend(title=title, lines=widths.samples(out), marks=(*marks, _direction_mark(out))),
+    )
+
+
+def _color_by_error(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
+    """Colour arcs by error (released minus true), on a scale with a colour for each sign."""
+    scale = Scale(kind="signed", top=widths.top, title=f"released minus true, {view.unit} per pair", dark=view.dark)
+    legend = make_legend(scale, negatives=False, uncertain=False)
+    size = np.abs(pairs.error)
+    color = _add_alpha(scale.colors(pairs.error)[:, :3], widths.strength(size))
+    return Look(color=color, width=widths.pixels(size), legend=replace(legend, marks=(_direction_mark(_GREY),)))
+
+
+def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
+    """Colour arcs of false positives and false negatives among correct ones."""
+    colors = np.array([_CORRECT, (*FALSE_POSITIVE, 230), (*FALSE_NEGATIVE, 230)], np.uint8)  # by `Pairs.error_kind`
+    true = pairs.released if pairs.true is None else pairs.true
+    entries = (
+        (FALSE_POSITIVE, "false positive: released, no such trip"),
+        (FALSE_NEGATIVE, "false negative: trips that the release lacks"),
+        (_GREY, "released and true"),
+    )
+    marks = tuple(((f"rgb{color}",), text) for color, text in entries)
+    return Look(
+        color=colors[pairs.error_kind],
+        width=widths.pixels(np.maximum(pairs.released, true)),
+        legend=Legend(title=f"{view.unit} per pair", lines=widths.samples(_GREY), marks=(*marks, _direction_mark(_GREY))),
+    )
+
+
+def _add_alpha(base: NDArray[np.integer], strength: Floats) -> Colors:
+    """Add to (k, 3) colours an alpha that grows with (k,) strengths, 0 to 1."""
+    return np.column_stack([base, _FAINTEST_ARC + (_STRONGEST_ARC - _FAINTEST_ARC) * strength]).astype(np.uint8)
+
+
+def _direction_mark(color: Color) -> tuple[tuple[str, ...], str]:
+    """Describe how an arc shows its direction, for `Legend.marks`."""
+    ends = np.array([[*color, 240]], np.uint8)
+    return to_css(np.concatenate([fade_at_origins(ends), ends])), "from, to"
+
+
+def choose_tops(release: FlowRelease, view: TripsMapSettings, pairs: Pairs | None = None) -> ScaleTops:
+    """Choose the tops of the scales of one map.
+
+    Args:
+        release: public.
+        view: the settings of the map.
+        pairs: pairs of that map; computed if None. Only their released numbers are used.
+    """
+    trips, arcs = _choose_arc_scale(_collect_pairs(release, view, None) if pairs is None else pairs, view)
+    sides = _sum_released_totals(release, view.level)
+    shade, size = max(map(_choose_shade_top, sides)), max(map(_choose_size_top, sides))
+    error, area_error = _choose_error_top(release, view.level), _choose_area_error_top(release, view.level)
+    return ScaleTops(trips=trips, arcs=arcs, error=error, shade=shade, size=size, area_error=area_error)
+
+
+def choose_public_tops(release: FlowRelease, truth: PairSums, view: TripsMapSettings) -> ScaleTops:
+    """Choose the tops of the scales from public trips, so that they stay the same whatever is released; those of errors from the noise.
+
+    Args:
+        release: its regions and its noise are used.
+        truth: true trips between the regions of the level; public.
+        view: the settings of the map.
+    """
+    origins, destinations = hierarchies_of(release)[0], hierarchies_of(release)[-1]
+    between = np.ones(len(truth.count), np.bool_) if origins is not destinations else truth.origin != truth.destination
+    sizes = np.sort(truth.count[between & (truth.count >= view.least)])[-view.top :]
+    sides = _sum_true_totals(truth, origins, destinations, view.level)
+    return ScaleTops(
+        trips=scale_top_of(sizes),
+        arcs=len(sizes),
+        error=_choose_error_top(release, view.level),
+        shade=max(map(_choose_shade_top, sides)),
+        size=max(map(_choose_size_top, sides)),
+        area_error=_choose_area_error_top(release, view.level),
+    )
+
+
+def as_measured(release: FlowRelease) -> FlowRelease:
+    """Return a release with its counts as measured, or as estimated without bias, before they were made whole, non-negative or a list."""
+    return replace(release, stages=tuple(replace(stage, count=stage.noisy) for stage in release.stages), across=None)
+
+
+def _choose_area_error_top(release: FlowRelease, level: int) -> float:
+    """Compute the top of the scale of errors of regions: three standard deviations of what leaves and what arrives, which are public."""
+    ids = release.tree.origins.ids_of(level)
+    stddev = release.answer(ids, [ROOT] * len(ids), levels=(level, 0), spread=True)[1]
+    return scale_top_of(3 * math.sqrt(2) * stddev)
+
+
+def merge_tops(several: Sequence[ScaleTops]) -> ScaleTops:
+    """Find the largest top of each scale, so that the same look means the same number on several maps."""
+    return ScaleTops(**{name: max(getattr(tops, name) for tops in several) for name in ScaleTops.__dataclass_fields__})
