@@ -81,7 +81,8 @@ def drawn(app):
 
 
 def trips_drawn(app):
-    return newest(app, f"trips drawn {app.session_state['trips config'].mode}")
+    teaches = app.session_state["trips config"].mode == "Teach"
+    return newest(app, "trips config first run" if teaches else "trips drawn Curate")
 
 
 def layers_of(app, place=0):

@@ -18,6 +18,7 @@ MARKDOWN = {
     "metric": (*LABEL, 1, "value", "delta"),
     "progress": (1, "text"),
     "spinner": (0, "text"),
+    "popover": (0, "label", "help"),
     "tabs": (0, "tabs"),
     "image": ("caption",),
     "Page": ("title",),
@@ -227,7 +228,8 @@ OURS_IN_FILES = {
     "session.py": ("waiting",),
     "start_page.py": ("preset.title", "preset.text"),
     "trips/data.py": ("text", "title"),
-    "trips/page.py": ("title", "unit"),
+    "trips/tabs.py": ("title", "unit"),
+    "two_runs.py": ("label",),
     "unit_controls.py": ("titles.__getitem__", "noun"),
     "words.py": ("further_lines",),
 }

@@ -7,11 +7,11 @@ import pytest
 from dpviz.app.compare.page import TABS as COMPARE_TABS
 from dpviz.app.compare.state import JOB, CompareConfig, replace
 from dpviz.app.points.state import Config
-from dpviz.app.trips.page import TAB_TITLES as TABS
 from dpviz.app.trips.state import TripsConfig
+from dpviz.app.trips.tabs import TAB_TITLES as TABS
 from dpviz.view.escape import markdown
 from tests.app.release_walk import publish, published, write_texts
-from tests.app.seen import fine, good, labelled
+from tests.app.seen import good, labelled
 from tests.app.start import pages_app
 from tests.app.test_compare_page import finished
 from tests.app.walk import go, name_dataset, open_tab, press_draw, protect, public
@@ -77,15 +77,15 @@ def hostile_trips(**how):
 
 
 def test_regions_and_levels_on_every_tab_and_level_of_the_trips_page():
-    app = hostile_trips(beside="flat_gaussian")
+    second = TripsConfig(mechanism="flat_gaussian", settings={}).as_second()
+    app = hostile_trips(left="Second run", second=second)
     seen = checked(app)
-    fine(press_draw(app))
-    for level, tabs in zip(LEVELS, (TABS[1:3], TABS), strict=True):
-        app.segmented_control(key="level").set_value(level)
+    for level, tabs in enumerate((TABS[1:3], TABS), start=1):
+        app.session_state["trips config"] = replace(app.session_state["trips config"], level=level)
         seen |= checked(app.run())
         for name in tabs:
             seen |= checked(open_tab(app, name))
-    app.selectbox(key="region at 2").set_value(5)
+    app.selectbox(key="region").set_value(5)
     seen |= checked(open_tab(app, "Region"))
     assert {*LEVELS, NAMES[10]} <= seen  # every second name lies in the first of the coarse regions
 

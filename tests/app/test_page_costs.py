@@ -13,7 +13,7 @@ from dpviz.app.jobs import DONE
 from dpviz.app.page_state import CURATE
 from dpviz.app.points.state import Config
 from dpviz.app.points.tabs import NAMES as POINTS_TABS
-from dpviz.app.trips.page import TAB_TITLES as TRIPS_TABS
+from dpviz.app.trips.tabs import TAB_TITLES as TRIPS_TABS
 from dpviz.lessons import LESSONS
 from dpviz.privacy.entropy import Entropy
 from tests.app.browse import LARGEST_MESSAGE, pane_colours, until, visit

@@ -8,13 +8,13 @@ import pytest
 
 from dpviz.app import cached
 from dpviz.app.session import read_link
-from dpviz.app.trips.page import TAB_TITLES
 from dpviz.app.trips.state import TripsConfig
+from dpviz.app.trips.tabs import TAB_TITLES
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.trips_drawing import SHOWN_TRIPS
-from tests.app.seen import account, captions, entries, errors, figures, fine, good, infos, layers_of, shares_of, texts, trips_drawn
+from tests.app.seen import account, captions, entries, errors, figures, fine, good, infos, scene, shares_of, texts, trips_drawn
 from tests.app.start import CURATE_TRIPS, FLIGHTS, REGIONS, query_of, trips_app, trips_uploaded
 from tests.app.test_points_page import PUBLIC_FIGURES
 from tests.app.walk import open_tab, press_draw, public, truth_switch
@@ -48,11 +48,14 @@ class TestDrawing:
         app = fine(trips_app())
         assert [len(call.args[0]) for call in draws.call_args_list][:2] == [10, 100]
         assert list(figures(app)) == ["Pairs released", "Typical noise", "Largest error", "False discovery rate"]
-        assert {"regions", "arcs"} <= set(layers_of(app))
+        header, _ = scene(app)
+        assert [pane["title"] for pane in header["panes"]] == ["True flights", "Released flights"]
         for shown in SHOWN_TRIPS:
             fine(changed(app, shown=shown))
+        for marks in ("Areas", "Arcs"):
+            fine(app.segmented_control(key="marks").set_value(marks).run())
         app.number_input(key="top").set_value(20).run()
-        assert len(layers_of(app)["arcs"]["data"]) == 20
+        assert [pane["arcs"]["count"] for pane in scene(app)[0]["panes"]] == [20, 20]
         fine(app.number_input(key="least").set_value(100_000).run())
         assert draws.call_count == 6
         before = trips_drawn(app)
@@ -62,6 +65,38 @@ class TestDrawing:
         assert trips_drawn(app) is before
         fine(app.button(key="again").click().run())
         assert (trips_drawn(app).number, draws.call_count) == (2, 18)
+
+    def test_both_panes_say_the_same_of_a_region_and_the_key_figure_agrees_with_the_arcs(self):
+        app = fine(trips_app(FLIGHTS | {"top": "5000"}))
+        header, _ = scene(app)
+        stage = trips_drawn(app).releases[0].stages[2]
+        between, every = int((stage.origin != stage.destination).sum()), len(stage.count)
+        assert header["panes"][1]["arcs"]["count"] == between < every
+        (figure,) = [each for each in app.metric if each.label == "Pairs released"]
+        assert (figure.value, figure.delta) == (f"{every:,}", f"{between:,} between regions, {every - between} within")
+        assert header["panes"][0]["areas"] == header["panes"][1]["areas"] == ["first 0"]
+        assert all("true: " in text for text in header["areas"]["first 0"]["texts"])
+
+    def test_a_second_run_has_a_mechanism_and_a_budget_of_its_own_and_stands_beside_the_first_in_every_tab(self):
+        app = fine(changed(trips_app(), left="Second run", second=TripsConfig(mechanism="stability_histogram", settings={}).as_second()))
+        titles = [(pane["title"], pane["about"].split(",")[0]) for pane in scene(app)[0]["panes"]]
+        assert titles == [("Released flights, second run", "Stability histogram (SH)"), ("Released flights", "TopDown (InfTDA)")]
+        assert len(app.metric) == 8
+        fine(app.segmented_control(key="editing").set_value("Left map").run())
+        fine(app.text_input(key="epsilon").set_value("3").run())
+        fine(app.button(key="copy run").click().run())
+        config = app.session_state["trips config"]
+        assert config.second == config.as_second()
+        for name in TAB_TITLES:
+            fine(open_tab(app, name))
+
+    def test_scales_stay_whatever_is_released(self):
+        app = fine(trips_app(FLIGHTS | {"shown": "Error"}))
+        legends = [pane["legend"] for pane in scene(app)[0]["panes"]]
+        fine(app.text_input(key="epsilon").set_value("0.02").run())
+        assert [pane["legend"] for pane in scene(app)[0]["panes"]] == legends
+        fine(app.button(key="fit scale").click().run())
+        assert [pane["legend"] for pane in scene(app)[0]["panes"]] != legends
 
     def test_in_curate_only_the_button_draws_and_changed_settings_are_marked(self, draws):
         app = fine(press_draw(trips_app(CURATE_TRIPS)))
@@ -103,10 +138,12 @@ class TestDrawing:
         count = trips_drawn(app).releases[0].stages[-1].count
         assert figures(app)["Pairs above zero"] == f"{(count > 0).sum():,}"
         assert figures(app)["Below zero"] == f"{(count < 0).sum():,}"
-        assert all(row["t"].startswith("−") for row in layers_of(app)["arcs"]["data"])
+        texts_of_arcs = scene(app)[0]["panes"][1]["arcs"]["texts"]
+        assert texts_of_arcs
+        assert all(text.split("\n")[1].startswith("−") for text in texts_of_arcs)
 
-    def test_two_mechanisms_stand_side_by_side(self):
-        app = fine(press_draw(trips_app(FLIGHTS | {"beside": "stability_histogram"})))
+    def test_two_mechanisms_stand_side_by_side_in_curate(self):
+        app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "stability_histogram"})))
         assert len(app.get("deck_gl_json_chart")) == 2
         assert trips_drawn(app).titles == ("TopDown (InfTDA)", "Stability histogram (SH)")
         assert len(app.metric) == 8
@@ -122,11 +159,11 @@ class TestDrawing:
         app = press_draw(trips_app())
         assert "adds up to the one above" in texts(app)
         assert app.dataframe[0].value["mismatches"].sum() == 0
-        app.selectbox(key="region at 1").set_value(8)
+        app.selectbox(key="region").set_value(8)
         app = fine(open_tab(app, "Region"))
-        arcs = layers_of(app)["arcs"]["data"]
-        assert arcs
-        assert all(8 in (arc["o"], arc["z"]) for arc in arcs)
+        _, arrays = scene(app)
+        assert len(arrays["1 origin"])
+        assert ((arrays["1 origin"] == 8) | (arrays["1 destination"] == 8)).all()
         table = app.dataframe[0].value
         assert table["trips"].tolist() == ["leaving or staying", "arriving or staying", "staying"]
         assert (table["low"] <= table["high"]).all()
@@ -177,17 +214,17 @@ class TestControls:
         settings = app.session_state["trips config"].settings
         assert settings["split"] == "custom"
         assert settings["weights"][0] == pytest.approx(0.4)
-        receipt = trips_drawn(press_draw(app)).releases[0].receipt
+        receipt = trips_drawn(app).releases[0].receipt
         assert float(receipt.steps[0].amount / receipt.available) == pytest.approx(0.4)
         assert len(shares_of(fine(changed(app, settings={"neighbours": "add_remove"})))) == 7
 
     def test_delta_and_the_link_carry_the_configuration(self):
-        link = FLIGHTS | {"delta": "1e-06", "epsilon": "0.3", "settings": '{"dial":2.0}', "beside": "flat_gaussian", "shown": "Error"}
-        link |= {"mechanism": "top_down", "pairs": "certain"}
+        link = FLIGHTS | {"delta": "1e-06", "epsilon": "0.3", "settings": '{"dial":2.0}', "shown": "Error", "region": "2"}
+        link |= {"mechanism": "top_down", "pairs": "certain", "scales": '{"error 1":50.0,"area error 1":500.0}', "marks": "Areas"}
         app = fine(trips_app(link))
         config = app.session_state["trips config"]
         assert (config.delta, config.epsilon, config.settings) == (1e-6, 0.3, {"dial": 2.0})
-        assert (config.beside, config.shown) == ("flat_gaussian", "Error")
+        assert (config.shown, config.region) == ("Error", 2)
         assert query_of(app) == {name: text for name, text in link.items() if name != "sample"}
 
     def test_a_link_that_makes_no_sense_falls_back(self):
@@ -201,10 +238,11 @@ class TestControls:
         assert read_link(TripsConfig, {}) == TripsConfig(mechanism="fitted_tree", settings={"false_discovery": 0.05})
         assert read_link(TripsConfig, {"epsilon": "2"}) == TripsConfig(mechanism="top_down", settings={}, epsilon=2.0)
         old = read_link(TripsConfig, {"settings": '{"conversion":"simple","dial":2.0}', "beside": "flat_gaussian"})
-        assert [mechanism.non_defaults() for mechanism in old.build_all()] == [
+        assert [how.build().non_defaults() for how in (old, old.second_run())] == [
             {"dial": 2.0, "accounting": "paper"},
             {"accounting": "paper"},
         ]
+        assert (old.shows_second, old.second_run().mechanism, old.beside) == (True, "flat_gaussian", "nothing")
 
     def test_uploads_may_end_in_a_hierarchy_of_their_own(self):
         ends = b"id,lat,lon\n1,50.5,8.2\n2,51.5,9.5\n3,52,9\n"
@@ -214,6 +252,6 @@ class TestControls:
         fine(press_draw(fine(public(good(app.run())).set_value(True).run())))
         release = trips_drawn(app).releases[0]
         assert release.tree.size(2) == 9
-        assert {"regions", "ends"} <= set(layers_of(app))
+        assert [pane["areas"] for pane in scene(app)[0]["panes"]] == [["first 0", "first 1"]] * 2
         for name in TAB_TITLES:
             fine(open_tab(app, name))

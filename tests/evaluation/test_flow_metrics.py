@@ -64,6 +64,7 @@ def slow_row(release, flows, stage: int) -> dict:
         "max_error": max(error.values()),
         "mean_error": sum(error.values()) / len(pairs),
         "mean_error_present": np.mean(present) if present else 0.0,
+        "rms_error_present": np.sqrt(np.mean(np.square(present))) if present else 0.0,
         "false_discovery": 100 * len(false) / len(shown) if shown else 0.0,
         "false_negative": 100 * len(missed) / len(occupied) if occupied else 0.0,
         "false_positives": len(false),

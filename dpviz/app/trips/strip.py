@@ -16,6 +16,7 @@ from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import Share
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.verdict import verdict
+from dpviz.view.escape import line
 
 _RERUN = "strip of trips changed the page"
 _FEW_STAGES = 8  # stages whose columns have room for the names of their regions
@@ -88,8 +89,8 @@ def _make_levels(what: TripsDrawn, before: TripsDrawn | None) -> list[StripLevel
     means = {2 * level.level: level.mean for level in verdict(release).levels}
     return [
         StripLevel(
-            name=release.tree.title(stage) if release.tree.height < _FEW_STAGES else f"{stage / 2:g}",
-            about=f"{release.tree.title(stage)}: {row['pairs']:,} pairs, {row['released_pairs']:,} of them released",
+            name=line(row["between"]) if release.tree.height < _FEW_STAGES else f"{stage / 2:g}",
+            about=f"{line(row['between'])}: {row['pairs']:,} pairs, {row['released_pairs']:,} of them released",
             mean=means.get(stage) or _mean_of(release, stage),
             expected=_expected_error(release, stage),
             measured=row["rms_error_present"],

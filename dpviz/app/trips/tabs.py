@@ -43,7 +43,14 @@ def key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation | None,
     possible = release.tree.size(2 * level)
     released = "listed pairs" if is_list else "pairs with a count above 0"
     pairs_help = f"{title}: {released} of this level, out of {possible:,} possible ones. {_describe_list_bound(release, level)}"
-    next(columns).metric("Pairs above zero" if negative else "Pairs released", f"{int((counts > 0).sum()):,}", help=pairs_help)
+    next(columns).metric(
+        "Pairs above zero" if negative else "Pairs released",
+        f"{int((counts > 0).sum()):,}",
+        delta=_describe_within(release, level),
+        delta_color="off",
+        delta_arrow="off",
+        help=pairs_help,
+    )
     if negative:
         negative_help = "Pairs with a count below zero: noise on pairs with few trips or none. They keep sums unbiased."
         next(columns).metric("Below zero", f"{negative:,}", help=negative_help)
@@ -60,6 +67,15 @@ def key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation | None,
     next(columns).metric("Largest error", f"{row['max_error']:,}", help=f"Of any pair of this level, in {what.data.unit}.")
     wrong_help = f"{row['false_positives']:,} released pairs have no trips in truth; {row['false_negatives']:,} true ones are missing."
     next(columns).metric("False discovery rate", f"{row['false_discovery']:.1f} %", help=wrong_help)
+
+
+def _describe_within(release: FlowRelease, level: int) -> str | None:
+    """Write how many pairs above 0 are between two regions, which have arcs on a map, and how many within one; None if there are none."""
+    stage = release.stages[2 * level]
+    within = int(((stage.count > 0) & (stage.origin == stage.destination)).sum())
+    if release.tree.origins != release.tree.destinations or not within:
+        return None
+    return f"{int((stage.count > 0).sum()) - within:,} between regions, {within:,} within"
 
 
 def _describe_list_bound(release: FlowRelease, level: int) -> str:
