@@ -47,6 +47,8 @@ _PAIRS_TEXT = {
     FALSE_POSITIVES: "pairs that are released or true",
 }
 
+_AREAS_TEXT = "Each region is coloured by all of its {unit}: those that leave, arrive and stay."
+
 Totals = Mapping[str, Integers]
 """(n,) trips of the regions of a level, by whether they leave, arrive or stay within."""
 LEAVING, ARRIVING, WITHIN = "leaving", "arriving", "within"
@@ -368,6 +370,8 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, draw
         drawn: those of them that have an arc.
         total: number of pairs that could be drawn.
     """
+    if view.marks == AREAS:
+        return " ".join([_AREAS_TEXT.format(unit=view.unit), *(_note_list(release, view) if view.shown in (RELEASED, NOT_LISTED) else [])])
     arcs = len(drawn.origin)
     order = ", the wrong ones first" if view.shown == FALSE_POSITIVES else ", the largest first"
     first = order if arcs < total else ""
@@ -421,8 +425,10 @@ def _describe_map(release: FlowRelease, view: TripsMapSettings, drawn: int) -> s
     """Write the alternative text."""
     regions = release.tree.origins
     chosen = "" if view.chosen is None else f", from or to {_name_chosen(release, view)}"
-    content = f"{regions.size(view.level):,} regions ({line(regions.levels[view.level - 1])}) and {drawn:,} arcs between them{chosen}"
-    return f"Map of {content}, {view.shown.lower()}: {view.unit} per pair."
+    content = f"{regions.size(view.level):,} regions ({line(regions.levels[view.level - 1])})"
+    if view.marks == AREAS:
+        return f"Map of {content}, {view.shown.lower()}: {view.unit} of each region."
+    return f"Map of {content} and {drawn:,} arcs between them{chosen}, {view.shown.lower()}: {view.unit} per pair."
 
 
 def _name_chosen(release: FlowRelease, view: TripsMapSettings) -> str:
@@ -644,7 +650,8 @@ def _collect_pairs(release: FlowRelease, view: TripsMapSettings, truth: PairSums
     sums = release.sums(view.level, view.level)
     key = sums.origin * np.int64(sums.width) + sums.destination
     if truth is not None:
-        key = np.union1d(key, truth.origin * np.int64(sums.width) + truth.destination)
+        key = np.sort(np.concatenate([key, truth.origin * np.int64(sums.width) + truth.destination]), kind="stable")  # two sorted runs
+        key = key[np.diff(key, prepend=-1) > 0]
     origin, destination = np.divmod(key, sums.width)
     kept = np.ones(len(key), np.bool_)
     same = release.tree.origins == release.tree.destinations

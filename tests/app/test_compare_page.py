@@ -287,7 +287,9 @@ class TestStudy:
         for name in TABS:
             fine(tab(flights, name))
             assert ("Suppression" in captions(flights)) == (name == "Parts of the error")
-        assert len(maps(fine(picking(flights, *list(possible_picks(flights.session_state[JOB]))[:2])))) == 2
+        header, _ = scene(fine(picking(flights, *list(possible_picks(flights.session_state[JOB]))[:2])))
+        assert [pane["title"] for pane in header["panes"]] == ["True flights", "Released flights", "Released flights"]
+        assert len({json.dumps(pane["legend"]["lines"]) for pane in header["panes"]}) == 1, "one scale for all"
 
     @pytest.mark.parametrize(
         ("figure", "scale", "title", "other", "column"),

@@ -22,13 +22,14 @@ from dpviz.evaluation.study import Run
 from dpviz.release.point_release import Release
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import map_bounds
-from dpviz.view.canvas import Scene, ground_of, names_of
+from dpviz.view.canvas import Areas, Scene, ground_in, ground_of, names_in, names_of
 from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html, markdown
 from dpviz.view.points_canvas import ERROR, TRUE, ReleaseView
 from dpviz.view.points_map import SHOWN, choose_scale_top, points_map
+from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_charts import matrix_chart
-from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, choose_tops, has_geometry, merge_tops
+from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, choose_public_tops, choose_tops, draw_trips, has_geometry, merge_tops
 from dpviz.view.trips_map import trips_map
 
 MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS, CANVAS_HEIGHT = 400, 560, 200, 430
@@ -184,7 +185,48 @@ def _trip_maps(data: CompareData, releases: dict[Pick, Any]) -> None:
         label_visibility="collapsed",
     )
     level = regions.levels.index(name) + 1
-    view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=is_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
+    if canvas_failed() or not has_geometry(regions, level):
+        _separate_trip_maps(flows, data.unit, level, shown, releases)
+    else:
+        _trip_canvas(data, level, shown, releases)
+
+
+def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick, Any]) -> None:
+    """Show releases of trips, and the truth beside them if there are at most three, in one canvas with one camera."""
+    flows: Any = data.data
+    truth = evaluate_flows(next(iter(releases.values())), flows).true_level(level)
+    view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=is_dark())
+    view = replace(view, tops=merge_tops([choose_public_tops(release, truth, view) for release in releases.values()]))
+    drawings = {pick: draw_trips(release, view, truth) for pick, release in releases.items()}
+    names = {pick: str(place) for place, pick in enumerate(releases)}
+    made = [make_pane(drawing, areas=names[pick], about=describe_pick(pick)) for pick, drawing in drawings.items()]
+    if shown != TRUE and len(made) < MOST_PICKED:
+        first = next(iter(releases.values()))
+        made.insert(0, make_pane(draw_trips(first, replace(view, shown=TRUE), truth), areas="0", about=""))
+    areas: dict[str, Areas] = {}
+    for pick, drawing in drawings.items():
+        areas |= areas_of(drawing, names[pick])
+    bounds = bounds_of(next(iter(releases.values())))
+    scene = Scene(
+        bounds=bounds,
+        areas=areas,
+        panes=tuple(made),
+        description="; ".join(f"{pane.title} {pane.about}" for pane in made),
+        dark=is_dark(),
+        height=CANVAS_HEIGHT if len(made) <= 2 else 2 * CANVAS_HEIGHT,
+        edge=False,
+        nothing="No region is here.",
+        title=data.title,
+        stamp="Simulations with seeded noise, not private.",
+        ground=ground_in(bounds),
+        places=names_of_dots(next(iter(drawings.values()))) or names_in(bounds),
+    )
+    panes(scene.pack(), key="compare trips canvas", on_box=_ignore, on_chosen=_ignore, on_camera=_ignore)
+
+
+def _separate_trip_maps(flows: Flows, unit: str, level: int, shown: str, releases: dict[Pick, Any]) -> None:
+    """Show the maps one by one, where the browser could not load the canvas, or matrices of regions without geometry."""
+    view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=unit, dark=is_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
     view = replace(view, tops=merge_tops([choose_tops(release, view) for release in releases.values()]))
     for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
         with column:

@@ -1,0 +1,56 @@
+"""The strip of the Trips page: what it says of each stage, and that another split is expected as a run with it would state it."""
+
+import pytest
+
+from dpviz.app.trips import strip as page
+from dpviz.mechanisms import FLOW_MECHANISMS
+from tests.app.seen import fine, trips_drawn
+from tests.app.start import FLIGHTS, trips_app
+
+
+def shown(app, monkeypatch):
+    """Levels and parts of the strip, and what it calls."""
+    seen = {}
+    monkeypatch.setattr(page, "strip", lambda levels, parts, **options: seen.update(levels=levels, parts=parts, **options))
+    fine(app.run())
+    return seen
+
+
+@pytest.mark.parametrize("mechanism", ["fitted_tree", "top_down"])
+def test_expected_errors_of_a_dragged_split_are_those_of_a_run_with_it(mechanism, monkeypatch):
+    app = trips_app(FLIGHTS | {"mechanism": mechanism, "settings": "{}"})
+    first = trips_drawn(app)
+    shares = [0.05, 0.1, 0.1, 0.15, 0.2, 0.4]
+    seen = shown(app, monkeypatch)
+    assert [level.expected for level in seen["levels"]][2:] == pytest.approx(page_expected(first)[2:], rel=0.01)
+    expected = expect(first, shares, monkeypatch)
+    monkeypatch.undo()
+    how = first.config
+    run = FLOW_MECHANISMS[mechanism]().with_shares(shares)
+    app.session_state["trips config"] = type(how)(**{**vars(how), "settings": run.non_defaults()})
+    fine(app.run())
+    assert expected == pytest.approx(page_expected(trips_drawn(app)), rel=0.01)
+
+
+def expect(drawn, shares, monkeypatch):
+    """What the strip answers while the shares are dragged."""
+    monkeypatch.setattr(page.TRIPS.__class__, "config", lambda _: drawn.config)
+    return page._expect(drawn, shares)
+
+
+def page_expected(drawn):
+    """The root mean square standard deviation that a run states for each stage."""
+    release = drawn.releases[0]
+    return [float((release.stddev(stage) ** 2).mean() ** 0.5) for stage in range(release.tree.height + 1)]
+
+
+def test_columns_are_stages_with_their_shares_errors_and_false_discoveries(monkeypatch):
+    app = trips_app(FLIGHTS)
+    seen = shown(app, monkeypatch)
+    table, parts = trips_drawn(app).evaluations[0].by_stage, seen["parts"]
+    assert [level.name for level in seen["levels"]] == table["between"].tolist()
+    assert [level.measured for level in seen["levels"]] == table["rms_error_present"].tolist()
+    assert [level.false_positives for level in seen["levels"]] == pytest.approx((table["false_discovery"] / 100).tolist())
+    assert [part.level for part in parts] == [1, 2, 3, 4, 5, 6]
+    assert seen["shown"] == 2
+    assert seen["levels"][2].about.startswith("division to division: 100 pairs, ")
