@@ -87,7 +87,8 @@ def pane_colours(page):
 
 
 def click_pane(page, pane, right, up):
-    """Click beside the middle of the left (0) or right (1) map, in pixels."""
+    """Click beside the middle of the left (0) or right (1) map, in pixels; a tab that was opened below may have moved it away."""
+    live_map(page).evaluate("map => map.scrollIntoView({ block: 'center' })")
     box = live_map(page).bounding_box()
     page.mouse.click(box["x"] + box["width"] * (1 + 2 * pane) / 4 + right, box["y"] + box["height"] / 2 - up)
 

@@ -15,7 +15,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
 function create(root) {
   const find = (name) => root.querySelector(`.${name}`);
-  const canvas = { root, map: find("map"), heads: find("heads"), tools: find("tools"), live: find("live"), layout: "side", cut: 0.5, boxing: false };
+  const canvas = { root, map: find("map"), heads: find("heads"), tools: find("tools"), live: find("live"), layout: "side", cut: 0.5, boxing: false, held: false };
   canvas.cover = add(canvas.map, "div", "cover");
   canvas.bar = add(canvas.cover, "div", "bar", { role: "slider", tabindex: "0", "aria-label": "Swipe between the maps", "aria-valuemin": "0", "aria-valuemax": "100" });
   canvas.frame = add(canvas.cover, "div", "box");
@@ -130,7 +130,7 @@ function arrange(canvas) {
   all.forEach((place, i) => {
     views[i] = { ...camera, longitude: camera.longitude + degrees(shift(canvas, place), camera.zoom), minZoom: canvas.scene.zooms[0], maxZoom: canvas.scene.zooms[1] };
   });
-  const controller = { dragPan: !canvas.boxing, keyboard: false, scrollZoom: { smooth: false, speed: 0.01 }, dragRotate: false, touchRotate: false, doubleClickZoom: true };
+  const controller = { dragPan: !canvas.boxing, keyboard: false, scrollZoom: canvas.held && { smooth: false, speed: 0.01 }, dragRotate: false, touchRotate: false, doubleClickZoom: true };
   canvas.deck.setProps({
     views: all.map((place, i) => new deck.MapView({ id: String(i), ...place, controller })),
     viewState: views,
@@ -358,7 +358,7 @@ function listen(canvas) {
     cancelAnimationFrame(canvas.frameRequest);
     canvas.frameRequest = requestAnimationFrame(() => showTips(canvas, at));
   });
-  map.addEventListener("pointerleave", () => { cancelAnimationFrame(canvas.frameRequest); forgetHover(canvas); names(canvas); });
+  map.addEventListener("pointerleave", () => { cancelAnimationFrame(canvas.frameRequest); forgetHover(canvas); names(canvas); hold(canvas, false); });
   map.addEventListener("pointerdown", (event) => press(canvas, event), true);
   map.addEventListener("pointerup", (event) => release(canvas, event), true);
   canvas.letGo = () => setTimeout(() => { canvas.press = null; });  // a press may be let go outside the map
@@ -387,7 +387,15 @@ function setCut(canvas, cut) {
   arrange(canvas);
 }
 
+// The wheel moves the page until the map was pressed: charts below the map stay within reach.
+function hold(canvas, held) {
+  if (canvas.held === held || !canvas.deck) return;
+  canvas.held = held;
+  arrange(canvas);
+}
+
 function press(canvas, event) {
+  hold(canvas, true);
   if (!canvas.deck || event.button !== 0 || event.target.closest(".bar")) return;
   canvas.press = { x: event.clientX, y: event.clientY, at: pointAt(canvas, event), boxing: canvas.scene.asks && (canvas.boxing || event.shiftKey) };
   if (canvas.press.boxing && canvas.press.at) {
