@@ -370,7 +370,7 @@ function drawWrong(strip) {
   strip.plots.forEach(({ wrong, value, fill, amount }, i) => {
     const { name, empty, false_positives: count } = strip.data.levels[i], some = known(count) && empty > 0;
     value.textContent = some ? percent(count / empty) : "\u2013";
-    add(value, "small", "").textContent = some ? `of ${short(empty)}` : "none empty";
+    add(value, "small", "").textContent = some ? `of ${short(empty)}` : "none";
     wrong.classList.toggle("few", some && empty < FEW);
     fill.style.display = some ? "" : "none";
     amount.style.width = some ? `${(100 * count) / empty}%` : "0";
