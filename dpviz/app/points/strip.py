@@ -18,12 +18,13 @@ from dpviz.mechanisms.base import Share
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import Verdict, square_verdict
 from dpviz.space.domain import Domain
+from dpviz.view.escape import html
 
 _RERUN = "strip changed the page"
 
 
 @st.fragment
-def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: bool) -> None:
+def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: bool, title: str) -> None:
     """Show the strip; while a share is dragged, only this function runs.
 
     Args:
@@ -31,7 +32,9 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
         level: the level of its tree that the maps show.
         before: the evaluation of the run before, for comparison; None if there was none.
         fresh: whether the run is that of the controls; if not, the strip shows its split and cannot change it.
+        title: of which run the strip is.
     """
+    st.html(f'<div class="dpviz-note row">{html(title)}</div>')
     zooms, mechanism = zooms_of(what.release.domain), (config() if fresh else what.config).build()
     try:
         shares = mechanism.shares(what.data.points.domain)
@@ -44,7 +47,7 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
         for share, locked, at in zip(shares, locks, levels, strict=True)
     ]
     strip(
-        _make_levels(what, zooms, before),
+        make_levels(what, before),
         parts,
         shown=zoom_like(what.release, level),
         unit=what.data.unit,
@@ -113,13 +116,19 @@ def verdict_of(what: Drawn) -> Verdict | None:
     return square_verdict(what.release, what.evaluation.by_zoom["rmse"].tolist(), what.data.unit)
 
 
-def _make_levels(what: Drawn, zooms: range, before: Evaluation | None) -> list[StripLevel]:
+def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
+    """Make the columns of the strip.
+
+    Args:
+        what: the run that is shown.
+        before: the evaluation of the run before, for comparison; None if there was none.
+    """
     total = max(float(what.release.count[0]), 0.0)
     rows = [] if what.evaluation is None else what.evaluation.by_zoom.to_dict("records")
     earlier = {} if before is None else dict(zip(before.by_zoom["zoom"], before.by_zoom["rmse"], strict=True))
     width = np.ptp(np.array(what.release.domain.bounds).reshape(2, 2), axis=0)
     levels, finest = [], finest_zoom(what.release)
-    for zoom in zooms:
+    for zoom in zooms_of(what.release.domain):
         row = rows[zoom]
         levels.append(
             StripLevel(

@@ -47,7 +47,7 @@ def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: Bounds
         level: the level that the map shows.
         clicked: box of the partition that was clicked last, in the domain's coordinates.
     """
-    _keep_box(what.release.domain, clicked)
+    keep_box(what.release.domain, clicked)
     extra = POINT_FAMILY.choices[what.release.mechanism].extra_tab
     draw_extra = EXTRA_TABS.get(extra) if evaluation is not None else None
     accuracy, size, query, receipt, table, *more = st.tabs([*NAMES, extra] if draw_extra else NAMES, key="tab", on_change="rerun")
@@ -94,12 +94,12 @@ def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
 
 def _false_positives(column: DeltaGenerator, evaluation: Evaluation, zoom: int) -> None:
     """Show how many of the empty squares of a zoom level are released as occupied, as the strip does."""
-    row = evaluation.by_zoom.set_index("zoom").loc[zoom]
-    empty, wrong = int(row["empty"]), int(row["false_positives"])
+    row = evaluation.by_zoom.to_dict("records")[zoom]
+    empty, wrong = row["empty"], row["false_positives"]
     if not empty:
-        column.metric("False positives", "–", help=f"No square of zoom level {zoom} is empty.")
+        column.metric("False positives", "–", help=f"No square of zoom level {zoom:d} is empty.")
         return
-    text = f"{wrong:,} of {empty:,} empty squares of zoom level {zoom} are released as occupied, that is, as {PRESENT} or more."
+    text = f"{wrong:,} of {empty:,} empty squares of zoom level {zoom:d} are released as occupied, that is, as {PRESENT} or more."
     column.metric(f"False positives, of {empty:,} empty squares", f"{100 * wrong / empty:.3g} %", help=text)
 
 
@@ -157,6 +157,22 @@ def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
     _show_answer(what, evaluation, _part_inside(what.release, box))
 
 
+def describe_answer(what: Drawn) -> str:
+    """Write the answer for the box of the query as one sentence, with its interval and, where it is known, the truth."""
+    box, release = st.session_state["query box"], what.release
+    if not (box[0] < box[2] and box[1] < box[3]):
+        return "a box needs an area."
+    share = float(release.coverage([box])[0])
+    if share == 0:
+        return "outside the domain, where nothing was counted."
+    inside = _part_inside(release, box)
+    low, high = (float(end[0]) for end in release.answer_interval([inside]))
+    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (95 %: {low:,.0f} to {high:,.0f})"
+    if what.evaluation is not None:
+        text += f", true {float(true_answers(what.data.points, [inside])[0]):,.0f}"
+    return f"{text}." if share >= 1 - TOLERANCE else f"{text}, for the part inside the domain."
+
+
 def _part_inside(release: Release, box: list[float]) -> list[float]:
     west, south, east, north = release.domain.bounds
     return [max(box[0], west), max(box[1], south), min(box[2], east), min(box[3], north)]
@@ -206,7 +222,7 @@ def set_query_box(box: Bounds) -> None:
     st.session_state.setdefault("query box", [0.0] * 4)[:] = box
 
 
-def _keep_box(domain: Domain, clicked: Bounds | None) -> None:
+def keep_box(domain: Domain, clicked: Bounds | None = None) -> None:
     """Update the box of the query: it starts as the middle of each new domain, and spans the last two partitions that were clicked."""
     west, south, east, north = domain.bounds
     box = st.session_state.setdefault("query box", [0.0] * 4)
