@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
 from dpviz.app.first_row import NOT_PRIVATE
@@ -72,11 +73,15 @@ def show_teach(data: Data, *, fits: bool) -> None:
     works = {question: partial(run_of, data, how) for question, how in _questions(data).items()} if fits else {}
     live = LIVE.follow(works)
     shown = _find_shown(live, data, list(works))
-    if shown is None:
-        LIVE.show_status(list(works), "")
-        st.caption("The first picture is being made ..." if live.running else "There is no picture yet.")
-        return
-    _show_result(shown, list(works))
+    keep_box(data.points.domain if shown is None else shown.first.data.points.domain)
+    # Always there, in this order: a fragment that runs by itself writes to the place that it had in the last run of the page.
+    above, status, below = st.container(), st.container(), st.container()
+    with status:
+        LIVE.show_status(list(works), "" if shown is None else f"{_stamp(shown.first)} {_describe_box(shown)}")
+    if shown is not None:
+        _show_result(shown, above, below)
+    else:
+        above.caption("The first picture is being made ..." if live.running else "There is no picture yet.")
 
 
 def _questions(data: Data) -> dict[Hashable, Config]:
@@ -110,31 +115,34 @@ def _keep(key: str, drawn: Drawn) -> None:
     result_slot(key).append(drawn)
 
 
-def _show_result(shown: Shown, questions: list[Hashable]) -> None:
-    """Show the maps with their controls, the strip, the verdict and the tabs."""
+def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
+    """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
     first, result = shown.first, verdict_of(shown.first)
-    keep_box(first.data.points.domain)
     level, whose = _choose_level(first), RIGHT_MAP if config().shows_second else ""
-    _pane_controls(first)
+    with above:
+        _pane_controls(first)
+        with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
+            if not first.release.receipt.private:
+                st.html(NOT_PRIVATE)
+            if config().present and result is not None:
+                show_verdict(result.headline, "", result.rule, whose)
+        _show_maps(shown, level)
+    with below:
+        show_strip(first, level, st.session_state.get(_BEFORE), fresh=shown.fresh, title=_title_of_strip(first))
+        if not config().present and result is not None:
+            show_verdict(result.headline, result.detail, result.rule, whose)
+        with st.container(key="figures"):
+            key_figures(first, first.evaluation, level)
+            tabs(first, first.evaluation, level, None)
+    POINTS.write_address()
+
+
+def _show_maps(shown: Shown, level: int) -> None:
     views = _make_views(shown, level)
-    with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
-        if not first.release.receipt.private:
-            st.html(NOT_PRIVATE)
-        if config().present and result is not None:
-            show_verdict(result.headline, "", result.rule, whose)
     if canvas_failed():
         _show_without_canvas(shown, level)
     else:
         _show_canvas(shown, views)
-    LIVE.show_status(questions, f"{_stamp(first)} {_describe_box(shown)}")
-    show_strip(first, level, st.session_state.get(_BEFORE), fresh=shown.fresh, title=_title_of_strip(first))
-    if not config().present and result is not None:
-        show_verdict(result.headline, result.detail, result.rule, whose)
-    with st.container(key="figures"):
-        evaluation = first.evaluation
-        key_figures(first, evaluation, level)
-        tabs(first, evaluation, level, None)
-    POINTS.write_address()
 
 
 def _title_of_strip(first: Drawn) -> str:
