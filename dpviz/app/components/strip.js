@@ -362,7 +362,7 @@ function drawTicks(strip) {
   for (let power = highest; power >= low - 1e-9; power -= step) {
     const top = `${at(10 ** power)}%`;
     add(strip.back, "i", relative && power === 2 ? "even" : "", {}, { top });
-    add(strip.ticks, "span", "", {}, { top }).textContent = (power < -2 ? `1e${power}` : short(10 ** power)) + (relative ? `${SPACE}%` : "");
+    add(strip.ticks, "span", "", {}, { top }).textContent = (power < -2 ? (10 ** power).toFixed(-power) : short(10 ** power)) + (relative ? `${SPACE}%` : "");
   }
 }
 
