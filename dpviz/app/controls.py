@@ -227,8 +227,8 @@ def _show_promise(page_state: PageState) -> None:
         return
     but = ", except with probability δ" if mechanism.needs_delta else ""
     st.caption(
-        "Whatever is released, the odds that one record (or person) is in the data change by at most"
-        f" e^ε = {math.exp(epsilon):,.3g} times{but}."
+        "Whatever is released, the odds that one record (or person) is in the data change by at most a factor of"
+        f" {math.exp(epsilon):,.3g}{but}."
     )
     if epsilon < 0.05:
         st.warning("So small a budget buries all but very large counts in noise.")

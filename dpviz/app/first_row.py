@@ -36,9 +36,9 @@ def present_button(page_state: PageState) -> None:
     """Show the button that switches to large type without the left side, and back."""
     presents = page_state.config().present
     st.button(
-        "Leave" if presents else "Present",
+        "Back to the controls" if presents else "Present",
         key="present",
-        help="Back to the controls." if presents else "Large type for a projector, without the controls on the left.",
+        help="Usual type, with the controls on the left." if presents else "Large type for a projector, without the controls on the left.",
         on_click=lambda: page_state.change_for_good(present=not presents),
     )
     if presents:

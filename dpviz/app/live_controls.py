@@ -13,6 +13,7 @@ from dpviz.app.first_row import present_button
 from dpviz.app.live import LiveRuns, Work
 from dpviz.app.page_state import PageState
 from dpviz.app.session import show_error
+from dpviz.view.escape import html
 
 PATIENCE = 0.9  # seconds for which a page waits for a run before it shows the last picture with the progress
 TICK, PLAY_TICK = 0.4, 0.9  # seconds between two looks at a run, and between two runs that are played
@@ -55,28 +56,43 @@ class LiveControls:
             st.session_state.get(self.page_state.key)  # Streamlit ends the script here if a newer event has arrived
         return runs
 
-    def show_progress(self, questions: list[Hashable]) -> None:
-        """Show that a run takes longer, with a button that stops it; or why there is no result."""
+    def show_status(self, questions: list[Hashable], idle: str) -> None:
+        """Show in a row of fixed height what `show_progress` shows, or else a text, so that nothing below it moves.
+
+        Args:
+            questions: of the runs that are shown.
+            idle: a text while nothing runs.
+        """
+        with st.container(key="status"):
+            if not self.show_progress(questions):
+                st.html(f'<div class="dpviz-note">{html(idle)}</div>')
+
+    def show_progress(self, questions: list[Hashable]) -> bool:
+        """Show that a run takes longer, with a button that stops it, or why there is no result; return whether there is any of this."""
         runs = self.runs()
         refusals = [refusal for question in questions if (refusal := runs.refusal(question))]
         if refusals:
             show_error(refusals[0])
         elif any(runs.is_given_up(question) for question in questions):
-            left, right = st.columns([5, 1], vertical_alignment="center")
-            left.caption(":orange[Stopped: the maps show the settings before.]")
-            right.button("Run again", key="resume", on_click=runs.resume, width="stretch")
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.caption(":orange[Stopped: the maps show the settings before.]", width="stretch")
+                st.button("Run again", key="resume", on_click=runs.resume)
         elif runs.running is not None:
             st.fragment(self._tick, run_every=TICK)()
+        else:
+            return False
+        return True
 
     def _tick(self) -> None:
         run = self.runs().running
         if run is None:
             st.rerun()
-        left, right = st.columns([5, 1], vertical_alignment="center")
-        left.progress(min(0.95, run.seconds / (run.seconds + 2)), f"Running for {run.seconds:.1f} s; the maps show the settings before ...")
-        if right.button("Stop", key="stop run", width="stretch"):
-            self.runs().stop()
-            st.rerun()
+        with st.container(horizontal=True, vertical_alignment="center"):
+            text = f"Running for {run.seconds:.1f} s; the maps show the settings before ..."
+            st.progress(min(0.95, run.seconds / (run.seconds + 2)), text, width="stretch")
+            if st.button("Stop", key="stop run"):
+                self.runs().stop()
+                st.rerun()
 
     def play(self) -> None:
         """While runs are played, take the next one about every second; call it before what the runs show."""

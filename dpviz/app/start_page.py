@@ -97,7 +97,7 @@ def start_page(pages: Mapping[str, StreamlitPage]) -> None:
     st.markdown(
         "Counts of people by place, or of trips between places, are useful and dangerous: exact small numbers reveal individuals."
         " **Differential privacy** adds noise of a known size, so that whether any one person is in the data changes the odds of any"
-        " published result by at most a factor e^ε. **dpviz** shows what such a release looks like *before* it exists."
+        " published result by at most a factor that the budget ε sets. **dpviz** shows what such a release looks like *before* it exists."
     )
     with st.container(horizontal=True):
         if st.button("Open the map", type="primary"):

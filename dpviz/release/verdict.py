@@ -62,7 +62,7 @@ class Verdict:
 
     Attributes:
         levels: the grade of each level, the whole first.
-        counted: "records" or "trips".
+        counted: "records" or "trips", or another unit that the caller knows.
         parts: "partitions", "squares" or "pairs".
         dropped: the smallest released number, if smaller ones were dropped and are missing from all sums, too; else None.
         listed: the number of pairs in the list of the finest level; None if that level is no list.
@@ -170,12 +170,13 @@ def verdict(release: Release | FlowRelease) -> Verdict:
     return Verdict(levels=levels, counted=counted_noun(release), parts="partitions")
 
 
-def square_verdict(release: Release, errors: Sequence[float]) -> Verdict:
+def square_verdict(release: Release, errors: Sequence[float], unit: str = "") -> Verdict:
     """Grade zoom levels, by the rule of `verdict`, for the equal squares into which each cuts the domain, whatever the partitions are.
 
     Args:
         release: of points; only its released total is used.
         errors: (n,) errors of a square at zoom levels 0 to n - 1, in records: expected (`expected_error`), or measured on public data.
+        unit: what is counted, in the plural; "records" without it.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -186,7 +187,7 @@ def square_verdict(release: Release, errors: Sequence[float]) -> Verdict:
     """
     total = float(release.count[0] if release.unbiased is None else release.unbiased[0])
     levels = tuple(_grade_level(zoom, f"level {zoom}", 4**zoom, total, error) for zoom, error in enumerate(errors))
-    return Verdict(levels=levels, counted=counted_noun(release), parts="squares")
+    return Verdict(levels=levels, counted=unit or counted_noun(release), parts="squares")
 
 
 def describe_verdict(release: Release | FlowRelease) -> dict[str, Any]:

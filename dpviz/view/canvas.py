@@ -295,7 +295,9 @@ def make_legend(scale: Scale, *, negatives: bool, uncertain: bool) -> Legend:
     if scale.kind == "density" and negatives:
         marks.append((to_css(scale.colors(np.linspace(-scale.top / 50, -scale.top, 5))), "below zero, by noise"))
     if uncertain:
-        marks.append((to_css(make_palette(scale)[[3 * TONES + TONES // 2]]), "pale: the interval contains 0"))
+        halfway = TONES + TONES // 2
+        full_and_pale = np.array([halfway, halfway, 2 * TONES + halfway, 2 * TONES + halfway])
+        marks.append((to_css(make_palette(scale)[full_and_pale]), "pale: the interval contains 0"))
     return Legend(
         title=scale.title,
         low=format_short(low),

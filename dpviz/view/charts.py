@@ -228,7 +228,7 @@ def _copy_part(chart: Any) -> Any:
 _DEEPEST_BAND = 10.0  # the band is drawn down to the expected error divided by this
 
 _MEASURED, _NOISE = "measured", "noise alone (95 % band)"
-_ZOOM = "zoom level z: the domain in 4^z equal blocks"
+_ZOOM = "zoom level: each cuts the squares of the one before into four"
 
 
 def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -241,10 +241,10 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
     """
     floor = np.maximum(by_zoom["low"], by_zoom["expected"] / _DEEPEST_BAND)
     table, ticks = prepare_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
-    names = {"zoom": "zoom", "blocks": "blocks", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
+    names = {"zoom": "zoom", "blocks": "squares", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
     names |= {"low": "95 % from", "high": "95 % to", "mae": f"mean error ({unit})"}
     base = _base_chart(table, names)
-    y = partial(log_y, f"rmse of a block ({unit})", ticks)
+    y = partial(log_y, f"typical error of a square ({unit})", ticks)
     band = _colour_series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
     expected = _colour_series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
     measured = _colour_series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
@@ -262,42 +262,48 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> al
         height: of the whole chart, in pixels.
     """
     rows, ticks = prepare_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
-    base = _base_chart(rows, {"zoom": "zoom", "blocks": "blocks", "expected": f"expected error ({unit})"})
-    y = log_y(f"expected rmse of a block ({unit})", ticks, "expected drawn")
+    base = _base_chart(rows, {"zoom": "zoom", "blocks": "squares", "expected": f"expected error ({unit})"})
+    y = log_y(f"expected error of a square ({unit})", ticks, "expected drawn")
     curve = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
     summary = f"Error expected from the noise alone per zoom level: {describe_values(table, 'zoom', 'expected')} {unit}."
     return finish(alt.layer(curve), "Expected accuracy by zoom level", summary, height)
 
 
 def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
-    """Draw the shares of blocks that are false positives (empty, released as occupied) and false negatives, by zoom level.
+    """Draw by zoom level which share of the empty squares is released as occupied, and which of the occupied ones as empty.
+
+    A level without empty squares has no point of false positives.
 
     Args:
         by_zoom: `Evaluation.by_zoom`. CURATOR ONLY.
         unit: what is counted, in the plural.
         height: of the whole chart, in pixels.
     """
-    kinds = {"false positives": ("false_positives", FALSE_POSITIVE), "false negatives": ("false_negatives", FALSE_NEGATIVE)}
-    parts = [by_zoom.assign(kind=kind, share=100 * by_zoom[column] / by_zoom["blocks"]) for kind, (column, _) in kinds.items()]
-    names = {"kind": "line", "zoom": "zoom", "blocks": "blocks", "empty": "empty blocks", "false_positives": "false positives"}
-    names |= {
-        "false_positive_records": f"{unit} released on empty blocks",
-        "false_negatives": "false negatives",
-        "share": "share of blocks (%)",
+    bases = by_zoom.assign(occupied=by_zoom["blocks"] - by_zoom["empty"])
+    kinds = {
+        "false positives, of empty squares": ("false_positives", "empty", FALSE_POSITIVE),
+        "false negatives, of occupied squares": ("false_negatives", "occupied", FALSE_NEGATIVE),
     }
-    colors = alt.Scale(domain=list(kinds), range=[to_hex(color) for _, color in kinds.values()])
+    parts = []
+    for kind, (column, base, _) in kinds.items():
+        some = bases[bases[base] > 0]
+        parts.append(some.assign(kind=kind, share=100 * some[column] / some[base]))
+    names = {"kind": "line", "share": "share (%)", "zoom": "zoom", "empty": "empty squares", "false_positives": "false positives"}
+    names |= {
+        "false_positive_records": f"{unit} released on empty squares",
+        "occupied": "occupied squares",
+        "false_negatives": "false negatives",
+    }
+    colors = [to_hex(color) for *_, color in kinds.values()]
     curves = _base_chart(pd.concat(parts, ignore_index=True), names).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
     curves = curves.encode(
-        y=alt.Y(
-            field="share", type="quantitative", title="share of all blocks (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=FORMAT)
-        ),
-        color=alt.Color(field="kind", type="nominal", scale=colors, legend=legend()),
-        strokeDash=alt.StrokeDash(
-            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[[1, 0], [6, 3]]), legend=legend()
-        ),
+        y=alt.Y(field="share", type="quantitative", title="share (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=FORMAT)),
+        color=category_channel(alt.Color, "kind", list(kinds), colors),
+        strokeDash=category_channel(alt.StrokeDash, "kind", list(kinds), DASHES),
     )
-    summary = f"Empty blocks released as occupied per zoom level: {describe_values(by_zoom, 'zoom', 'false_positives')}; "
-    summary += f"occupied blocks released as empty: {describe_values(by_zoom, 'zoom', 'false_negatives')}."
+    positives, negatives = (describe_values(part, "zoom", "share") for part in parts)
+    summary = f"Percent of the empty squares that are released as occupied, per zoom level: {positives or 'no square is empty'}; "
+    summary += f"percent of the occupied squares that are released as empty: {negatives or 'no square is occupied'}."
     return finish(alt.layer(curves), "False positives and negatives by zoom level", summary, height)
 
 

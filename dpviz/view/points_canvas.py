@@ -105,7 +105,11 @@ class ReleaseView:
         return replace(pane, note=self._note(), cells=cells, shades=shades, palette=palette)
 
     def _title(self, shown: str) -> str:
-        titles = {TRUE: f"True {self.unit}", ERROR: "Error: released minus true", FALSE_POSITIVES: "False positives and negatives"}
+        titles = {
+            TRUE: f"True {self.unit}",
+            ERROR: "Error: released minus true",
+            FALSE_POSITIVES: "False positives and negatives, by partition",
+        }
         return titles.get(shown, f"Measured {self.unit}, before post-processing" if self.raw else f"Released {self.unit}")
 
     def _words(self) -> str:
@@ -148,7 +152,7 @@ def _colour(scale: Scale, values: Floats, uncertain: Mask | None) -> tuple[NDArr
     """Choose shades, palette and legend of a scale of any kind."""
     if scale.kind == "marks":
         palette = scale.colors(np.arange(3))
-        words = ("released, nothing there", "something there, released as empty")
+        words = ("partition released, nothing there", "something there, released as empty")
         marks = tuple((to_css(palette[[kind]]), text) for kind, text in enumerate(words, start=1))
         return values.astype(np.uint8), palette, Legend(title="", marks=marks)
     shades = choose_shades(scale, values, uncertain)

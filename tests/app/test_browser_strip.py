@@ -243,9 +243,13 @@ def test_texts_are_not_read_as_markup(visit):
 
 def test_false_positives_are_shown_where_the_truth_is(visit):
     page = visit()
-    assert [text.replace("\u00a0", " ") for text in page.locator(".value").all_inner_texts()] == ["\u2013", "13 %", "25 %"]
+    values = [text.replace("\u00a0", " ").split("\n") for text in page.locator(".value").all_inner_texts()]
+    assert values == [["\u2013", "none"], ["13 %", "of 8"], ["25 %", "of 1,000"]]
+    assert page.locator(".wrong.few").count() == 1, "a share of 8 squares says little"
+    named = page.get_by_role("img", name="Level 2: 25\u00a0%, 250 of 1,000 empty squares, are released as occupied.")
+    assert named.count() == 1
     page = visit("curate")
-    assert page.get_by_text("False +").count() == 0
+    assert page.get_by_text("False positives").count() == 0
     assert numbers(page) == ["0.2 %", "0.6 %", "1.6 %"], "the expected errors"
     assert page.locator(".mark.measured:visible").count() == 0
 

@@ -39,7 +39,7 @@ def test_what_does_not_fit_stays_and_nothing_runs(link, kind, key, value, messag
         app.button(key="draw").click()  # a press that arrives together with what was typed
     assert typed(app, kind, key, value).value == value
     assert message in errors(app)
-    assert "e^ε" not in captions(app) or key != "epsilon"  # what the ε before promises
+    assert "by at most a factor" not in captions(app) or key != "epsilon"  # what the ε before promises
     assert (app.session_state["config"], drawn(app), entries()) == (before, last, [])
     assert not app.download_button  # which would save the value before
     assert link is SMALL or good(app.run()).button(key="draw").disabled
@@ -48,7 +48,7 @@ def test_what_does_not_fit_stays_and_nothing_runs(link, kind, key, value, messag
 
 def test_a_field_that_is_corrected_or_changed_elsewhere_unlocks_the_button():
     app = points_app(CURATE)
-    assert "e^ε" in captions(app)
+    assert "by at most a factor" in captions(app)
     typed(app, "text_input", "epsilon", "much")
     assert typed(app, "text_input", "epsilon", "0.7").value == "0.7"
     assert app.session_state["config"].epsilon == 0.7

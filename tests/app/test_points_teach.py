@@ -6,10 +6,10 @@ import pytest
 
 from dpviz.app import live_controls
 from dpviz.app.components.panes import FAILED
-from dpviz.app.points import state, teach
+from dpviz.app.points import state, strip, teach
 from tests.app.seen import captions, drawn, errors, fine, good, keys, labelled, layers_of, scene, scenes
 from tests.app.start import CURATE, SMALL, points_app, query_of, uploaded
-from tests.app.walk import public
+from tests.app.walk import open_tab, public
 
 
 def titles(app):
@@ -134,3 +134,47 @@ def test_another_way_to_count_the_same_file_is_another_run():
     assert drawn(app).data.points.count.sum() == 2
     fine(labelled(app.selectbox, "Records per row").set_value("n").run())
     assert drawn(app).data.points.count.sum() == drawn(app).evaluation.truth[0] == 12
+
+
+def test_no_column_of_the_strip_comes_or_goes_with_the_budget():
+    app, columns = points_app(SMALL | {"mechanism": "path_tree", "settings": "{}"}), []
+    for epsilon in ("0.01", "20"):
+        what = drawn(type_epsilon(app, epsilon))
+        columns.append(strip.make_levels(what, None))
+    few, many = columns
+    assert [level.name for level in few] == [level.name for level in many]
+    assert sum(level.finer for level in few) > sum(level.finer for level in many)
+    assert all(level.false_positives <= level.empty and level.expected > 0 for level in few)
+
+
+def test_false_positives_have_one_definition_in_the_strip_and_the_key_figure():
+    app = points_app()
+    what = drawn(app)
+    level = strip.make_levels(what, None)[strip.zoom_like(what.release, what.release.height)]
+    figure = next(metric for metric in app.metric if metric.label.startswith("False positives"))
+    assert figure.label == f"False positives, of {level.empty:,} empty squares"
+    assert figure.value == f"{100 * level.false_positives / level.empty:.3g} %"
+
+
+def test_the_answer_to_a_box_stands_under_the_maps_while_its_tab_is_open():
+    app = points_app()
+    under = lambda: " ".join(each.value for each in app.html)  # noqa: E731
+    assert "drag a box on a map" in under()
+    open_tab(app, "Range query")
+    released, interval, true = (metric.value for metric in app.metric if "answer" in metric.label or "interval" in metric.label)
+    assert f"Box: released {released} (95 %: {interval}), true {true}." in under()
+    app.number_input(key="query East").set_value(1e9)
+    assert "for the part inside the domain" in (fine(app.run()), under())[1]
+
+
+def test_the_button_of_the_scale_is_always_there_and_works_for_maps_of_errors():
+    app = points_app()
+    assert app.button(key="fit scale").disabled
+    choose(app, "pane left", "Error")
+    assert not app.button(key="fit scale").disabled
+
+
+def test_the_verdict_and_the_strip_say_of_which_map_they_are():
+    app = choose(points_app(), "pane left", "Second run")
+    assert "Budget and error of the right map: Quadtree, ε 0.5, run 1." in " ".join(each.value for each in app.html)
+    assert any(each.value.startswith("Right map: **") for each in app.markdown)

@@ -11,7 +11,8 @@ from dpviz.errors import BudgetError, SettingError
 
 LEVELS = [
     StripLevel(name="0", about="the whole", mean=800.0, expected=2.0, measured=3.0, before=4.0),
-    StripLevel(name="1", about="4 squares", mean=200.0, expected=5.0, measured=6.0, false_positives=0.25),
+    StripLevel(name="1", about="4 squares", mean=200.0, expected=5.0, measured=6.0, empty=3, false_positives=1),
+    StripLevel(name="2", about="16 squares", mean=50.0, expected=6.0, finer=True),
 ]
 PARTS = [
     StripPart(label="medians", share=3, structure=True),
@@ -23,7 +24,7 @@ PARTS = [
 @pytest.fixture
 def page():
     """A page that writes down what it is called with, and answers a drag with what is in `answer`."""
-    made = SimpleNamespace(calls=[], answer=[1.0, 2.0], memory=new_memory())
+    made = SimpleNamespace(calls=[], answer=[1.0, 2.0, 3.0], memory=new_memory())
 
     def drag(shares):
         made.calls.append(("drag", pytest.approx(shares)))
@@ -47,7 +48,8 @@ def test_a_message_is_plain_and_its_shares_add_up(page):
     assert [part["share"] for part in data["parts"]] == pytest.approx([0.3, 0.2, 0.5])
     assert [part["level"] for part in data["parts"]] == [None, 0, 1]
     assert data["levels"][1] == {
-        "name": "1", "about": "4 squares", "mean": 200, "expected": 5, "measured": 6, "before": None, "false_positives": 0.25,
+        "name": "1", "about": "4 squares", "mean": 200, "expected": 5, "measured": 6, "before": None, "empty": 3, "false_positives": 1,
+        "finer": False,
     }  # fmt: skip
     assert (data["editable"], data["live"], data["answer"]) == (True, True, None)
 
@@ -68,7 +70,7 @@ def test_numbers_that_are_not_finite_are_not_sent(page):
 
 
 def test_parts_whose_level_has_no_column_get_one_of_their_own(page):
-    parts = [StripPart(label=str(level), share=1, level=level) for level in (1, 1, 2, -1)]
+    parts = [StripPart(label=str(level), share=1, level=level) for level in (1, 1, 3, -1)]
     assert [part["level"] for part in message(LEVELS, parts, page.memory, page.listeners)["parts"]] == [1, None, None, None]
 
 
@@ -91,10 +93,10 @@ def test_changes_are_passed_on_once(page):
 def test_a_drag_is_answered_with_its_serial_number(page):
     page.send({"drag": change([1, 2, 7], 4)})
     assert page.calls == [("drag", [0.1, 0.2, 0.7])]
-    assert page.data()["answer"] == {"serial": 4, "expected": [1.0, 2.0]}
-    page.answer = [math.inf, None]
+    assert page.data()["answer"] == {"serial": 4, "expected": [1.0, 2.0, 3.0]}
+    page.answer = [math.inf, None, 3.0]
     page.send({"drag": change([2, 2, 6], 5)})
-    assert page.data()["answer"] == {"serial": 5, "expected": [None, None]}
+    assert page.data()["answer"] == {"serial": 5, "expected": [None, None, 3.0]}
     page.send({"drag": change([1, 2, 7], 4)})
     assert page.data()["answer"]["serial"] == 5, "an older drag is stale"
     page.send({"moved": change([1, 2, 7], 6)})
@@ -103,7 +105,7 @@ def test_a_drag_is_answered_with_its_serial_number(page):
     assert page.data()["answer"] is None, "a drag that ended is stale"
 
 
-@pytest.mark.parametrize("answer", [None, [], [1.0], [1.0] * 3, SettingError("no such split")])
+@pytest.mark.parametrize("answer", [None, [], [1.0], [1.0] * 4, SettingError("no such split")])
 def test_a_drag_without_a_usable_answer_is_answered_all_the_same(page, answer):
     page.answer = answer
     page.send({"drag": change([1, 2, 7])})
@@ -130,7 +132,7 @@ def test_hostile_shares_reach_no_callback(page, shares, kind):
     assert page.memory["serials"][kind] == 1, "the browser goes back to what the page shows"
 
 
-@pytest.mark.parametrize("level", [-1, 2, 0.0, 1.5, math.nan, "0", None, True, [0], {}, 10**30])
+@pytest.mark.parametrize("level", [-1, 2, 3, 0.0, 1.5, math.nan, "0", None, True, [0], {}, 10**30])
 def test_hostile_levels_reach_no_callback(page, level):
     page.send({"level": change(level)})
     assert page.calls == []

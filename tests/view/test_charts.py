@@ -21,7 +21,7 @@ UNIT = 'people"}</script>'
 def a_table(rmse=(0.0, 3.5, 12_345.678), low=0.0):
     zoom = np.arange(len(rmse))
     known = {"zoom": zoom, "blocks": 4**zoom, "mae": rmse, "rmse": rmse, "expected": [1.0] * len(rmse), "low": low, "high": 2.0}
-    rates = {"empty": zoom, "false_positives": zoom, "false_positive_records": 1234.5 * zoom, "false_negatives": 1}
+    rates = {"empty": 2 * zoom, "false_positives": zoom, "false_positive_records": 1234.5 * zoom, "false_negatives": 1}
     return pd.DataFrame(known | {"relative": 1.0} | rates)
 
 
@@ -76,8 +76,9 @@ def test_the_band_and_both_lines_share_one_legend_and_false_positives_are_shares
     assert layers[2]["encoding"]["color"]["scale"]["range"] == ["#0b6e8f", GREY]
     chart = charts.false_positives_by_zoom(a_table(), "people").to_dict()
     shares = {(row["kind"], row["zoom"]): row["share"] for row in rows(chart)}
-    assert shares["false positives", 2] == pytest.approx(100 * 2 / 16)
-    assert shares["false negatives", 1] == pytest.approx(25)
+    assert shares["false positives, of empty squares", 2] == pytest.approx(100 * 2 / 4)
+    assert shares["false negatives, of occupied squares", 1] == pytest.approx(100 * 1 / 2)
+    assert ("false positives, of empty squares", 0) not in shares, "no square is empty"
     assert chart["layer"][0]["encoding"]["color"]["scale"]["range"] == ["#d55e00", "#0072b2"]
 
 

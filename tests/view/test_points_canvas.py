@@ -28,7 +28,7 @@ TITLES = {
     RELEASED: "Released people",
     TRUE: "True people",
     ERROR: "Error: released minus true",
-    FALSE_POSITIVES: "False positives and negatives",
+    FALSE_POSITIVES: "False positives and negatives, by partition",
 }
 PUBLIC = {"released", "low", "high"}
 

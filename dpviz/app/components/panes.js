@@ -1,7 +1,7 @@
 // Two or more maps of one area in one deck.gl canvas: one camera, linked hover, a swipe bar, a box that is dragged. deck.gl itself comes from
 // the loader component, under a name of its own.
 const POLL = 40, SETTLED = 600, NARROW = 640, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5;
-const held = new WeakMap();
+const held = new WeakMap(), ruler = document.createElement("canvas").getContext("2d");
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".canvas");
@@ -112,12 +112,19 @@ function places(canvas) {
     const cut = Math.round(canvas.cut * width);
     return [{ x: 0, y: 0, width: cut, height }, { x: cut, y: 0, width: width - cut, height }];
   }
-  const columns = n === 1 || isNarrow(canvas) ? 1 : 2, rows = Math.ceil(n / columns), gap = 2;
+  const [rows, columns] = lattice(canvas), gap = 2, room = rows > 1 ? (canvas.room ?? 0) : 0;
   return canvas.scene.panes.map((_, i) => {
     const x = Math.round((i % columns) * (width / columns)), y = Math.round(Math.floor(i / columns) * (height / rows));
     const right = Math.round((1 + (i % columns)) * (width / columns)), bottom = Math.round((1 + Math.floor(i / columns)) * (height / rows));
-    return { x, y, width: right - x - (i % columns + 1 < columns ? gap : 0), height: bottom - y - (Math.floor(i / columns) + 1 < rows ? gap : 0) };
+    const below = Math.floor(i / columns) + 1 < rows ? gap : 0;
+    return { x, y: y + room, width: right - x - (i % columns + 1 < columns ? gap : 0), height: Math.max(1, bottom - y - room - below) };
   });
+}
+
+// Rows and columns of the panes.
+function lattice(canvas) {
+  const n = count(canvas), columns = swipes(canvas) ? 2 : n === 1 || isNarrow(canvas) ? 1 : 2;
+  return [Math.ceil(n / columns), columns];
 }
 
 // With the swipe bar both panes show parts of one map, so their centres differ by the distance of the panes' middles.
@@ -125,6 +132,7 @@ const shift = (canvas, place) => (swipes(canvas) ? (place.x + place.width / 2 - 
 const degrees = (pixels, zoom) => (pixels * 360) / (512 * 2 ** zoom);
 
 function arrange(canvas) {
+  placeHeads(canvas);
   const { deck } = globalThis.dpvizDeck, all = places(canvas), views = {}, { camera } = canvas;
   canvas.places = all;
   all.forEach((place, i) => {
@@ -140,10 +148,8 @@ function arrange(canvas) {
   bar.left = `${100 * canvas.cut}%`;
   canvas.bar.setAttribute("aria-valuenow", cut);
   canvas.bar.setAttribute("aria-valuetext", `${cut} % ${canvas.scene.panes[0].title}`);
-  canvas.heads.classList.toggle("stacked", all.length > 1 && !swipes(canvas) && all[0].width === all.at(-1).width && all[0].x === all.at(-1).x);
   canvas.root.dataset.camera = JSON.stringify(camera);
   canvas.root.dataset.layout = swipes(canvas) ? "swipe" : "side";
-  placeHeads(canvas);
   names(canvas);
   drawBox(canvas);
 }
@@ -214,7 +220,7 @@ function draw(canvas, deck) {
   const path = (id, data, width, color = line) => new deck.PathLayer({ id: `all:${id}`, data, getPath: (points) => points, getColor: color, widthMinPixels: width, widthMaxPixels: width, ...flat });
   const cells = scene.panes.flatMap((pane, i) => paneLayers(canvas, deck, pane, i));
   canvas.base = [land, ...cells, path("countries", scene.ground.borders, 1), path("states", scene.ground.states, 0.7), path("edge", scene.edge, 1.5)];
-  canvas.zoomOfNames = null;
+  canvas.shownNames = null;
   names(canvas);
 }
 
@@ -249,14 +255,25 @@ function loadPicture(canvas, deck, i, key, bytes) {
 // Names come thinned for every whole zoom level, so that they do not overlap; the layer changes only when other names are shown.
 function names(canvas) {
   if (!canvas.base) return;
-  const { deck } = globalThis.dpvizDeck, { scene } = canvas, { places: all, text, halo } = scene, zoom = Math.floor(4 * canvas.camera.zoom) / 4;
-  if (zoom !== canvas.zoomOfNames) {
-    canvas.zoomOfNames = zoom;
-    const data = all.filter(([, , , from]) => from <= zoom);
+  const { deck } = globalThis.dpvizDeck, { scene } = canvas, { text, halo } = scene, data = wholeNames(canvas), shown = data.map(([name]) => name).join();
+  if (shown !== canvas.shownNames) {
+    canvas.shownNames = shown;
     canvas.names = data.length && new deck.TextLayer({ id: "all:names", data, getPosition: (d) => [d[1], d[2]], getText: (d) => d[0], getSize: scene.textSize, getColor: text, background: true, getBackgroundColor: halo, backgroundPadding: [2, 0], fontFamily: "sans-serif", characterSet: "auto", pickable: false, parameters: { depthCompare: "always" } });
     canvas.root.dataset.names = String(data.length);
   }
   canvas.deck.setProps({ layers: [...canvas.base, ...marks(canvas, deck), canvas.names].filter(Boolean) });
+}
+
+// Names that are cut at the edge of a map cannot be read: they are left out. All panes have one size, but for the swipe bar, over which names go on.
+function wholeNames(canvas) {
+  const { scene, camera } = canvas, zoom = Math.floor(4 * camera.zoom) / 4, scale = (512 * 2 ** camera.zoom) / 360, margin = 4;
+  const [width, height] = swipes(canvas) ? size(canvas) : [canvas.places[0].width, canvas.places[0].height];
+  const up = (latitude) => (Math.log(Math.tan(Math.PI / 4 + (latitude * Math.PI) / 360)) * 180) / Math.PI, middle = up(camera.latitude);
+  ruler.font = `${scene.textSize}px sans-serif`;
+  return scene.places.filter(([name, longitude, latitude, from]) => {
+    const x = Math.abs(longitude - camera.longitude) * scale, y = Math.abs(up(latitude) - middle) * scale;
+    return from <= zoom && y < height / 2 - scene.textSize && x < width / 2 - ruler.measureText(name).width / 2 - margin;
+  });
 }
 
 // The cell under the pointer, outlined in every pane, and the box of the range query.
@@ -482,14 +499,13 @@ function label(canvas) {
   const { scene } = canvas, { deck } = globalThis.dpvizDeck;
   canvas.map.setAttribute("aria-label", scene.description);
   canvas.heads.textContent = "";
-  placeHeads(canvas);
+  canvas.headsAt = "";
   scene.panes.forEach((pane) => {
-    const head = add(canvas.heads, "div", "head");
-    add(head, "b", "title").textContent = pane.title;
-    if (pane.about) add(head, "span", "about").textContent = pane.about;
+    const head = add(canvas.heads, "div", "head"), words = [pane.title, pane.about, pane.note], first = add(head, "div", "first", { title: words.filter(Boolean).join(". ") });
+    ["title", "about", "note"].forEach((name, k) => { if (words[k]) add(first, k ? "span" : "b", name).textContent = words[k]; });
     legend(head, pane.legend);
-    if (pane.note) add(head, "span", "note").textContent = pane.note;
   });
+  placeHeads(canvas);
   canvas.tools.textContent = "";
   const button = (text, title, pressed, act) => {
     const made = add(canvas.tools, "button", "tool", { type: "button", title });
@@ -525,9 +541,10 @@ function slide(canvas) {
   const pen = page.getContext("2d"), style = getComputedStyle(canvas.root), text = style.color;
   pen.fillStyle = scene.paper;
   pen.fillRect(0, 0, width, height);
-  const write = (words, x, y, font, align = "left") => { Object.assign(pen, { fillStyle: text, font: `${font} ${style.fontFamily}`, textAlign: align }); pen.fillText(words, x, y); return pen.measureText(words).width; };
+  const write = (words, x, y, font, align = "left", room = width) => { Object.assign(pen, { fillStyle: text, font: `${font} ${style.fontFamily}`, textAlign: align }); pen.fillText(words, x, y, room); return Math.min(room, pen.measureText(words).width); };
   write(scene.title, margin, 58, "600 34px");
-  const top = 150, bottom = height - 100, scale = Math.min((width - 2 * margin) / canvas.map.clientWidth, (bottom - top) / canvas.map.clientHeight);
+  const stacked = canvas.heads.classList.contains("over"), [large, small] = stacked ? [15, 12] : [20, 16];
+  const top = stacked ? 80 : 164, bottom = height - 100, scale = Math.min((width - 2 * margin) / canvas.map.clientWidth, (bottom - top) / canvas.map.clientHeight);
   const wide = canvas.map.clientWidth * scale, high = canvas.map.clientHeight * scale, left = (width - wide) / 2;
   canvas.deck.redraw("picture");
   pen.fillStyle = style.getPropertyValue("--st-secondary-background-color") || "#eee";
@@ -535,43 +552,66 @@ function slide(canvas) {
   pen.drawImage(canvas.map.querySelector("canvas"), left, top, wide, high);
   if (swipes(canvas)) pen.fillRect(left + canvas.cut * wide - 2, top, 4, high);
   scene.panes.forEach((pane, i) => {
-    let x = swipes(canvas) ? left + (i * wide) / 2 : left + canvas.places[i].x * scale;
-    const y = swipes(canvas) || canvas.places[i].y === 0 ? 100 : top + canvas.places[i].y * scale + 22;
-    x += 10 + write(pane.title, x, y, "600 20px");
-    write(pane.about, x, y, "17px");
-    drawLegend(pen, pane.legend, swipes(canvas) ? left + (i * wide) / 2 : left + canvas.places[i].x * scale, y + 30, write);
+    const place = swipes(canvas) ? { x: (i * canvas.map.clientWidth) / 2, width: canvas.map.clientWidth / 2 } : canvas.places[i];
+    const x = left + place.x * scale, y = stacked ? top + (place.y - canvas.room) * scale + 16 : 100, room = place.width * scale - 16;
+    const named = 10 + write(pane.title, x, y, `600 ${large}px`, "left", room);
+    if (room - named > 60) write(pane.about, x + named, y, `${small}px`, "left", room - named);
+    drawLegend(pen, pane.legend, { x, y: y + 1.4 * large, width: room, largest: small, family: style.fontFamily, ink: text });
   });
   write(scene.caption, margin, height - 58, "22px");
   write([scene.stamp, scene.credit].filter(Boolean).join("  \u00b7  "), margin, height - 24, "16px");
   return page;
 }
 
-function drawLegend(pen, about, x, y, write) {
-  const font = "16px", gradient = (colors, width) => {
-    const ramp = pen.createLinearGradient(x, 0, x + width, 0);
-    colors.forEach((color, k) => ramp.addColorStop(colors.length > 1 ? k / (colors.length - 1) : 0, color));
-    pen.fillStyle = ramp;
-    pen.fillRect(x, y - 13, width, 14);
-    x += width + 8;
-  };
-  const words = (text) => { x += write(text, x, y, font) + 8; };
-  if (about.title) words(about.title);
-  if (about.bar.length) {
-    words(about.low);
-    gradient(about.bar, 110);
-    words(about.top);
+// What a legend consists of: items that stay in one piece, each of texts and of swatches.
+function legendItems({ title, low, top, bar, marks, lines, also }) {
+  const items = title ? [[title]] : [];
+  if (bar.length) items.push([low, { colors: bar, width: 90 }, top]);
+  items.push(...lines.map(([color, height, words]) => [{ colors: [color], width: 26, height }, words]));
+  items.push(...marks.map(([colors, words]) => [{ colors, width: colors.length > 1 ? 30 : 11 }, words]));
+  return also ? [...items, ...legendItems(also)] : items;
+}
+
+// A legend in at most two lines of a width; the type is smaller where it would not fit.
+function drawLegend(pen, about, { x, y, width, largest, family, ink }) {
+  const gap = 7, items = legendItems(about), wide = (part) => (typeof part === "string" ? pen.measureText(part).width : part.width) + gap;
+  for (let type = largest; type >= 8; type -= 1) {
+    pen.font = `${type}px ${family}`;
+    let at = 0, line = 0;
+    const spots = items.map((item) => {
+      const needs = item.reduce((sum, part) => sum + wide(part), 0);
+      if (at && at + needs > width) [at, line] = [0, line + 1];
+      at += needs + gap;
+      return [at - needs - gap, y + line * 1.3 * type];
+    });
+    if (line > 1 && type > 8) continue;
+    items.forEach((item, k) => {
+      let [left, base] = spots[k];
+      for (const part of item) {
+        drawPart(pen, part, x + left, base, type, ink);
+        left += wide(part);
+      }
+    });
+    return;
   }
-  for (const [colors, meaning] of about.marks) {
-    gradient(colors, colors.length > 1 ? 36 : 14);
-    words(meaning);
+}
+
+function drawPart(pen, part, x, y, type, ink) {
+  if (typeof part === "string") {
+    pen.fillStyle = ink;
+    pen.fillText(part, x, y);
+    return;
   }
-  for (const [color, wide, meaning] of about.lines) {
-    pen.fillStyle = color;
-    pen.fillRect(x, y - 6 - wide / 2, 26, wide);
-    x += 34;
-    words(meaning);
+  if (part.height) {
+    pen.fillStyle = part.colors[0];
+    pen.fillRect(x, y - 0.35 * type - part.height / 2, part.width, part.height);
+    return;
   }
-  if (about.also) drawLegend(pen, about.also, x + 12, y, write);
+  const ramp = pen.createLinearGradient(x, 0, x + part.width, 0);
+  part.colors.forEach((color, k) => ramp.addColorStop(part.colors.length > 1 ? k / (part.colors.length - 1) : 0, color));
+  Object.assign(pen, { fillStyle: ramp, strokeStyle: "rgba(128,128,128,.8)", lineWidth: 1 });
+  pen.fillRect(x, y - 0.8 * type, part.width, 0.9 * type);
+  pen.strokeRect(x, y - 0.8 * type, part.width, 0.9 * type);
 }
 
 function save(canvas) {
@@ -591,30 +631,28 @@ function setLayout(canvas, layout) {
   arrange(canvas);
 }
 
+// Maps in one row have their heads above the canvas. In several rows each map has its head right above it, in room that `places` leaves.
 function placeHeads(canvas) {
-  canvas.heads.style.gridTemplateColumns = isNarrow(canvas) ? "1fr" : count(canvas) === 1 ? "1fr" : "1fr 1fr";
+  const { heads } = canvas, all = [...heads.children], [rows, columns] = lattice(canvas), at = [rows, columns, ...size(canvas)].join();
+  if (at === canvas.headsAt) return;
+  canvas.headsAt = at;
+  heads.classList.toggle("over", rows > 1);
+  heads.style.gridTemplateColumns = count(canvas) === 1 ? "1fr" : "1fr 1fr";
+  const widths = places(canvas);
+  all.forEach((head, i) => Object.assign(head.style, { width: rows > 1 ? `${widths[i].width}px` : "" }));
+  canvas.room = rows > 1 ? Math.max(...all.map((head) => head.offsetHeight)) : 0;
+  places(canvas).forEach(({ x, y }, i) => Object.assign(all[i].style, { left: `${x}px`, top: `${y - canvas.room}px` }));
 }
 
 function legend(head, about) {
-  if (!about) return;
-  const row = add(head, "span", "legend");
-  const text = (words) => { add(row, "span", "words").textContent = words; };
-  const gradient = (colors, width) => Object.assign(add(row, "i", "gradient").style, { width: `${width}px`, background: `linear-gradient(90deg,${colors.join(",")})` });
-  if (about.title) text(about.title);
-  if (about.bar.length) {
-    text(about.low);
-    gradient(about.bar, 90);
-    text(about.top);
+  const row = add(head, "div", "legend");
+  for (const item of about ? legendItems(about) : []) {
+    const piece = add(row, "span", "piece");
+    for (const part of item) {
+      if (typeof part === "string") add(piece, "span", "words").textContent = part;
+      else Object.assign(add(piece, "i", part.height ? "gradient line" : "gradient").style, { ...(part.height && { height: `${part.height}px` }), width: `${part.width}px`, backgroundImage: `linear-gradient(90deg,${(part.colors.length > 1 ? part.colors : [part.colors[0], part.colors[0]]).join(",")})` });
+    }
   }
-  for (const [colors, words] of about.marks) {
-    gradient(colors, colors.length > 1 ? 30 : 11);
-    text(words);
-  }
-  for (const [color, wide, words] of about.lines) {
-    Object.assign(add(row, "i", "sample").style, { height: `${wide}px`, background: color });
-    text(words);
-  }
-  legend(head, about.also);
 }
 
 function drawBox(canvas) {

@@ -1,5 +1,7 @@
 const STEP = 0.01, BIG = 0.05, PAUSE = 150, EVERY = 120, ANSWER = 1500, PATIENCE = 10000;
 const TOPS = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1], MARKS = ["before", "expected", "measured"], SPACE = "\u00a0";
+const BASE = 14;  // pixels of the page's usual type, for which the sizes here are made
+const FEW = 20;  // empty squares: a share of fewer says little, and is grey
 const strips = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -12,7 +14,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
 function create(root) {
   const [grid, note, live] = [".grid", ".note", ".live"].map((name) => root.querySelector(name));
-  const strip = { root, grid, note, live, serial: 0, pending: {}, drag: null, timer: 0, pump: 0, frame: "", shares: [], tried: null, over: null };
+  const strip = { root, grid, note, live, serial: 0, pending: {}, drag: null, timer: 0, pump: 0, frame: "", shares: [], tried: null, over: null, zoom: 1 };
   const knob = (event) => strip.knobs?.indexOf(event.target.closest?.(".knob")) ?? -1;
   grid.addEventListener("pointerdown", (event) => press(strip, event, knob(event)));
   grid.addEventListener("pointermove", (event) => (strip.drag ? pull(strip, event) : hover(strip, event)));
@@ -22,6 +24,8 @@ function create(root) {
   grid.addEventListener("pointerleave", () => hover(strip, null));
   grid.addEventListener("click", (event) => click(strip, event));
   grid.addEventListener("keydown", (event) => key(strip, event, knob(event)));
+  grid.parentElement.addEventListener("scroll", () => hint(strip));
+  new ResizeObserver(() => fit(strip)).observe(root.parentElement);
   grid.addEventListener("focusin", () => tell(strip));
   grid.addEventListener("focusout", (event) => { event.target.classList.remove("held"); tell(strip); });
   return strip;
@@ -40,7 +44,7 @@ function post(strip, kind, value) {
 // What Python says is shown, except for what was changed here since: an older answer does not take a newer change back.
 function receive(strip, data) {
   const frame = JSON.stringify([
-    data.levels.map((level) => level.name), data.parts.map((part) => [part.label, part.level, part.structure]), withWrong(data), data.editable, data.unit,
+    data.levels.map((level) => [level.name, level.finer]), data.parts.map((part) => [part.label, part.level, part.structure]), withWrong(data), data.editable, data.unit,
   ]);
   if (frame !== strip.frame) stop(strip);
   confirm(strip, data);
@@ -53,7 +57,8 @@ function receive(strip, data) {
   const fresh = frame !== strip.frame;
   if (fresh) build(strip, frame);
   draw(strip);
-  if (fresh) reveal(strip);
+  if (fresh || strip.revealed !== strip.shown) reveal(strip);
+  strip.revealed = strip.shown;
   if (strip.drag) offer(strip);
 }
 
@@ -106,8 +111,23 @@ const withWrong = (data) => data.levels.some((level) => level.measured !== null)
 
 // Where there is no room for all columns, the level that is shown is in view, right of the names of the rows.
 function reveal(strip) {
-  const view = strip.grid.parentElement.getBoundingClientRect(), box = strip.buttons[strip.shown].getBoundingClientRect();
-  if (box.right > view.right) strip.grid.parentElement.scrollLeft += box.right - view.right;
+  const scroll = strip.grid.parentElement, view = scroll.getBoundingClientRect(), box = strip.buttons[strip.shown].getBoundingClientRect();
+  const right = box.right + box.width / 2;  // half of the next column shows that there is one
+  if (right > view.right) scroll.scrollLeft += (right - view.right) / strip.zoom;
+  hint(strip);
+}
+
+// The type follows that of the page, which is larger for a projector.
+function fit(strip) {
+  strip.zoom = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / BASE || 1;
+  strip.root.style.zoom = strip.zoom;
+  hint(strip);
+}
+
+// Columns that are out of view on the right are announced by a fade.
+function hint(strip) {
+  const scroll = strip.grid.parentElement;
+  scroll.classList.toggle("more", scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 2);
 }
 
 // Columns: the names of the rows, the parts that belong to no level, the levels.
@@ -117,7 +137,7 @@ function build(strip, frame) {
   const own = split ? data.parts.map((_, k) => k).filter((k) => data.parts[k].level === null) : [];
   Object.assign(strip, { frame, over: null });
   grid.textContent = "";
-  const first = 2 + own.length, heights = [own.length ? "30px" : "27px", split ? "60px" : "25px", "54px", ...(wrong ? ["23px"] : [])];
+  const first = 2 + own.length, heights = [own.length ? "30px" : "27px", split ? "60px" : "25px", "76px", ...(wrong ? ["37px"] : [])];
   grid.style.gridTemplateRows = heights.join(" ");
   grid.style.gridTemplateColumns = `var(--names) ${own.length ? `repeat(${own.length}, minmax(54px, 96px)) ` : ""}repeat(${n}, minmax(46px, 96px))`;
   strip.column = add(grid, "div", "column");
@@ -145,7 +165,7 @@ function addLevels(strip) {
   const group = add(strip.grid, "div", "row", { role: "radiogroup", "aria-label": "Level shown on the map" });
   strip.buttons = strip.data.levels.map((level, i) => {
     const cell = add(group, "div", "cell", { "data-level": i }, { gridRow: 1, gridColumn: strip.place(i) });
-    const button = add(cell, "button", "b level", { type: "button", role: "radio", "aria-label": `Level ${level.name}` });
+    const button = add(cell, "button", "b level", { type: "button", role: "radio", "aria-label": `Level ${level.name}`, "aria-disabled": level.finer });
     button.textContent = level.name;
     return button;
   });
@@ -211,7 +231,7 @@ function addErrors(strip, row) {
 }
 
 function addWrong(strip, row) {
-  label(strip, row, "False +", "false").title = "Empty squares that are released as occupied";
+  label(strip, row, "False positives", "false").title = "Of the squares in which nothing is: how many are released as occupied";
   strip.data.levels.forEach((_, i) => {
     const cell = add(strip.grid, "div", "cell wrong", { role: "img", "data-level": i }, { gridRow: row, gridColumn: strip.place(i) });
     const number = add(cell, "div", "value"), fill = add(cell, "div", "fill");
@@ -329,7 +349,7 @@ function logScale(strip, values) {
   const logs = values.map(Math.log10), kept = strip.tried && strip.scale?.relative === strip.relative ? strip.scale : null;
   const least = values.length ? Math.min(...logs) : 0, most = values.length ? Math.max(...logs) : 0, margin = Math.max(0, 1 - most + least) / 2;
   const low = Math.min(least - margin, kept?.low ?? Infinity), high = Math.max(most + margin, kept?.high ?? -Infinity);
-  const at = (value) => 86 - 68 * Math.min(Math.max((Math.log10(Math.max(value, 1e-300)) - low) / (high - low), 0), 1);
+  const at = (value) => 93 - 86 * Math.min(Math.max((Math.log10(Math.max(value, 1e-300)) - low) / (high - low), 0), 1);
   const same = strip.scale?.low === low && strip.scale?.high === high && strip.scale?.relative === strip.relative;
   strip.scale = { low, high, at, relative: strip.relative };
   if (!same || !strip.back.firstChild) drawTicks(strip);
@@ -342,18 +362,20 @@ function drawTicks(strip) {
   for (let power = highest; power >= low - 1e-9; power -= step) {
     const top = `${at(10 ** power)}%`;
     add(strip.back, "i", relative && power === 2 ? "even" : "", {}, { top });
-    add(strip.ticks, "span", "", {}, { top }).textContent = (power < -2 ? `1e${power}` : short(10 ** power)) + (relative ? `${SPACE}%` : "");
+    add(strip.ticks, "span", "", {}, { top }).textContent = (power < -2 ? (10 ** power).toFixed(-power) : short(10 ** power)) + (relative ? `${SPACE}%` : "");
   }
 }
 
 function drawWrong(strip) {
   strip.plots.forEach(({ wrong, value, fill, amount }, i) => {
-    const share = strip.data.levels[i].false_positives;
-    value.textContent = known(share) ? percent(share) : "\u2013";
-    fill.style.display = known(share) ? "" : "none";
-    amount.style.width = known(share) ? `${100 * share}%` : "0";
-    const name = `Level ${strip.data.levels[i].name}`;
-    wrong.title = known(share) ? `${name}: ${percent(share)} of the empty squares are released as occupied.` : `${name}: no square is empty.`;
+    const { name, empty, false_positives: count } = strip.data.levels[i], some = known(count) && empty > 0;
+    value.textContent = some ? percent(count / empty) : "\u2013";
+    add(value, "small", "").textContent = some ? `of ${short(empty)}` : "none";
+    wrong.classList.toggle("few", some && empty < FEW);
+    fill.style.display = some ? "" : "none";
+    amount.style.width = some ? `${(100 * count) / empty}%` : "0";
+    const all = `${percent(count / empty)}, ${count.toLocaleString("en")} of ${empty.toLocaleString("en")} empty squares, are released as occupied`;
+    wrong.title = `Level ${name}: ${some ? `${all}${empty < FEW ? " (too few to say much)" : ""}` : "no square is empty"}.`;
     wrong.setAttribute("aria-label", wrong.title);
   });
 }
@@ -369,7 +391,8 @@ function sentence(strip, i) {
   if (known(level.before)) clauses.push(`in the run before ${say(level.before)}`);
   if (strip.tried && known(strip.tried[i])) clauses.unshift(`expected error with this split ${say(strip.tried[i])}${of}`);
   const about = level.about ? ` (${level.about})` : "";
-  return `Level ${level.name}${about}: ${clauses.length ? clauses.join(", ") : "no error is known"}.`;
+  const finer = level.finer ? " The release has no partitions so small: counts are spread evenly." : "";
+  return `Level ${level.name}${about}: ${clauses.length ? clauses.join(", ") : "no error is known"}.${finer}`;
 }
 
 function describe(strip, k) {
@@ -407,7 +430,7 @@ function press(strip, event, k) {
   event.preventDefault();
   if (strip.timer) flush(strip);
   strip.knobs[k].setPointerCapture(event.pointerId);
-  const height = strip.knobs[k].firstChild.clientHeight;
+  const { height } = strip.knobs[k].firstChild.getBoundingClientRect();
   strip.drag = { k, pointer: event.pointerId, y: event.clientY, from: strip.shares.slice(), top: strip.top, perPixel: strip.top / height };
   strip.first = strip.serial + 1;
   strip.knobs[k].classList.add("held");
@@ -477,7 +500,7 @@ function moveByKey(strip, event, k) {
 }
 
 function chooseByKey(strip, event, i) {
-  const last = strip.buttons.length - 1;
+  const last = strip.data.levels.findLastIndex((level) => !level.finer);
   const to = { ArrowLeft: i - 1, ArrowUp: i - 1, ArrowRight: i + 1, ArrowDown: i + 1, Home: 0, End: last }[event.key];
   if (to === undefined) return false;
   choose(strip, to < 0 ? last : to > last ? 0 : to, PAUSE);
@@ -498,7 +521,7 @@ function choose(strip, i, pause = 0) {
 
 function click(strip, event) {
   const i = strip.buttons.indexOf(event.target.closest?.(".level")), unit = strip.units.indexOf(event.target.closest?.(".unit"));
-  if (i >= 0 && i !== strip.shown) choose(strip, i);
+  if (i >= 0 && i !== strip.shown && !strip.data.levels[i].finer) choose(strip, i);
   if (unit < 0 || strip.relative === (unit === 0)) return;
   strip.relative = unit === 0;
   draw(strip);

@@ -46,8 +46,10 @@ class StripLevel:
         expected: expected error of a square, in records; None where it is unknown.
         measured: measured error, in records; None where it is unknown or must not be shown.
         before: error of the run before, in records, measured or expected as in this run; None if there was no such run.
-        false_positives: share of the empty squares that are released as occupied, 0 to 1; None if no square is empty, or if it must
-            not be shown.
+        empty: number of squares in which nothing is; None if it is unknown or must not be shown.
+        false_positives: number of those that are released as occupied; None likewise.
+        finer: whether the release has no partitions so small: the level cannot be shown, and its errors are those of counts that are
+            spread evenly.
     """
 
     name: str
@@ -56,7 +58,9 @@ class StripLevel:
     expected: float | None = None
     measured: float | None = None
     before: float | None = None
-    false_positives: float | None = None
+    empty: int | None = None
+    false_positives: int | None = None
+    finer: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +203,7 @@ def receive(event: object, memory: dict[str, Any], levels: Sequence[StripLevel],
                 if calls.on_shares is not None:
                     calls.on_shares(check_shares(value, parts))
         elif kind == "level":
-            if _is_whole(value) and value in range(len(levels)):
+            if _is_whole(value) and value in range(len(levels)) and not levels[value].finer:
                 calls.on_level(value)
         elif isinstance(value, bool):
             calls.on_unit(value)
@@ -248,8 +252,8 @@ def _answer(values: object, levels: Sequence[StripLevel], parts: Sequence[StripP
 
 
 def _finite(value: Any) -> Any:
-    """Return a text unchanged, a finite number as a float, and None for everything else."""
-    if value is None or isinstance(value, str):
+    """Return a text or a flag unchanged, a finite number as a float, and None for everything else."""
+    if value is None or isinstance(value, str | bool):
         return value
     return float(value) if math.isfinite(value) else None
 

@@ -29,7 +29,7 @@ MAP_HEIGHT = 620
 LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
 _PROTECTED = (
     "**Protected:** adding or removing one record (or one person, where a person column is given)."
-    " **Not protected:** the domain, its lattice, the mechanism and its settings, totals that you declare."
+    " **Not protected:** the domain, its resolution, the mechanism and its settings, totals that you declare."
 )
 _UNPROTECTED = "**NOT PRIVATE:** the chosen reference protects nothing. It shows what privacy costs."
 

@@ -17,12 +17,14 @@ from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
 from dpviz.mechanisms.base import Share
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import Verdict, square_verdict
+from dpviz.space.domain import Domain
+from dpviz.view.escape import html
 
 _RERUN = "strip changed the page"
 
 
 @st.fragment
-def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: bool) -> None:
+def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: bool, title: str) -> None:
     """Show the strip; while a share is dragged, only this function runs.
 
     Args:
@@ -30,8 +32,10 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
         level: the level of its tree that the maps show.
         before: the evaluation of the run before, for comparison; None if there was none.
         fresh: whether the run is that of the controls; if not, the strip shows its split and cannot change it.
+        title: of which run the strip is.
     """
-    zooms, mechanism = zooms_of(what.release), (config() if fresh else what.config).build()
+    st.html(f'<div class="dpviz-note row">{html(title)}</div>')
+    zooms, mechanism = zooms_of(what.release.domain), (config() if fresh else what.config).build()
     try:
         shares = mechanism.shares(what.data.points.domain)
     except DpvizError:
@@ -43,9 +47,9 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
         for share, locked, at in zip(shares, locks, levels, strict=True)
     ]
     strip(
-        _make_levels(what, zooms, before),
+        make_levels(what, before),
         parts,
-        shown=zoom_like(what.release, level, zooms),
+        shown=zoom_like(what.release, level),
         unit=what.data.unit,
         relative=config().relative,
         key="strip",
@@ -75,10 +79,15 @@ def _expect(what: Drawn, zooms: range, shares: list[float]) -> list[float | None
     return None if expected is None else [float(error) if math.isfinite(error) else None for error in expected]
 
 
-def zooms_of(release: Release) -> range:
-    """Return the zoom levels of the strip: from the whole domain to about as many blocks as the release has partitions."""
+def zooms_of(domain: Domain) -> range:
+    """Return the zoom levels of the strip. They depend on the domain alone, so that no column comes or goes with the budget."""
+    return range(min(domain.order, FINEST_ZOOM) + 1)
+
+
+def finest_zoom(release: Release) -> int:
+    """Return the finest zoom level that has at most about as many squares as the release has partitions."""
     finest = release.height if _is_quartered(release) else math.ceil(math.log(max(len(release.tree.leaves), 1), 4))
-    return range(min(finest, release.domain.order, FINEST_ZOOM) + 1)
+    return min(finest, zooms_of(release.domain)[-1])
 
 
 def level_like(release: Release, zoom: int) -> int:
@@ -88,11 +97,11 @@ def level_like(release: Release, zoom: int) -> int:
     return min(reversed(range(release.height + 1)), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
 
 
-def zoom_like(release: Release, level: int, zooms: range) -> int:
+def zoom_like(release: Release, level: int) -> int:
     """Return the zoom level whose blocks are like the partitions of a level of the tree."""
     if _is_quartered(release):
-        return min(level, zooms[-1])
-    return min(zooms, key=lambda zoom: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
+        return min(level, finest_zoom(release))
+    return min(range(finest_zoom(release) + 1), key=lambda zoom: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
 
 
 def _is_quartered(release: Release) -> bool:
@@ -104,16 +113,22 @@ def verdict_of(what: Drawn) -> Verdict | None:
     """Return the verdict on the zoom levels of the strip, from measured errors of public data; None for a reference, which has no noise."""
     if not what.release.receipt.private or what.evaluation is None:
         return None
-    return square_verdict(what.release, what.evaluation.by_zoom["rmse"].tolist()[: len(zooms_of(what.release))])
+    return square_verdict(what.release, what.evaluation.by_zoom["rmse"].tolist(), what.data.unit)
 
 
-def _make_levels(what: Drawn, zooms: range, before: Evaluation | None) -> list[StripLevel]:
+def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
+    """Make the columns of the strip.
+
+    Args:
+        what: the run that is shown.
+        before: the evaluation of the run before, for comparison; None if there was none.
+    """
     total = max(float(what.release.count[0]), 0.0)
     rows = [] if what.evaluation is None else what.evaluation.by_zoom.to_dict("records")
     earlier = {} if before is None else dict(zip(before.by_zoom["zoom"], before.by_zoom["rmse"], strict=True))
     width = np.ptp(np.array(what.release.domain.bounds).reshape(2, 2), axis=0)
-    levels = []
-    for zoom in zooms:
+    levels, finest = [], finest_zoom(what.release)
+    for zoom in zooms_of(what.release.domain):
         row = rows[zoom]
         levels.append(
             StripLevel(
@@ -123,7 +138,9 @@ def _make_levels(what: Drawn, zooms: range, before: Evaluation | None) -> list[S
                 expected=row["expected"],
                 measured=row["rmse"],
                 before=earlier.get(zoom),
-                false_positives=row["false_positives"] / row["empty"] if row["empty"] else None,
+                empty=row["empty"],
+                false_positives=row["false_positives"],
+                finer=zoom > finest,
             )
         )
     return levels

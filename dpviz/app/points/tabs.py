@@ -15,8 +15,9 @@ from dpviz.app.fields import Field, in_range
 from dpviz.app.ledger import describe_look
 from dpviz.app.page_state import CURATE
 from dpviz.app.points.state import Drawn
+from dpviz.app.points.strip import zoom_like
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, small_print
-from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
+from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import PureBudget
@@ -27,7 +28,6 @@ from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.space.domain import Domain
 from dpviz.view import charts
 from dpviz.view.basemap import Bounds
-from dpviz.view.points_map import PRESENT
 from dpviz.view.study_charts import objective_chart
 
 QUERY_TAB = "Range query"
@@ -47,7 +47,7 @@ def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: Bounds
         level: the level that the map shows.
         clicked: box of the partition that was clicked last, in the domain's coordinates.
     """
-    _keep_box(what.release.domain, clicked)
+    keep_box(what.release.domain, clicked)
     extra = POINT_FAMILY.choices[what.release.mechanism].extra_tab
     draw_extra = EXTRA_TABS.get(extra) if evaluation is not None else None
     accuracy, size, query, receipt, table, *more = st.tabs([*NAMES, extra] if draw_extra else NAMES, key="tab", on_change="rerun")
@@ -89,9 +89,18 @@ def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     error = float(np.abs(count - truth).sum() / max(truth.sum(), 1) * 100)
     error_help = f"Sum of the absolute errors of all shown partitions, in percent of the true number of {what.data.unit}."
     columns[2].metric("Error, all partitions", f"{error:,.1f} %", help=error_help)
-    wrong = int(((truth == 0) & (count >= PRESENT)).sum())
-    false_help = f"Partitions released as occupied although no record is there, out of {int((truth == 0).sum()):,} empty ones."
-    columns[3].metric("False positives", f"{wrong:,}", help=false_help)
+    _false_positives(columns[3], evaluation, zoom_like(release, level))
+
+
+def _false_positives(column: DeltaGenerator, evaluation: Evaluation, zoom: int) -> None:
+    """Show how many of the empty squares of a zoom level are released as occupied, as the strip does."""
+    row = evaluation.by_zoom.to_dict("records")[zoom]
+    empty, wrong = row["empty"], row["false_positives"]
+    if not empty:
+        column.metric("False positives", "–", help=f"No square of zoom level {zoom:d} is empty.")
+        return
+    text = f"{wrong:,} of {empty:,} empty squares of zoom level {zoom:d} are released as occupied, that is, as {PRESENT} or more."
+    column.metric(f"False positives, of {empty:,} empty squares", f"{100 * wrong / empty:.3g} %", help=text)
 
 
 def _budget_of(receipt: Receipt) -> str:
@@ -109,14 +118,14 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
         st.altair_chart(charts.expected_by_zoom(expected, what.data.unit), width="stretch")
         st.caption(f"Expected from the noise alone. Assumptions on how {what.data.unit} lie in a partition add errors of their own.")
         return
-    finest = what.release.tree.height
-    table = evaluation.by_zoom[evaluation.by_zoom["zoom"] <= max(finest, 1)]
+    table = evaluation.by_zoom
     left, right = st.columns(2)
     left.altair_chart(charts.accuracy_by_zoom(table, what.data.unit), width="stretch")
     right.altair_chart(charts.false_positives_by_zoom(table, what.data.unit), width="stretch")
     st.caption(
-        f"Zoom z cuts the domain into 2^z x 2^z equal blocks. Errors above the band come from assuming how {what.data.unit} lie in a"
-        f" partition: partitions that a block cuts {_CUT_PARTITIONS[what.release.inside]}."
+        "Each zoom level cuts the domain into equal squares, four times as many as the level before. Errors above the band come from"
+        f" assuming how {what.data.unit} lie in a partition: partitions that a square cuts {_CUT_PARTITIONS[what.release.inside]}. False"
+        f" positives are a share of the squares that are empty in truth; a square counts as occupied if {PRESENT} or more is released."
     )
 
 
@@ -146,6 +155,22 @@ def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
         outside = f"{percent_outside(share)} of the box lies outside the domain, where nothing was counted"
         st.warning(f"{outside}: the numbers are of the part inside.")
     _show_answer(what, evaluation, _part_inside(what.release, box))
+
+
+def describe_answer(what: Drawn) -> str:
+    """Write the answer for the box of the query as one sentence, with its interval and, where it is known, the truth."""
+    box, release = st.session_state["query box"], what.release
+    if not (box[0] < box[2] and box[1] < box[3]):
+        return "a box needs an area."
+    share = float(release.coverage([box])[0])
+    if share == 0:
+        return "outside the domain, where nothing was counted."
+    inside = _part_inside(release, box)
+    low, high = (float(end[0]) for end in release.answer_interval([inside]))
+    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (95 %: {low:,.0f} to {high:,.0f})"
+    if what.evaluation is not None:
+        text += f", true {float(true_answers(what.data.points, [inside])[0]):,.0f}"
+    return f"{text}." if share >= 1 - TOLERANCE else f"{text}, for the part inside the domain."
 
 
 def _part_inside(release: Release, box: list[float]) -> list[float]:
@@ -197,7 +222,7 @@ def set_query_box(box: Bounds) -> None:
     st.session_state.setdefault("query box", [0.0] * 4)[:] = box
 
 
-def _keep_box(domain: Domain, clicked: Bounds | None) -> None:
+def keep_box(domain: Domain, clicked: Bounds | None = None) -> None:
     """Update the box of the query: it starts as the middle of each new domain, and spans the last two partitions that were clicked."""
     west, south, east, north = domain.bounds
     box = st.session_state.setdefault("query box", [0.0] * 4)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
 from dpviz.app.first_row import NOT_PRIVATE
@@ -16,7 +17,7 @@ from dpviz.app.live_controls import LiveControls
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
 from dpviz.app.points.strip import show_strip, verdict_of
-from dpviz.app.points.tabs import QUERY_TAB, key_figures, partition_box, set_query_box, tabs
+from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, partition_box, set_query_box, tabs
 from dpviz.app.session import is_dark, newest_result, result_slot, show_value, when_chosen
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
@@ -28,9 +29,10 @@ from dpviz.view.escape import html
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
 
-HEIGHT, TALL = 500, 640  # pixels of the canvas with its legends and tools; of one for a projector
+HEIGHT, TALL = 500, 560  # pixels of the canvas with its legends and tools; of one for a projector
 EASY_CELLS = 4096  # partitions that can be told apart on a map at first
 MOST_NODES = 2_000_000  # nodes of all releases that a session keeps
+RIGHT_MAP = "Right map"
 _BEFORE, _RERUN = "errors before", "canvas changed the page"
 _FIRST, _SECOND = "drawn Teach", "second run"
 
@@ -71,12 +73,15 @@ def show_teach(data: Data, *, fits: bool) -> None:
     works = {question: partial(run_of, data, how) for question, how in _questions(data).items()} if fits else {}
     live = LIVE.follow(works)
     shown = _find_shown(live, data, list(works))
-    with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
-        LIVE.show_progress(list(works))
-    if shown is None:
-        st.caption("The first picture is being made ..." if live.running else "There is no picture yet.")
-        return
-    _show_result(shown)
+    keep_box(data.points.domain if shown is None else shown.first.data.points.domain)
+    # Always there, in this order: a fragment that runs by itself writes to the place that it had in the last run of the page.
+    above, status, below = st.container(), st.container(), st.container()
+    with status:
+        LIVE.show_status(list(works), "" if shown is None else f"{_stamp(shown.first)} {_describe_box(shown)}")
+    if shown is not None:
+        _show_result(shown, above, below)
+    else:
+        above.caption("The first picture is being made ..." if live.running else "There is no picture yet.")
 
 
 def _questions(data: Data) -> dict[Hashable, Config]:
@@ -110,29 +115,49 @@ def _keep(key: str, drawn: Drawn) -> None:
     result_slot(key).append(drawn)
 
 
-def _show_result(shown: Shown) -> None:
-    """Show the maps with their controls, the strip, the verdict and the tabs."""
-    first = shown.first
-    level = _choose_level(first)
-    _pane_controls(first)
+def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
+    """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
+    first, result = shown.first, verdict_of(shown.first)
+    level, whose = _choose_level(first), RIGHT_MAP if config().shows_second else ""
+    with above:
+        _pane_controls(first)
+        with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
+            if not first.release.receipt.private:
+                st.html(NOT_PRIVATE)
+            if config().present and result is not None:
+                show_verdict(result.headline, "", result.rule, whose)
+        _show_maps(shown, level)
+    with below:
+        show_strip(first, level, st.session_state.get(_BEFORE), fresh=shown.fresh, title=_title_of_strip(first))
+        if not config().present and result is not None:
+            show_verdict(result.headline, result.detail, result.rule, whose)
+        with st.container(key="figures"):
+            key_figures(first, first.evaluation, level)
+            tabs(first, first.evaluation, level, None)
+    POINTS.write_address()
+
+
+def _show_maps(shown: Shown, level: int) -> None:
     views = _make_views(shown, level)
-    with st.container():
-        if not first.release.receipt.private:
-            st.html(NOT_PRIVATE)
     if canvas_failed():
         _show_without_canvas(shown, level)
     else:
         _show_canvas(shown, views)
-    st.html(f'<div class="dpviz-note">{html(_stamp(first))}</div>')
-    show_strip(first, level, st.session_state.get(_BEFORE), fresh=shown.fresh)
-    result = verdict_of(first)
-    if result is not None:
-        show_verdict(result.headline, result.detail, result.rule)
-    with st.container(key="figures"):
-        evaluation = first.evaluation
-        key_figures(first, evaluation, level)
-        tabs(first, evaluation, level, st.session_state.pop("clicked box", None))
-    POINTS.write_address()
+
+
+def _title_of_strip(first: Drawn) -> str:
+    """Write of which run the strip is, and what its squares are."""
+    whose = f"the right map: {describe_run(first)}" if config().shows_second else describe_run(first)
+    return f"Budget and error of {whose}. Levels are equal squares of the domain; the map shows the mechanism's own partitions."
+
+
+def _describe_box(shown: Shown) -> str:
+    """Write the answer for the box of the range query, while its tab is open; else how to ask for one."""
+    if st.session_state.get("tab") != QUERY_TAB:
+        return "Box: press Box, or hold Shift, and drag a box on a map to read its count here."
+    if shown.second is None:
+        return f"Box: {describe_answer(shown.first)}"
+    return f"Box, right map: {describe_answer(shown.first)} Left map: {describe_answer(shown.second)}"
 
 
 def _stamp(what: Drawn) -> str:
@@ -152,13 +177,14 @@ def _choose_level(what: Drawn) -> int:
 def _pane_controls(what: Drawn) -> None:
     """Ask what each map shows, and offer the next run, play, undo and new colour scales."""
     kinds = [RELEASED, TRUE, ERROR, FALSE_POSITIVES, *([INTERPOLATED] if can_show_interpolation(what.release) else [])]
-    left, right, more = st.columns([3, 3, 4], vertical_alignment="bottom")
+    left, right, more = st.columns([2, 2, 6], vertical_alignment="bottom")
     _pane_control(left, "left", "Left map", [*kinds, SECOND])
-    _pane_control(right, "shown", "Right map", kinds)
+    _pane_control(right, "shown", RIGHT_MAP, kinds)
     with more.container(horizontal=True, vertical_alignment="center"):
         LIVE.show_buttons()
-        if ERROR in (config().left, config().shown):
-            st.button("Fit scale", key="fit scale", help="Choose the scale of errors for this run.", on_click=_fit_scales)
+        shows_error = ERROR in (config().left, config().shown)
+        scale_help = "Choose the scale of errors for this run; for maps of errors."
+        st.button("Fit scale", key="fit scale", help=scale_help, on_click=_fit_scales, disabled=not shows_error)
         show_value("raw", config().raw)
         st.toggle(
             "As measured",
@@ -294,7 +320,7 @@ def _take_chosen(views: list[ReleaseView], chosen: Chosen) -> None:
     if chosen.cell is None or chosen.pane >= len(views) or chosen.cell >= len(views[chosen.pane].nodes):
         return
     view = views[chosen.pane]
-    st.session_state["clicked box"] = partition_box(view.release, int(view.nodes[chosen.cell]))
+    keep_box(view.release.domain, partition_box(view.release, int(view.nodes[chosen.cell])))
     st.session_state[_RERUN] = True
 
 

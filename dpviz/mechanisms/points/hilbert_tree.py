@@ -53,7 +53,7 @@ class HilbertTree(MedianTree):
     )
 
     order: int = setting(
-        18, "Order of the curve", low=16, high=24, help="The curve passes through 2 to this power columns and rows; cut to the lattice."
+        18, "Order of the curve", low=16, high=24, help="The curve passes through 2 to this power columns and rows; cut to the resolution."
     )
 
     def grow(self, counter: NoisyCounts, spending: Spending) -> Grown:

@@ -44,7 +44,7 @@ class Identity(PointMechanism):
     title: ClassVar[str] = "Every cell (Identity)"
     summary: ClassVar[str] = "Counts every cell of a fine grid with noise: unbiased, but large areas add up the noise of many cells."
 
-    order: int = setting(10, "Order of the grid", low=1, high=12, help="The grid has 2^order cells per side, but no more than the lattice.")
+    order: int = setting(10, "Order of the grid", low=1, high=12, help="The grid has 2^order cells per side; cut to the resolution.")
     threshold: bool = setting(
         False,
         "Zero small cells",

@@ -121,7 +121,7 @@ class Kdtree(MedianTree):
         help="Steps with private splits; half of them if empty.",
     )
     cell_order: int = setting(
-        8, "Grid order", low=1, high=11, when=("variant", "cell"), help="The noisy grid has 2^order columns; cut to the lattice."
+        8, "Grid order", low=1, high=11, when=("variant", "cell"), help="The noisy grid has 2^order columns; cut to the resolution."
     )
 
     outside: str = setting(

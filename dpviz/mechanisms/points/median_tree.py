@@ -70,7 +70,9 @@ class MedianTree(PointMechanism):
 
     audit_inputs: ClassVar[tuple[Added, ...]] = MEDIANS
 
-    height: int = setting(8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the lattice.")
+    height: int = setting(
+        8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the resolution."
+    )
     fan_out: int = setting(4, "Parts per step", choices=(4, 2), help="4 splits twice per step and counts only then; 2 counts every half.")
     median_share: float = setting(
         0.3,

@@ -51,7 +51,7 @@ class Privelet(PointMechanism):
     title: ClassVar[str] = "Privelet"
     summary: ClassVar[str] = "Puts noise on a wavelet of a fine grid: sums over large areas stay accurate, single cells are noisier."
 
-    order: int = setting(10, "Order of the grid", low=1, high=11, help="The grid has 2^order cells per side, but no more than the lattice.")
+    order: int = setting(10, "Order of the grid", low=1, high=11, help="The grid has 2^order cells per side; cut to the resolution.")
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""

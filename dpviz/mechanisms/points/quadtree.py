@@ -51,7 +51,9 @@ class Quadtree(PointMechanism):
         "Counts nested quarters on every zoom level with noise and makes the levels agree, so that large areas stay accurate."
     )
 
-    height: int = setting(8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the lattice.")
+    height: int = setting(
+        8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the resolution."
+    )
     fan_out: int = setting(4, "Parts per step", choices=(4, 16), help="4 halves each side per step, 16 halves it twice.")
     split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How ε is shared between zoom levels.")
     weights: tuple[float, ...] = setting(

@@ -53,7 +53,7 @@ class GridTuning(Tuning):
     """Candidates for the size of a grid."""
 
     sides: tuple[float, ...] = setting(
-        SIDES, "Cells per side", low=1, high=MOST_PER_SIDE, help="The sizes to choose from; cut to the lattice, whole numbers."
+        SIDES, "Cells per side", low=1, high=MOST_PER_SIDE, help="The sizes to choose from; cut to the resolution, whole numbers."
     )
     bound: str = setting(
         "tight", "Error bound", choices=BOUNDS, help="Tight is the root mean square error; the paper's is too loose to tune by."
@@ -210,7 +210,7 @@ class Tuned(Tuning):
         "Values to choose from",
         low=0,
         high=1e12,
-        help="Empty: a usual range. Values are limited to the lattice, and repeated ones left out.",
+        help="Empty: a usual range. Values are limited to the resolution, and repeated ones left out.",
     )
 
     def __post_init__(self) -> None:
