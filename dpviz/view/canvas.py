@@ -108,6 +108,7 @@ class Scene:
         dark: whether the page is dark.
         height: of the canvas with its legends and tools, in pixels.
         camera: (longitude, latitude, zoom) of the first view; None for the whole domain.
+        swipe: position of the swipe bar, 0 to 1 of the width, if the two panes lie over each other at first; None for side by side.
         box: west, south, east, north in degrees of a box that is outlined; None if there is none.
         ground: lists of land polygons, country borders and state lines, in degrees.
         places: rows of name, longitude, latitude, and the zoom from which on the name is shown.
@@ -126,6 +127,7 @@ class Scene:
     dark: bool
     height: int = 500
     camera: tuple[float, float, float] | None = None
+    swipe: float | None = None
     box: Bounds | None = None
     ground: dict[str, list[Any]] = field(default_factory=lambda: {"land": [], "borders": [], "states": []})
     places: list[tuple[str, float, float, float]] = field(default_factory=list)
@@ -147,6 +149,7 @@ class Scene:
         header = {
             "bounds": bounds,
             "camera": None if self.camera is None else dict(zip(("longitude", "latitude", "zoom"), self.camera, strict=True)),
+            "swipe": self.swipe,
             "height": self.height,
             "textSize": self.text_size,
             "zooms": [0, 20],

@@ -179,6 +179,24 @@ def test_the_swipe_bar_moves_by_keyboard_and_by_pointer(at):
         assert (told(page, "layout"), camera(page)) == ("side", view)
 
 
+def test_the_layout_and_the_swipe_bar_are_in_the_address_and_a_link_opens_with_them(at):
+    with at(f"{LINK}&swipe=0.35") as page:
+        bar = page.get_by_role("slider", name="Swipe between the maps")
+        assert (told(page, "layout"), bar.get_attribute("aria-valuenow")) == ("swipe", "35")
+        shown = told(page, "shown")
+        bar.focus()
+        page.keyboard.press("ArrowRight")
+        page.evaluate("navigator.clipboard.writeText = (text) => { globalThis.copied = text; return Promise.resolve(); }")
+        page.get_by_role("button", name="Copy link").click()
+        assert "swipe=0.37" in page.evaluate("globalThis.copied"), "the link has it at once"
+        until(lambda: in_address(page, "swipe") == 0.37, "the bar in the address")
+        page.get_by_role("button", name="Side by side").click()
+        until(lambda: in_address(page, "swipe") is None, "no bar in the address")
+        page.get_by_role("button", name="Copy link").click()
+        assert "swipe" not in page.evaluate("globalThis.copied")
+        assert (told(page, "layout"), told(page, "shown")) == ("side", shown), "nothing is sent again"
+
+
 def trips_map(page):
     page.get_by_test_id("stMetric").filter(has_text="Pairs released").first.wait_for()
     until(lambda: colours(page) > 100, "arcs on the map")

@@ -62,17 +62,17 @@ def test_the_second_run_has_settings_of_its_own_and_either_map_takes_those_of_th
     assert abouts(app) == ["Every cell (Identity), ε 0.1, run 1"] * 2
 
 
-def test_undo_takes_back_one_change_after_the_other_but_not_the_camera():
+def test_undo_takes_back_one_change_after_the_other_but_not_the_camera_nor_the_swipe_bar():
     app = points_app()
     before = app.session_state["config"]
     assert app.button(key="undo").disabled
     type_epsilon(app, "2")
     press(app, "again")
-    app.session_state["config"] = state.replace(app.session_state["config"], camera=(1.0, 2.0, 3.0))
+    app.session_state["config"] = state.replace(app.session_state["config"], camera=(1.0, 2.0, 3.0), swipe=0.3)
     press(app, "undo")
     assert (app.session_state["config"].run, app.session_state["config"].epsilon) == (1, 2.0)
     press(app, "undo")
-    assert state.replace(app.session_state["config"], camera=None) == before
+    assert state.replace(app.session_state["config"], camera=None, swipe=None) == before
 
 
 def test_a_value_that_does_not_fit_leaves_the_last_maps():

@@ -133,7 +133,7 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
         ground=ground_of(points.domain),
         places=names_of(points.domain),
     )
-    panes(scene.pack(), key="compare canvas", on_box=_ignore, on_chosen=_ignore, on_camera=_ignore)
+    panes(scene.pack(), key="compare canvas", on_box=_ignore, on_chosen=_ignore, on_camera=_ignore, on_swipe=_ignore)
 
 
 def _ignore(_: object) -> None:

@@ -31,6 +31,7 @@ function create(root) {
 function finish(canvas) {
   clearTimeout(canvas.waiting);
   clearTimeout(canvas.settling);
+  clearTimeout(canvas.swipeSettling);
   canvas.watch.disconnect();
   for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, canvas.letGo);
   canvas.deck?.finalize();
@@ -66,6 +67,9 @@ function unpack(data) {
 function show(canvas, deck) {
   const started = performance.now(), { scene } = canvas;
   const home = JSON.stringify([scene.bounds, scene.camera]), moved = canvas.home !== home;
+  if (canvas.opened !== scene.swipe) {
+    Object.assign(canvas, { opened: scene.swipe, layout: scene.swipe === null ? "side" : "swipe", cut: scene.swipe ?? canvas.cut });
+  }
   fitHeight(canvas);
   canvas.cells = Object.fromEntries(Object.entries(scene.cells).map(([name, about]) => [name, build(scene, name, about)]));
   if (!canvas.deck) canvas.deck = start(canvas, deck);
@@ -370,8 +374,14 @@ function listen(canvas) {
 }
 
 function setCut(canvas, cut) {
-  canvas.cut = Math.max(0.03, Math.min(0.97, cut));
+  canvas.cut = Math.round(1000 * Math.max(0.03, Math.min(0.97, cut))) / 1000;
   arrange(canvas);
+  settleSwipe(canvas);
+}
+
+function settleSwipe(canvas) {
+  clearTimeout(canvas.swipeSettling);
+  canvas.swipeSettling = setTimeout(() => canvas.send("swipe", swipes(canvas) ? canvas.cut : 0), SETTLED);
 }
 
 function press(canvas, event) {
@@ -488,10 +498,12 @@ function label(canvas) {
   add(canvas.tools, "span", "credit").textContent = scene.credit;
 }
 
-// The camera reaches the address only after the map has come to rest; the link has it at once.
+// Camera and swipe bar reach the address only after they have come to rest; the link has them at once.
 function copyLink(canvas, button) {
   const link = new URL(window.location.href), { longitude, latitude, zoom } = canvas.camera;
   link.searchParams.set("camera", JSON.stringify([Number(longitude.toFixed(5)), Number(latitude.toFixed(5)), Number(zoom.toFixed(2))]));
+  if (swipes(canvas)) link.searchParams.set("swipe", String(canvas.cut));
+  else link.searchParams.delete("swipe");
   const tell = (words) => { button.textContent = words; canvas.live.textContent = words; setTimeout(() => { button.textContent = "Copy link"; }, 2500); };
   (navigator.clipboard?.writeText(link.href) ?? Promise.reject()).then(() => tell("Copied"), () => tell("Copy it from the address bar"));
 }
@@ -560,6 +572,7 @@ function setLayout(canvas, layout) {
   fitHeight(canvas);
   label(canvas);
   arrange(canvas);
+  settleSwipe(canvas);
 }
 
 function placeHeads(canvas) {

@@ -13,6 +13,7 @@ from dpviz.app.first_row import NOT_PRIVATE
 from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
+from dpviz.app.opening import keep_camera, opening
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
 from dpviz.app.points.strip import show_strip, verdict_of
@@ -234,6 +235,7 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
     names = ["second" if kind == SECOND and "second" in views else "first" for kind in (how.left, how.shown)]
     made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (how.left, how.shown), strict=True)]
     domain, result = data.points.domain, verdict_of(shown.first)
+    opens = opening(POINTS, domain)
     used = {pane.cells for pane in made if pane.cells}
     scene = Scene(
         domain=domain,
@@ -243,7 +245,8 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
         text_size=16 if how.present else 12,
-        camera=_camera_of_visit(domain),
+        camera=opens.camera,
+        swipe=opens.swipe,
         title=data.title,
         caption="" if result is None else result.headline,
         stamp=_stamp(shown.first),
@@ -255,31 +258,21 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
     )
     clicked = partial(_take_chosen, [views[name] for name in names])
     with st.container(key="map"):
-        panes(scene.pack(), key="canvas", on_box=partial(_take_box, domain), on_chosen=clicked, on_camera=_take_camera)
+        panes(
+            scene.pack(),
+            key="canvas",
+            on_box=partial(_take_box, domain),
+            on_chosen=clicked,
+            on_camera=partial(keep_camera, POINTS),
+            on_swipe=_take_swipe,
+        )
     if st.session_state.pop(_RERUN, False) or canvas_failed():
         st.rerun()
     POINTS.write_address()
 
 
-def _camera_of_visit(domain: Domain) -> tuple[float, float, float] | None:
-    """Return the camera with which this visit of the page began; None, for the whole domain, once the domain has changed.
-
-    The browser keeps the camera itself. If each of its moves changed the message, all numbers would be sent again.
-    """
-    visit = st.session_state.get("visit", 0)
-    known_visit, known_domain, camera = st.session_state.get("camera of visit", (None, domain, None))
-    if known_visit != visit and known_domain == domain:
-        camera = config().camera
-    elif known_domain != domain:
-        camera = None
-        POINTS.change_for_good(camera=None)
-    st.session_state["camera of visit"] = (visit, domain, camera)
-    return camera  # type: ignore[no-any-return]
-
-
-def _take_camera(camera: tuple[float, float, float]) -> None:
-    longitude, latitude, zoom = camera
-    POINTS.change_for_good(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 2)))
+def _take_swipe(at: float | None) -> None:
+    POINTS.change_for_good(swipe=at)
 
 
 def _take_box(domain: Domain, box: Bounds) -> None:
