@@ -43,7 +43,7 @@ from dpviz.app.compare.state import (
 )
 from dpviz.app.components.panes import load_deck
 from dpviz.app.fields import in_range, show_lock, show_problem, start_checks
-from dpviz.app.first_row import forget_button, show_forgotten
+from dpviz.app.first_row import forget_button, show_forgotten, show_refused
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
 from dpviz.app.ledger import record_public_look
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
@@ -108,6 +108,7 @@ def compare_page() -> None:
     if show_forgotten():
         return
     load_deck()
+    show_refused(COMPARE)
     left, right = st.columns([19, 3], vertical_alignment="center")
     left.caption(
         "**Mechanisms side by side**, on samples or on data that are declared public: every release is a simulation with seeded noise,"

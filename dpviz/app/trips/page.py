@@ -14,7 +14,7 @@ from dpviz.amounts import format_percent
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import Field, in_range, show_lock, start_checks
-from dpviz.app.first_row import NO_EXPORT, WATERMARK, mode_row, show_forgotten, truth_switch
+from dpviz.app.first_row import NO_EXPORT, WATERMARK, mode_row, show_forgotten, show_refused, truth_switch
 from dpviz.app.ledger import Funding, describe_look, record_public_look
 from dpviz.app.live import LiveRuns, Work
 from dpviz.app.live_controls import LiveControls
@@ -77,6 +77,7 @@ def trips_page() -> None:
     if show_forgotten():
         return
     teaches = TRIPS.config().mode == TEACH
+    show_refused(TRIPS)
     with st.container():
         if not (teaches and TRIPS.config().present):
             mode_row(TRIPS, _PROTECTED)
