@@ -21,6 +21,7 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import parse_rows
 
 LOADED, PROBLEM, FILE = "compare loaded", "compare load problem", "compare table"  # keys of the session's state
+WANTED = "compare study wanted"  # key of the session's state: whether the study is to be started by itself
 BEFORE, MOST_BEFORE = "compare studies before", 2
 LARGEST_TABLE = 100_000_000  # bytes
 ANOTHER_STUDY = (
@@ -102,6 +103,11 @@ def make_job(study: Study, data: CompareData) -> StudyJob:
 def remember_study(study: Study, data: CompareData) -> None:
     """Write a study on a sample into the page's configuration, so that it is found again when the page is loaded anew."""
     st.session_state[COMPARE.key] = replace(COMPARE.config(), study=study.fingerprint if is_shared(data) else "")
+
+
+def start_when_shown() -> None:
+    """Let the page start the study of its configuration as soon as it is shown, as if its button had been pressed."""
+    st.session_state[WANTED] = True
 
 
 def find_again(study: Study, data: CompareData) -> None:

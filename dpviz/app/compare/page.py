@@ -14,7 +14,7 @@ import streamlit as st
 
 from dpviz.app.cached import keeper
 from dpviz.app.compare.controls import compare_data, study_controls
-from dpviz.app.compare.earlier import find_again, has_earlier_rows, load_controls, make_job, remember_study, table_with_link
+from dpviz.app.compare.earlier import WANTED, find_again, has_earlier_rows, load_controls, make_job, remember_study, table_with_link
 from dpviz.app.compare.figures import (
     describe_accounting,
     figure_about,
@@ -165,10 +165,10 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     if is_done:
         st.caption("All of them are made. Another seed draws new noise.")
     is_locked = show_lock()
-    pressed = st.button(
-        label, type="primary", width="stretch", disabled=is_locked or study is None or state == RUNNING or is_done, key="draw"
-    )
-    if pressed and not is_locked and study is not None and data is not None:
+    cannot_start = is_locked or study is None or state == RUNNING or is_done
+    pressed = st.button(label, type="primary", width="stretch", disabled=cannot_start, key="draw")
+    wanted = st.session_state.pop(WANTED, False) and not cannot_start
+    if (pressed or wanted) and not is_locked and study is not None and data is not None:
         serve_press("compare", lambda: _start_study(study, data), "Starting ...")
     show_refusal("compare")
 
