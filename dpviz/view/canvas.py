@@ -23,6 +23,8 @@ from dpviz.view.ground import ground_around
 from dpviz.view.places import ATTRIBUTION, place_names
 
 MOST_CELLS = 65_536  # rectangles in a pane; more are drawn as a picture
+STREETS = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"  # the only address outside the app that a browser may ask, if it is told to
+STREETS_CREDIT = "© OpenStreetMap contributors, openstreetmap.org/copyright"
 TONES = 64  # shades of a scale on each side of zero
 _PALE = 0.4  # of the opacity of a colour, where an interval contains 0
 _GREY = np.array([128.0, 128.0, 128.0])
@@ -118,6 +120,7 @@ class Scene:
         link: whether the address of the page opens the same picture for somebody else.
         text_size: of names on the map, in pixels.
         asks: whether a box can be dragged on the map.
+        streets: whether the browser lays the tiles of OpenStreetMap under the panes, whose server then sees which area is looked at.
     """
 
     domain: Domain
@@ -137,6 +140,12 @@ class Scene:
     link: bool = False
     text_size: int = 12
     asks: bool = False
+    streets: bool = False
+
+    @property
+    def credit(self) -> str:
+        """Whom to name under the map."""
+        return ", ".join(filter(None, [ATTRIBUTION if self.places else "", STREETS_CREDIT if self.streets else ""]))
 
     def pack(self) -> bytes:
         """Write the scene as one message: the length of a JSON header in four bytes, the header, then the arrays that it names."""
@@ -161,7 +170,8 @@ class Scene:
             "edge": [_ring(bounds)],
             "places": self.places,
             "box": self.box,
-            "credit": ATTRIBUTION if self.places else "",
+            "credit": self.credit,
+            "tiles": STREETS if self.streets else "",
             **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks")},
             **_colours_of_the_ground(self.dark),
         }

@@ -1,6 +1,7 @@
 // Two or more maps of one area in one deck.gl canvas: one camera, linked hover, a swipe bar, a box that is dragged. deck.gl itself comes from
 // the loader component, under a name of its own.
 const POLL = 40, SETTLED = 600, NARROW = 640, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5;
+const TILES_WAIT = 200, FINEST_TILES = 19, MOST_TILES = 80, KEPT_TILES = 400;
 const held = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -32,6 +33,7 @@ function finish(canvas) {
   clearTimeout(canvas.waiting);
   clearTimeout(canvas.settling);
   clearTimeout(canvas.swipeSettling);
+  clearTimeout(canvas.tilesTimer);
   canvas.watch.disconnect();
   for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, canvas.letGo);
   canvas.deck?.finalize();
@@ -147,6 +149,7 @@ function arrange(canvas) {
   canvas.root.dataset.camera = JSON.stringify(camera);
   canvas.root.dataset.layout = swipes(canvas) ? "swipe" : "side";
   placeHeads(canvas);
+  lookForTiles(canvas);
   names(canvas);
   drawBox(canvas);
 }
@@ -216,9 +219,52 @@ function draw(canvas, deck) {
   const land = new deck.PolygonLayer({ id: "all:land", data: scene.ground.land, getPolygon: (rings) => rings, filled: true, stroked: true, getFillColor: scene.land, getLineColor: line, lineWidthMinPixels: 1, lineWidthMaxPixels: 1, ...flat });
   const path = (id, data, width, color = line) => new deck.PathLayer({ id: `all:${id}`, data, getPath: (points) => points, getColor: color, widthMinPixels: width, widthMaxPixels: width, ...flat });
   const cells = scene.panes.flatMap((pane, i) => paneLayers(canvas, deck, pane, i));
-  canvas.base = [land, ...cells, path("countries", scene.ground.borders, 1), path("states", scene.ground.states, 0.7), path("edge", scene.edge, 1.5)];
+  canvas.base = [land, ...(scene.tiles ? cells.map((layer) => layer.clone({ opacity: 0.6 })) : cells), path("countries", scene.ground.borders, 1), path("states", scene.ground.states, 0.7), path("edge", scene.edge, 1.5)];
   canvas.zoomOfNames = null;
   names(canvas);
+}
+
+// A street map from outside, only where a person has switched it on: its server is asked for the tiles in view once the map is at rest.
+function lookForTiles(canvas) {
+  clearTimeout(canvas.tilesTimer);
+  const { tiles } = canvas.scene;
+  if (!tiles) canvas.tilesShown = [];
+  else canvas.tilesTimer = setTimeout(() => {
+    canvas.tiles ??= new Map();
+    if (canvas.tiles.size > KEPT_TILES) canvas.tiles.clear();
+    canvas.tilesShown = tilesInView(canvas);
+    for (const { key, x, y, z } of canvas.tilesShown) if (!canvas.tiles.has(key)) loadTile(canvas, key, tiles.replace("{z}", z).replace("{x}", x).replace("{y}", y));
+    names(canvas);
+  }, TILES_WAIT);
+}
+
+function tilesInView(canvas) {
+  const { deck } = globalThis.dpvizDeck, { camera } = canvas, found = new Map(), z = Math.max(0, Math.min(FINEST_TILES, Math.round(camera.zoom) + 1)), n = 2 ** z;
+  const column = (longitude) => Math.floor(((longitude + 180) / 360) * n), row = (latitude) => Math.floor(((1 - Math.asinh(Math.tan((latitude * Math.PI) / 180)) / Math.PI) / 2) * n);
+  const north = (y) => (Math.atan(Math.sinh(Math.PI * (1 - (2 * y) / n))) * 180) / Math.PI, east = (x) => (x / n) * 360 - 180;
+  for (const place of canvas.places) {
+    const view = new deck.WebMercatorViewport({ ...camera, longitude: camera.longitude + degrees(shift(canvas, place), camera.zoom), width: Math.max(place.width, 1), height: Math.max(place.height, 1) });
+    const [w, s, e, t] = view.getBounds();
+    for (let y = Math.max(0, row(Math.min(t, 85))); y <= Math.min(n - 1, row(Math.max(s, -85))); y += 1) {
+      for (let x = column(w); x <= column(e); x += 1) found.set(`${z}/${x}/${y}`, { key: `${z}/${x}/${y}`, z, x: ((x % n) + n) % n, y, bounds: [east(x), north(y + 1), east(x + 1), north(y)] });
+    }
+  }
+  return [...found.values()].slice(0, MOST_TILES);
+}
+
+function loadTile(canvas, key, address) {
+  const tile = { image: null };
+  canvas.tiles.set(key, tile);
+  fetch(address, { credentials: "omit", referrerPolicy: "origin" }).then((answer) => (answer.ok ? answer.blob() : Promise.reject())).then((blob) => createImageBitmap(blob)).then(
+    (image) => { tile.image = image; if (held.has(canvas.root)) names(canvas); },
+    () => { canvas.tiles.delete(key); },
+  );
+}
+
+function streets(canvas, deck) {
+  const shown = (canvas.tilesShown ?? []).filter(({ key }) => canvas.tiles.get(key)?.image);
+  canvas.root.dataset.tiles = String(shown.length);
+  return shown.map(({ key, bounds }) => new deck.BitmapLayer({ id: `all:tile ${key}`, image: canvas.tiles.get(key).image, bounds, desaturate: 0.5, opacity: 0.7, pickable: false, parameters: { depthCompare: "always" } }));
 }
 
 function paneLayers(canvas, deck, pane, i) {
@@ -258,7 +304,7 @@ function names(canvas) {
     canvas.names = data.length && new deck.TextLayer({ id: "all:names", data, getPosition: (d) => [d[1], d[2]], getText: (d) => d[0], getSize: scene.textSize, getColor: text, background: true, getBackgroundColor: halo, backgroundPadding: [2, 0], fontFamily: "sans-serif", characterSet: "auto", pickable: false, parameters: { depthCompare: "always" } });
     canvas.root.dataset.names = String(data.length);
   }
-  canvas.deck.setProps({ layers: [...canvas.base, ...marks(canvas, deck), canvas.names].filter(Boolean) });
+  canvas.deck.setProps({ layers: [...streets(canvas, deck), ...canvas.base, ...marks(canvas, deck), canvas.names].filter(Boolean) });
 }
 
 // The cell under the pointer, outlined in every pane, and the box of the range query.

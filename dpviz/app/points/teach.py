@@ -19,6 +19,7 @@ from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, 
 from dpviz.app.points.strip import show_strip, verdict_of
 from dpviz.app.points.tabs import QUERY_TAB, key_figures, partition_box, set_query_box, tabs
 from dpviz.app.session import is_dark, newest_result, result_slot, show_value, when_chosen
+from dpviz.app.streets import streets_switch, streets_wanted
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
@@ -28,10 +29,12 @@ from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
+from dpviz.view.scene_svg import draw_svg
 
 HEIGHT, TALL = 500, 640  # pixels of the canvas with its legends and tools; of one for a projector
 EASY_CELLS = 4096  # partitions that can be told apart on a map at first
 MOST_NODES = 2_000_000  # nodes of all releases that a session keeps
+_STREETS = "street map"
 _BEFORE, _RERUN = "errors before", "canvas changed the page"
 _FIRST, _SECOND = "drawn Teach", "second run"
 
@@ -124,7 +127,6 @@ def _show_result(shown: Shown) -> None:
         _show_without_canvas(shown, level)
     else:
         _show_canvas(shown, views)
-    st.html(f'<div class="dpviz-note">{html(_stamp(first))}</div>')
     show_strip(first, level, st.session_state.get(_BEFORE), fresh=shown.fresh)
     result = verdict_of(first)
     if result is not None:
@@ -255,6 +257,7 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         ground=ground_of(domain),
         places=names_of(domain),
         box=box_to_map(domain, st.session_state["query box"]) if st.session_state.get("tab") == QUERY_TAB else None,
+        streets=streets_wanted(_STREETS),
     )
     clicked = partial(_take_chosen, [views[name] for name in names])
     with st.container(key="map"):
@@ -265,6 +268,18 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
             on_chosen=clicked,
             on_camera=partial(keep_camera, POINTS),
             on_swipe=_take_swipe,
+        )
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.html(f'<div class="dpviz-note">{html(scene.stamp)}</div>')
+        streets_switch(_STREETS, domain)
+        st.download_button(
+            "SVG",
+            partial(draw_svg, scene),
+            "dpviz.svg",
+            "image/svg+xml",
+            on_click="ignore",
+            key="svg",
+            help="Both maps of the whole domain with titles, legends, caption and stamp, for print.",
         )
     if st.session_state.pop(_RERUN, False) or canvas_failed():
         st.rerun()
@@ -294,6 +309,7 @@ def _take_chosen(views: list[ReleaseView], chosen: Chosen) -> None:
 def _show_without_canvas(shown: Shown, level: int) -> None:
     """Show the same maps by Streamlit's own map, where the browser could not load the canvas."""
     st.caption(":orange[This browser could not load the map library: the maps are shown one by one, without a common view.]")
+    st.html(f'<div class="dpviz-note">{html(_stamp(shown.first))}</div>')
     how = config()
     for name, column in zip(("left", "shown"), st.columns(2), strict=True):
         kind = getattr(how, name)
