@@ -30,8 +30,10 @@ class Opening:
     Attributes:
         camera: None for the whole domain.
         swipe: position of the swipe bar; None for maps side by side.
+        visit: number of the visit.
     """
 
+    visit: int = 0
     camera: Camera | None = None
     swipe: float | None = None
 
@@ -47,9 +49,9 @@ def opening(page: PageState, domain: Domain) -> Opening:
     known_visit, known_domain, opens = st.session_state.get(key, (None, domain, Opening()))
     if known_domain != domain:
         page.change_for_good(camera=None)
-        opens = Opening(swipe=opens.swipe)
+        opens = Opening(visit=visit, swipe=opens.swipe)
     elif known_visit != visit:
-        opens = Opening(camera=page.config().camera, swipe=getattr(page.config(), "swipe", None))
+        opens = Opening(visit=visit, camera=page.config().camera, swipe=getattr(page.config(), "swipe", None))
     st.session_state[key] = (visit, domain, opens)
     return opens  # type: ignore[no-any-return]
 

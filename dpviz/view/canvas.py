@@ -120,6 +120,7 @@ class Scene:
         link: whether the address of the page opens the same picture for somebody else.
         text_size: of names on the map, in pixels.
         asks: whether a box can be dragged on the map.
+        visit: number of the visit of the page; within one, the browser keeps camera and swipe bar even while the maps are away.
         streets: whether the browser lays the tiles of OpenStreetMap under the panes, whose server then sees which area is looked at.
     """
 
@@ -140,6 +141,7 @@ class Scene:
     link: bool = False
     text_size: int = 12
     asks: bool = False
+    visit: int = 0
     streets: bool = False
 
     @property
@@ -172,7 +174,7 @@ class Scene:
             "box": self.box,
             "credit": self.credit,
             "tiles": STREETS if self.streets else "",
-            **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks")},
+            **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks", "visit")},
             **_colours_of_the_ground(self.dark),
         }
         return pack(header, arrays)

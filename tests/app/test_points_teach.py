@@ -90,6 +90,18 @@ def test_as_measured_shows_counts_before_they_were_made_to_agree():
     assert "measured {measured}" in scene(app)[0]["panes"][1]["words"]
 
 
+def test_the_street_map_is_off_until_it_is_switched_on_and_in_no_link():
+    app = points_app(SMALL | {"sample": "la_residents"})
+    assert (app.toggle(key="street map").value, scene(app)[0]["tiles"]) == (False, "")
+    before = query_of(app)
+    fine(app.toggle(key="street map").set_value(True).run())
+    assert scene(app)[0]["tiles"].startswith("https://tile.openstreetmap.org/")
+    assert "OpenStreetMap" in scene(app)[0]["credit"]
+    assert query_of(app) == before
+    assert "street map" not in keys(points_app(SMALL).toggle), "a plane lies nowhere"
+    assert "street map" not in keys(points_app(CURATE).toggle)
+
+
 def test_without_the_map_library_the_same_maps_are_shown_one_by_one():
     app = points_app()
     app.session_state[FAILED] = True

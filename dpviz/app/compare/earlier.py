@@ -151,7 +151,7 @@ def table_with_link(study_job: StudyJob) -> pd.DataFrame:
     Data of one's own are in no link, so their tables have no such column.
     """
     config, table = study_job.config[0], study_job.table()
-    return table if config.source == OWN else table.assign(link=urlencode(to_query(replace(config, study=""))))
+    return table if config.source == OWN else table.assign(link=urlencode(to_query(replace(config, study="", camera=None))))
 
 
 def read_table(content: bytes) -> LoadedTable:
@@ -184,7 +184,7 @@ def _receive() -> None:
 
 def _restore(config: CompareConfig) -> None:
     """Choose the data, mechanisms and budgets of a table."""
-    COMPARE.change(**{name: value for name, value in vars(config).items() if name != "study"})
+    COMPARE.change(**{name: value for name, value in vars(config).items() if name not in ("study", "camera")})
 
 
 def _has_runs(study: Study, rows: list[dict[str, Any]]) -> bool:

@@ -3,6 +3,7 @@
 const POLL = 40, SETTLED = 600, NARROW = 640, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5;
 const TILES_WAIT = 200, FINEST_TILES = 19, MOST_TILES = 80, KEPT_TILES = 400;
 const held = new WeakMap();
+let away = null;  // how the maps were left: they may be gone for a while within a visit of the page, as on another tab
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".canvas");
@@ -30,6 +31,7 @@ function create(root) {
 }
 
 function finish(canvas) {
+  away = { home: canvas.home, camera: canvas.camera, layout: canvas.layout, cut: canvas.cut };
   clearTimeout(canvas.waiting);
   clearTimeout(canvas.settling);
   clearTimeout(canvas.swipeSettling);
@@ -68,17 +70,18 @@ function unpack(data) {
 
 function show(canvas, deck) {
   const started = performance.now(), { scene } = canvas;
-  const home = JSON.stringify([scene.bounds, scene.camera]), moved = canvas.home !== home;
+  const home = JSON.stringify([scene.visit, scene.bounds, scene.camera]), moved = canvas.home !== home, back = !canvas.home && away?.home === home ? away : null;
   if (canvas.opened !== scene.swipe) {
     Object.assign(canvas, { opened: scene.swipe, layout: scene.swipe === null ? "side" : "swipe", cut: scene.swipe ?? canvas.cut });
   }
+  if (back) Object.assign(canvas, { layout: back.layout, cut: back.cut });
   fitHeight(canvas);
   canvas.cells = Object.fromEntries(Object.entries(scene.cells).map(([name, about]) => [name, build(scene, name, about)]));
   if (!canvas.deck) canvas.deck = start(canvas, deck);
   label(canvas);
   if (moved) {
     canvas.home = home;
-    canvas.camera = scene.camera ?? fit(canvas, deck);
+    canvas.camera = back?.camera ?? scene.camera ?? fit(canvas, deck);
   }
   arrange(canvas);
   canvas.hover = null;  // its rectangles are those of the scene before

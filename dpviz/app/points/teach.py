@@ -249,6 +249,7 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         text_size=16 if how.present else 12,
         camera=opens.camera,
         swipe=opens.swipe,
+        visit=opens.visit,
         title=data.title,
         caption="" if result is None else result.headline,
         stamp=_stamp(shown.first),
