@@ -99,7 +99,7 @@ def test_the_camera_of_the_maps_is_in_the_address_and_stays_while_another_tab_is
         live_map(page)
         assert zoom() == 10
         page.get_by_role("button", name="+", exact=True).click()
-        until(lambda: "10.5%5D" in page.url, "the camera in the address")
+        until(lambda: "10.5%5D" in page.evaluate("location.href"), "the camera in the address")
         page.get_by_role("tab", name="By level").click()
         until(lambda: not page.locator(".canvas").count(), "no maps on another tab")
         page.get_by_role("tab", name="On the map").click()
