@@ -1,4 +1,7 @@
-"""Rebuild the pictures of README, help and start page: `python assets/make_picture.py`, with the dev extra and Chromium."""
+"""Rebuild the pictures of README, help and start page: `python assets/make_picture.py`, with the dev extra and Chromium.
+
+With names of files, such as preset_city.webp, only those pictures of the start page are made.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,12 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS.split())
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
             page.set_default_timeout(1000 * PATIENCE)
-            _take(page, f"http://127.0.0.1:{port}")
+            if sys.argv[1:]:
+                for preset in PRESETS:
+                    if preset.picture in sys.argv[1:]:
+                        _take_preset(page, f"http://127.0.0.1:{port}", preset)
+            else:
+                _take(page, f"http://127.0.0.1:{port}")
             browser.close()
     finally:
         server.terminate()
@@ -68,6 +76,11 @@ def _take_preset(page: Page, address: str, preset: Preset) -> None:
     if preset.page == "points":
         page.locator(".canvas[data-shown]").wait_for()
         shown = page.locator(".canvas .map")
+    elif preset.page == "compare":
+        page.get_by_role("button", name="Start the study").click()
+        page.get_by_text("Done:").first.wait_for()
+        page.locator(".canvas[data-shown]").wait_for()
+        shown = page.locator(".canvas .map")
     elif preset.page == "trips":
         shown = page.get_by_test_id("stDeckGlJsonChart")
     else:
@@ -77,7 +90,21 @@ def _take_preset(page: Page, address: str, preset: Preset) -> None:
     _steady(page)
     page.mouse.move(WIDTH - 2, HEIGHT - 2)
     picture = Image.open(io.BytesIO(shown.screenshot())).convert("RGB")
+    if preset.page == "compare":
+        picture = _in_a_row(picture)
     ImageOps.fit(picture, THUMBNAIL).save(ROOT / "assets" / preset.picture, quality=QUALITY, method=6)
+
+
+def _in_a_row(picture: Image.Image) -> Image.Image:
+    """Put four maps, which lie in two rows of two, beside each other."""
+    width, height = picture.width // 2, picture.height // 2
+    corners = [(0, 0), (width, 0), (0, height), (width, height)]
+    size = (THUMBNAIL[0] // 4 - 2, THUMBNAIL[1])
+    row = Image.new("RGB", THUMBNAIL, "white")
+    for place, (left, top) in enumerate(corners):
+        pane = picture.crop((left, top, left + width, top + height))
+        row.paste(ImageOps.fit(pane, size), (place * (size[0] + 2) + 1, 0))
+    return row
 
 
 def _wait(address: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.ledger import LoadedData, record_private_look, record_public_look
-from dpviz.app.session import read_link, to_query
+from dpviz.app.session import check_link, describe_refused, to_query
 from dpviz.errors import SettingError
 from dpviz.mechanisms import AnyFamily, AnyMechanism
 
@@ -23,7 +23,7 @@ SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
 MOST_UNDONE = 50  # changes that can be taken back
 SECONDS_TOGETHER = 1.5
 UNPAID = "In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent."
-_NOT_UNDONE = frozenset({"camera", "scales", "present"})
+_NOT_UNDONE = frozenset({"camera", "swipe", "scales", "present"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class PageState:
     def config(self) -> Any:
         """Return the configuration of this session; the first visit reads it from the address."""
         if self.key not in st.session_state:
-            st.session_state[self.key] = read_link(self.kind, st.query_params.to_dict())
+            st.session_state[self.key] = self._read(st.query_params.to_dict())
         return st.session_state[self.key]
 
     def change(self, **updates: Any) -> None:
@@ -58,6 +58,7 @@ class PageState:
         if after == before:
             return
         self._keep_for_undo(before, frozenset(updates))
+        st.session_state.pop(self._refused, None)
         st.session_state[self.key] = after
 
     def change_for_good(self, **updates: Any) -> None:
@@ -66,10 +67,26 @@ class PageState:
 
     def open(self, link: Mapping[str, str]) -> None:
         """Set the configuration as the address of a link would; `undo` takes it back."""
-        before, after = self.config(), read_link(self.kind, link)
+        before, after = self.config(), self._read(link)
         if after != before:
             self._history().append(before)
         st.session_state[self.key] = after
+
+    def _read(self, link: Mapping[str, str]) -> Any:
+        """Return the configuration of a link, and keep what was not understood for `refused`."""
+        read, names = check_link(self.kind, link)
+        st.session_state[self._refused] = describe_refused(read, names)
+        return read
+
+    @property
+    def _refused(self) -> str:
+        return f"{self.key} refused"
+
+    @property
+    def refused(self) -> str:
+        """Which parameters of the last link were not understood, until the next change; "" if all were."""
+        self.config()
+        return str(st.session_state.get(self._refused, ""))
 
     def _keep_for_undo(self, before: Any, names: frozenset[str]) -> None:
         """Keep a configuration for `undo`; quick changes of the same parts, as a slider makes them, are taken back together."""
@@ -88,11 +105,12 @@ class PageState:
         return bool(self._history())
 
     def undo(self) -> None:
-        """Take the last change back; the camera and the scales stay."""
+        """Take the last change back; the camera, the swipe bar and the scales stay."""
         if history := self._history():
             kept = {name: getattr(self.config(), name) for name in _NOT_UNDONE if hasattr(self.config(), name)}
             st.session_state[self.key] = replace(history.pop(), **kept)
             st.session_state.pop(f"{self.key} last change", None)
+            st.session_state.pop(self._refused, None)
 
     def offered_mechanisms(self) -> list[str]:
         """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate."""

@@ -15,7 +15,7 @@ import json
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
@@ -181,24 +181,61 @@ def to_query(config: Any) -> dict[str, str]:
 
 
 def read_link(kind: type[Any], query: Mapping[str, str]) -> Any:
+    """Read a configuration from a link, without saying what was not understood; see `check_link`."""
+    return check_link(kind, query)[0]
+
+
+def check_link(kind: type[Any], query: Mapping[str, str]) -> tuple[Any, list[str]]:
     """Read a configuration from a link.
 
     Args:
         kind: the configuration's class: its `readers()` read single parameters, its `build()` refuses settings that do not fit.
         query: the parameters.
+
+    Returns:
+        The configuration, and the names of parameters that it has but that could not be read or do not fit. They have their defaults.
     """
     config, query = kind(), kind.update_link(query) if hasattr(kind, "update_link") else query
+    refused = []
     for name, read in kind.readers().items():
-        if name in query and len(query[name]) <= LONGEST_TEXT:
-            try:
-                config = replace(config, **{name: read(query[name])})
-            except (ValueError, TypeError, OverflowError, RecursionError):
-                continue
+        if name not in query:
+            continue
+        try:
+            config = replace(config, **{name: read(_refuse_long(query[name]))})
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            refused.append(name)
     try:
         config.build()
     except (DpvizError, TypeError, OverflowError):
-        return replace(config, settings={})
-    return config
+        config = replace(config, settings={})
+        if "settings" in query and "settings" not in refused:
+            refused.append("settings")
+    return config, refused
+
+
+def _refuse_long(text: str) -> str:
+    """Return a text; raise ValueError if no parameter is that long."""
+    if len(text) > LONGEST_TEXT:
+        raise ValueError
+    return text
+
+
+def describe_refused(config: Any, names: Sequence[str]) -> str:
+    """Write which parameters of a link were not understood and what was used instead; "" if there are none.
+
+    Args:
+        config: as it was read; the parameters have their defaults.
+        names: of the parameters.
+    """
+    if not names:
+        return ""
+    values = [(name, getattr(config, name)) for name in names]
+    used = [f"{name} {value}" if type(value) in (str, int, float) and value != "" else f"the usual {name}" for name, value in values]
+    return f"Not understood in this link: {_list_words(names)}. Used instead: {_list_words(used)}."
+
+
+def _list_words(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def choice_reader(*allowed: str) -> Reader:

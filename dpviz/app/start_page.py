@@ -9,6 +9,8 @@ from typing import Any
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from dpviz.app.compare.earlier import start_when_shown
+from dpviz.app.compare.state import COMPARE
 from dpviz.app.page_state import PageState
 from dpviz.app.points.state import POINTS
 from dpviz.app.trips.state import TRIPS
@@ -23,7 +25,7 @@ class Preset:
         title: a few words.
         text: one sentence on what is to be seen.
         picture: name of the file in `assets`, made from a real run.
-        page: "points", "trips" or "learn".
+        page: "points", "trips", "compare" or "learn".
         link: the parameters of the page's address.
     """
 
@@ -36,11 +38,26 @@ class Preset:
     @property
     def page_state(self) -> PageState | None:
         """State of the page; None for a page without one."""
-        return {"points": POINTS, "trips": TRIPS}.get(self.page)
+        return {"points": POINTS, "trips": TRIPS, "compare": COMPARE}.get(self.page)
 
 
 _BUDGETS = '{"mechanism":"path_tree","settings":{},"epsilon":"0.02","delta":1e-06}'
+_THREE = {
+    "mechanisms": '["path_tree"]',
+    "low": "0.02",
+    "high": "2",
+    "steps": "3",
+    "repeats": "2",
+    "picked": '[["Path-budget tree",2],["Path-budget tree",0.2],["Path-budget tree",0.02]]',
+}
 PRESETS = (
+    Preset(
+        title="A town",
+        text="Pasadena with made-up residents: what is good enough for a whole city says little about a few streets.",
+        picture="preset_town.webp",
+        page="points",
+        link={"mechanism": "path_tree", "zoom": "8", "camera": "[-118.135,34.15,11.6]"},
+    ),
     Preset(
         title="A city",
         text="200,000 made-up residents of Los Angeles: true counts and what a release would say, square by square.",
@@ -54,6 +71,13 @@ PRESETS = (
         picture="preset_budgets.webp",
         page="points",
         link={"mechanism": "path_tree", "epsilon": "1", "left": "Second run", "second": _BUDGETS},
+    ),
+    Preset(
+        title="A city at three epsilons",
+        text="The truth, and one mechanism with ε 2, 0.2 and 0.02: a small study, which begins by itself.",
+        picture="preset_epsilons.webp",
+        page="compare",
+        link=_THREE,
     ),
     Preset(
         title="Towns of a country",
@@ -75,6 +99,13 @@ PRESETS = (
         picture="preset_commuters.webp",
         page="trips",
         link={"sample": "northeast_commuters", "mechanism": "fitted_tree", "level": "3"},
+    ),
+    Preset(
+        title="One person's routes without a bound",
+        text="50,000 fixes of one invented person, each protected by itself: in the release, home and ways are plain to see.",
+        picture="preset_routes.webp",
+        page="points",
+        link={"mechanism": "path_tree", "sample": "daily_routes", "zoom": "8"},
     ),
     Preset(
         title="One person",
@@ -124,6 +155,8 @@ def _show_preset(preset: Preset, pages: Mapping[str, StreamlitPage]) -> None:
         state = preset.page_state
         if state is not None:
             state.open(preset.link)
+            if state is COMPARE:
+                start_when_shown()
             st.switch_page(pages[preset.page])
         st.switch_page(pages[preset.page], query_params=dict(preset.link))
     st.caption(preset.text)

@@ -185,29 +185,3 @@ def _change_pane(state: PageState, name: str, kind: str) -> None:
     how = state.config()
     starts_second = kind == SECOND and not how.second
     state.change(**{name: kind}, **({"second": how.as_second()} if starts_second else {}))
-
-
-def camera_of_visit(state: PageState, frame: object) -> tuple[float, float, float] | None:
-    """Return the camera with which this visit of a page began; None, for the whole area, once the frame has changed.
-
-    The browser keeps the camera itself. If each of its moves changed the message, all numbers would be sent again.
-
-    Args:
-        state: state of the page.
-        frame: the public frame of the data.
-    """
-    slot, visit = f"{state.key} camera of visit", st.session_state.get("visit", 0)
-    known_visit, known_frame, camera = st.session_state.get(slot, (None, frame, None))
-    if known_visit != visit and known_frame == frame:
-        camera = state.config().camera
-    elif known_frame != frame:
-        camera = None
-        state.change_for_good(camera=None)
-    st.session_state[slot] = (visit, frame, camera)
-    return camera  # type: ignore[no-any-return]
-
-
-def keep_camera(state: PageState, camera: tuple[float, float, float]) -> None:
-    """Keep the camera of the maps in the configuration."""
-    longitude, latitude, zoom = camera
-    state.change_for_good(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 2)))

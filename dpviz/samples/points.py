@@ -1,4 +1,4 @@
-"""Samples of points: real cities, made-up residents and road crossings, and the HTF paper's Gaussian cluster."""
+"""Samples of points: real cities, made-up residents, road crossings and routes of one person, and the HTF paper's Gaussian cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,18 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 
-__all__ = ["MOST_SAMPLES", "SAMPLES", "SEED", "Sample", "SampleInfo", "gaussian_cluster", "load_sample", "los_angeles", "sample_xy"]
+__all__ = [
+    "MOST_SAMPLES",
+    "SAMPLES",
+    "SEED",
+    "Sample",
+    "SampleInfo",
+    "daily_routes",
+    "gaussian_cluster",
+    "load_sample",
+    "los_angeles",
+    "sample_xy",
+]
 
 SEED = 7
 MOST_SAMPLES = 10_000_000
@@ -319,6 +330,73 @@ def _km_per_degree(latitude: Floats) -> Floats:
     return np.asarray(_DEGREE_KM * np.stack([np.cos(np.radians(latitude)), np.ones_like(latitude)], axis=1))
 
 
+ROUTES_BOUNDS = (-118.33, 33.872, -118.07, 34.088)
+
+_ROUTES_CENTRE = np.array([-118.2, 33.98])
+_STREET_KM = 0.8  # between two main streets
+_REACH = 11  # streets from the centre to the farthest stay
+_TURNS = 2  # of a way, in each direction
+_TURNED = np.array([[0.95, 0.3], [-0.3, 0.95]])  # the grid of streets is turned by 17 degrees
+_AT_STAYS = 0.3  # share of the fixes that are not on the way
+_FIX_KM = 0.012  # standard deviation of a fix
+_WAYS = ((0, 1, 10), (0, 2, 6), (1, 3, 5), (0, 4, 3), (0, 5, 2), (5, 6, 1), (0, 7, 1))  # from stay, to stay, trips per week; home is 0
+
+
+def daily_routes(size: int = 50_000, *, seed: int = SEED) -> tuple[Floats, Floats]:
+    """Make up what the telephone of a single person, who does not exist, records in some weeks: stays, and the same ways between them.
+
+    Home, work and six more stays lie at random corners of an invented grid of streets in the flat country south of Los Angeles. Each pair
+    of stays that the person travels between has one way along the streets, which is taken there and back several times a week.
+
+    Args:
+        size: number of fixes, 1 to 10,000,000. All of them are one person's.
+        seed: seed of the stays, ways and fixes; the stays and ways do not depend on the size.
+
+    Returns:
+        (size,) longitude and (size,) latitude in degrees, in random order.
+
+    Raises:
+        InputError: the size is out of range.
+
+    Source:
+        Own model, without any data: streets, stays and ways are invented.
+
+    >>> import dpviz as dv
+    >>> longitude, latitude = dv.samples.points.daily_routes(1_000, seed=1)
+    >>> longitude.shape, bool((latitude > 33.8).all())
+    ((1000,), True)
+    """
+    check_size(size)
+    streams = np.random.default_rng(seed).spawn(2)
+    stays = streams[0].integers(-_REACH, _REACH + 1, (8, 2))
+    ways = [_draw_way(streams[0], stays[begin], stays[end]) for begin, end, _ in _WAYS]
+    begin, end = np.concatenate([way[:-1] for way in ways]), np.concatenate([way[1:] for way in ways])
+    trips = np.repeat([often for *_, often in _WAYS], [len(way) - 1 for way in ways])
+    rng = streams[1]
+    weight = trips * np.abs(end - begin).sum(axis=1)
+    leg = rng.choice(len(begin), size, p=weight / weight.sum())
+    corners = begin[leg] + rng.random((size, 1)) * (end - begin)[leg]
+    rests = rng.random(size) < _AT_STAYS
+    corners[rests] = stays[rng.choice(len(stays), int(rests.sum()), p=_share_of_stays())]
+    fixes = corners @ _TURNED * _STREET_KM + _FIX_KM * rng.standard_normal((size, 2))
+    x, y = (_ROUTES_CENTRE + fixes / _KM).T
+    return x.copy(), y.copy()
+
+
+def _draw_way(rng: np.random.Generator, begin: Integers, end: Integers) -> Integers:
+    """Draw (k, 2) corners of a way along the streets, which turns at a few of them."""
+    parts = np.sort(rng.random((_TURNS, 2)), axis=0)
+    turns = np.rint(begin + np.concatenate([[[0, 0]], parts, [[1, 1]]]) * (end - begin)).astype(np.int64)
+    columns, rows = np.repeat(turns[:, 0], 2)[1:], np.repeat(turns[:, 1], 2)[:-1]
+    return np.stack([columns, rows], axis=1)
+
+
+def _share_of_stays() -> Floats:
+    """Return the share of each stay: half of the time at home, a quarter at work."""
+    often = np.array([24, 12, 2, 2, 2, 2, 2, 2])
+    return np.asarray(often / often.sum())
+
+
 @dataclass(frozen=True, kw_only=True)
 class SampleInfo:
     """The public description of a sample, before it is loaded.
@@ -399,6 +477,18 @@ _ALL_SAMPLES = (
         synthetic=True,
         domain=Domain(bounds=BOUNDS, crs="EPSG:4326", order=10),
         usual=1_630_000,
+    ),
+    Sample(
+        key="daily_routes",
+        title="One made-up person's daily routes",
+        description="What the telephone of one invented person records in some weeks. All fixes are this person's, but each is protected"
+        " by itself, as one record: nothing bounds what one person adds.",
+        source="Made up by dpviz.samples.points.daily_routes; streets, stays and ways are invented.",
+        licence="Apache-2.0",
+        unit="fixes",
+        synthetic=True,
+        domain=Domain(bounds=ROUTES_BOUNDS, crs="EPSG:4326", order=10),
+        usual=50_000,
     ),
 )
 
@@ -487,6 +577,7 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
 
 
 _GENERATORS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
+    "daily_routes": daily_routes,
     "gaussian_cluster": gaussian_cluster,
     "la_residents": los_angeles,
     "road_crossings": road_points,

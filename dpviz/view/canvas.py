@@ -24,6 +24,8 @@ from dpviz.view.ground import ground_around
 from dpviz.view.places import ATTRIBUTION, place_names
 
 MOST_CELLS = 65_536  # rectangles in a pane; more are drawn as a picture
+STREETS = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"  # the only address outside the app that a browser may ask, if it is told to
+STREETS_CREDIT = "© OpenStreetMap contributors, openstreetmap.org/copyright"
 TONES = 64  # shades of a scale on each side of zero
 _PALE = 0.4  # of the opacity of a colour, where an interval contains 0
 _GREY = np.array([128.0, 128.0, 128.0])
@@ -162,6 +164,7 @@ class Scene:
         edge: whether the bounds are outlined, as of a domain.
         nothing: what is said where there is nothing.
         camera: (longitude, latitude, zoom) of the first view; None for the whole bounds.
+        swipe: position of the swipe bar, 0 to 1 of the width, if the two panes lie over each other at first; None for side by side.
         box: west, south, east, north in degrees of a box that is outlined; None if there is none.
         ground: lists of land polygons, country borders and state lines, in degrees.
         places: rows of name, longitude, latitude, and the zoom from which on the name is shown.
@@ -171,6 +174,8 @@ class Scene:
         link: whether the address of the page opens the same picture for somebody else.
         text_size: of names on the map, in pixels.
         asks: whether a box can be dragged on the map.
+        visit: number of the visit of the page; within one, the browser keeps camera and swipe bar even while the maps are away.
+        streets: whether the browser lays the tiles of OpenStreetMap under the panes, whose server then sees which area is looked at.
     """
 
     bounds: Bounds
@@ -183,6 +188,7 @@ class Scene:
     nothing: str = "Outside the domain, where nothing is counted."
     height: int = 500
     camera: tuple[float, float, float] | None = None
+    swipe: float | None = None
     box: Bounds | None = None
     ground: dict[str, list[Any]] = field(default_factory=lambda: {"land": [], "borders": [], "states": []})
     places: list[tuple[str, float, float, float]] = field(default_factory=list)
@@ -192,6 +198,13 @@ class Scene:
     link: bool = False
     text_size: int = 12
     asks: bool = False
+    visit: int = 0
+    streets: bool = False
+
+    @property
+    def credit(self) -> str:
+        """Whom to name under the map."""
+        return ", ".join(filter(None, [ATTRIBUTION if self.places else "", STREETS_CREDIT if self.streets else ""]))
 
     def pack(self) -> bytes:
         """Write the scene as one message: the length of a JSON header in four bytes, the header, then the arrays that it names."""
@@ -205,6 +218,7 @@ class Scene:
         header = {
             "bounds": self.bounds,
             "camera": None if self.camera is None else dict(zip(("longitude", "latitude", "zoom"), self.camera, strict=True)),
+            "swipe": self.swipe,
             "height": self.height,
             "textSize": self.text_size,
             "zooms": [0, 20],
@@ -216,8 +230,9 @@ class Scene:
             "edge": [_ring(self.bounds)] if self.edge else [],
             "places": self.places,
             "box": self.box,
-            "credit": ATTRIBUTION if self.places else "",
-            **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks", "nothing")},
+            "credit": self.credit,
+            "tiles": STREETS if self.streets else "",
+            **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks", "nothing", "visit")},
             **_colours_of_the_ground(self.dark),
         }
         return pack(header, arrays)

@@ -199,7 +199,7 @@ class Widths:
         """Describe sample arcs with their numbers, for `Legend.lines`."""
         numbers = [value for value in (share * self.top for share in _SAMPLES) if value >= 1] or [self.top]
         texts = [*map(format_count, numbers[:-1]), f"{format_count(numbers[-1])} and more"]
-        return tuple((f"rgb{color}", width, text) for width, text in zip(self.pixels(numbers).tolist(), texts, strict=True))
+        return tuple((_css(color), width, text) for width, text in zip(self.pixels(numbers).tolist(), texts, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -794,9 +794,9 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
     marks: list[tuple[tuple[str, ...], str]] = []
     if view.chosen is not None:
-        marks += [((f"rgb{out}",), "leaving"), ((f"rgb{into}",), "arriving")]
+        marks += [((_css(out),), "leaving"), ((_css(into),), "arriving")]
     if negative.any():
-        marks.append(((f"rgb{choose_below_zero_color(view.dark)}",), "below zero, by noise"))
+        marks.append(((_css(choose_below_zero_color(view.dark)),), "below zero, by noise"))
     if (pale & ~negative).any():
         marks.append((to_css(np.array([[*_GREY, 115]], np.uint8)), "pale: interval reaches 0"))
     title = f"{'true ' if view.shown == TRUE else ''}{view.unit} per pair"
@@ -825,7 +825,7 @@ def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -
         (FALSE_NEGATIVE, "false negative: trips that the release lacks"),
         (_GREY, "released and true"),
     )
-    marks = tuple(((f"rgb{color}",), text) for color, text in entries)
+    marks = tuple(((_css(color),), text) for color, text in entries)
     return Look(
         color=colors[pairs.error_kind],
         width=widths.pixels(np.maximum(pairs.released, true)),
@@ -836,6 +836,10 @@ def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -
 def _add_alpha(base: NDArray[np.integer], strength: Floats) -> Colors:
     """Add to (k, 3) colours an alpha that grows with (k,) strengths, 0 to 1."""
     return np.column_stack([base, _FAINTEST_ARC + (_STRONGEST_ARC - _FAINTEST_ARC) * strength]).astype(np.uint8)
+
+
+def _css(color: Color) -> str:
+    return to_css(np.array([[*color, 255]], np.uint8))[0]
 
 
 def _direction_mark(color: Color) -> tuple[tuple[str, ...], str]:

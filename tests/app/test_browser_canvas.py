@@ -1,11 +1,14 @@
 """Two maps in one canvas as a person uses them: by pointer and by keyboard, beside the maps of other pages, and where it cannot load."""
 
+import io
 import json
+import re
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from PIL import Image
 
 from tests.app.browse import background, colours, live_map, pane_colours, until, visit
 
@@ -177,6 +180,58 @@ def test_the_swipe_bar_moves_by_keyboard_and_by_pointer(at):
         assert words[0] == words[1]
         page.get_by_role("button", name="Side by side").click()
         assert (told(page, "layout"), camera(page)) == ("side", view)
+
+
+def test_the_layout_and_the_swipe_bar_are_in_the_address_and_a_link_opens_with_them(at):
+    with at(f"{LINK}&swipe=0.35") as page:
+        bar = page.get_by_role("slider", name="Swipe between the maps")
+        assert (told(page, "layout"), bar.get_attribute("aria-valuenow")) == ("swipe", "35")
+        shown = told(page, "shown")
+        bar.focus()
+        page.keyboard.press("ArrowRight")
+        page.evaluate("navigator.clipboard.writeText = (text) => { globalThis.copied = text; return Promise.resolve(); }")
+        page.get_by_role("button", name="Copy link").click()
+        assert "swipe=0.37" in page.evaluate("globalThis.copied"), "the link has it at once"
+        until(lambda: in_address(page, "swipe") == 0.37, "the bar in the address")
+        page.get_by_role("button", name="Side by side").click()
+        until(lambda: in_address(page, "swipe") is None, "no bar in the address")
+        page.get_by_role("button", name="Copy link").click()
+        assert "swipe" not in page.evaluate("globalThis.copied")
+        assert (told(page, "layout"), told(page, "shown")) == ("side", shown), "nothing is sent again"
+
+
+def test_both_maps_are_saved_as_svg(at, tmp_path):
+    with at(f"{LINK}&run=3") as page:
+        with page.expect_download() as download:
+            page.get_by_role("button", name="SVG", exact=True).click()
+        download.value.save_as(tmp_path / "maps.svg")
+        text = (tmp_path / "maps.svg").read_text("utf-8")
+        assert [f">{title}</text>" in text for title in ("True records", "Released records")] == [True, True]
+        assert ">Run 3, seeded: a simulation, not private." in text
+
+
+def test_a_street_map_is_asked_for_only_where_it_is_switched_on(chromium, address, tmp_path):
+    with visit(chromium, address, LINK, scheme="light", tmp_path=tmp_path) as (page, seen):
+        tile = io.BytesIO()
+        Image.new("RGB", (256, 256), "green").save(tile, "PNG")
+        answer = {"body": tile.getvalue(), "content_type": "image/png", "headers": {"Access-Control-Allow-Origin": "*"}}
+        page.route(re.compile("openstreetmap"), lambda route: route.fulfill(**answer))
+        until_drawn(page)
+        assert (told(page, "tiles"), [each for each in seen.addresses if "openstreetmap" in each]) == ("0", [])
+        page.get_by_text("Street map.").click()
+        until(lambda: int(told(page, "tiles")) > 3, "tiles under the maps")
+        page.get_by_text("© OpenStreetMap contributors").wait_for()
+        asked = {each for each in seen.addresses if not each.startswith((address, address.replace("http", "ws")))}
+        outside = {each for each in asked if not each.startswith(("data:", "blob:"))}
+        assert len(outside) < 80
+        assert all(re.fullmatch(r"https://tile\.openstreetmap\.org/\d+/\d+/\d+\.png", each) for each in outside)
+        page.get_by_text("Street map.").click()
+        until(lambda: told(page, "tiles") == "0", "no tiles")
+        before = len(seen.addresses)
+        page.get_by_role("button", name="+", exact=True).click()
+        until_in_address(page)
+        assert not [each for each in seen.addresses[before:] if "openstreetmap" in each]
+        seen.addresses[:] = [each for each in seen.addresses if each not in outside]  # the others are checked at the end
 
 
 def trips_map(page):

@@ -1,12 +1,13 @@
 """The Compare page in Chromium: a study is started, stopped and resumed, a point is clicked, and workers end with their page."""
 
+import json
 import os
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.app.browse import pane_colours, until, visit
+from tests.app.browse import live_map, pane_colours, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -86,6 +87,27 @@ def test_after_a_reload_the_study_is_there_and_a_table_of_it_can_be_loaded(chrom
         page.get_by_text("Done:").wait_for()
         assert made(page) == (12, 12)
         until(lambda: "order=5" in page.url, "the address has the choices of the table")
+
+
+def test_the_camera_of_the_maps_is_in_the_address_and_stays_while_another_tab_is_open(chromium, address, tmp_path):
+    def zoom():
+        return json.loads(page.locator(".canvas").get_attribute("data-camera"))["zoom"]
+
+    link = 'compare?order=5&mechanisms=["quadtree"]&steps=1&repeats=1&picked=[["Quadtree",0.1]]&camera=[-118.2,34,10]'
+    with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Start the study").click()
+        live_map(page)
+        assert zoom() == 10
+        page.get_by_role("button", name="+", exact=True).click()
+        until(lambda: "10.5%5D" in page.evaluate("location.href"), "the camera in the address")
+        page.get_by_role("tab", name="By level").click()
+        until(lambda: not page.locator(".canvas").count(), "no maps on another tab")
+        page.get_by_role("tab", name="On the map").click()
+        live_map(page)
+        assert zoom() == 10.5
+        page.reload()
+        live_map(page)
+        assert zoom() == 10.5
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are looked up in /proc")  # noqa: PTH112

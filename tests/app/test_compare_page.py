@@ -162,7 +162,9 @@ class TestBefore:
 class TestLinks:
     def test_a_configuration_survives_its_link(self):
         varied = {"quadtree": {"height": [4, 6]}}
-        config = CompareConfig(mechanisms=("quadtree", "htf"), settings=varied, low=0.2, repeats=5, picked=(("HTF", 0.5),))
+        config = CompareConfig(
+            mechanisms=("quadtree", "htf"), settings=varied, low=0.2, repeats=5, picked=(("HTF", 0.5),), camera=(1.0, 2.0, 3.0)
+        )
         assert read_link(CompareConfig, to_query(config)) == config
         assert "source" not in to_query(CompareConfig(source="own"))
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpviz.app.components import panes as module
-from dpviz.app.components.panes import FAILED, Chosen, _read_box, _read_camera, _read_chosen, canvas_failed, panes
+from dpviz.app.components.panes import FAILED, Chosen, _read_box, _read_camera, _read_chosen, _read_swipe, canvas_failed, panes
 
 HUGE = 10**400  # a whole number in JSON that no float holds
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from([HUGE, -HUGE, math.inf, -math.inf, math.nan])
@@ -38,6 +38,8 @@ GOOD_CHOSEN = [
         Chosen(pane=0, kind="cell", cell=None, longitude=0.5, latitude=0.0),
     ),
 ]
+GOOD_SWIPES = {0: None, 0.03: 0.03, 0.35: 0.35, 0.97: 0.97}
+BAD_SWIPES = [None, "0.5", True, [], [0.5], {}, {"at": 0.5}, math.nan, math.inf, HUGE, -0.5, 0.02, 0.98, 1]
 BAD_BOXES = [
     *(None, "1234", 5, True, {}, [], [[1, 2, 3, 4]], [1, 2, 3], [1, 2, 3, 4, 5], {"0": 1, "1": 2, "2": 3, "3": 4}),
     *([0, 0, 1, bad] for bad in (None, "1", True, math.nan, math.inf, HUGE, [1], {})),
@@ -78,6 +80,12 @@ class TestReaders:
             assert abs(latitude) < 90
             assert 0 <= zoom <= 24
 
+    @given(PLAIN | NUMBER | ANYTHING)
+    @example(HUGE)
+    def test_a_swipe_bar_leaves_some_of_both_maps_or_there_is_none(self, value):
+        swipe = _read_swipe(value)
+        assert swipe is None or swipe == 0 or 0.03 <= swipe <= 0.97
+
     @given(sent_as("pane", "cell", "longitude", "latitude"))
     @example({"pane": True, "cell": 0, "longitude": 0, "latitude": 0})
     @example({"pane": -7, "cell": 0, "longitude": 0, "latitude": 0})
@@ -111,7 +119,7 @@ def browser(monkeypatch):
     monkeypatch.setattr(module, "st", SimpleNamespace(session_state=state))
 
     def send(name, sent):
-        page = {"on_box": Mock(), "on_chosen": Mock(), "on_camera": Mock()}
+        page = {"on_box": Mock(), "on_chosen": Mock(), "on_camera": Mock(), "on_swipe": Mock()}
         panes(b"message", key="canvas", **page)
         state["canvas"] = sent
         component.call_args.kwargs[f"on_{name}_change"]()
@@ -120,15 +128,23 @@ def browser(monkeypatch):
     return send
 
 
-GOOD = {"box": GOOD_BOXES[0], "camera": GOOD_CAMERAS[0], "chosen": GOOD_CHOSEN[0][0]}
-BAD = [(name, value) for name, values in (("box", BAD_BOXES), ("camera", BAD_CAMERAS), ("chosen", BAD_CHOSEN)) for value in values]
+GOOD = {"box": GOOD_BOXES[0], "camera": GOOD_CAMERAS[0], "chosen": GOOD_CHOSEN[0][0], "swipe": 0.35}
+BAD = [
+    (name, value)
+    for name, values in (("box", BAD_BOXES), ("camera", BAD_CAMERAS), ("chosen", BAD_CHOSEN), ("swipe", BAD_SWIPES))
+    for value in values
+]
 
 
 class TestMessages:
     def test_a_good_message_reaches_its_function_and_no_other(self, browser):
-        expected = {"box": tuple(GOOD_BOXES[0]), "camera": (-118.2, 34.0, 9.5), "chosen": GOOD_CHOSEN[0][1]}
+        expected = {"box": tuple(GOOD_BOXES[0]), "camera": (-118.2, 34.0, 9.5), "chosen": GOOD_CHOSEN[0][1], "swipe": 0.35}
         for name, sent in GOOD.items():
             assert browser(name, GOOD | {name: sent}) == {f"on_{name}": (expected[name],)}
+
+    @pytest.mark.parametrize(("sent", "swipe"), GOOD_SWIPES.items())
+    def test_the_swipe_bar_has_a_position_or_the_maps_lie_side_by_side(self, browser, sent, swipe):
+        assert browser("swipe", {"swipe": sent}) == {"on_swipe": (swipe,)}
 
     @pytest.mark.parametrize(("name", "value"), BAD)
     def test_anything_else_calls_nothing(self, browser, name, value):

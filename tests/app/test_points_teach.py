@@ -62,17 +62,17 @@ def test_the_second_run_has_settings_of_its_own_and_either_map_takes_those_of_th
     assert abouts(app) == ["Every cell (Identity), ε 0.1, run 1"] * 2
 
 
-def test_undo_takes_back_one_change_after_the_other_but_not_the_camera():
+def test_undo_takes_back_one_change_after_the_other_but_not_the_camera_nor_the_swipe_bar():
     app = points_app()
     before = app.session_state["config"]
     assert app.button(key="undo").disabled
     type_epsilon(app, "2")
     press(app, "again")
-    app.session_state["config"] = state.replace(app.session_state["config"], camera=(1.0, 2.0, 3.0))
+    app.session_state["config"] = state.replace(app.session_state["config"], camera=(1.0, 2.0, 3.0), swipe=0.3)
     press(app, "undo")
     assert (app.session_state["config"].run, app.session_state["config"].epsilon) == (1, 2.0)
     press(app, "undo")
-    assert state.replace(app.session_state["config"], camera=None) == before
+    assert state.replace(app.session_state["config"], camera=None, swipe=None) == before
 
 
 def test_a_value_that_does_not_fit_leaves_the_last_maps():
@@ -88,6 +88,18 @@ def test_as_measured_shows_counts_before_they_were_made_to_agree():
     fine(app.toggle(key="raw").set_value(True).run())
     assert titles(app)[1] == "Measured records, before post-processing"
     assert "measured {measured}" in scene(app)[0]["panes"][1]["words"]
+
+
+def test_the_street_map_is_off_until_it_is_switched_on_and_in_no_link():
+    app = points_app(SMALL | {"sample": "la_residents"})
+    assert (app.toggle(key="street map").value, scene(app)[0]["tiles"]) == (False, "")
+    before = query_of(app)
+    fine(app.toggle(key="street map").set_value(True).run())
+    assert scene(app)[0]["tiles"].startswith("https://tile.openstreetmap.org/")
+    assert "OpenStreetMap" in scene(app)[0]["credit"]
+    assert query_of(app) == before
+    assert "street map" not in keys(points_app(SMALL).toggle), "a plane lies nowhere"
+    assert "street map" not in keys(points_app(CURATE).toggle)
 
 
 def test_without_the_map_library_the_same_maps_are_shown_one_by_one():

@@ -14,10 +14,11 @@ from dpviz.app.session import Press, read_link
 from dpviz.app.trips.state import TRIPS, TripsConfig
 from dpviz.errors import DpvizError
 from dpviz.publishing import publish
+from dpviz.view.escape import markdown
 from tests.app.release_walk import at_release, kept, published, write_texts
 from tests.app.release_walk import publish as press_publish
 from tests.app.seen import drawn, entries, errors, fine, infos, trips_drawn
-from tests.app.start import CURATE, CURATE_TRIPS, points_app, trips_app
+from tests.app.start import CURATE, CURATE_TRIPS, SMALL, pages_app, points_app, trips_app
 from tests.app.walk import ROOT, press_draw
 
 PAIR = CURATE_TRIPS | {"beside": "flat_gaussian"}
@@ -102,6 +103,30 @@ def test_while_a_press_is_served_no_other_is_accepted_however_often_the_page_is_
 def test_a_link_of_an_earlier_version_opens_as_it_did(name):
     config, opens = read_link(KINDS[name.split()[0]], LINKS[name]["link"]), LINKS[name]["opens"]
     assert {part: json.loads(json.dumps(value)) for part, value in asdict(config).items() if part in opens} == opens
+
+
+class TestBadLinks:
+    @pytest.mark.parametrize(
+        ("page", "link", "text"),
+        [
+            ("points", {"epsilon": "much", "utm_source": "mail"}, "Not understood in this link: epsilon. Used instead: epsilon 0.5."),
+            (
+                *("points", {"mechanism": "quadtree", "settings": '{"height":99}', "order": "0", "zoom": "x"}),
+                "Not understood in this link: order, zoom and settings. Used instead: order 10, the usual zoom and the usual settings.",
+            ),
+            ("trips", {"sample": "<b>", "mechanism": "top_down"}, "Not understood in this link: sample. Used instead: sample us_flights."),
+            ("compare", {"seed": "1" * 5000, "low": "0.2"}, "Not understood in this link: seed. Used instead: seed 0."),
+        ],
+    )
+    def test_a_page_names_what_it_did_not_understand(self, page, link, text):
+        assert [each.value for each in pages_app(page, link).warning] == [markdown(text)]
+
+    def test_it_is_said_until_the_next_change_and_not_of_a_good_link(self):
+        app = points_app(SMALL | {"epsilon": "much"})
+        assert len(app.run().warning) == 1
+        app.button(key="again").click().run()
+        assert not app.warning
+        assert not points_app(SMALL | {"utm_source": "mail"}).warning
 
 
 def choice_after(wait):

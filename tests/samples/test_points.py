@@ -11,12 +11,16 @@ from scipy.spatial import cKDTree
 
 from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
+from dpviz.mechanisms import POINT_FAMILY
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import (
     BOUNDS,
     MOST_SAMPLES,
     PAPER_SIZE,
     SAMPLES,
     SEED,
+    daily_routes,
     gaussian_cluster,
     load_sample,
     los_angeles,
@@ -69,20 +73,20 @@ def test_every_sample_loads_into_its_domain_with_every_record_and_nothing_droppe
     assert points.dropped == 0
     assert points.count.sum() == (PAPER_SIZE if some else len(x)) > 0
     assert sample.key == key
-    assert sample.unit in {"places", "crossings", "records"}
+    assert sample.unit in {"places", "crossings", "fixes", "records"}
     assert (sample.usual is None) != sample.synthetic
     assert west <= x.min() <= x.max() <= east
     assert south <= y.min() <= y.max() <= north
 
 
-@pytest.mark.parametrize("key", ["la_residents", "gaussian_cluster", "road_crossings"])
+@pytest.mark.parametrize("key", ["la_residents", "gaussian_cluster", "road_crossings", "daily_routes"])
 def test_same_seed_same_data_and_another_seed_other_data(key):
     first, again, other = (np.array(sample_xy(key, 3_000, seed)) for seed in (3, 3, 4))
     assert np.array_equal(first, again)
     assert first.shape != other.shape or not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize(("key", "zoom"), [("la_residents", 4), ("road_crossings", 5)])
+@pytest.mark.parametrize(("key", "zoom"), [("la_residents", 4), ("road_crossings", 5), ("daily_routes", 5)])
 def test_towns_stay_where_they_are_when_the_size_grows(key, zoom):
     """Shares of blocks at 20,000 and at 100,000 records differ no more than two samples of one distribution."""
     small, large, other = (
@@ -130,7 +134,9 @@ def test_residents_and_crossings_follow_the_population_of_the_towns(residents, c
 
 
 @pytest.mark.parametrize("size", [0, -1, MOST_SAMPLES + 1, 1.5, True])
-@pytest.mark.parametrize("make", [los_angeles, gaussian_cluster, road_points, lambda size: load_sample("la_residents", size=size)])
+@pytest.mark.parametrize(
+    "make", [los_angeles, gaussian_cluster, road_points, daily_routes, lambda size: load_sample("la_residents", size=size)]
+)
 def test_a_size_out_of_range_is_refused(make, size):
     assert "whole number from 1 to" in refused(make, size)
 
@@ -260,3 +266,16 @@ def test_country_lies_along_lines_a_mile_apart(crossings, places):
     near_line = np.minimum(folded, 1.609 - folded) < 0.08
     distance, _ = cKDTree(places[["longitude", "latitude"]].to_numpy()).query(south)
     assert near_line[distance > 0.2].mean() > 0.4 > near_line[distance < 0.03].mean()
+
+
+def test_one_person_s_fixes_lie_on_few_ways_and_mostly_stand_in_a_release_that_protects_each_by_itself():
+    points = load_sample("daily_routes")
+    blocks = points.blocks(8)
+    assert (points.contributions, points.unit) == (1, "record")
+    assert 0.005 < (blocks > 0).mean() < 0.04
+    release = POINT_FAMILY.choices["path_tree"]().release(points, PureBudget(0.5), Entropy.seeded(1))
+    nodes = release.nodes(release.height)
+    truth = release.tree.sums(points.column, points.row, points.count)[nodes]
+    far_above_noise = release.count[nodes] > 5 * release.stddev[nodes]
+    assert truth[far_above_noise].sum() > 0.5 * points.count.sum()
+    assert (truth[far_above_noise] > 0).all()

@@ -21,6 +21,7 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import parse_rows
 
 LOADED, PROBLEM, FILE = "compare loaded", "compare load problem", "compare table"  # keys of the session's state
+WANTED = "compare study wanted"  # key of the session's state: whether the study is to be started by itself
 BEFORE, MOST_BEFORE = "compare studies before", 2
 LARGEST_TABLE = 100_000_000  # bytes
 ANOTHER_STUDY = (
@@ -104,6 +105,11 @@ def remember_study(study: Study, data: CompareData) -> None:
     st.session_state[COMPARE.key] = replace(COMPARE.config(), study=study.fingerprint if is_shared(data) else "")
 
 
+def start_when_shown() -> None:
+    """Let the page start the study of its configuration as soon as it is shown, as if its button had been pressed."""
+    st.session_state[WANTED] = True
+
+
 def find_again(study: Study, data: CompareData) -> None:
     """Show what was made of a study before: the releases of a loaded table, or those of the study that the address names."""
     study_job, loaded = job(), loaded_table()
@@ -145,7 +151,7 @@ def table_with_link(study_job: StudyJob) -> pd.DataFrame:
     Data of one's own are in no link, so their tables have no such column.
     """
     config, table = study_job.config[0], study_job.table()
-    return table if config.source == OWN else table.assign(link=urlencode(to_query(replace(config, study=""))))
+    return table if config.source == OWN else table.assign(link=urlencode(to_query(replace(config, study="", camera=None))))
 
 
 def read_table(content: bytes) -> LoadedTable:
@@ -178,7 +184,7 @@ def _receive() -> None:
 
 def _restore(config: CompareConfig) -> None:
     """Choose the data, mechanisms and budgets of a table."""
-    COMPARE.change(**{name: value for name, value in vars(config).items() if name != "study"})
+    COMPARE.change(**{name: value for name, value in vars(config).items() if name not in ("study", "camera")})
 
 
 def _has_runs(study: Study, rows: list[dict[str, Any]]) -> bool:

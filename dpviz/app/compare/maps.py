@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import streamlit as st
 from dpviz.app.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, describe_pick, is_points, picks, possible_picks
 from dpviz.app.components.panes import canvas_failed, panes
 from dpviz.app.jobs import StudyJob
+from dpviz.app.opening import keep_camera, opening
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.session import is_dark, show_error
+from dpviz.app.streets import streets_switch, streets_wanted
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
@@ -34,6 +37,7 @@ from dpviz.view.trips_map import trips_map
 
 MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS, CANVAS_HEIGHT = 400, 560, 200, 430
 MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 6, 5, 60
+_STREETS = "compare street map"
 _ZOOM = "Every map shows the level of its release that has about as many partitions as there are blocks at this zoom level."
 _STYLE = (
     "<style>.st-key-multiples [data-testid='stElementContainer']:has([data-testid='stDeckGlJsonChart'])"
@@ -124,6 +128,7 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
     made = [view.pane(shown, cells=str(place), top=top) for place, view in enumerate(views.values())]
     if shown != TRUE and len(made) < MOST_PICKED:
         made.insert(0, first.pane(TRUE, cells="0", top=density))
+    opens = opening(COMPARE, points.domain)
     scene = Scene(
         bounds=map_bounds(points.domain),
         cells={str(place): view.cells() for place, view in enumerate(views.values()) if view.fits},
@@ -135,12 +140,16 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
         stamp="Simulations with seeded noise, not private.",
         ground=ground_of(points.domain),
         places=names_of(points.domain),
+        camera=opens.camera,
+        visit=opens.visit,
+        streets=streets_wanted(_STREETS),
     )
-    panes(scene.pack(), key="compare canvas", on_box=_ignore, on_chosen=_ignore, on_camera=_ignore)
+    panes(scene.pack(), key="compare canvas", on_box=_ignore, on_chosen=_ignore, on_camera=partial(keep_camera, COMPARE), on_swipe=_ignore)
+    streets_switch(_STREETS, points.domain)
 
 
 def _ignore(_: object) -> None:
-    """Take no notice of what the browser sends: the camera stays there, and nothing is asked here."""
+    """Take no notice of what the browser sends: nothing is asked here, and the layout stays there."""
 
 
 def _separate_point_maps(
@@ -206,7 +215,7 @@ def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick,
     areas: dict[str, Areas] = {}
     for pick, drawing in drawings.items():
         areas |= areas_of(drawing, names[pick])
-    bounds = bounds_of(next(iter(releases.values())))
+    bounds, opens = bounds_of(next(iter(releases.values()))), opening(COMPARE, (flows.regions, flows.ends))
     scene = Scene(
         bounds=bounds,
         areas=areas,
@@ -220,8 +229,11 @@ def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick,
         stamp="Simulations with seeded noise, not private.",
         ground=ground_in(bounds),
         places=names_of_dots(next(iter(drawings.values()))) or names_in(bounds),
+        camera=opens.camera,
+        visit=opens.visit,
     )
-    panes(scene.pack(), key="compare trips canvas", on_box=_ignore, on_chosen=_ignore, on_camera=_ignore)
+    keep = partial(keep_camera, COMPARE)
+    panes(scene.pack(), key="compare trips canvas", on_box=_ignore, on_chosen=_ignore, on_camera=keep, on_swipe=_ignore)
 
 
 def _separate_trip_maps(flows: Flows, unit: str, level: int, shown: str, releases: dict[Pick, Any]) -> None:

@@ -14,7 +14,7 @@ import streamlit as st
 
 from dpviz.app.cached import keeper
 from dpviz.app.compare.controls import compare_data, study_controls
-from dpviz.app.compare.earlier import find_again, has_earlier_rows, load_controls, make_job, remember_study, table_with_link
+from dpviz.app.compare.earlier import WANTED, find_again, has_earlier_rows, load_controls, make_job, remember_study, table_with_link
 from dpviz.app.compare.figures import (
     describe_accounting,
     figure_about,
@@ -43,7 +43,7 @@ from dpviz.app.compare.state import (
 )
 from dpviz.app.components.panes import load_deck
 from dpviz.app.fields import in_range, show_lock, show_problem, start_checks
-from dpviz.app.first_row import forget_button, show_forgotten
+from dpviz.app.first_row import forget_button, show_forgotten, show_refused
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
 from dpviz.app.ledger import record_public_look
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
@@ -108,6 +108,7 @@ def compare_page() -> None:
     if show_forgotten():
         return
     load_deck()
+    show_refused(COMPARE)
     left, right = st.columns([19, 3], vertical_alignment="center")
     left.caption(
         "**Mechanisms side by side**, on samples or on data that are declared public: every release is a simulation with seeded noise,"
@@ -164,10 +165,10 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     if is_done:
         st.caption("All of them are made. Another seed draws new noise.")
     is_locked = show_lock()
-    pressed = st.button(
-        label, type="primary", width="stretch", disabled=is_locked or study is None or state == RUNNING or is_done, key="draw"
-    )
-    if pressed and not is_locked and study is not None and data is not None:
+    cannot_start = is_locked or study is None or state == RUNNING or is_done
+    pressed = st.button(label, type="primary", width="stretch", disabled=cannot_start, key="draw")
+    wanted = st.session_state.pop(WANTED, False) and not cannot_start
+    if (pressed or wanted) and not is_locked and study is not None and data is not None:
         serve_press("compare", lambda: _start_study(study, data), "Starting ...")
     show_refusal("compare")
 

@@ -15,6 +15,7 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.jobs import StudyJob
+from dpviz.app.opening import Camera, read_camera
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
 from dpviz.app.points.state import POINTS
 from dpviz.app.session import Reader, choice_reader, number_reader, read_settings
@@ -64,6 +65,7 @@ class CompareConfig:
         picked: up to four pairs of configuration and epsilon, whose releases are shown side by side.
         looks: by key of a mechanism, its variants in the order in which they first appeared, which gives them their colours; see
             `dpviz.app.compare.looks`.
+        camera: longitude, latitude and zoom of the maps; None for the whole domain.
         study: fingerprint of the study that was started last on a sample, by which it is found again when the page is loaded anew.
     """
 
@@ -83,6 +85,7 @@ class CompareConfig:
     workload: str = ""
     picked: tuple[Pick, ...] = ()
     looks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    camera: Camera | None = None
     study: str = ""
 
     @property
@@ -154,7 +157,7 @@ class CompareConfig:
 
     def same_study(self, other: CompareConfig) -> bool:
         """Return whether both configurations make the same runs; the settings of the display are not compared."""
-        view: dict[str, Any] = {"figure": "", "workload": "", "picked": (), "looks": {}, "study": ""}
+        view: dict[str, Any] = {"figure": "", "workload": "", "picked": (), "looks": {}, "camera": None, "study": ""}
         return replace(self, **view) == replace(other, **view)
 
     @classmethod
@@ -176,6 +179,7 @@ class CompareConfig:
             "workload": str,
             "picked": _read_picks,
             "looks": _read_looks,
+            "camera": read_camera,
             "study": _read_fingerprint,
         }
 

@@ -2,6 +2,8 @@
 // the loader component, under a name of its own.
 const POLL = 40, SETTLED = 600, NARROW = 640, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5;
 const held = new WeakMap(), ruler = document.createElement("canvas").getContext("2d");
+const TILES_WAIT = 200, FINEST_TILES = 19, MOST_TILES = 80, KEPT_TILES = 400;
+let away = null;  // how the maps were left: they may be gone for a while within a visit of the page, as on another tab
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".canvas");
@@ -29,8 +31,11 @@ function create(root) {
 }
 
 function finish(canvas) {
+  away = { home: canvas.home, camera: canvas.camera, layout: canvas.layout, cut: canvas.cut };
   clearTimeout(canvas.waiting);
   clearTimeout(canvas.settling);
+  clearTimeout(canvas.swipeSettling);
+  clearTimeout(canvas.tilesTimer);
   canvas.watch.disconnect();
   for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, canvas.letGo);
   canvas.deck?.finalize();
@@ -65,7 +70,11 @@ function unpack(data) {
 
 function show(canvas, deck) {
   const started = performance.now(), { scene } = canvas;
-  const home = JSON.stringify([scene.bounds, scene.camera]), moved = canvas.home !== home;
+  const home = JSON.stringify([scene.visit, scene.bounds, scene.camera]), moved = canvas.home !== home, back = !canvas.home && away?.home === home ? away : null;
+  if (canvas.opened !== scene.swipe) {
+    Object.assign(canvas, { opened: scene.swipe, layout: scene.swipe === null ? "side" : "swipe", cut: scene.swipe ?? canvas.cut });
+  }
+  if (back) Object.assign(canvas, { layout: back.layout, cut: back.cut });
   fitHeight(canvas);
   canvas.cells = Object.fromEntries(Object.entries(scene.cells).map(([name, about]) => [name, build(scene, name, about)]));
   canvas.areas = Object.fromEntries(Object.keys(scene.areas).map((name) => [name, buildAreas(scene, name)]));
@@ -73,7 +82,7 @@ function show(canvas, deck) {
   label(canvas);
   if (moved) {
     canvas.home = home;
-    canvas.camera = scene.camera ?? fit(canvas, deck);
+    canvas.camera = back?.camera ?? scene.camera ?? fit(canvas, deck);
   }
   arrange(canvas);
   canvas.hover = null;  // its rectangles are those of the scene before
@@ -150,6 +159,7 @@ function arrange(canvas) {
   canvas.bar.setAttribute("aria-valuetext", `${cut} % ${canvas.scene.panes[0].title}`);
   canvas.root.dataset.camera = JSON.stringify(camera);
   canvas.root.dataset.layout = swipes(canvas) ? "swipe" : "side";
+  lookForTiles(canvas);
   names(canvas);
   drawBox(canvas);
 }
@@ -219,9 +229,52 @@ function draw(canvas, deck) {
   const land = new deck.PolygonLayer({ id: "all:land", data: scene.ground.land, getPolygon: (rings) => rings, filled: true, stroked: true, getFillColor: scene.land, getLineColor: line, lineWidthMinPixels: 1, lineWidthMaxPixels: 1, ...flat });
   const path = (id, data, width, color = line) => new deck.PathLayer({ id: `all:${id}`, data, getPath: (points) => points, getColor: color, widthMinPixels: width, widthMaxPixels: width, ...flat });
   const cells = scene.panes.flatMap((pane, i) => paneLayers(canvas, deck, pane, i));
-  canvas.base = [land, ...cells, path("countries", scene.ground.borders, 1), path("states", scene.ground.states, 0.7), path("edge", scene.edge, 1.5)];
+  canvas.base = [land, ...(scene.tiles ? cells.map((layer) => layer.clone({ opacity: 0.6 })) : cells), path("countries", scene.ground.borders, 1), path("states", scene.ground.states, 0.7), path("edge", scene.edge, 1.5)];
   canvas.shownNames = null;
   names(canvas);
+}
+
+// A street map from outside, only where a person has switched it on: its server is asked for the tiles in view once the map is at rest.
+function lookForTiles(canvas) {
+  clearTimeout(canvas.tilesTimer);
+  const { tiles } = canvas.scene;
+  if (!tiles) canvas.tilesShown = [];
+  else canvas.tilesTimer = setTimeout(() => {
+    canvas.tiles ??= new Map();
+    if (canvas.tiles.size > KEPT_TILES) canvas.tiles.clear();
+    canvas.tilesShown = tilesInView(canvas);
+    for (const { key, x, y, z } of canvas.tilesShown) if (!canvas.tiles.has(key)) loadTile(canvas, key, tiles.replace("{z}", z).replace("{x}", x).replace("{y}", y));
+    names(canvas);
+  }, TILES_WAIT);
+}
+
+function tilesInView(canvas) {
+  const { deck } = globalThis.dpvizDeck, { camera } = canvas, found = new Map(), z = Math.max(0, Math.min(FINEST_TILES, Math.round(camera.zoom) + 1)), n = 2 ** z;
+  const column = (longitude) => Math.floor(((longitude + 180) / 360) * n), row = (latitude) => Math.floor(((1 - Math.asinh(Math.tan((latitude * Math.PI) / 180)) / Math.PI) / 2) * n);
+  const north = (y) => (Math.atan(Math.sinh(Math.PI * (1 - (2 * y) / n))) * 180) / Math.PI, east = (x) => (x / n) * 360 - 180;
+  for (const place of canvas.places) {
+    const view = new deck.WebMercatorViewport({ ...camera, longitude: camera.longitude + degrees(shift(canvas, place), camera.zoom), width: Math.max(place.width, 1), height: Math.max(place.height, 1) });
+    const [w, s, e, t] = view.getBounds();
+    for (let y = Math.max(0, row(Math.min(t, 85))); y <= Math.min(n - 1, row(Math.max(s, -85))); y += 1) {
+      for (let x = column(w); x <= column(e); x += 1) found.set(`${z}/${x}/${y}`, { key: `${z}/${x}/${y}`, z, x: ((x % n) + n) % n, y, bounds: [east(x), north(y + 1), east(x + 1), north(y)] });
+    }
+  }
+  return [...found.values()].slice(0, MOST_TILES);
+}
+
+function loadTile(canvas, key, address) {
+  const tile = { image: null };
+  canvas.tiles.set(key, tile);
+  fetch(address, { credentials: "omit", referrerPolicy: "origin" }).then((answer) => (answer.ok ? answer.blob() : Promise.reject())).then((blob) => createImageBitmap(blob)).then(
+    (image) => { tile.image = image; if (held.has(canvas.root)) names(canvas); },
+    () => { canvas.tiles.delete(key); },
+  );
+}
+
+function streets(canvas, deck) {
+  const shown = (canvas.tilesShown ?? []).filter(({ key }) => canvas.tiles.get(key)?.image);
+  canvas.root.dataset.tiles = String(shown.length);
+  return shown.map(({ key, bounds }) => new deck.BitmapLayer({ id: `all:tile ${key}`, image: canvas.tiles.get(key).image, bounds, desaturate: 0.5, opacity: 0.7, pickable: false, parameters: { depthCompare: "always" } }));
 }
 
 function paneLayers(canvas, deck, pane, i) {
@@ -261,7 +314,7 @@ function names(canvas) {
     canvas.names = data.length && new deck.TextLayer({ id: "all:names", data, getPosition: (d) => [d[1], d[2]], getText: (d) => d[0], getSize: scene.textSize, getColor: text, background: true, getBackgroundColor: halo, backgroundPadding: [2, 0], fontFamily: "sans-serif", characterSet: "auto", pickable: false, parameters: { depthCompare: "always" } });
     canvas.root.dataset.names = String(data.length);
   }
-  canvas.deck.setProps({ layers: [...canvas.base, ...marks(canvas, deck), canvas.names].filter(Boolean) });
+  canvas.deck.setProps({ layers: [...streets(canvas, deck), ...canvas.base, ...marks(canvas, deck), canvas.names].filter(Boolean) });
 }
 
 // Names that are cut at the edge of a map cannot be read: they are left out. All panes have one size, but for the swipe bar, over which names go on.
@@ -400,8 +453,14 @@ function listen(canvas) {
 }
 
 function setCut(canvas, cut) {
-  canvas.cut = Math.max(0.03, Math.min(0.97, cut));
+  canvas.cut = Math.round(1000 * Math.max(0.03, Math.min(0.97, cut))) / 1000;
   arrange(canvas);
+  settleSwipe(canvas);
+}
+
+function settleSwipe(canvas) {
+  clearTimeout(canvas.swipeSettling);
+  canvas.swipeSettling = setTimeout(() => canvas.send("swipe", swipes(canvas) ? canvas.cut : 0), SETTLED);
 }
 
 // The wheel moves the page until the map was pressed: charts below the map stay within reach.
@@ -526,10 +585,12 @@ function label(canvas) {
   add(canvas.tools, "span", "credit").textContent = scene.credit;
 }
 
-// The camera reaches the address only after the map has come to rest; the link has it at once.
+// Camera and swipe bar reach the address only after they have come to rest; the link has them at once.
 function copyLink(canvas, button) {
   const link = new URL(window.location.href), { longitude, latitude, zoom } = canvas.camera;
   link.searchParams.set("camera", JSON.stringify([Number(longitude.toFixed(5)), Number(latitude.toFixed(5)), Number(zoom.toFixed(2))]));
+  if (swipes(canvas)) link.searchParams.set("swipe", String(canvas.cut));
+  else link.searchParams.delete("swipe");
   const tell = (words) => { button.textContent = words; canvas.live.textContent = words; setTimeout(() => { button.textContent = "Copy link"; }, 2500); };
   (navigator.clipboard?.writeText(link.href) ?? Promise.reject()).then(() => tell("Copied"), () => tell("Copy it from the address bar"));
 }
@@ -629,6 +690,7 @@ function setLayout(canvas, layout) {
   fitHeight(canvas);
   label(canvas);
   arrange(canvas);
+  settleSwipe(canvas);
 }
 
 // Maps in one row have their heads above the canvas. In several rows each map has its head right above it, in room that `places` leaves.

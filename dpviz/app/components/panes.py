@@ -16,6 +16,7 @@ from typing import Any
 import pydeck
 import streamlit as st
 
+from dpviz.app.opening import LEAST_CUT, MOST_CUT
 from dpviz.view.basemap import MOST_NORTH, Bounds
 
 BUNDLE = Path(pydeck.__file__).parent / "nbextension" / "static" / "index.js"
@@ -109,6 +110,7 @@ def panes(
     on_box: Callable[[Bounds], None],
     on_chosen: Callable[[Chosen], None],
     on_camera: Callable[[tuple[float, float, float]], None],
+    on_swipe: Callable[[float | None], None],
 ) -> None:
     """Show a scene. If the browser cannot load deck.gl, the page runs again, and `canvas_failed` says why.
 
@@ -118,22 +120,15 @@ def panes(
         on_box: called with west, south, east, north in degrees of a box that was dragged.
         on_chosen: called with the rectangle that was clicked.
         on_camera: called with longitude, latitude and zoom once the map has come to rest.
+        on_swipe: called with the position of the swipe bar, None for maps side by side, once it has come to rest.
     """
 
-    def sent(name: str) -> Any:
-        return (st.session_state.get(key) or {}).get(name)
+    def receiver(name: str, read: Callable[[object], Any], use: Callable[[Any], None]) -> Callable[[], None]:
+        def receive() -> None:
+            if (value := read((st.session_state.get(key) or {}).get(name))) is not None:
+                use(value)
 
-    def receive_box() -> None:
-        if (box := _read_box(sent("box"))) is not None:
-            on_box(box)
-
-    def receive_chosen() -> None:
-        if (chosen := _read_chosen(sent("chosen"))) is not None:
-            on_chosen(chosen)
-
-    def receive_camera() -> None:
-        if (camera := _read_camera(sent("camera"))) is not None:
-            on_camera(camera)
+        return receive
 
     def receive_failed() -> None:
         st.session_state[FAILED] = True
@@ -141,9 +136,10 @@ def panes(
     _panes(
         key=key,
         data=message,
-        on_box_change=receive_box,
-        on_chosen_change=receive_chosen,
-        on_camera_change=receive_camera,
+        on_box_change=receiver("box", _read_box, on_box),
+        on_chosen_change=receiver("chosen", _read_chosen, on_chosen),
+        on_camera_change=receiver("camera", _read_camera, on_camera),
+        on_swipe_change=receiver("swipe", _read_swipe, lambda at: on_swipe(at or None)),
         on_failed_change=receive_failed,
     )
 
@@ -171,6 +167,12 @@ def _read_camera(value: object) -> tuple[float, float, float] | None:
     if camera is None or not (abs(camera[0]) <= 360 and abs(camera[1]) <= MOST_NORTH and 0 <= camera[2] <= 24):
         return None
     return camera[0], camera[1], camera[2]
+
+
+def _read_swipe(value: object) -> float | None:
+    """Return the position of the swipe bar, 0 for maps side by side; None if the browser sent anything else."""
+    swipe = _numbers([value], 1)
+    return swipe[0] if swipe is not None and (swipe[0] == 0 or LEAST_CUT <= swipe[0] <= MOST_CUT) else None
 
 
 def _read_chosen(value: object) -> Chosen | None:

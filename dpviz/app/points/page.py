@@ -8,7 +8,7 @@ from dpviz.app.components.panes import load_deck
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock, start_checks
-from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, show_forgotten, truth_switch
+from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, show_forgotten, show_refused, truth_switch
 from dpviz.app.ledger import Funding
 from dpviz.app.page_state import CURATE, TEACH, PageState
 from dpviz.app.points.data import points_controls
@@ -38,6 +38,7 @@ def points_page() -> None:
     """Draw the page."""
     if show_forgotten():
         return
+    show_refused(POINTS)
     private = config().mode == CURATE or POINTS.mechanisms[config().mechanism].private
     if config().mode == TEACH:
         load_deck()

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, cast
 import streamlit as st
 
 from dpviz.app.ledger import Funding, Source, make_order, pay_and_draw, session_draws
+from dpviz.app.opening import LEAST_CUT, MOST_CUT, Camera, read_camera
 from dpviz.app.page_state import (
     CURATE,
     LARGEST_DELTA,
@@ -43,7 +44,6 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.samples.points import SAMPLES
-from dpviz.view.basemap import MOST_NORTH
 from dpviz.view.points_canvas import RELEASED, TRUE
 from dpviz.view.points_map import INTERPOLATED, SHOWN
 
@@ -76,6 +76,7 @@ class Config:
         relative: whether errors are in percent of an average count, or else in records.
         scales: tops of the colour scales that were kept, by what they are for.
         camera: longitude, latitude and zoom of the map; None for the whole domain.
+        swipe: position of the bar between two maps that lie over each other, as a share of the width; None for maps side by side.
         present: whether the page is shown in large type without the controls on the left, for a projector.
     """
 
@@ -99,7 +100,8 @@ class Config:
     raw: bool = False
     relative: bool = True
     scales: dict[str, float] = field(default_factory=dict)
-    camera: tuple[float, float, float] | None = None
+    camera: Camera | None = None
+    swipe: float | None = None
     present: bool = False
 
     def build(self) -> PointMechanism:
@@ -116,7 +118,7 @@ class Config:
 
     def _without_view(self) -> Config:
         view: dict[str, Any] = {"zoom": None, "shown": "", "left": "", "run": 1, "second": {}, "editing": False, "raw": False}
-        return replace(self, **view, relative=True, scales={}, camera=None, present=False)
+        return replace(self, **view, relative=True, scales={}, camera=None, swipe=None, present=False)
 
     @property
     def shows_second(self) -> bool:
@@ -161,7 +163,8 @@ class Config:
             "present": flag_reader,
             "relative": flag_reader,
             "scales": _read_scales,
-            "camera": _read_camera,
+            "camera": read_camera,
+            "swipe": number_reader(LEAST_CUT, MOST_CUT, float),
             "sample": choice_reader(*SAMPLES),
             "size": number_reader(1, 10_000_000, int),
             "mechanism": choice_reader(*POINT_FAMILY.choices),
@@ -194,13 +197,6 @@ def _read_scales(text: str) -> dict[str, float]:
     if len(scales) > MOST_SCALES or not all(0 < top < math.inf for top in scales.values()):
         raise ValueError
     return scales
-
-
-def _read_camera(text: str) -> tuple[float, float, float]:
-    longitude, latitude, zoom = (float(number) for number in json.loads(text))
-    if not (abs(longitude) <= 360 and abs(latitude) <= MOST_NORTH and 0 <= zoom <= 24):
-        raise ValueError
-    return longitude, latitude, zoom
 
 
 POINTS = PageState(key="config", kind=Config, families=(POINT_FAMILY,))

@@ -14,11 +14,13 @@ from dpviz.app.first_row import NOT_PRIVATE
 from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
+from dpviz.app.opening import keep_camera, keep_swipe, opening
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
 from dpviz.app.points.strip import show_strip, verdict_of
 from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, partition_box, set_query_box, tabs
 from dpviz.app.session import is_dark, newest_result, result_slot, show_value, when_chosen
+from dpviz.app.streets import streets_switch, streets_wanted
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
@@ -28,11 +30,13 @@ from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
+from dpviz.view.scene_svg import draw_svg
 
 HEIGHT, TALL = 500, 560  # pixels of the canvas with its legends and tools; of one for a projector
 EASY_CELLS = 4096  # partitions that can be told apart on a map at first
 MOST_NODES = 2_000_000  # nodes of all releases that a session keeps
 RIGHT_MAP = "Right map"
+_STREETS = "street map"
 _BEFORE, _RERUN = "errors before", "canvas changed the page"
 _FIRST, _SECOND = "drawn Teach", "second run"
 
@@ -260,6 +264,7 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
     names = ["second" if kind == SECOND and "second" in views else "first" for kind in (how.left, how.shown)]
     made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (how.left, how.shown), strict=True)]
     domain, result = data.points.domain, verdict_of(shown.first)
+    opens = opening(POINTS, domain)
     used = {pane.cells for pane in made if pane.cells}
     scene = Scene(
         bounds=map_bounds(domain),
@@ -269,7 +274,9 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
         text_size=16 if how.present else 12,
-        camera=_camera_of_visit(domain),
+        camera=opens.camera,
+        swipe=opens.swipe,
+        visit=opens.visit,
         title=data.title,
         caption="" if result is None else result.headline,
         stamp=_stamp(shown.first),
@@ -278,34 +285,32 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         ground=ground_of(domain),
         places=names_of(domain),
         box=box_to_map(domain, st.session_state["query box"]) if st.session_state.get("tab") == QUERY_TAB else None,
+        streets=streets_wanted(_STREETS),
     )
     clicked = partial(_take_chosen, [views[name] for name in names])
     with st.container(key="map"):
-        panes(scene.pack(), key="canvas", on_box=partial(_take_box, domain), on_chosen=clicked, on_camera=_take_camera)
+        panes(
+            scene.pack(),
+            key="canvas",
+            on_box=partial(_take_box, domain),
+            on_chosen=clicked,
+            on_camera=partial(keep_camera, POINTS),
+            on_swipe=partial(keep_swipe, POINTS),
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        streets_switch(_STREETS, domain)
+        st.download_button(
+            "SVG",
+            partial(draw_svg, scene),
+            "dpviz.svg",
+            "image/svg+xml",
+            on_click="ignore",
+            key="svg",
+            help="Both maps of the whole domain with titles, legends, caption and stamp, for print.",
+        )
     if st.session_state.pop(_RERUN, False) or canvas_failed():
         st.rerun()
     POINTS.write_address()
-
-
-def _camera_of_visit(domain: Domain) -> tuple[float, float, float] | None:
-    """Return the camera with which this visit of the page began; None, for the whole domain, once the domain has changed.
-
-    The browser keeps the camera itself. If each of its moves changed the message, all numbers would be sent again.
-    """
-    visit = st.session_state.get("visit", 0)
-    known_visit, known_domain, camera = st.session_state.get("camera of visit", (None, domain, None))
-    if known_visit != visit and known_domain == domain:
-        camera = config().camera
-    elif known_domain != domain:
-        camera = None
-        POINTS.change_for_good(camera=None)
-    st.session_state["camera of visit"] = (visit, domain, camera)
-    return camera  # type: ignore[no-any-return]
-
-
-def _take_camera(camera: tuple[float, float, float]) -> None:
-    longitude, latitude, zoom = camera
-    POINTS.change_for_good(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 2)))
 
 
 def _take_box(domain: Domain, box: Bounds) -> None:
@@ -327,6 +332,7 @@ def _take_chosen(views: list[ReleaseView], chosen: Chosen) -> None:
 def _show_without_canvas(shown: Shown, level: int) -> None:
     """Show the same maps by Streamlit's own map, where the browser could not load the canvas."""
     st.caption(":orange[This browser could not load the map library: the maps are shown one by one, without a common view.]")
+    st.html(f'<div class="dpviz-note">{html(_stamp(shown.first))}</div>')
     how = config()
     for name, column in zip(("left", "shown"), st.columns(2), strict=True):
         kind = getattr(how, name)

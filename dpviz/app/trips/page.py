@@ -10,7 +10,7 @@ from dpviz.app.components.panes import load_deck
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock, start_checks
-from dpviz.app.first_row import NO_EXPORT, WATERMARK, mode_row, show_forgotten, truth_switch
+from dpviz.app.first_row import NO_EXPORT, WATERMARK, mode_row, show_forgotten, show_refused, truth_switch
 from dpviz.app.ledger import Funding
 from dpviz.app.page_state import CURATE, TEACH
 from dpviz.app.saved_config import save_button
@@ -54,6 +54,7 @@ def trips_page() -> None:
     teaches = TRIPS.config().mode == TEACH
     if teaches:
         load_deck()
+    show_refused(TRIPS)
     with st.container():
         if not (teaches and TRIPS.config().present):
             mode_row(TRIPS, _PROTECTED)

@@ -13,13 +13,14 @@ from dpviz.app.first_row import NOT_PRIVATE
 from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
+from dpviz.app.opening import keep_camera, keep_swipe, opening
 from dpviz.app.page_config import SECOND
 from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.trips.filters import choose_filters, chosen_region, shown_level, toggle_region
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, question_of, run_of
 from dpviz.app.trips.strip import show_strip
 from dpviz.app.trips.tabs import PAIR_TAB, fill_in_pair, key_figures, show_tabs
-from dpviz.app.two_runs import Shown, TwoRuns, camera_of_visit, choose_pane, keep_camera
+from dpviz.app.two_runs import Shown, TwoRuns, choose_pane
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.release.verdict import verdict
 from dpviz.space.regions import Regions
@@ -213,7 +214,7 @@ def _show_canvas(shown: Shown, view: TripsMapSettings) -> None:
     areas: dict[str, Any] = {}
     for drawing, (run, _) in zip(drawings, runs, strict=True):
         areas |= areas_of(drawing, run)
-    bounds = bounds_of(shown.first.releases[0])
+    bounds, opens = bounds_of(shown.first.releases[0]), opening(TRIPS, (data.flows.regions, data.flows.ends))
     dots = names_of_dots(drawings[-1])
     scene = Scene(
         bounds=bounds,
@@ -223,7 +224,9 @@ def _show_canvas(shown: Shown, view: TripsMapSettings) -> None:
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
         text_size=16 if how.present else 12,
-        camera=camera_of_visit(TRIPS, (data.flows.regions, data.flows.ends)),
+        camera=opens.camera,
+        swipe=opens.swipe,
+        visit=opens.visit,
         edge=False,
         nothing="No region is here.",
         title=data.title,
@@ -235,7 +238,14 @@ def _show_canvas(shown: Shown, view: TripsMapSettings) -> None:
     )
     clicked = partial(_take_chosen, data.flows.regions, drawings)
     with st.container(key="map"):
-        panes(scene.pack(), key="trips canvas", on_box=_ignore, on_chosen=clicked, on_camera=partial(keep_camera, TRIPS))
+        panes(
+            scene.pack(),
+            key="trips canvas",
+            on_box=_ignore,
+            on_chosen=clicked,
+            on_camera=partial(keep_camera, TRIPS),
+            on_swipe=partial(keep_swipe, TRIPS),
+        )
     notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in zip(made, drawings, strict=True)]
     st.html("".join(f'<div class="dpviz-note">{note}</div>' for note in notes))
     if st.session_state.pop(_RERUN, False) or canvas_failed():

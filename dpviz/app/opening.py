@@ -1,0 +1,75 @@
+"""How the canvas of a page opens: its camera and its swipe bar, which links carry.
+
+The browser keeps both while the page is shown. If each of their moves changed the message to the browser, all numbers would be sent again;
+so the message says how the visit of the page began, and moves only go into the configuration.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.page_state import PageState
+from dpviz.view.basemap import MOST_NORTH
+
+LEAST_CUT, MOST_CUT = 0.03, 0.97  # positions of the swipe bar, as shares of the width; `panes.js` has the same
+MOST_ZOOM = 24.0
+
+Camera = tuple[float, float, float]
+"""Longitude and latitude in degrees, and zoom."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """How a canvas looks when a visit of its page begins.
+
+    Attributes:
+        camera: None for the whole domain.
+        swipe: position of the swipe bar; None for maps side by side.
+        visit: number of the visit.
+    """
+
+    visit: int = 0
+    camera: Camera | None = None
+    swipe: float | None = None
+
+
+def opening(page: PageState, frame: object) -> Opening:
+    """Return how the canvas of a page opens in this visit. Once the frame has changed, the camera is forgotten.
+
+    Args:
+        page: its configuration has a `camera`, and may have a `swipe`.
+        frame: the public frame of the maps: a domain, or regions.
+    """
+    key, visit = f"{page.key} opening", st.session_state.get("visit", 0)
+    known_visit, known_frame, opens = st.session_state.get(key, (None, frame, Opening()))
+    if known_frame != frame:
+        page.change_for_good(camera=None)
+        opens = Opening(visit=visit, swipe=opens.swipe)
+    elif known_visit != visit:
+        opens = Opening(visit=visit, camera=page.config().camera, swipe=getattr(page.config(), "swipe", None))
+    st.session_state[key] = (visit, frame, opens)
+    return opens  # type: ignore[no-any-return]
+
+
+def keep_camera(page: PageState, camera: Camera) -> None:
+    """Put a camera that has come to rest into the configuration."""
+    longitude, latitude, zoom = camera
+    page.change_for_good(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 2)))
+
+
+def keep_swipe(page: PageState, at: float | None) -> None:
+    """Put the position of the swipe bar into the configuration; None for maps side by side."""
+    page.change_for_good(swipe=at)
+
+
+def read_camera(text: str) -> Camera:
+    """Read the camera of a link; raise ValueError or TypeError if it does not look at the map."""
+    numbers: Any = json.loads(text)
+    longitude, latitude, zoom = (float(number) for number in numbers)
+    if not (abs(longitude) <= 360 and abs(latitude) <= MOST_NORTH and 0 <= zoom <= MOST_ZOOM):
+        raise ValueError
+    return longitude, latitude, zoom

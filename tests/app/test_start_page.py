@@ -1,0 +1,40 @@
+"""The start page: its pictures are there and open what they show."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpviz.app.session import check_link
+from dpviz.app.start_page import PRESETS
+from dpviz.bundled import folder
+from tests.app.seen import fine
+from tests.app.walk import ROOT
+
+LARGEST_PICTURE = 60_000  # bytes
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.picture)
+def test_every_preset_has_a_small_picture_and_a_link_that_is_understood(preset):
+    assert (folder("assets") / preset.picture).stat().st_size < LARGEST_PICTURE
+    if preset.page_state is not None:
+        _, refused = check_link(preset.page_state.kind, preset.link)
+        assert refused == []
+
+
+def press(title):
+    app = fine(AppTest.from_file(ROOT / "app.py", default_timeout=60).run())
+    return fine(next(each for each in app.button if each.label == title).click().run())
+
+
+def test_three_epsilons_are_a_study_that_begins_by_itself_and_shows_its_maps():
+    app = press("A city at three epsilons")
+    study = app.session_state["study"]
+    assert study.total == len(study.study) == 6
+    study.stop()
+    assert [f"{epsilon:g}" for _, epsilon in app.session_state["compare config"].picked] == ["2", "0.2", "0.02"]
+    assert app.multiselect(key="compare picked").value == [2, 1, 0]
+
+
+def test_routes_of_one_person_are_protected_record_by_record():
+    app = press("One person's routes without a bound")
+    assert app.session_state["config"].sample == "daily_routes"
+    assert any("nothing bounds what one person adds" in each.value for each in app.caption)
