@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from dpviz.app.opening import LEAST_CUT, MOST_CUT, Camera, read_camera
 from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, TEACH
 from dpviz.app.session import Reader, amount_reader, choice_reader, flag_reader, number_reader, read_amount, read_settings
 from dpviz.errors import DpvizError
 from dpviz.mechanisms import AnyFamily, AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget
-from dpviz.view.basemap import MOST_NORTH
 
 MOST_SCALES = 40
 SECOND = "Second run"
@@ -41,12 +41,25 @@ class PageConfig:
         relative: whether errors are in percent of an average count, or else in records.
         scales: tops of the colour scales that were kept, by what they are for.
         camera: longitude, latitude and zoom of the map; None for the whole area.
+        swipe: position of the bar between two maps that lie over each other, as a share of the width; None for maps side by side.
         present: whether the page is shown in large type without the controls on the left, for a projector.
     """
 
     always_in_link: ClassVar[tuple[str, ...]] = ("mechanism",)
     family: ClassVar[AnyFamily]
-    view_parts: ClassVar[tuple[str, ...]] = ("shown", "left", "run", "second", "editing", "raw", "relative", "scales", "camera", "present")
+    view_parts: ClassVar[tuple[str, ...]] = (
+        "shown",
+        "left",
+        "run",
+        "second",
+        "editing",
+        "raw",
+        "relative",
+        "scales",
+        "camera",
+        "swipe",
+        "present",
+    )
     """Parts that do not change what is drawn in Curate."""
 
     mode: str = TEACH
@@ -63,7 +76,8 @@ class PageConfig:
     raw: bool = False
     relative: bool = True
     scales: dict[str, float] = field(default_factory=dict)
-    camera: tuple[float, float, float] | None = None
+    camera: Camera | None = None
+    swipe: float | None = None
     present: bool = False
 
     def build(self) -> Any:
@@ -119,6 +133,7 @@ class PageConfig:
             "relative": flag_reader,
             "scales": read_scales,
             "camera": read_camera,
+            "swipe": number_reader(LEAST_CUT, MOST_CUT, float),
             "present": flag_reader,
         }
 
@@ -148,11 +163,3 @@ def read_scales(text: str) -> dict[str, float]:
     if len(scales) > MOST_SCALES or not all(0 < top < math.inf for top in scales.values()):
         raise ValueError
     return scales
-
-
-def read_camera(text: str) -> tuple[float, float, float]:
-    """Read the camera of a link: longitude, latitude and zoom."""
-    longitude, latitude, zoom = (float(number) for number in json.loads(text))
-    if not (abs(longitude) <= 360 and abs(latitude) <= MOST_NORTH and 0 <= zoom <= 24):
-        raise ValueError
-    return longitude, latitude, zoom

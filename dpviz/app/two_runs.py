@@ -78,15 +78,16 @@ class TwoRuns:
     def _slots(self) -> tuple[str, str, str]:
         return f"{self._state.key} first run", f"{self._state.key} second run", f"{self._state.key} run before"
 
-    def follow(self, data: Any, *, fits: bool) -> Shown | None:
-        """Follow the controls, and show the progress of a run that takes longer.
+    def follow(self, data: Any, *, fits: bool) -> tuple[Shown | None, list[Hashable]]:
+        """Follow the controls.
 
         Args:
             data: public data.
             fits: whether all controls hold choices that fit; if not, the last runs stay.
 
         Returns:
-            The runs of the present settings, or the last ones on the same frame; None while there are none.
+            The runs of the present settings, or the last ones on the same frame, None while there are none; and the questions that the
+            page asks, for `LiveControls.show_status`.
         """
         with st.container():
             self.live.play()
@@ -96,11 +97,7 @@ class TwoRuns:
         runs = self.live.follow(works)
         results = [result for question in works if (result := runs.result(question)) is not None]
         shown = self._take(results) if works and len(results) == len(works) else self._find_last(data)
-        with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
-            self.live.show_progress(list(works))
-        if shown is None:
-            st.caption("The first picture is being made ..." if runs.running else "There is no picture yet.")
-        return shown
+        return shown, list(works)
 
     def _take(self, results: list[Any]) -> Shown:
         """Keep new results; two runs with the same settings are one result."""
@@ -125,11 +122,6 @@ class TwoRuns:
         if last is None or not self.has_frame(last, data) or (needs_second and other is None):
             return None
         return Shown(first=last, second=other, before=st.session_state.get(before), fresh=False)
-
-    def forget(self) -> None:
-        """Forget the runs that were shown."""
-        for slot in self._slots:
-            st.session_state.pop(slot, None)
 
 
 def choose_run(state: PageState, second: SecondRun) -> PageState:

@@ -77,7 +77,7 @@ def newest(app, shelf):
 
 
 def drawn(app):
-    return newest(app, f"drawn {app.session_state['config'].mode}")
+    return newest(app, "config first run" if app.session_state["config"].mode == "Teach" else "drawn Curate")
 
 
 def trips_drawn(app):

@@ -35,8 +35,8 @@ def show():
             expected=20.0 - 5 * level,
             measured=25.0 - 5 * level + state.data / 1e6 if truth else None,
             before=40.0,
-            empty=(0, 8, 1000)[level] if truth else None,
-            false_positives=(0, 1, 250)[level] if truth else None,
+            base=(0, 8, 1000)[level] if truth else None,
+            wrong=(0, 1, 250)[level] if truth else None,
         )
         for level in range(3)
     ]

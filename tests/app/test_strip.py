@@ -11,7 +11,7 @@ from dpviz.errors import BudgetError, SettingError
 
 LEVELS = [
     StripLevel(name="0", about="the whole", mean=800.0, expected=2.0, measured=3.0, before=4.0),
-    StripLevel(name="1", about="4 squares", mean=200.0, expected=5.0, measured=6.0, empty=3, false_positives=1),
+    StripLevel(name="1", about="4 squares", mean=200.0, expected=5.0, measured=6.0, base=3, wrong=1),
     StripLevel(name="2", about="16 squares", mean=50.0, expected=6.0, finer=True),
 ]
 PARTS = [

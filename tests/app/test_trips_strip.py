@@ -50,7 +50,9 @@ def test_columns_are_stages_with_their_shares_errors_and_false_discoveries(monke
     table, parts = trips_drawn(app).evaluations[0].by_stage, seen["parts"]
     assert [level.name for level in seen["levels"]] == table["between"].tolist()
     assert [level.measured for level in seen["levels"]] == table["rms_error_present"].tolist()
-    assert [level.false_positives for level in seen["levels"]] == pytest.approx((table["false_discovery"] / 100).tolist())
+    assert [(level.wrong, level.base) for level in seen["levels"]] == list(
+        zip(table["false_positives"], table["released_pairs"], strict=True)
+    )
     assert [part.level for part in parts] == [1, 2, 3, 4, 5, 6]
     assert seen["shown"] == 2
     assert seen["levels"][2].about.startswith("division to division: 100 pairs, ")

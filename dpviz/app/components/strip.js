@@ -1,7 +1,7 @@
 const STEP = 0.01, BIG = 0.05, PAUSE = 150, EVERY = 120, ANSWER = 1500, PATIENCE = 10000;
 const TOPS = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1], MARKS = ["before", "expected", "measured"], SPACE = "\u00a0";
 const BASE = 14;  // pixels of the page's usual type, for which the sizes here are made
-const FEW = 20;  // empty squares: a share of fewer says little, and is grey
+const FEW = 20;  // a share of fewer things says little, and is grey
 const strips = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -208,7 +208,7 @@ function addErrors(strip, row) {
   strip.units = ["%", data.unit].map((text, i) => {
     const button = add(group, "button", "b unit", { type: "button", "data-unit": i });
     button.textContent = text;
-    button.title = i ? `Errors in ${text}` : "Errors in percent of the average count of a square";
+    button.title = i ? `Errors in ${text}` : `Errors in percent of the average count of a ${strip.data.words.part}`;
     button.setAttribute("aria-label", button.title);
     return button;
   });
@@ -231,7 +231,7 @@ function addErrors(strip, row) {
 }
 
 function addWrong(strip, row) {
-  label(strip, row, "False positives", "false").title = "Of the squares in which nothing is: how many are released as occupied";
+  label(strip, row, strip.data.words.row, "false").title = strip.data.words.help;
   strip.data.levels.forEach((_, i) => {
     const cell = add(strip.grid, "div", "cell wrong", { role: "img", "data-level": i }, { gridRow: row, gridColumn: strip.place(i) });
     const number = add(cell, "div", "value"), fill = add(cell, "div", "fill");
@@ -368,14 +368,14 @@ function drawTicks(strip) {
 
 function drawWrong(strip) {
   strip.plots.forEach(({ wrong, value, fill, amount }, i) => {
-    const { name, empty, false_positives: count } = strip.data.levels[i], some = known(count) && empty > 0;
-    value.textContent = some ? percent(count / empty) : "\u2013";
-    add(value, "small", "").textContent = some ? `of ${short(empty)}` : "none";
-    wrong.classList.toggle("few", some && empty < FEW);
+    const { name, base, wrong: count } = strip.data.levels[i], some = known(count) && base > 0, { words } = strip.data;
+    value.textContent = some ? percent(count / base) : "\u2013";
+    add(value, "small", "").textContent = some ? `of ${short(base)}` : "none";
+    wrong.classList.toggle("few", some && base < FEW);
     fill.style.display = some ? "" : "none";
-    amount.style.width = some ? `${(100 * count) / empty}%` : "0";
-    const all = `${percent(count / empty)}, ${count.toLocaleString("en")} of ${empty.toLocaleString("en")} empty squares, are released as occupied`;
-    wrong.title = `Level ${name}: ${some ? `${all}${empty < FEW ? " (too few to say much)" : ""}` : "no square is empty"}.`;
+    amount.style.width = some ? `${(100 * count) / base}%` : "0";
+    const all = `${percent(count / base)}, ${count.toLocaleString("en")} of ${base.toLocaleString("en")} ${words.base}, ${words.wrong}`;
+    wrong.title = `Level ${name}: ${some ? `${all}${base < FEW ? " (too few to say much)" : ""}` : words.none}.`;
     wrong.setAttribute("aria-label", wrong.title);
   });
 }
@@ -383,7 +383,7 @@ function drawWrong(strip) {
 // ---- words ----------------------------------------------------------------------------------------------------------------
 
 function sentence(strip, i) {
-  const level = strip.data.levels[i], of = strip.relative ? " of the average count of a square" : ` ${strip.data.unit}`;
+  const level = strip.data.levels[i], of = strip.relative ? ` of the average count of a ${strip.data.words.part}` : ` ${strip.data.unit}`;
   const say = (records) => shown(strip, valued(strip, i, records));
   const clauses = [];
   if (known(level.measured)) clauses.push(`measured error ${say(level.measured)}${of}`);

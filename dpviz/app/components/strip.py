@@ -46,8 +46,8 @@ class StripLevel:
         expected: expected error of a square, in records; None where it is unknown.
         measured: measured error, in records; None where it is unknown or must not be shown.
         before: error of the run before, in records, measured or expected as in this run; None if there was no such run.
-        empty: number of squares in which nothing is; None if it is unknown or must not be shown.
-        false_positives: number of those that are released as occupied; None likewise.
+        base: number of squares that could be false positives, or pairs that were released; None if it is unknown or must not be shown.
+        wrong: number of those that are false; None likewise.
         finer: whether the release has no partitions so small: the level cannot be shown, and its errors are those of counts that are
             spread evenly.
     """
@@ -58,9 +58,41 @@ class StripLevel:
     expected: float | None = None
     measured: float | None = None
     before: float | None = None
-    empty: int | None = None
-    false_positives: int | None = None
+    base: int | None = None
+    wrong: int | None = None
     finer: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StripWords:
+    """What the strip calls things.
+
+    Attributes:
+        part: one of the things that a level counts.
+        row: title of the row of `StripLevel.wrong`.
+        help: what this row says.
+        base: the things that `StripLevel.base` counts.
+        wrong: what the wrong ones of them are.
+        none: said where there is no base.
+    """
+
+    part: str = "square"
+    row: str = "False positives"
+    help: str = "Of the squares in which nothing is: how many are released as occupied"
+    base: str = "empty squares"
+    wrong: str = "are released as occupied"
+    none: str = "no square is empty"
+
+
+SQUARES = StripWords()
+PAIRS = StripWords(
+    part="pair",
+    row="False discoveries",
+    help="Of the released pairs: how many have no trips",
+    base="released pairs",
+    wrong="have no trips",
+    none="no pair is released",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +144,7 @@ def strip(
     on_unit: Callable[[bool], object],
     on_shares: Callable[[list[float]], object] | None = None,
     on_drag: Callable[[list[float]], Sequence[float | None] | None] | None = None,
+    words: StripWords = SQUARES,
 ) -> None:
     """Show the levels of a release in aligned columns: a button to show the level, its share of the budget, its errors.
 
@@ -131,6 +164,7 @@ def strip(
         on_unit: see `StripCalls`.
         on_shares: see `StripCalls`; None if the split cannot be changed.
         on_drag: see `StripCalls`; None if nothing is known before a run.
+        words: what the strip calls things.
 
     Raises:
         BudgetError: shares are not finite numbers of at least 0, or all of them are 0.
@@ -143,6 +177,7 @@ def strip(
         receive((st.session_state.get(key) or {}).get("sent"), memory, levels, parts, calls)
 
     data = message(levels, parts, memory, calls) | {"shown": range(len(levels))[shown], "unit": unit, "relative": relative}
+    data["words"] = asdict(words)
     _strip(key=key, data=data, on_sent_change=sent)
 
 

@@ -10,13 +10,14 @@ from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock, start_checks
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, show_forgotten, show_refused, truth_switch
 from dpviz.app.ledger import Funding
-from dpviz.app.page_state import CURATE, TEACH, PageState
+from dpviz.app.page_state import CURATE, TEACH
 from dpviz.app.points.data import points_controls
 from dpviz.app.points.state import POINTS, SECOND_RUN, Data, Drawn, config, draw, drawn, truth_of
 from dpviz.app.points.tabs import key_figures, partition_box, tabs
 from dpviz.app.points.teach import show_teach
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import accept_presses, is_dark, serve_press, show_error, show_refusal, show_value, when_chosen
+from dpviz.app.session import accept_presses, is_dark, serve_press, show_error, show_refusal
+from dpviz.app.two_runs import choose_run
 from dpviz.app.words import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
@@ -26,7 +27,6 @@ from dpviz.view.escape import html
 from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation, points_map
 
 MAP_HEIGHT = 620
-LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
 _PROTECTED = (
     "**Protected:** adding or removing one record (or one person, where a person column is given)."
     " **Not protected:** the domain, its resolution, the mechanism and its settings, totals that you declare."
@@ -91,7 +91,7 @@ def _show_controls() -> tuple[Data | None, Funding | None, bool]:
     except DpvizError as error:
         show_error(str(error))
     POINTS.offer(data)
-    page_state = _choose_run()
+    page_state = choose_run(POINTS, SECOND_RUN)
     try:
         mechanism_controls(page_state)
         strip_has_split = how.mode == TEACH and page_state is POINTS
@@ -111,38 +111,6 @@ def _show_controls() -> tuple[Data | None, Funding | None, bool]:
         return data, _draw_controls(data), True
     st.button("Draw a release", type="primary", width="stretch", disabled=True, key="draw")
     return None, None, True
-
-
-def _choose_run() -> PageState:
-    """Where the maps show two runs, ask whose settings the controls are; return what the controls change."""
-    how = config()
-    if not how.shows_second:
-        return POINTS
-    show_value("editing", LEFT_RUN if how.editing else RIGHT_RUN)
-    st.segmented_control(
-        "Settings of",
-        (LEFT_RUN, RIGHT_RUN),
-        key="editing",
-        required=True,
-        on_change=when_chosen("editing", lambda value: POINTS.change(editing=value == LEFT_RUN)),
-    )
-    st.button(
-        f"Copy from the {'right' if how.editing else 'left'} map",
-        key="copy run",
-        help="Mechanism, settings and budget of the other map's run.",
-        on_click=_copy_run,
-    )
-    return SECOND_RUN if how.editing else POINTS
-
-
-def _copy_run() -> None:
-    """Give the run that is edited the settings of the other run."""
-    how = config()
-    if how.editing:
-        POINTS.change(second=how.as_second())
-        return
-    other = how.second_run()
-    POINTS.change(mechanism=other.mechanism, settings=other.settings, epsilon=other.epsilon, delta=other.delta)
 
 
 def _draw_controls(data: Data) -> Funding | None:

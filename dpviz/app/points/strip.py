@@ -138,8 +138,8 @@ def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
                 expected=row["expected"],
                 measured=row["rmse"],
                 before=earlier.get(zoom),
-                empty=row["empty"],
-                false_positives=row["false_positives"],
+                base=row["empty"],
+                wrong=row["false_positives"],
                 finer=zoom > finest,
             )
         )

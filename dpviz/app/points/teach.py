@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -15,12 +14,14 @@ from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.opening import keep_camera, keep_swipe, opening
+from dpviz.app.page_config import SECOND
 from dpviz.app.points.scales import public_density_top
-from dpviz.app.points.state import POINTS, SECOND, Config, Data, Drawn, config, question_of, run_of
+from dpviz.app.points.state import POINTS, Data, Drawn, config, question_of, run_of
 from dpviz.app.points.strip import show_strip, verdict_of
 from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, partition_box, set_query_box, tabs
-from dpviz.app.session import is_dark, newest_result, result_slot, show_value, when_chosen
+from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.streets import streets_switch, streets_wanted
+from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
@@ -35,10 +36,8 @@ from dpviz.view.scene_svg import draw_svg
 HEIGHT, TALL = 500, 560  # pixels of the canvas with its legends and tools; of one for a projector
 EASY_CELLS = 4096  # partitions that can be told apart on a map at first
 MOST_NODES = 2_000_000  # nodes of all releases that a session keeps
-RIGHT_MAP = "Right map"
 _STREETS = "street map"
-_BEFORE, _RERUN = "errors before", "canvas changed the page"
-_FIRST, _SECOND = "drawn Teach", "second run"
+_RERUN = "canvas changed the page"
 
 
 class PointRuns(LiveRuns):
@@ -46,21 +45,12 @@ class PointRuns(LiveRuns):
 
 
 LIVE = LiveControls(page_state=POINTS, kind=PointRuns, weigh=lambda drawn: len(drawn.release.tree), room=MOST_NODES)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """What the two maps show.
-
-    Attributes:
-        first: the run of the controls.
-        second: the second run; None if no map shows it.
-        fresh: whether both are those of the present settings.
-    """
-
-    first: Drawn
-    second: Drawn | None
-    fresh: bool
+RUNS = TwoRuns(
+    live=LIVE,
+    question_of=question_of,
+    run_of=run_of,
+    has_frame=lambda drawn, data: drawn.data.points.domain == data.points.domain,
+)
 
 
 def show_teach(data: Data, *, fits: bool) -> None:
@@ -72,57 +62,22 @@ def show_teach(data: Data, *, fits: bool) -> None:
     """
     if not record_public_look(data):
         return
-    with st.container():
-        LIVE.play()
-    works = {question: partial(run_of, data, how) for question, how in _questions(data).items()} if fits else {}
-    live = LIVE.follow(works)
-    shown = _find_shown(live, data, list(works))
+    shown, questions = RUNS.follow(data, fits=fits)
     keep_box(data.points.domain if shown is None else shown.first.data.points.domain)
     # Always there, in this order: a fragment that runs by itself writes to the place that it had in the last run of the page.
     above, status, below = st.container(), st.container(), st.container()
     with status:
-        LIVE.show_status(list(works), "" if shown is None else f"{_stamp(shown.first)} {_describe_box(shown)}")
+        LIVE.show_status(questions, "" if shown is None else f"{_stamp(shown.first)} {_describe_box(shown)}")
     if shown is not None:
         _show_result(shown, above, below)
     else:
-        above.caption("The first picture is being made ..." if live.running else "There is no picture yet.")
-
-
-def _questions(data: Data) -> dict[Hashable, Config]:
-    """Return the configurations of the runs that the maps show, by what identifies them."""
-    how = config()
-    return {question_of(data, each): each for each in ((how, how.second_run()) if how.shows_second else (how,))}
-
-
-def _find_shown(live: LiveRuns, data: Data, questions: list[Hashable]) -> Shown | None:
-    """Return the results for the questions, or the last ones on the same domain while there are none yet."""
-    results = [result for question in questions if (result := live.result(question)) is not None]
-    if results and len(results) == len(questions):
-        _keep(_FIRST, results[0])
-        second = results[1] if len(results) > 1 else results[0] if config().shows_second else None
-        if second is not None:
-            _keep(_SECOND, second)
-        return Shown(first=results[0], second=second, fresh=True)
-    first, second = newest_result(_FIRST), newest_result(_SECOND) if config().shows_second else None
-    if first is None or first.data.points.domain != data.points.domain or (config().shows_second and second is None):
-        return None
-    return Shown(first=first, second=second, fresh=False)
-
-
-def _keep(key: str, drawn: Drawn) -> None:
-    """Keep a run as the newest one; the errors of the one before stay for comparison."""
-    last = newest_result(key)
-    if last is drawn:
-        return
-    if key == _FIRST:
-        st.session_state[_BEFORE] = None if last is None else last.evaluation
-    result_slot(key).append(drawn)
+        above.caption("The first picture is being made ..." if LIVE.runs().running else "There is no picture yet.")
 
 
 def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
     """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
     first, result = shown.first, verdict_of(shown.first)
-    level, whose = _choose_level(first), RIGHT_MAP if config().shows_second else ""
+    level, whose = _choose_level(first), RIGHT_RUN if config().shows_second else ""
     with above:
         _pane_controls(first)
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
@@ -132,7 +87,7 @@ def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> 
                 show_verdict(result.headline, "", result.rule, whose)
         _show_maps(shown, level)
     with below:
-        show_strip(first, level, st.session_state.get(_BEFORE), fresh=shown.fresh, title=_title_of_strip(first))
+        show_strip(first, level, None if shown.before is None else shown.before.evaluation, fresh=shown.fresh, title=_title_of_strip(first))
         if not config().present and result is not None:
             show_verdict(result.headline, result.detail, result.rule, whose)
         with st.container(key="figures"):
@@ -182,8 +137,8 @@ def _pane_controls(what: Drawn) -> None:
     """Ask what each map shows, and offer the next run, play, undo and new colour scales."""
     kinds = [RELEASED, TRUE, ERROR, FALSE_POSITIVES, *([INTERPOLATED] if can_show_interpolation(what.release) else [])]
     left, right, more = st.columns([2, 2, 6], vertical_alignment="bottom")
-    _pane_control(left, "left", "Left map", [*kinds, SECOND])
-    _pane_control(right, "shown", RIGHT_MAP, kinds)
+    choose_pane(POINTS, left, "left", "Left map", [*kinds, SECOND])
+    choose_pane(POINTS, right, "shown", "Right map", kinds)
     with more.container(horizontal=True, vertical_alignment="center"):
         LIVE.show_buttons()
         shows_error = ERROR in (config().left, config().shown)
@@ -202,20 +157,6 @@ def _fit_scales() -> None:
     POINTS.change_for_good(scales={})
 
 
-def _pane_control(column: object, name: str, label: str, kinds: list[str]) -> None:
-    key = f"pane {name}"
-    chosen = getattr(config(), name)
-    show_value(key, chosen if chosen in kinds else kinds[0])
-    column.selectbox(label, kinds, key=key, on_change=when_chosen(key, partial(_choose_pane, name)))  # type: ignore[attr-defined]
-
-
-def _choose_pane(name: str, kind: str) -> None:
-    """Show something else on a map. The second run starts as a copy of the first."""
-    how = config()
-    starts_second = kind == SECOND and not how.second
-    POINTS.change(**{name: kind}, **({"second": how.as_second()} if starts_second else {}))
-
-
 def describe_run(what: Drawn) -> str:
     """Write how a run was made: mechanism, budget and number."""
     title = POINT_FAMILY.choices[what.release.mechanism].title
@@ -232,7 +173,7 @@ def _make_views(shown: Shown, level: int) -> dict[str, ReleaseView]:
         truth = None if what.evaluation is None else what.evaluation.truth
         at = level if what is shown.first else min(level, what.release.height)
         options = {"unit": what.data.unit, "dark": is_dark(), "truth": truth, "raw": config().raw, "about": describe_run(what)}
-        views[name] = ReleaseView.of(what.release, at, **options)  # type: ignore[arg-type]
+        views[name] = ReleaseView.of(what.release, at, **options)
     return views
 
 

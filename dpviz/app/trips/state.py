@@ -178,8 +178,8 @@ class TripsDrawn:
 
 
 def drawn() -> TripsDrawn | None:
-    """Return the last draw of the present mode; None before the first."""
-    return newest_result(f"trips drawn {TRIPS.config().mode}")  # type: ignore[no-any-return]
+    """Return the last draw in Curate; None before the first."""
+    return newest_result("trips drawn Curate")  # type: ignore[no-any-return]
 
 
 def draw(data: TripsData, funding: Funding | None) -> None:
@@ -199,7 +199,7 @@ def draw(data: TripsData, funding: Funding | None) -> None:
     for mechanism in mechanisms:
         mechanism.check_data(data.flows)
     st.session_state["trips draws"] = count
-    slot, session = result_slot(f"trips drawn {how.mode}"), session_draws()
+    slot, session = result_slot("trips drawn Curate"), session_draws()
     drawn_so_far = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=count)
     for mechanism in mechanisms:  # from here on no call into Streamlit: it could lose what is drawn
         drawn_so_far = _add_paid_release(drawn_so_far, mechanism, funding, session)

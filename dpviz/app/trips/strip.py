@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from dpviz.app.components.strip import StripLevel, StripPart, strip
+from dpviz.app.components.strip import PAIRS, StripLevel, StripPart, strip
 from dpviz.app.controls import share_locks, use_shares
 from dpviz.app.trips.filters import change_level
 from dpviz.app.trips.state import TRIPS, TripsDrawn
@@ -16,14 +16,14 @@ from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import Share
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.verdict import verdict
-from dpviz.view.escape import line
+from dpviz.view.escape import html, line
 
 _RERUN = "strip of trips changed the page"
 _FEW_STAGES = 8  # stages whose columns have room for the names of their regions
 
 
 @st.fragment
-def show_strip(what: TripsDrawn, level: int, before: TripsDrawn | None, *, fresh: bool) -> None:
+def show_strip(what: TripsDrawn, level: int, before: TripsDrawn | None, *, fresh: bool, title: str) -> None:
     """Show the strip; while a share is dragged, only this function runs.
 
     Args:
@@ -31,7 +31,9 @@ def show_strip(what: TripsDrawn, level: int, before: TripsDrawn | None, *, fresh
         level: the level of the regions that the maps show.
         before: the run before, for comparison; None if there was none.
         fresh: whether the run is that of the controls; if not, the strip shows its split and cannot change it.
+        title: of which run the strip is.
     """
+    st.html(f'<div class="dpviz-note row">{html(title)}</div>')
     release, mechanism = what.releases[0], (TRIPS.config() if fresh else what.config).build()
     try:
         shares = mechanism.shares(release.tree.origins)
@@ -55,6 +57,7 @@ def show_strip(what: TripsDrawn, level: int, before: TripsDrawn | None, *, fresh
         on_unit=partial(_change, "relative"),
         on_shares=partial(_use_shares, shares) if changes else None,
         on_drag=partial(_expect, what) if changes else None,
+        words=PAIRS,
     )
     if st.session_state.pop(_RERUN, False):
         st.rerun()
@@ -95,7 +98,8 @@ def _make_levels(what: TripsDrawn, before: TripsDrawn | None) -> list[StripLevel
             expected=_expected_error(release, stage),
             measured=row["rms_error_present"],
             before=earlier.get(stage),
-            false_positives=row["false_discovery"] / 100 if row["released_pairs"] else None,
+            base=row["released_pairs"],
+            wrong=row["false_positives"],
         )
         for stage, row in enumerate(rows)
     ]

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
-from dpviz.app.first_row import NOT_PRIVATE
 from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
@@ -20,13 +20,14 @@ from dpviz.app.trips.filters import choose_filters, chosen_region, shown_level, 
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, question_of, run_of
 from dpviz.app.trips.strip import show_strip
 from dpviz.app.trips.tabs import PAIR_TAB, fill_in_pair, key_figures, show_tabs
-from dpviz.app.two_runs import Shown, TwoRuns, choose_pane
+from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.release.verdict import verdict
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Pane, Scene, ground_in, names_in
 from dpviz.view.escape import html
+from dpviz.view.scene_svg import draw_svg
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
 from dpviz.view.trips_drawing import (
@@ -78,37 +79,47 @@ def show_teach(data: TripsData, *, fits: bool) -> None:
     """
     if not record_public_look(data):
         return
-    shown = RUNS.follow(data, fits=fits)
+    shown, questions = RUNS.follow(data, fits=fits)
+    # Always there, in this order: a fragment that runs by itself writes to the place that it had in the last run of the page.
+    above, status, below = st.container(), st.container(), st.container()
+    with status:
+        LIVE.show_status(questions, "" if shown is None else _stamp(shown.first))
     if shown is not None:
-        _show_result(shown)
-
-
-def _show_result(shown: Shown) -> None:
-    """Show the maps with their controls, the strip, the verdict and the tabs."""
-    first: TripsDrawn = shown.first
-    release, regions = first.releases[0], first.releases[0].tree.origins
-    level = shown_level(regions)
-    drawable = has_geometry(regions, level) and has_geometry(release.tree.destinations, level)
-    _pane_controls(first, level, drawable=drawable)
-    with st.container():
-        if not release.receipt.private:
-            st.html(NOT_PRIVATE)
-    view = _choose_view(first, level)
-    if not drawable:
-        _show_matrices(shown, view)
-    elif canvas_failed():
-        _show_without_canvas(shown, view)
+        _show_result(shown, above, below)
     else:
-        _show_canvas(shown, view)
-    st.html(f'<div class="dpviz-note">{html(_stamp(first))}</div>')
-    show_strip(first, level, shown.before, fresh=shown.fresh)
-    result = verdict(release)
-    show_verdict(result.headline, result.detail, result.rule)
+        above.caption("The first picture is being made ..." if LIVE.runs().running else "There is no picture yet.")
+
+
+def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
+    """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
+    first: TripsDrawn = shown.first
+    release, present = first.releases[0], TRIPS.config().present
+    regions, result = release.tree.origins, verdict(release)
+    level, whose = shown_level(regions), RIGHT_RUN if TRIPS.config().shows_second else ""
+    drawable, view = has_geometry(regions, level) and has_geometry(release.tree.destinations, level), _choose_view(first, level)
+    with above:
+        _pane_controls(first, level, drawable=drawable)
+        with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
+            if present:
+                show_verdict(result.headline, "", result.rule, whose)
+        if not drawable:
+            _show_matrices(shown, view)
+        elif canvas_failed():
+            _show_without_canvas(shown, view)
+        else:
+            _show_canvas(shown, view)
     both = first if shown.second is None or shown.second is first else join_runs(first, shown.second)
-    with st.container(key="figures"):
-        for index, evaluation in enumerate(both.evaluations):
-            key_figures(both, index, evaluation, level)
-        show_tabs(both, both.evaluations, view)
+    with below:
+        title = f"Budget and error of {f'the right map: {describe_run(first)}' if whose else describe_run(first)}."
+        show_strip(
+            first, level, shown.before, fresh=shown.fresh, title=f"{title} Levels are pairs of regions, from the whole to the finest."
+        )
+        if not present:
+            show_verdict(result.headline, result.detail, result.rule, whose)
+        with st.container(key="figures"):
+            for index, evaluation in enumerate(both.evaluations):
+                key_figures(both, index, evaluation, level)
+            show_tabs(both, both.evaluations, view)
     TRIPS.write_address()
 
 
@@ -136,8 +147,13 @@ def _pane_controls(what: TripsDrawn, level: int, *, drawable: bool) -> None:
                 label_visibility="collapsed",
                 on_change=when_chosen("marks", lambda value: TRIPS.change(marks=value)),
             )
-        if ERROR in (TRIPS.config().left, TRIPS.config().shown):
-            st.button("Fit scale", key="fit scale", help="Choose the scale of errors for this run.", on_click=_fit_scales)
+        st.button(
+            "Fit scale",
+            key="fit scale",
+            help="Choose the scale of errors for this run.",
+            on_click=_fit_scales,
+            disabled=ERROR not in (TRIPS.config().left, TRIPS.config().shown),
+        )
         with st.popover("Filter"):
             choose_filters(release.tree.origins, level, stacked=True)
             show_value("raw", TRIPS.config().raw)
@@ -248,6 +264,15 @@ def _show_canvas(shown: Shown, view: TripsMapSettings) -> None:
         )
     notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in zip(made, drawings, strict=True)]
     st.html("".join(f'<div class="dpviz-note">{note}</div>' for note in notes))
+    st.download_button(
+        "SVG",
+        partial(draw_svg, scene),
+        "dpviz.svg",
+        "image/svg+xml",
+        on_click="ignore",
+        key="svg",
+        help="Both maps with titles, legends, caption and stamp, for print.",
+    )
     if st.session_state.pop(_RERUN, False) or canvas_failed():
         st.rerun()
     TRIPS.write_address()
