@@ -127,12 +127,35 @@ def test_a_box_by_shift_and_drag_asks_the_range_query(at):
         drag(page, place(page, 0, -50, -50), place(page, 0, 50, 50))
         page.keyboard.up("Shift")
         page.get_by_text("Released answer").wait_for()
+        page.get_by_text(re.compile(r"Box: released [\d,]+ records \(95 %: [\d,]+ to [\d,]+\), true [\d,]+\.")).wait_for()
         assert page.get_by_role("tab", name="Range query").get_attribute("aria-selected") == "true"
         west, south, east, north = (float(page.get_by_label(side, exact=True).input_value()) for side in ("West", "South", "East", "North"))
         longitude, latitude, _ = camera(page)
         assert (west + east) / 2 == pytest.approx(longitude, abs=0.01)
         assert (south + north) / 2 == pytest.approx(latitude, abs=0.01)
         until(lambda: json.loads(told(page, "box")) == pytest.approx([west, south, east, north], abs=1e-6), "the box on the maps")
+
+
+def test_on_a_phone_each_legend_stands_right_above_its_own_map(at):
+    with at() as page:
+        page.set_viewport_size({"width": 390, "height": 1200})
+        page.locator(".heads.over").wait_for(state="attached")
+        whole, heads = live_map(page).bounding_box(), [head.bounding_box() for head in page.locator(".head").all()]
+        assert [head["y"] for head in heads] == pytest.approx([whole["y"], whole["y"] + whole["height"] / 2], abs=2)
+        assert all(head["width"] == pytest.approx(whole["width"], abs=2) for head in heads)
+
+
+def test_for_a_projector_the_verdict_is_in_view_and_the_strip_is_larger(at):
+    with at() as page:
+        page.set_viewport_size({"width": 1280, "height": 720})
+        level = page.locator(".level").first
+        before = level.bounding_box()["height"]
+        page.get_by_role("button", name="Present", exact=True).click()
+        verdict = page.get_by_text(re.compile("Levels 0 to . are usable"))
+        until(lambda: verdict.bounding_box()["y"] < 250, "the verdict above the maps")
+        until(lambda: level.bounding_box()["height"] > 1.3 * before, "larger type in the strip")
+        page.get_by_role("button", name="Back to the controls").click()
+        until(lambda: level.bounding_box()["height"] == pytest.approx(before, abs=1), "the usual type")
 
 
 def test_the_keyboard_moves_the_map_and_hears_the_numbers_at_its_middle(at):

@@ -604,8 +604,9 @@ function slide(canvas) {
   pen.fillRect(0, 0, width, height);
   const write = (words, x, y, font, align = "left", room = width) => { Object.assign(pen, { fillStyle: text, font: `${font} ${style.fontFamily}`, textAlign: align }); pen.fillText(words, x, y, room); return Math.min(room, pen.measureText(words).width); };
   write(scene.title, margin, 58, "600 34px");
-  const stacked = canvas.heads.classList.contains("over"), [large, small] = stacked ? [15, 12] : [20, 16];
+  const stacked = canvas.heads.classList.contains("over");
   const top = stacked ? 80 : 164, bottom = height - 100, scale = Math.min((width - 2 * margin) / canvas.map.clientWidth, (bottom - top) / canvas.map.clientHeight);
+  const above = stacked ? canvas.room * scale : 62, [large, small] = stacked ? [0.27 * above, 0.21 * above] : [20, 16];
   const wide = canvas.map.clientWidth * scale, high = canvas.map.clientHeight * scale, left = (width - wide) / 2;
   canvas.deck.redraw("picture");
   pen.fillStyle = style.getPropertyValue("--st-secondary-background-color") || "#eee";
@@ -614,10 +615,10 @@ function slide(canvas) {
   if (swipes(canvas)) pen.fillRect(left + canvas.cut * wide - 2, top, 4, high);
   scene.panes.forEach((pane, i) => {
     const place = swipes(canvas) ? { x: (i * canvas.map.clientWidth) / 2, width: canvas.map.clientWidth / 2 } : canvas.places[i];
-    const x = left + place.x * scale, y = stacked ? top + (place.y - canvas.room) * scale + 16 : 100, room = place.width * scale - 16;
+    const x = left + place.x * scale, y = top + (stacked ? place.y * scale - 0.69 * above : -64), room = place.width * scale - 16;
     const named = 10 + write(pane.title, x, y, `600 ${large}px`, "left", room);
     if (room - named > 60) write(pane.about, x + named, y, `${small}px`, "left", room - named);
-    drawLegend(pen, pane.legend, { x, y: y + 1.4 * large, width: room, largest: small, family: style.fontFamily, ink: text });
+    drawLegend(pen, pane.legend, { x, y: y + 0.33 * above + (stacked ? 0 : 7), width: room, largest: Math.round(small), family: style.fontFamily, ink: text });
   });
   write(scene.caption, margin, height - 58, "22px");
   write([scene.stamp, scene.credit].filter(Boolean).join("  \u00b7  "), margin, height - 24, "16px");
@@ -636,7 +637,7 @@ function legendItems({ title, low, top, bar, marks, lines, also }) {
 // A legend in at most two lines of a width; the type is smaller where it would not fit.
 function drawLegend(pen, about, { x, y, width, largest, family, ink }) {
   const gap = 7, items = legendItems(about), wide = (part) => (typeof part === "string" ? pen.measureText(part).width : part.width) + gap;
-  for (let type = largest; type >= 8; type -= 1) {
+  for (let type = largest; type >= 7; type -= 1) {
     pen.font = `${type}px ${family}`;
     let at = 0, line = 0;
     const spots = items.map((item) => {
@@ -645,7 +646,7 @@ function drawLegend(pen, about, { x, y, width, largest, family, ink }) {
       at += needs + gap;
       return [at - needs - gap, y + line * 1.3 * type];
     });
-    if (line > 1 && type > 8) continue;
+    if (line > 1 && type > 7) continue;
     items.forEach((item, k) => {
       let [left, base] = spots[k];
       for (const part of item) {

@@ -137,7 +137,7 @@ function build(strip, frame) {
   const own = split ? data.parts.map((_, k) => k).filter((k) => data.parts[k].level === null) : [];
   Object.assign(strip, { frame, over: null });
   grid.textContent = "";
-  const first = 2 + own.length, heights = [own.length ? "30px" : "27px", split ? "60px" : "25px", "76px", ...(wrong ? ["37px"] : [])];
+  const first = 2 + own.length, heights = [own.length ? "30px" : "27px", split ? "60px" : "25px", "82px", ...(wrong ? ["37px"] : [])];
   grid.style.gridTemplateRows = heights.join(" ");
   grid.style.gridTemplateColumns = `var(--names) ${own.length ? `repeat(${own.length}, minmax(54px, 96px)) ` : ""}repeat(${n}, minmax(46px, 96px))`;
   strip.column = add(grid, "div", "column");
