@@ -274,7 +274,8 @@ function loadTile(canvas, key, address) {
 function streets(canvas, deck) {
   const shown = (canvas.tilesShown ?? []).filter(({ key }) => canvas.tiles.get(key)?.image);
   canvas.root.dataset.tiles = String(shown.length);
-  return shown.map(({ key, bounds }) => new deck.BitmapLayer({ id: `all:tile ${key}`, image: canvas.tiles.get(key).image, bounds, desaturate: 0.5, opacity: 0.7, pickable: false, parameters: { depthCompare: "always" } }));
+  const tintColor = canvas.scene.text[0] > 128 ? [110, 110, 110] : [255, 255, 255];  // on a dark page the streets are dark, too
+  return shown.map(({ key, bounds }) => new deck.BitmapLayer({ id: `all:tile ${key}`, image: canvas.tiles.get(key).image, bounds, desaturate: 0.5, opacity: 0.7, tintColor, pickable: false, parameters: { depthCompare: "always" } }));
 }
 
 function paneLayers(canvas, deck, pane, i) {
