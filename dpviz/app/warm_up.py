@@ -1,0 +1,43 @@
+"""What pages need when they are first opened, prepared in the background: modules, the first sample, and the land around it.
+
+It uses public data only, and its results are thrown away: what stays are imported modules and caches of files that come with the app.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from threading import Lock, Thread
+
+PAGES = ("points.page", "start_page", "trips.page", "compare.page", "learn_page", "release_page", "help_page")
+_begun: list[Thread] = []
+_lock = Lock()
+
+
+def begin() -> None:
+    """Prepare the pages, once in this process: `dpviz app` calls it before a browser asks, other servers after the first page is shown."""
+    with _lock:
+        if not _begun:
+            _begun.append(Thread(target=_prepare, name="warm up", daemon=True))
+            _begun[0].start()
+
+
+def _prepare() -> None:
+    import_module(f"dpviz.app.{PAGES[0]}")
+    _run_first_page()
+    for page in PAGES[1:]:
+        import_module(f"dpviz.app.{page}")
+
+
+def _run_first_page() -> None:
+    """Make the run that the Points page shows first."""
+    from dpviz.app.points.state import Config  # noqa: PLC0415 - this module is imported before any page
+    from dpviz.evaluation.metrics import evaluate  # noqa: PLC0415
+    from dpviz.privacy.entropy import Entropy  # noqa: PLC0415
+    from dpviz.samples.points import load_sample  # noqa: PLC0415
+    from dpviz.view.canvas import ground_of, names_of  # noqa: PLC0415
+
+    how = Config()
+    points = load_sample(how.sample)
+    ground_of(points.domain)
+    names_of(points.domain)
+    evaluate(how.build().release(points, how.budget(), Entropy.seeded(how.run)), points)
