@@ -55,14 +55,6 @@ def wait_for_runs(monkeypatch):
 
 
 @pytest.fixture(autouse=True, scope="session")
-def no_map_library():
-    """Without a browser nobody runs the map library: its four megabytes are not written into every page."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpviz.app.components.panes.loader_script", lambda: "export default function () {}")
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
 def components_found_once():
     """Streamlit looks through all installed packages for components whenever a test starts a page; they stay the same."""
     with pytest.MonkeyPatch.context() as patch:
