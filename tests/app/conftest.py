@@ -54,6 +54,14 @@ def wait_for_runs(monkeypatch):
     monkeypatch.setattr("dpviz.app.session.SECONDS_OF_OLDER_VALUES", 0.0)  # only a browser sends values that were replaced
 
 
+@pytest.fixture(autouse=True)
+def results_of_each_test():
+    """No test finds results that another one made."""
+    yield
+    for module in filter(None, map(sys.modules.get, ("dpviz.app.points.teach", "dpviz.app.trips.page"))):
+        module.LIVE.shared.clear()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def components_found_once():
     """Streamlit looks through all installed packages for components whenever a test starts a page; they stay the same."""

@@ -69,7 +69,7 @@ def show_teach(data: Data, *, fits: bool) -> None:
     with st.container():
         LIVE.play()
     works = {question: partial(run_of, data, how) for question, how in _questions(data).items()} if fits else {}
-    live = LIVE.follow(works)
+    live = LIVE.follow(works, bundled=data.bundled)
     shown = _find_shown(live, data, list(works))
     with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
         LIVE.show_progress(list(works))

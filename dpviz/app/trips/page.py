@@ -103,7 +103,7 @@ def _follow_controls(data: TripsData, *, fits: bool) -> None:
         LIVE.play()
     how = TRIPS.config()
     works: dict[Hashable, Work] = {question_of(data, how): partial(run_of, data, how)} if fits else {}
-    live = LIVE.follow(works)
+    live = LIVE.follow(works, bundled=data.bundled)
     slot = result_slot("trips drawn Teach")
     result = next((result for question in works if (result := live.result(question)) is not None), None)
     if result is not None and newest_result("trips drawn Teach") is not result:
