@@ -58,7 +58,7 @@ def main() -> None:
     sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
     st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
     page.run()
-    warm_up.begin()
+    warm_up.begin(seconds=5.0)
 
 
 def _page(module: str, *arguments: Any) -> Callable[[], None]:

@@ -6,18 +6,23 @@ It uses public data only, and its results are thrown away: what stays are import
 from __future__ import annotations
 
 from importlib import import_module
-from threading import Lock, Thread
+from threading import Lock, Thread, Timer
 
 PAGES = ("points.page", "start_page", "trips.page", "compare.page", "learn_page", "release_page", "help_page")
 _begun: list[Thread] = []
 _lock = Lock()
 
 
-def begin() -> None:
-    """Prepare the pages, once in this process: `dpviz app` calls it before a browser asks, other servers after the first page is shown."""
+def begin(seconds: float = 0.0) -> None:
+    """Prepare the pages, once in this process: `dpviz app` does so before a browser asks, other servers after the first page.
+
+    Args:
+        seconds: how long it waits before it begins, so that a browser can draw its page.
+    """
     with _lock:
         if not _begun:
-            _begun.append(Thread(target=_prepare, name="warm up", daemon=True))
+            _begun.append(Timer(seconds, _prepare))
+            _begun[0].daemon = True
             _begun[0].start()
 
 
