@@ -5,6 +5,7 @@ It uses public data only, and its results are thrown away: what stays are import
 
 from __future__ import annotations
 
+import gc
 from importlib import import_module
 from threading import Lock, Thread, Timer
 
@@ -31,6 +32,8 @@ def _prepare() -> None:
     _run_first_page()
     for page in PAGES[1:]:
         import_module(f"dpviz.app.{page}")
+    gc.collect()
+    gc.freeze()  # Streamlit looks for garbage after each run of a page, while all other sessions wait: not in what stays anyhow
 
 
 def _run_first_page() -> None:
