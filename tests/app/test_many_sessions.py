@@ -47,7 +47,9 @@ class Session:
     def visit(self, begun):
         """Open the page, and move the slider again and again."""
         self.query = f"mechanism=quadtree&run={1000 + self.number}"
-        with connect(self.address.replace("http", "ws") + "/_stcore/stream", subprotocols=["streamlit"], max_size=None) as self.socket:
+        with connect(
+            self.address.replace("http", "ws") + "/_stcore/stream", subprotocols=["streamlit"], max_size=None, ping_interval=None
+        ) as self.socket:
             self.opened, _ = self._ask()
             begun.wait(PATIENCE)
             time.sleep(PAUSE * self.number / SESSIONS)

@@ -30,7 +30,7 @@ from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_m
 
 HEIGHT, TALL = 500, 640  # pixels of the canvas with its legends and tools; of one for a projector
 EASY_CELLS = 4096  # partitions that can be told apart on a map at first
-MOST_NODES = 2_000_000  # nodes of all releases that a session keeps
+MOST_NODES = 600_000  # nodes of all releases that a session keeps
 _BEFORE, _RERUN = "errors before", "canvas changed the page"
 _FIRST, _SECOND = "drawn Teach", "second run"
 
