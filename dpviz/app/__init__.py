@@ -5,15 +5,13 @@ Computations, charts and files belong in the other rooms, where they are tested 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
 import streamlit as st
 
-from dpviz.app.compare.page import compare_page
-from dpviz.app.help_page import help_page
-from dpviz.app.learn_page import learn_page
-from dpviz.app.points.page import points_page
-from dpviz.app.release_page import release_page
-from dpviz.app.start_page import start_page
-from dpviz.app.trips.page import trips_page
+from dpviz.app import warm_up
 from dpviz.bundled import folder
 
 _STYLE = """<style>
@@ -46,14 +44,14 @@ _STYLE = """<style>
 
 def main() -> None:
     """Run the page that the navigation selects."""
-    points = st.Page(points_page, title="Points", url_path="points")
-    trips = st.Page(trips_page, title="Trips", url_path="trips")
-    compare = st.Page(compare_page, title="Compare", url_path="compare")
-    learn = st.Page(learn_page, title="Learn", url_path="learn")
-    release = st.Page(lambda: release_page(points, trips), title="Release", url_path="release")
-    help_entry = st.Page(help_page, title="Help", url_path="help")
+    points = st.Page(_page("points.page"), title="Points", url_path="points")
+    trips = st.Page(_page("trips.page"), title="Trips", url_path="trips")
+    compare = st.Page(_page("compare.page"), title="Compare", url_path="compare")
+    learn = st.Page(_page("learn_page"), title="Learn", url_path="learn")
+    release = st.Page(_page("release_page", points, trips), title="Release", url_path="release")
+    help_entry = st.Page(_page("help_page"), title="Help", url_path="help")
     opened = {"points": points, "trips": trips, "compare": compare, "learn": learn}
-    start = st.Page(lambda: start_page(opened), title="Start", url_path="start", default=True)
+    start = st.Page(_page("start_page", opened), title="Start", url_path="start", default=True)
     page = st.navigation([start, points, trips, compare, learn, release, help_entry], position="top")
     if st.session_state.get("page") != page.title:
         st.session_state["page"], st.session_state["visit"] = page.title, st.session_state.get("visit", 0) + 1
@@ -63,3 +61,14 @@ def main() -> None:
     sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
     st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
     page.run()
+    warm_up.begin(seconds=5.0)
+
+
+def _page(module: str, *arguments: Any) -> Callable[[], None]:
+    """Return a function that shows a page. Its modules are imported when it is first shown: those of all pages take two seconds."""
+
+    def show() -> None:
+        name = module.removesuffix(".page").removesuffix("_page") + "_page"
+        getattr(import_module(f"dpviz.app.{module}"), name)(*arguments)
+
+    return show

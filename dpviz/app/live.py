@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from threading import Condition, Event, Thread
+from threading import Condition, Event, Lock, Thread
 from typing import Any
 
 from dpviz.errors import DpvizError
@@ -29,17 +29,55 @@ Work = Callable[[Check], Any]
 """A function that makes one result."""
 
 
+class Results:
+    """Results by their questions. Those asked for longest ago are dropped once all together are larger than `room`.
+
+    Args:
+        weigh: returns the size of a result.
+        room: see above.
+    """
+
+    def __init__(self, weigh: Callable[[Any], float], room: float) -> None:
+        self._weigh, self._room = weigh, room
+        self._results: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = Lock()
+
+    def __contains__(self, question: Hashable) -> bool:
+        return question in self._results
+
+    def get(self, question: Hashable) -> Any | None:
+        """Return the result for a question; None if there is none."""
+        with self._lock:
+            if question in self._results:
+                self._results.move_to_end(question)
+            return self._results.get(question)
+
+    def keep(self, question: Hashable, result: Any) -> None:
+        """Keep a result."""
+        with self._lock:
+            self._results[question] = result
+            while len(self._results) > _FEWEST and sum(map(self._weigh, self._results.values())) > self._room:
+                self._results.popitem(last=False)
+
+    def clear(self) -> None:
+        """Drop all results."""
+        with self._lock:
+            self._results.clear()
+
+
 @dataclass(eq=False)
 class Run:
     """One run in the background.
 
     Attributes:
         works: what makes the result of each question.
+        shared: where the results are kept for other sessions as well; None if they are this session's own.
         asked: time of the request, by the monotonic clock.
         stopped: whether the run was stopped, or replaced by a newer one.
     """
 
     works: dict[Hashable, Work]
+    shared: Results | None = None
     asked: float = field(default_factory=time.monotonic)
     stopped: Event = field(default_factory=Event)
 
@@ -58,8 +96,8 @@ class LiveRuns:
     """The runs of one page of one session: at most one at a time, and the results of the last few.
 
     Args:
-        weigh: returns the size of a result; the results asked for longest ago are dropped once all together are larger than `room`.
-        room: see `weigh`.
+        weigh: see `Results`.
+        room: see `Results`.
 
     Attributes:
         started: number of runs whose work has begun.
@@ -67,30 +105,32 @@ class LiveRuns:
 
     def __init__(self, weigh: Callable[[Any], float] = lambda _: 1, room: float = 24) -> None:
         self.started = 0
-        self._weigh, self._room = weigh, room
         self._changed = Condition()
-        self._results: OrderedDict[Hashable, Any] = OrderedDict()
+        self._results = Results(weigh, room)
         self._errors: dict[Hashable, str] = {}
         self._given_up: set[Hashable] = set()
         self._run: Run | None = None
         self._begun = -SECONDS_BETWEEN
 
-    def ask(self, works: Mapping[Hashable, Work]) -> None:
+    def ask(self, works: Mapping[Hashable, Work], shared: Results | None = None) -> None:
         """Answer questions that are not yet answered, in one run; a run for other questions ends.
 
         Args:
             works: what makes the result of each question; a question identifies data and settings completely.
+            shared: results that other sessions found already, and where those of this run are kept for them; None without sharing.
         """
         with self._changed:
+            for question in works:
+                known = None if shared is None else shared.get(question)
+                if known is not None and not self._is_closed(question):
+                    self._results.keep(question, known)
             open_works = {question: work for question, work in works.items() if not self._is_closed(question)}
-            for question in works.keys() & self._results.keys():
-                self._results.move_to_end(question)
             if self._run is not None:
                 if open_works.keys() == {question for question in self._run.works if not self._is_closed(question)}:
                     return
                 self._end_run()
             if open_works:
-                self._run = Run(works=open_works)
+                self._run = Run(works=open_works, shared=shared)
                 Thread(target=self._serve, args=(self._run,), name="live run", daemon=True).start()
 
     def wait(self, seconds: float) -> None:
@@ -152,16 +192,12 @@ class LiveRuns:
                 if error:
                     self._errors[question] = error
                 else:
-                    self._keep(question, result)
+                    self._results.keep(question, result)
+                    if run.shared is not None:
+                        run.shared.keep(question, result)
         with self._changed:
             if self._run is run:
                 self._end_run()
-
-    def _keep(self, question: Hashable, result: Any) -> None:
-        """Keep a result, and drop those asked for longest ago if all together are too large."""
-        self._results[question] = result
-        while len(self._results) > _FEWEST and sum(map(self._weigh, self._results.values())) > self._room:
-            self._results.popitem(last=False)
 
 
 def _try_work(work: Work, check: Check) -> tuple[Any, str]:

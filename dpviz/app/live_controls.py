@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 
 from dpviz.app.cached import keeper
 from dpviz.app.first_row import present_button
-from dpviz.app.live import LiveRuns, Work
+from dpviz.app.live import LiveRuns, Results, Work
 from dpviz.app.page_state import PageState
 from dpviz.app.session import show_error
 from dpviz.view.escape import html
@@ -29,12 +29,17 @@ class LiveControls:
         kind: class of the page's runs, one per page: a session keeps one of each.
         weigh: returns the size of a result.
         room: the largest size of all results that a session keeps.
+        shared: results on bundled samples, which all sessions share: the same size of them is kept for all.
     """
 
     page_state: PageState
     kind: type[LiveRuns]
     weigh: Callable[[Any], float]
     room: float
+    shared: Results = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shared", Results(self.weigh, self.room))
 
     def runs(self) -> LiveRuns:
         """Return the runs of this session; they end with it."""
@@ -43,14 +48,15 @@ class LiveControls:
             keeper().take(st.session_state[self._slot])
         return st.session_state[self._slot]  # type: ignore[no-any-return]
 
-    def follow(self, works: Mapping[Hashable, Work]) -> LiveRuns:
+    def follow(self, works: Mapping[Hashable, Work], *, bundled: bool) -> LiveRuns:
         """Ask for results and wait a little for them. A newer event ends this run of the page while it waits.
 
         Args:
             works: what makes the result of each question; empty to end what runs.
+            bundled: whether the data are a bundled sample, so that all sessions may share the results.
         """
         runs = self.runs()
-        runs.ask(works)
+        runs.ask(works, self.shared if bundled else None)
         while (run := runs.running) is not None and run.seconds < PATIENCE:
             runs.wait(0.03)
             st.session_state.get(self.page_state.key)  # Streamlit ends the script here if a newer event has arrived

@@ -17,6 +17,7 @@ from typing import Any
 import streamlit as st
 from starlette.middleware import Middleware
 
+from dpviz.app import warm_up
 from dpviz.app.door import TOKEN, Door
 from dpviz.bundled import app_script
 from dpviz.cli.console import say
@@ -56,6 +57,7 @@ def _announce(port: int, token: str | None, *, open_browser: bool) -> Callable[[
     async def announce(_: Any) -> AsyncIterator[None]:
         say(f"dpviz: {address}")
         say(_SHARED_NOTE if token is None else _PRIVATE_NOTE)
+        warm_up.begin()
         with _open_browser(address) if open_browser else nullcontext():
             yield
 

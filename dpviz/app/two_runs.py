@@ -94,7 +94,7 @@ class TwoRuns:
         how = self._state.config()
         wanted = (how, how.second_run()) if how.shows_second else (how,)
         works = {self.question_of(data, each): partial(self.run_of, data, each) for each in wanted} if fits else {}
-        runs = self.live.follow(works)
+        runs = self.live.follow(works, bundled=data.bundled)
         results = [result for question in works if (result := runs.result(question)) is not None]
         shown = self._take(results) if works and len(results) == len(works) else self._find_last(data)
         return shown, list(works)

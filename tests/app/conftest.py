@@ -54,12 +54,12 @@ def wait_for_runs(monkeypatch):
     monkeypatch.setattr("dpviz.app.session.SECONDS_OF_OLDER_VALUES", 0.0)  # only a browser sends values that were replaced
 
 
-@pytest.fixture(autouse=True, scope="session")
-def no_map_library():
-    """Without a browser nobody runs the map library: its four megabytes are not written into every page."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpviz.app.components.panes.loader_script", lambda: "export default function () {}")
-        yield
+@pytest.fixture(autouse=True)
+def results_of_each_test():
+    """No test finds results that another one made."""
+    yield
+    for module in filter(None, map(sys.modules.get, ("dpviz.app.points.teach", "dpviz.app.trips.page"))):
+        module.LIVE.shared.clear()
 
 
 @pytest.fixture(autouse=True, scope="session")

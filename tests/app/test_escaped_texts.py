@@ -223,7 +223,6 @@ OURS_IN_FILES = {
     ),
     "learn_page.py": ("label",),
     "points/data.py": ("describe_resolution", "text", "title"),
-    "points/teach.py": ("label",),
     "release_page.py": ("title", "label", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),
     "start_page.py": ("preset.title", "preset.text"),

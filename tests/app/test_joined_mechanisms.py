@@ -5,8 +5,8 @@ import pytest
 from dpviz.app.points.tabs import EXTRA_TABS
 from dpviz.mechanisms import POINT_FAMILY
 from tests.app.release_walk import at_release, publish, published, write_texts
-from tests.app.seen import drawn, fine, trips_drawn
-from tests.app.start import FLIGHTS, points_app, trips_app
+from tests.app.seen import drawn, fine, scene, trips_drawn
+from tests.app.start import CURATE_TRIPS, FLIGHTS, points_app, trips_app
 from tests.app.test_compare_page import LINK, compare_app, finished, started
 from tests.app.walk import press_draw
 from tests.mechanisms.joined import installed
@@ -30,8 +30,11 @@ def test_the_points_page_offers_and_draws_it_with_its_settings():
 
 def test_the_trips_page_offers_and_draws_it_alone_and_beside_another_one():
     app = fine(trips_app(FLIGHTS | {"mechanism": "their_pairs", "beside": "top_down"}))
+    assert "Their pairs" in app.selectbox(key="mechanism").options
+    assert [release.mechanism for release in trips_drawn(app).releases] == ["their_pairs"]
+    assert [pane["about"].split(",")[0] for pane in scene(app)[0]["panes"]] == ["TopDown (InfTDA)", "Their pairs"]
+    app = fine(press_draw(trips_app(CURATE_TRIPS | {"mechanism": "their_pairs", "beside": "top_down"})))
     assert "Their pairs" in app.selectbox(key="beside").options
-    fine(press_draw(app))
     assert [release.mechanism for release in trips_drawn(app).releases] == ["their_pairs", "top_down"]
 
 

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from dpviz.app import live as live_module
-from dpviz.app.live import LiveRuns, StoppedError
+from dpviz.app.live import LiveRuns, Results, StoppedError
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Quadtree
 from dpviz.privacy.budget import PureBudget
@@ -261,3 +261,14 @@ class TestInterruptedEntropy:
         assert answer(live, new=giving("new")) == ["new"]
         assert ended.wait(PATIENCE)
         assert (live.result("old"), live.refusal("old")) == (None, None)
+
+
+def test_sessions_share_results_where_the_page_says_so():
+    shared, made = Results(lambda _: 1, 10), []
+    works = {"question": lambda check: made.append(1) or len(made)}
+    first, second, own = LiveRuns(), LiveRuns(), LiveRuns()
+    for runs, where in ((first, shared), (second, shared), (own, None)):
+        runs.ask(works, where)
+        runs.wait(10)
+    assert [runs.result("question") for runs in (first, second, own)] == [1, 1, 2]
+    assert (second.started, own.started) == (0, 1)

@@ -1,12 +1,13 @@
 """Teach on the Points page: two maps that follow the controls, without a browser."""
 
+from dataclasses import replace
 from threading import Event
 
 import pytest
 
 from dpviz.app import live_controls
 from dpviz.app.components.panes import FAILED
-from dpviz.app.points import state, strip, teach
+from dpviz.app.points import strip, teach
 from tests.app.seen import captions, drawn, errors, fine, good, keys, labelled, layers_of, scene, scenes
 from tests.app.start import CURATE, SMALL, points_app, query_of, uploaded
 from tests.app.walk import open_tab, public
@@ -68,11 +69,11 @@ def test_undo_takes_back_one_change_after_the_other_but_not_the_camera_nor_the_s
     assert app.button(key="undo").disabled
     type_epsilon(app, "2")
     press(app, "again")
-    app.session_state["config"] = state.replace(app.session_state["config"], camera=(1.0, 2.0, 3.0), swipe=0.3)
+    app.session_state["config"] = replace(app.session_state["config"], camera=(1.0, 2.0, 3.0), swipe=0.3)
     press(app, "undo")
     assert (app.session_state["config"].run, app.session_state["config"].epsilon) == (1, 2.0)
     press(app, "undo")
-    assert state.replace(app.session_state["config"], camera=None, swipe=None) == before
+    assert replace(app.session_state["config"], camera=None, swipe=None) == before
 
 
 def test_a_value_that_does_not_fit_leaves_the_last_maps():
@@ -113,13 +114,13 @@ def test_without_the_map_library_the_same_maps_are_shown_one_by_one():
 
 def test_a_long_run_shows_its_progress_over_the_last_maps_and_can_be_stopped(monkeypatch):
     app, go_on = points_app(), Event()
-    before, real = scenes(app), teach.run_of
+    before, real = scenes(app), teach.RUNS.run_of
 
     def slow(data, how, check):
         go_on.wait(30)
         return real(data, how, check)
 
-    monkeypatch.setattr(teach, "run_of", slow)
+    monkeypatch.setattr(teach, "RUNS", replace(teach.RUNS, run_of=slow))
     monkeypatch.setattr(live_controls, "PATIENCE", 0.0)
     press(app, "again")
     assert {"stop run"} <= keys(app.button)
@@ -156,7 +157,7 @@ def test_no_column_of_the_strip_comes_or_goes_with_the_budget():
     few, many = columns
     assert [level.name for level in few] == [level.name for level in many]
     assert sum(level.finer for level in few) > sum(level.finer for level in many)
-    assert all(level.false_positives <= level.empty and level.expected > 0 for level in few)
+    assert all(level.wrong <= level.base and level.expected > 0 for level in few)
 
 
 def test_false_positives_have_one_definition_in_the_strip_and_the_key_figure():
@@ -164,8 +165,8 @@ def test_false_positives_have_one_definition_in_the_strip_and_the_key_figure():
     what = drawn(app)
     level = strip.make_levels(what, None)[strip.zoom_like(what.release, what.release.height)]
     figure = next(metric for metric in app.metric if metric.label.startswith("False positives"))
-    assert figure.label == f"False positives, of {level.empty:,} empty squares"
-    assert figure.value == f"{100 * level.false_positives / level.empty:.3g} %"
+    assert figure.label == f"False positives, of {level.base:,} empty squares"
+    assert figure.value == f"{100 * level.wrong / level.base:.3g} %"
 
 
 def test_the_answer_to_a_box_stands_under_the_maps_while_its_tab_is_open():

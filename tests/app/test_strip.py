@@ -48,7 +48,7 @@ def test_a_message_is_plain_and_its_shares_add_up(page):
     assert [part["share"] for part in data["parts"]] == pytest.approx([0.3, 0.2, 0.5])
     assert [part["level"] for part in data["parts"]] == [None, 0, 1]
     assert data["levels"][1] == {
-        "name": "1", "about": "4 squares", "mean": 200, "expected": 5, "measured": 6, "before": None, "empty": 3, "false_positives": 1,
+        "name": "1", "about": "4 squares", "mean": 200, "expected": 5, "measured": 6, "before": None, "base": 3, "wrong": 1,
         "finer": False,
     }  # fmt: skip
     assert (data["editable"], data["live"], data["answer"]) == (True, True, None)

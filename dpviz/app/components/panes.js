@@ -100,7 +100,15 @@ function start(canvas, deck) {
     layerFilter: ({ layer, viewport }) => layer.id.startsWith("all:") || layer.id.startsWith(`${viewport.id}:`),
     onViewStateChange: ({ viewId, viewState, interactionState }) => moveCamera(canvas, viewId, viewState, interactionState),
     onError: (error) => { canvas.root.dataset.error = String(error); },
+    onLoad: () => requestAnimationFrame(() => setTimeout(() => begin(canvas))),
   });
+}
+
+// The first frame of deck.gl has not yet the size of the map: it stays empty, since all would be drawn again at once.
+function begin(canvas) {
+  if (!held.has(canvas.root)) return;
+  canvas.sized = true;
+  names(canvas);
 }
 
 // Maps that lie over each other, on a narrow screen, need more height.
@@ -315,7 +323,7 @@ function names(canvas) {
     canvas.names = data.length && new deck.TextLayer({ id: "all:names", data, getPosition: (d) => [d[1], d[2]], getText: (d) => d[0], getSize: scene.textSize, getColor: text, background: true, getBackgroundColor: halo, backgroundPadding: [2, 0], fontFamily: "sans-serif", characterSet: "auto", pickable: false, parameters: { depthCompare: "always" } });
     canvas.root.dataset.names = String(data.length);
   }
-  canvas.deck.setProps({ layers: [...streets(canvas, deck), ...canvas.base, ...marks(canvas, deck), canvas.names].filter(Boolean) });
+  if (canvas.sized) canvas.deck.setProps({ layers: [...streets(canvas, deck), ...canvas.base, ...marks(canvas, deck), canvas.names].filter(Boolean) });
 }
 
 // Names that are cut at the edge of a map cannot be read: they are left out. All panes have one size, but for the swipe bar, over which names go on.

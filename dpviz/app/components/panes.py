@@ -1,13 +1,11 @@
 """The canvas of maps side by side, and the loader that gives it deck.gl.
 
-deck.gl comes with pydeck, as one bundle of 4 MB. The loader is a component whose script never changes, so the browser gets it once. The
-bundle would overwrite the deck.gl of Streamlit's own maps: its global names are saved before it runs and restored afterwards, and ours is
-kept under a name of its own.
+deck.gl comes with pydeck, as one bundle of 4 MB, which the browser gets from pydeck's own folder. The bundle would overwrite the deck.gl of
+Streamlit's own maps: its global names are saved before it runs and restored afterwards, and ours is kept under a name of its own.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,45 +13,13 @@ from typing import Any
 
 import pydeck
 import streamlit as st
+from streamlit.components.v1 import declare_component
 
 from dpviz.app.opening import LEAST_CUT, MOST_CUT
 from dpviz.view.basemap import MOST_NORTH, Bounds
 
 BUNDLE = Path(pydeck.__file__).parent / "nbextension" / "static" / "index.js"
 FAILED = "canvas failed"  # key of the session's state: whether the browser could not load deck.gl
-_GLOBALS = (
-    "deck",
-    "luma",
-    "loaders",
-    "mathgl",
-    "probe",
-    "createDeck",
-    "updateDeck",
-    "initPlayground",
-    "jupyterTransport",
-    "JupyterTransportView",
-)
-_LOADER = """
-if (!globalThis.dpvizDeck && !globalThis.dpvizDeckError) {
-  const names = NAMES, before = {};
-  for (const name of names) {
-    if (name in globalThis) before[name] = globalThis[name];
-    delete globalThis[name];
-  }
-  try {
-    BUNDLE
-    if (!globalThis.deck?.Deck) throw new Error("the bundle has no deck.gl");
-    globalThis.dpvizDeck = { deck: globalThis.deck, luma: globalThis.luma };
-  } catch (error) {
-    globalThis.dpvizDeckError = String(error);
-  }
-  for (const name of names) {
-    delete globalThis[name];
-    if (name in before) globalThis[name] = before[name];
-  }
-}
-export default function () {}
-"""
 KINDS = ("cell", "area", "end", "arc")
 """What can be clicked."""
 _LARGEST = 1e12  # of the numbers that the browser sends
@@ -61,8 +27,8 @@ _HERE = Path(__file__).parent
 _HTML = """<div class="canvas"><div class="heads"></div>
 <div class="map" tabindex="0" role="application" aria-roledescription="map"></div>
 <div class="tools" role="toolbar" aria-label="Map tools"></div><div class="live" aria-live="polite"></div></div>"""
-_loaders: list[Callable[..., object]] = []  # the component of the loader, once it was made
 _SCRIPT = "".join((_HERE / name).read_text("utf-8") for name in ("panes.js", "trips.js"))
+_loader = st.components.v2.component("dpviz_loader", js=(_HERE / "loader.js").read_text("utf-8"))
 _panes = st.components.v2.component("dpviz_panes", html=_HTML, css=(_HERE / "panes.css").read_text("utf-8"), js=_SCRIPT)
 
 
@@ -85,17 +51,10 @@ class Chosen:
     latitude: float
 
 
-def loader_script() -> str:
-    """Return the script that loads deck.gl beside the one of Streamlit."""
-    bundle = BUNDLE.read_text("utf-8").replace("//# sourceMappingURL=index.js.map", "")
-    return _LOADER.replace("NAMES", json.dumps(_GLOBALS)).replace("BUNDLE", bundle)
-
-
 def load_deck() -> None:
     """Give the browser deck.gl: call it once on a page that has a canvas, before anything that may change its place."""
-    if not _loaders:
-        _loaders.append(st.components.v2.component("dpviz_loader", js=loader_script()))
-    _loaders[0](key="canvas loader")
+    folder = declare_component("deck", path=BUNDLE.parent)  # never shown: it makes Streamlit serve the folder
+    _loader(key="canvas loader", data=f"component/{folder.name}/{BUNDLE.name}")
 
 
 def canvas_failed() -> bool:

@@ -35,7 +35,7 @@ from dpviz.view.scene_svg import draw_svg
 
 HEIGHT, TALL = 500, 560  # pixels of the canvas with its legends and tools; of one for a projector
 EASY_CELLS = 4096  # partitions that can be told apart on a map at first
-MOST_NODES = 2_000_000  # nodes of all releases that a session keeps
+MOST_NODES = 600_000  # nodes of all releases that a session keeps
 _STREETS = "street map"
 _RERUN = "canvas changed the page"
 
