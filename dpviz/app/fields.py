@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.session import LONGEST_TEXT, is_older_value, show_error, show_value
+from dpviz.app.session import LONGEST_TEXT, carry_out, is_older_value, show_error, show_value
 from dpviz.errors import DpvizError
 
 REFUSED, PROBLEMS = "refused fields", "field problems"  # keys of the session's state
@@ -55,7 +55,7 @@ class Field:
         times = show_value(self.key, typed)
         if self.mirrors:
             options["validate"] = f".{{0,{LONGEST_TEXT + times}}}"  # part of the field's identity, and too long to refuse anything
-        widget(self.label, key=self.key, on_change=self._receive, **options)
+        widget(self.label, key=self.key, on_change=carry_out(self._receive), **options)
         return show_problem(self.key, self.problem(typed) if self.key in refused_values else None)
 
     def _receive(self) -> None:

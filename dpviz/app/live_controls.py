@@ -12,7 +12,7 @@ from dpviz.app.cached import keeper
 from dpviz.app.first_row import present_button
 from dpviz.app.live import LiveRuns, Results, Work
 from dpviz.app.page_state import PageState
-from dpviz.app.session import show_error
+from dpviz.app.session import carry_out, show_error
 from dpviz.view.escape import html
 
 PATIENCE = 0.9  # seconds for which a page waits for a run before it shows the last picture with the progress
@@ -117,14 +117,13 @@ class LiveControls:
 
     def show_buttons(self) -> None:
         """Show the buttons for the next run, for playing runs, for undo, and for a projector."""
-        st.button("Again", key="again", help="Another run: the same settings, new noise.", on_click=self._run_again)
+        st.button("Again", key="again", help="Another run: the same settings, new noise.", on_click=carry_out(self._run_again))
         left = self._left_to_play
         label = f"Stop ({left:d})" if left > 0 else "Play"
-        st.button(
-            label, key="play", help=f"{PLAYED} runs in turn: what stays is the data, what moves is noise.", on_click=self._switch_play
-        )
+        played = f"{PLAYED} runs in turn: what stays is the data, what moves is noise."
+        st.button(label, key="play", help=played, on_click=carry_out(self._switch_play))
         state = self.page_state
-        st.button("Undo", key="undo", on_click=self._undo, disabled=not state.can_undo, help="Take the last change back.")
+        st.button("Undo", key="undo", on_click=carry_out(self._undo), disabled=not state.can_undo, help="Take the last change back.")
         present_button(state)
 
     def _undo(self) -> None:
@@ -140,8 +139,8 @@ class LiveControls:
         if self._left_to_play > 0:
             st.session_state[self._play] = 0
             return
-        st.session_state[self._play] = PLAYED
         self._run_again()
+        st.session_state[self._play] = PLAYED
 
     @property
     def _slot(self) -> str:

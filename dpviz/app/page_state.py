@@ -92,9 +92,10 @@ class PageState:
         """Keep a configuration for `undo`; quick changes of the same parts, as a slider makes them, are taken back together."""
         history, last, now = self._history(), f"{self.key} last change", time.monotonic()
         changed, when = st.session_state.get(last, (frozenset(), -math.inf))
-        if changed != names or now - when > SECONDS_TOGETHER or not history:
-            history.append(before)
+        is_new = changed != names or now - when > SECONDS_TOGETHER or not history
         st.session_state[last] = (names, now)
+        if is_new:
+            history.append(before)
 
     def _history(self) -> deque[Any]:
         return st.session_state.setdefault(f"{self.key} history", deque(maxlen=MOST_UNDONE))  # type: ignore[no-any-return]
@@ -108,9 +109,10 @@ class PageState:
         """Take the last change back; the camera, the swipe bar and the scales stay."""
         if history := self._history():
             kept = {name: getattr(self.config(), name) for name in _NOT_UNDONE if hasattr(self.config(), name)}
-            st.session_state[self.key] = replace(history.pop(), **kept)
             st.session_state.pop(f"{self.key} last change", None)
             st.session_state.pop(self._refused, None)
+            st.session_state[self.key] = replace(history[-1], **kept)
+            history.pop()
 
     def offered_mechanisms(self) -> list[str]:
         """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate."""

@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import RerunException
 
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import exact
@@ -144,6 +145,32 @@ def when_chosen(key: str, use: Callable[[Any], object]) -> Callable[[], None]:
     def receive() -> None:
         if not is_older_value(key):
             use(st.session_state[key])
+
+    return carry_out(receive)
+
+
+def carry_out(callback: Callable[[], object]) -> Callable[[], None]:
+    """Return a callback of a widget that is carried out to its end, even if a newer event arrives meanwhile.
+
+    Streamlit ends a callback at its next call into the session state once a newer event has arrived, and never calls it again: what was
+    chosen would be lost, and the page would then set the widget back. Here the callback is repeated, since a call ends only once per
+    event, and the newer event is handed on afterwards.
+
+    Args:
+        callback: changes the session state in its last step alone, so that it can be repeated until then.
+    """
+
+    def receive() -> None:
+        newer: RerunException | None = None
+        while True:
+            try:
+                callback()
+            except RerunException as event:
+                newer = event
+                continue
+            if newer is not None:
+                raise newer
+            return
 
     return receive
 

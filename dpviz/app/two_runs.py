@@ -12,7 +12,7 @@ import streamlit as st
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.page_config import SECOND
 from dpviz.app.page_state import PageState
-from dpviz.app.session import newest_result, result_slot, show_value, when_chosen
+from dpviz.app.session import carry_out, newest_result, result_slot, show_value, when_chosen
 
 LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
 
@@ -141,8 +141,7 @@ def choose_run(state: PageState, second: SecondRun) -> PageState:
         f"Copy from the {'right' if how.editing else 'left'} map",
         key="copy run",
         help="Mechanism, settings and budget of the other map's run.",
-        on_click=_copy_run,
-        args=(state,),
+        on_click=carry_out(partial(_copy_run, state)),
     )
     return second if how.editing else state
 

@@ -16,6 +16,7 @@ import streamlit as st
 from streamlit.components.v1 import declare_component
 
 from dpviz.app.opening import LEAST_CUT, MOST_CUT
+from dpviz.app.session import carry_out
 from dpviz.view.basemap import MOST_NORTH, Bounds
 
 BUNDLE = Path(pydeck.__file__).parent / "nbextension" / "static" / "index.js"
@@ -87,7 +88,7 @@ def panes(
             if (value := read((st.session_state.get(key) or {}).get(name))) is not None:
                 use(value)
 
-        return receive
+        return carry_out(receive)
 
     def receive_failed() -> None:
         st.session_state[FAILED] = True

@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.app.session import carry_out
 from dpviz.errors import BudgetError, DpvizError
 from dpviz.privacy.shares import normalise_shares
 
@@ -178,7 +179,7 @@ def strip(
 
     data = message(levels, parts, memory, calls) | {"shown": range(len(levels))[shown], "unit": unit, "relative": relative}
     data["words"] = asdict(words)
-    _strip(key=key, data=data, on_sent_change=sent)
+    _strip(key=key, data=data, on_sent_change=carry_out(sent))
 
 
 def new_memory() -> dict[str, Any]:
@@ -228,7 +229,6 @@ def receive(event: object, memory: dict[str, Any], levels: Sequence[StripLevel],
     """
     changes = _new_changes(event, memory["serials"])
     for kind, (value, serial) in changes.items():
-        memory["serials"][kind] = serial
         if kind == "drag":
             if not serial < memory["serials"]["moved"]:
                 memory["answer"] = {"serial": serial, "expected": _answer(value, levels, parts, calls)}
@@ -242,6 +242,7 @@ def receive(event: object, memory: dict[str, Any], levels: Sequence[StripLevel],
                 calls.on_level(value)
         elif isinstance(value, bool):
             calls.on_unit(value)
+        memory["serials"][kind] = serial
 
 
 def check_shares(values: object, parts: Sequence[StripPart]) -> list[float]:

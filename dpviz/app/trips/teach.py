@@ -287,15 +287,13 @@ def _take_chosen(regions: Regions, drawings: list[TripsDrawing], chosen: Chosen)
     if chosen.cell is None or chosen.pane >= len(drawings):
         return
     drawing = drawings[chosen.pane]
+    st.session_state[_RERUN] = True  # first: a callback may be repeated until its last step
     if chosen.kind == "arc" and chosen.cell < len(drawing.arcs.origin):
         origin, destination = (int(ends[chosen.cell]) for ends in (drawing.arcs.origin, drawing.arcs.destination))
         fill_in_pair(regions, drawing.view.level, origin, destination)
         st.session_state["trips tab"] = PAIR_TAB
     elif chosen.kind == "area" and chosen.cell < len(drawing.areas[0].size):
         toggle_region(chosen.cell)
-    else:
-        return
-    st.session_state[_RERUN] = True
 
 
 def _show_matrices(shown: Shown, view: TripsMapSettings) -> None:
