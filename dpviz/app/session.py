@@ -115,6 +115,8 @@ def accept_presses(page: str) -> None:
 def show_value(key: str, value: Any) -> int:
     """Let a widget show a value, unless it does already: a value that is set again would overwrite what was chosen in the meantime.
 
+    When a page is opened, the value is always set: its widget is another one than that of the same key on the page before.
+
     Args:
         key: key of the widget.
         value: the value.
@@ -122,12 +124,13 @@ def show_value(key: str, value: Any) -> int:
     Returns:
         How often the page has replaced the widget's value in this session.
     """
-    times = f"times replaced {key}"
-    if key not in st.session_state or st.session_state[key] != value:
-        if key in st.session_state:
+    times, visited, visit = f"times replaced {key}", f"visit of {key}", st.session_state.get("visit", 0)
+    is_first = st.session_state.get(visited) != visit
+    if is_first or key not in st.session_state or st.session_state[key] != value:
+        if key in st.session_state and not is_first:
             _replaced_values(key).append((st.session_state[key], time.monotonic()))
             st.session_state[times] = st.session_state.get(times, 0) + 1
-        st.session_state[key] = value
+        st.session_state[key], st.session_state[visited] = value, visit
     return int(st.session_state.get(times, 0))
 
 

@@ -382,7 +382,7 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, draw
         sentences += _note_uncertain(release, view, pairs, drawn)
     if view.shown == FALSE_POSITIVES:
         invented, missed = (int((pairs.error_kind == kind).sum()) for kind in (RELEASED_ONLY, TRUE_ONLY))
-        sentences.append(f"Of all, {invented:,} are false positives and {missed:,} false negatives.")
+        sentences.append(f"Of all between two regions, {invented:,} are false positives and {missed:,} false negatives.")
     if view.chosen is not None:
         sentences.append(f"Only those from or to {_name_chosen(release, view)}.")
     size = release.tree.origins.size(view.level)

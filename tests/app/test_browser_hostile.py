@@ -3,7 +3,7 @@
 import pytest
 
 from dpviz.view.escape import line
-from tests.app.browse import colours, until, visit
+from tests.app.browse import live_map, pane_colours, until, visit
 from tests.app.walk import ROOT
 from tests.hostile import LEVELS, NAMES, regions_file, trips_file
 
@@ -57,10 +57,12 @@ def test_a_hostile_regions_file_is_drawn_and_sends_no_request_elsewhere(chromium
         upload(page, "Trips file", tmp_path / "trips.csv", trips_file())
         page.get_by_text("These data are already public").click()
         page.get_by_test_id("stMetric").filter(has_text="Pairs released").first.wait_for()
-        until(lambda: colours(page) > 50, "regions and arcs on the map")
-        for place in range(len(LEVELS)):
-            page.locator(".st-key-level button").nth(place).click()
-            until(lambda: colours(page) > 3, "the map of the level")
+        live_map(page)
+        until(lambda: min(pane_colours(page)) > 20, "regions and arcs on both maps")
+        for stage in (2, 4):
+            before = page.locator(".canvas").get_attribute("data-shown")
+            page.locator(".level").nth(stage).click()
+            until(lambda before=before: page.locator(".canvas").get_attribute("data-shown") != before, "the maps of the level")
         for tab in ("Errors by stage", "Consistency", "Receipt", "Table", "Matrix"):
             page.get_by_role("tab", name=tab, exact=True).click()
             page.get_by_role("tabpanel").filter(visible=True).locator(

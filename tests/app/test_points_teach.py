@@ -175,7 +175,7 @@ def test_the_answer_to_a_box_stands_under_the_maps_while_its_tab_is_open():
     assert "drag a box on a map" in under()
     open_tab(app, "Range query")
     released, interval, true = (metric.value for metric in app.metric if "answer" in metric.label or "interval" in metric.label)
-    assert f"Box: released {released} (95 %: {interval}), true {true}." in under()
+    assert f"Box: released {released} (95 %, noise only: {interval}), true {true}." in under()
     app.number_input(key="query East").set_value(1e9)
     assert "for the part inside the domain" in (fine(app.run()), under())[1]
 

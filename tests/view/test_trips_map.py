@@ -237,7 +237,9 @@ def test_false_positives_and_negatives_are_marked_and_come_first(noisy):
     numbers = table["kind"].value_counts()
     few = mapped(noisy, truth=True, shown="False positives", top=numbers["false positive"] + numbers["false negative"])
     assert {tuple(row["b"][:3]) for row in arcs_of(few)} == {FALSE_POSITIVE, FALSE_NEGATIVE}
-    counts = f"Of all, {numbers['false positive']:,} are false positives and {numbers['false negative']:,} false negatives."
+    counts = (
+        f"Of all between two regions, {numbers['false positive']:,} are false positives and {numbers['false negative']:,} false negatives."
+    )
     assert counts in picture.note
 
 

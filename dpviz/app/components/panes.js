@@ -717,7 +717,7 @@ function placeHeads(canvas) {
 }
 
 function legend(head, about) {
-  const row = add(head, "div", "legend");
+  const row = add(head, "div", about?.also ? "legend tall" : "legend");
   for (const item of about ? legendItems(about) : []) {
     const piece = add(row, "span", "piece");
     for (const part of item) {

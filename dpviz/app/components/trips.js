@@ -123,11 +123,11 @@ function tripMarks(canvas, deck, pane, i, found) {
   const layers = [], { accent, boxColor } = canvas.scene, flat = { pickable: false, parameters: { depthCompare: "always" } };
   const outline = (id, side, region, color) => {
     const areas = canvas.areas[pane.areas[side]], shapes = areas.polygons.filter((polygon) => polygon.region === region);
-    if (shapes.length) layers.push(new deck.PathLayer({ id, data: shapes.flatMap(({ rings }) => rings.map((ring) => [...ring, ring[0]])), getPath: (d) => d, getColor: color, widthMinPixels: 2.5, widthMaxPixels: 2.5, ...flat }));
+    if (shapes.length) layers.push(new deck.PathLayer({ id: `${id} lines`, data: shapes.flatMap(({ rings }) => rings.map((ring) => [...ring, ring[0]])), getPath: (d) => d, getColor: color, widthMinPixels: 2.5, widthMaxPixels: 2.5, ...flat }));
     else layers.push(new deck.ScatterplotLayer({ id, data: [region], getPosition: (d) => centreOf(areas, d), getRadius: areas.radius[region] / 10 + 3, radiusUnits: "pixels", filled: false, stroked: true, getLineColor: color, lineWidthMinPixels: 2.5, lineWidthMaxPixels: 2.5, ...flat }));
   };
   if (pane.chosen !== null) outline(`${i}:chosen`, 0, pane.chosen, boxColor);
-  if (found?.arc !== undefined) layers.push(arcLayer(canvas, deck, pane, i, `${i}:hover`, [found.arc]));
+  if (found?.arc !== undefined) layers.push(arcLayer(canvas, deck, pane, i, `${i}:hover arc`, [found.arc]));
   else if (found) outline(`${i}:hover`, found.side, found.region, accent);
   return layers;
 }

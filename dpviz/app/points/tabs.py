@@ -167,7 +167,7 @@ def describe_answer(what: Drawn) -> str:
         return "outside the domain, where nothing was counted."
     inside = _part_inside(release, box)
     low, high = (float(end[0]) for end in release.answer_interval([inside]))
-    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (95 %: {low:,.0f} to {high:,.0f})"
+    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (95 %, noise only: {low:,.0f} to {high:,.0f})"
     if what.evaluation is not None:
         text += f", true {float(true_answers(what.data.points, [inside])[0]):,.0f}"
     return f"{text}." if share >= 1 - TOLERANCE else f"{text}, for the part inside the domain."

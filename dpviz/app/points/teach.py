@@ -33,7 +33,7 @@ from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, Rel
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
 from dpviz.view.scene_svg import draw_svg
 
-HEIGHT, TALL = 500, 560  # pixels of the canvas with its legends and tools; of one for a projector
+HEIGHT, TALL = 450, 560  # pixels of the canvas with its legends and tools; of one for a projector
 EASY_CELLS = 4096  # partitions that can be told apart on a map at first
 MOST_NODES = 600_000  # nodes of all releases that a session keeps
 _STREETS = "street map"

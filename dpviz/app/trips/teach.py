@@ -46,7 +46,7 @@ from dpviz.view.trips_drawing import (
 )
 from dpviz.view.trips_map import trips_map
 
-HEIGHT, TALL = 500, 640  # pixels of the canvas with its legends and tools; of one for a projector
+HEIGHT, TALL = 450, 560  # pixels of the canvas with its legends and tools; of one for a projector
 MAP_WIDTH = 390  # pixels of one of two maps without the canvas
 MOST_PAIRS = 3_000_000  # pairs of all runs that a session keeps
 _RERUN = "canvas of trips changed the page"
@@ -115,12 +115,19 @@ def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> 
             first, level, shown.before, fresh=shown.fresh, title=f"{title} Levels are pairs of regions, from the whole to the finest."
         )
         if not present:
-            show_verdict(result.headline, result.detail, result.rule, whose)
+            show_verdict(result.headline, f"{_describe_false(first, level)} {result.detail}", result.rule, whose)
         with st.container(key="figures"):
             for index, evaluation in enumerate(both.evaluations):
                 key_figures(both, index, evaluation, level)
             show_tabs(both, both.evaluations, view)
     TRIPS.write_address()
+
+
+def _describe_false(what: TripsDrawn, level: int) -> str:
+    """Write how many released pairs of a level have no trips, which the noise alone does not say."""
+    row = what.evaluations[0].by_stage.to_dict("records")[2 * level]
+    pairs = f"{row['released_pairs']:,} pairs released at the level shown ({row['between']})"
+    return f"Of the {pairs}, {row['false_discovery']:.3g} % have no trips."
 
 
 def _stamp(what: TripsDrawn) -> str:
@@ -263,16 +270,17 @@ def _show_canvas(shown: Shown, view: TripsMapSettings) -> None:
             on_swipe=partial(keep_swipe, TRIPS),
         )
     notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in zip(made, drawings, strict=True)]
-    st.html("".join(f'<div class="dpviz-note">{note}</div>' for note in notes))
-    st.download_button(
-        "SVG",
-        partial(draw_svg, scene),
-        "dpviz.svg",
-        "image/svg+xml",
-        on_click="ignore",
-        key="svg",
-        help="Both maps with titles, legends, caption and stamp, for print.",
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>', width="stretch")
+        st.download_button(
+            "SVG",
+            partial(draw_svg, scene),
+            "dpviz.svg",
+            "image/svg+xml",
+            on_click="ignore",
+            key="svg",
+            help="Both maps with titles, legends, caption and stamp, for print.",
+        )
     if st.session_state.pop(_RERUN, False) or canvas_failed():
         st.rerun()
     TRIPS.write_address()
