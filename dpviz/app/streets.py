@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.space.domain import Domain
-
 
 def streets_wanted(key: str) -> bool:
     """Return whether the street map was switched on. It goes off when the page is left, since nothing keeps the switch's value."""
     return bool(st.session_state.get(key, False))
 
 
-def streets_switch(key: str, domain: Domain) -> None:
-    """Show the switch, with what it reveals; not for a plain plane, which lies nowhere.
+def streets_switch(key: str, *, on_earth: bool = True) -> None:
+    """Show the switch, with what it reveals.
 
     Args:
         key: of the switch, for `streets_wanted`.
-        domain: of the maps.
+        on_earth: whether the maps lie somewhere; for a plain plane there are no streets, and no switch.
     """
-    if domain.crs is not None:
+    if on_earth:
         st.toggle("Street map. The tiles come from openstreetmap.org: it sees which area you look at.", key=key)

@@ -145,7 +145,7 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
         streets=streets_wanted(_STREETS),
     )
     panes(scene.pack(), key="compare canvas", on_box=_ignore, on_chosen=_ignore, on_camera=partial(keep_camera, COMPARE), on_swipe=_ignore)
-    streets_switch(_STREETS, points.domain)
+    streets_switch(_STREETS, on_earth=points.domain.crs is not None)
 
 
 def _ignore(_: object) -> None:
@@ -231,9 +231,11 @@ def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick,
         places=names_of_dots(next(iter(drawings.values()))) or names_in(bounds),
         camera=opens.camera,
         visit=opens.visit,
+        streets=streets_wanted(_STREETS),
     )
     keep = partial(keep_camera, COMPARE)
     panes(scene.pack(), key="compare trips canvas", on_box=_ignore, on_chosen=_ignore, on_camera=keep, on_swipe=_ignore)
+    streets_switch(_STREETS)
 
 
 def _separate_trip_maps(flows: Flows, unit: str, level: int, shown: str, releases: dict[Pick, Any]) -> None:

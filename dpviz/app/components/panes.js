@@ -299,10 +299,21 @@ function paneLayers(canvas, deck, pane, i) {
   const polygons = { length: cells.n, startIndices: cells.starts, attributes: { getPolygon: { value: cells.positions, size: 2 }, getFillColor: { value: paint(scene, pane), size: 4 } } };
   const layers = [new deck.SolidPolygonLayer({ id: `${i}:cells`, data: polygons, filled: true, extruded: false, _normalize: false, ...flat })];
   if (cells.n <= MOST_LINES) {
-    const outlines = { length: cells.n, startIndices: cells.starts, attributes: { getPath: { value: cells.positions, size: 2 } } };
-    layers.push(new deck.PathLayer({ id: `${i}:lines`, data: outlines, _pathType: "open", getColor: [128, 128, 128, 70], widthMinPixels: 0.5, widthMaxPixels: 0.5, ...flat }));
+    const color = [128, 128, 128, 70];
+    layers.push(new deck.LineLayer({ id: `${i}:lines`, data: { length: 4 * cells.n, attributes: edges(cells) }, getColor: color, getWidth: 0.5, widthMinPixels: 0.5, ...flat }));
   }
   return layers;
+}
+
+// The four edges of each cell, as single lines: they are drawn faster than paths with joins.
+function edges({ n, quads }) {
+  const from = new Float64Array(8 * n), to = new Float64Array(8 * n);
+  for (let i = 0; i < 8 * n; i += 8) {
+    from.set(quads.subarray(i, i + 8), i);
+    to.set(quads.subarray(i + 2, i + 8), i);
+    to.set(quads.subarray(i, i + 2), i + 6);
+  }
+  return { getSourcePosition: { value: from, size: 2 }, getTargetPosition: { value: to, size: 2 } };
 }
 
 function loadPicture(canvas, deck, i, key, bytes) {

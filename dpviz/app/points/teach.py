@@ -239,7 +239,7 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
             on_swipe=partial(keep_swipe, POINTS),
         )
     with st.container(horizontal=True, vertical_alignment="center"):
-        streets_switch(_STREETS, domain)
+        streets_switch(_STREETS, on_earth=domain.crs is not None)
         st.download_button(
             "SVG",
             partial(draw_svg, scene),

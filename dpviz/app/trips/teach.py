@@ -16,6 +16,7 @@ from dpviz.app.live_controls import LiveControls
 from dpviz.app.opening import keep_camera, keep_swipe, opening
 from dpviz.app.page_config import SECOND
 from dpviz.app.session import is_dark, show_value, when_chosen
+from dpviz.app.streets import streets_switch, streets_wanted
 from dpviz.app.trips.filters import choose_filters, chosen_region, shown_level, toggle_region
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, question_of, run_of
 from dpviz.app.trips.strip import show_strip
@@ -49,6 +50,7 @@ from dpviz.view.trips_map import trips_map
 HEIGHT, TALL = 450, 560  # pixels of the canvas with its legends and tools; of one for a projector
 MAP_WIDTH = 390  # pixels of one of two maps without the canvas
 MOST_PAIRS = 3_000_000  # pairs of all runs that a session keeps
+_STREETS = "street map of trips"
 _RERUN = "canvas of trips changed the page"
 
 
@@ -258,6 +260,7 @@ def _show_canvas(shown: Shown, view: TripsMapSettings) -> None:
         link=data.bundled,
         ground=ground_in(bounds),
         places=dots or names_in(bounds),
+        streets=streets_wanted(_STREETS),
     )
     clicked = partial(_take_chosen, data.flows.regions, drawings)
     with st.container(key="map"):
@@ -271,6 +274,7 @@ def _show_canvas(shown: Shown, view: TripsMapSettings) -> None:
         )
     notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in zip(made, drawings, strict=True)]
     with st.container(horizontal=True, vertical_alignment="center"):
+        streets_switch(_STREETS)
         st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>', width="stretch")
         st.download_button(
             "SVG",
