@@ -208,7 +208,6 @@ def _epsilon_controls(page_state: PageState) -> bool:
         value=str(epsilon).removesuffix(".0"),
         problem=lambda text: problem_with(lambda: _read_epsilon(text)),
         use=lambda text: page_state.change(epsilon=_read_epsilon(text)),
-        mirrors=True,
     )
     return exactly.show(typed.text_input, label_visibility="collapsed")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.session import LONGEST_TEXT, carry_out, is_older_value, show_error, show_value
+from dpviz.app.session import carry_out, is_older_value, show_error, show_value
 from dpviz.errors import DpvizError
 
 REFUSED, PROBLEMS = "refused fields", "field problems"  # keys of the session's state
@@ -29,8 +29,6 @@ class Field:
         value: the present value in the configuration, as the widget shows it.
         problem: returns why a typed value does not fit; None if it fits.
         use: stores in the configuration a typed value that fits.
-        mirrors: whether another widget shows the same value; then the field, a text, is a new one for the browser whenever the page
-            replaces its text. So a text of before, which a slow browser still sends while a slider moves, is never taken for typed.
     """
 
     key: str
@@ -38,7 +36,6 @@ class Field:
     value: Any
     problem: Problem
     use: Callable[[Any], object]
-    mirrors: bool = False
 
     def show(self, widget: Callable[..., object], **options: Any) -> bool:
         """Show the widget and, if its value is refused, the reason below it; return whether the value is used.
@@ -52,15 +49,13 @@ class Field:
         if value_when_refused != self.value:  # the configuration has changed elsewhere since then
             refused_values.pop(self.key)
             typed = self.value
-        times = show_value(self.key, typed)
-        if self.mirrors:
-            options["validate"] = f".{{0,{LONGEST_TEXT + times}}}"  # part of the field's identity, and too long to refuse anything
+        show_value(self.key, typed)
         widget(self.label, key=self.key, on_change=carry_out(self._receive), **options)
         return show_problem(self.key, self.problem(typed) if self.key in refused_values else None)
 
     def _receive(self) -> None:
         """Use what was typed, or keep it as refused."""
-        if is_older_value(self.key):
+        if is_older_value(self.key, times=5):  # a slider may show the same value: while it moves, a slow browser sends texts of before
             return
         typed = st.session_state[self.key]
         if self.problem(typed) is None:

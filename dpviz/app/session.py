@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import RerunException
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import exact
@@ -112,7 +112,7 @@ def accept_presses(page: str) -> None:
         st.session_state.pop(f"press {page}", None)
 
 
-def show_value(key: str, value: Any) -> int:
+def show_value(key: str, value: Any) -> None:
     """Let a widget show a value, unless it does already: a value that is set again would overwrite what was chosen in the meantime.
 
     When a page is opened, the value is always set: its widget is another one than that of the same key on the page before.
@@ -120,18 +120,13 @@ def show_value(key: str, value: Any) -> int:
     Args:
         key: key of the widget.
         value: the value.
-
-    Returns:
-        How often the page has replaced the widget's value in this session.
     """
-    times, visited, visit = f"times replaced {key}", f"visit of {key}", st.session_state.get("visit", 0)
+    visited, visit = f"visit of {key}", st.session_state.get("visit", 0)
     is_first = st.session_state.get(visited) != visit
     if is_first or key not in st.session_state or st.session_state[key] != value:
         if key in st.session_state and not is_first:
             _replaced_values(key).append((st.session_state[key], time.monotonic()))
-            st.session_state[times] = st.session_state.get(times, 0) + 1
         st.session_state[key], st.session_state[visited] = value, visit
-    return int(st.session_state.get(times, 0))
 
 
 def when_chosen(key: str, use: Callable[[Any], object]) -> Callable[[], None]:
@@ -155,33 +150,34 @@ def when_chosen(key: str, use: Callable[[Any], object]) -> Callable[[], None]:
 def carry_out(callback: Callable[[], object]) -> Callable[[], None]:
     """Return a callback of a widget that is carried out to its end, even if a newer event arrives meanwhile.
 
-    Streamlit ends a callback at its next call into the session state once a newer event has arrived, and never calls it again: what was
-    chosen would be lost, and the page would then set the widget back. Here the callback is repeated, since a call ends only once per
-    event, and the newer event is handed on afterwards.
+    At each call into the session state, Streamlit looks for newer events. One that it finds within a callback ends this callback, which
+    is never called again: what was chosen would be lost. The event itself is put back after all callbacks, behind even newer ones, so
+    that it would also undo these. So nothing looks for events while a callback runs; the next call of the page does.
 
     Args:
-        callback: changes the session state in its last step alone, so that it can be repeated until then.
+        callback: changes the session state.
     """
 
     def receive() -> None:
-        newer: RerunException | None = None
-        while True:
-            try:
-                callback()
-            except RerunException as event:
-                newer = event
-                continue
-            if newer is not None:
-                raise newer
+        context = get_script_run_ctx(suppress_warning=True)
+        state = None if context is None else context.session_state
+        look = getattr(state, "_yield_callback", None)
+        if look is None:
+            callback()
             return
+        object.__setattr__(state, "_yield_callback", lambda: None)  # as its own constructor sets it
+        try:
+            callback()
+        finally:
+            object.__setattr__(state, "_yield_callback", look)
 
     return receive
 
 
-def is_older_value(key: str) -> bool:
-    """Return whether a widget's value is one that the page itself replaced a moment ago."""
+def is_older_value(key: str, times: float = 1.0) -> bool:
+    """Return whether a widget's value is one that the page itself replaced a moment ago; a moment may last several `times` as long."""
     now, value = time.monotonic(), st.session_state[key]
-    return any(value == older and now - when < SECONDS_OF_OLDER_VALUES for older, when in _replaced_values(key))
+    return any(value == older and now - when < times * SECONDS_OF_OLDER_VALUES for older, when in _replaced_values(key))
 
 
 def _replaced_values(key: str) -> deque[tuple[Any, float]]:

@@ -151,7 +151,7 @@ def test_for_a_projector_the_verdict_is_in_view_and_the_strip_is_larger(at):
         level = page.locator(".level").first
         before = level.bounding_box()["height"]
         page.get_by_role("button", name="Present", exact=True).click()
-        verdict = page.get_by_text(re.compile("Levels 0 to . are usable"))
+        verdict = page.get_by_text(re.compile("Levels 0 to . are usable")).first
         until(lambda: verdict.bounding_box()["y"] < 250, "the verdict above the maps")
         until(lambda: level.bounding_box()["height"] > 1.3 * before, "larger type in the strip")
         page.get_by_role("button", name="Back to the controls").click()

@@ -20,6 +20,7 @@ def test_twenty_moves_of_a_slider_make_at_most_three_pictures_and_the_last_is_th
     link = "points?mechanism=quadtree&epsilon=0.02"
     with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
         live_map(page)
+        page.wait_for_timeout(3000)  # the first picture is drawn, and the page is at rest
         page.evaluate(KEYS)
         slider = page.get_by_role("slider", name="Privacy budget ε")
         slider.focus()

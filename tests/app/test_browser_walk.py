@@ -13,7 +13,7 @@ HOMES = f"lon,lat,{MARK}Column\n-99.876543,38.987654,{LONG}\n-80.25,25.5,{LONG}\
 SHOWN = {
     "Start": "What would you publish?",
     "Points": "Resolution",
-    "Trips": "Compare with",
+    "Trips": "False pairs listed, at most",
     "Compare": "Which mechanism loses least?",
     "Release": "What leaves the app.",
 }

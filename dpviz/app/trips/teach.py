@@ -299,7 +299,7 @@ def _take_chosen(regions: Regions, drawings: list[TripsDrawing], chosen: Chosen)
     if chosen.cell is None or chosen.pane >= len(drawings):
         return
     drawing = drawings[chosen.pane]
-    st.session_state[_RERUN] = True  # first: a callback may be repeated until its last step
+    st.session_state[_RERUN] = True
     if chosen.kind == "arc" and chosen.cell < len(drawing.arcs.origin):
         origin, destination = (int(ends[chosen.cell]) for ends in (drawing.arcs.origin, drawing.arcs.destination))
         fill_in_pair(regions, drawing.view.level, origin, destination)
