@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.page_config import SECOND
 from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out, newest_result, result_slot, show_value, when_chosen
 
+ShowResult = Callable[["Shown", DeltaGenerator, DeltaGenerator], None]
 LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
 
 
@@ -122,6 +124,27 @@ class TwoRuns:
         if last is None or not self.has_frame(last, data) or (needs_second and other is None):
             return None
         return Shown(first=last, second=other, before=st.session_state.get(before), fresh=False)
+
+
+def show_in_rows(live: LiveControls, shown: Shown | None, questions: list[Hashable], idle: str, show: ShowResult) -> None:
+    """Show what runs give, with a row of their status between what stands above and below it.
+
+    The places are always there, in this order: a fragment that runs by itself writes to the place that it had in the last run of the page.
+
+    Args:
+        live: the controls of the page's runs.
+        shown: the runs; None while there are none.
+        questions: those of the page, for `LiveControls.show_status`.
+        idle: text of the row while nothing runs.
+        show: shows the runs, in the places above and below the row.
+    """
+    above, status, below = st.container(), st.container(), st.container()
+    with status:
+        live.show_status(questions, idle)
+    if shown is not None:
+        show(shown, above, below)
+    else:
+        above.caption("The first picture is being made ..." if live.runs().running else "There is no picture yet.")
 
 
 def choose_run(state: PageState, second: SecondRun) -> PageState:

@@ -21,7 +21,7 @@ from dpviz.app.points.strip import show_strip, verdict_of
 from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, partition_box, set_query_box, tabs
 from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.streets import streets_switch, streets_wanted
-from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane
+from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, show_in_rows
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
@@ -64,14 +64,8 @@ def show_teach(data: Data, *, fits: bool) -> None:
         return
     shown, questions = RUNS.follow(data, fits=fits)
     keep_box(data.points.domain if shown is None else shown.first.data.points.domain)
-    # Always there, in this order: a fragment that runs by itself writes to the place that it had in the last run of the page.
-    above, status, below = st.container(), st.container(), st.container()
-    with status:
-        LIVE.show_status(questions, "" if shown is None else f"{_stamp(shown.first)} {_describe_box(shown)}")
-    if shown is not None:
-        _show_result(shown, above, below)
-    else:
-        above.caption("The first picture is being made ..." if LIVE.runs().running else "There is no picture yet.")
+    idle = "" if shown is None else f"{_stamp(shown.first)} {_describe_box(shown)}"
+    show_in_rows(LIVE, shown, questions, idle, _show_result)
 
 
 def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:

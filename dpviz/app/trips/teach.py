@@ -21,7 +21,7 @@ from dpviz.app.trips.filters import choose_filters, chosen_region, shown_level, 
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, question_of, run_of
 from dpviz.app.trips.strip import show_strip
 from dpviz.app.trips.tabs import PAIR_TAB, fill_in_pair, key_figures, show_tabs
-from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane
+from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, show_in_rows
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.release.verdict import verdict
 from dpviz.space.regions import Regions
@@ -82,14 +82,8 @@ def show_teach(data: TripsData, *, fits: bool) -> None:
     if not record_public_look(data):
         return
     shown, questions = RUNS.follow(data, fits=fits)
-    # Always there, in this order: a fragment that runs by itself writes to the place that it had in the last run of the page.
-    above, status, below = st.container(), st.container(), st.container()
-    with status:
-        LIVE.show_status(questions, "" if shown is None else _stamp(shown.first))
-    if shown is not None:
-        _show_result(shown, above, below)
-    else:
-        above.caption("The first picture is being made ..." if LIVE.runs().running else "There is no picture yet.")
+    idle = "" if shown is None else _stamp(shown.first)
+    show_in_rows(LIVE, shown, questions, idle, _show_result)
 
 
 def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
