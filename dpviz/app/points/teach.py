@@ -267,7 +267,6 @@ def _take_chosen(views: list[ReleaseView], chosen: Chosen) -> None:
 def _show_without_canvas(shown: Shown, level: int) -> None:
     """Show the same maps by Streamlit's own map, where the browser could not load the canvas."""
     st.caption(":orange[This browser could not load the map library: the maps are shown one by one, without a common view.]")
-    st.html(f'<div class="dpviz-note">{html(_stamp(shown.first))}</div>')
     how = config()
     for name, column in zip(("left", "shown"), st.columns(2), strict=True):
         kind = getattr(how, name)
