@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.app import cached
@@ -93,11 +94,10 @@ def show_refused(page_state: PageState) -> None:
             st.warning(markdown(text))
 
 
-def mode_row(page_state: PageState, protected: str) -> None:
-    """Show the switch of the mode; `protected` is a sentence on what is protected on this page and what is not."""
-    left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
+def mode_switch(page_state: PageState) -> None:
+    """Show the switch between Teach and Curate."""
     show_value("mode", page_state.config().mode)
-    left.segmented_control(
+    st.segmented_control(
         "Mode",
         (TEACH, CURATE),
         key="mode",
@@ -105,13 +105,34 @@ def mode_row(page_state: PageState, protected: str) -> None:
         label_visibility="collapsed",
         on_change=when_chosen("mode", lambda value: page_state.change(mode=value)),
     )
-    if page_state.config().mode == TEACH:
-        text = "Public data, seeded noise, truth beside the release: nothing here is private."
-    else:
-        text = "Private data, noise from the operating system: every draw is counted in the ledger, and nothing leaves this page."
-        with end:
-            forget_button(page_state.key)
+
+
+def teach_row(page_state: PageState) -> DeltaGenerator:
+    """Show the first row of Teach, which begins with the switch of the mode; return it for the controls of the maps.
+
+    It is always there: if it changed its place, the browser would build the maps below it anew.
+    """
+    row = st.container(horizontal=True, vertical_alignment="center", key="first row")
+    if not page_state.config().present:
+        with row:
+            mode_switch(page_state)
+    return row
+
+
+def curate_row(page_state: PageState, protected: str) -> None:
+    """Show the first row of Curate: the switch of the mode, what is protected, and the button that forgets the session."""
+    left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
+    with left:
+        mode_switch(page_state)
+    text = "Private data, noise from the operating system: every draw is counted in the ledger, and nothing leaves this page."
     right.caption(f"{text} {protected}")
+    with end:
+        forget_button(page_state.key)
+
+
+def teach_note(protected: str) -> None:
+    """Say under the maps of Teach that nothing is private, and what a release would protect."""
+    st.caption(f"Public data, seeded noise, truth beside the release: nothing here is private. {protected}")
 
 
 def truth_switch(data: LoadedData, mode: str) -> None:

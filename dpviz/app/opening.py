@@ -7,13 +7,14 @@ so the message says how the visit of the page began, and moves only go into the 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
 from dpviz.app.page_state import PageState
 from dpviz.view.basemap import MOST_NORTH
+from dpviz.view.canvas import Scene
 
 LEAST_CUT, MOST_CUT = 0.03, 0.97  # positions of the swipe bar, as shares of the width; `panes.js` has the same
 MOST_ZOOM = 24.0
@@ -53,6 +54,18 @@ def opening(page: PageState, frame: object) -> Opening:
         opens = Opening(visit=visit, camera=page.config().camera, swipe=getattr(page.config(), "swipe", None))
     st.session_state[key] = (visit, frame, opens)
     return opens  # type: ignore[no-any-return]
+
+
+def open_scene(page: PageState, scene: Scene, frame: object) -> bytes:
+    """Return the message to the browser for a scene, as the visit of the page began.
+
+    Args:
+        page: as of `opening`.
+        scene: the maps, with all of the frame in view.
+        frame: the public frame of the maps.
+    """
+    opens = opening(page, frame)
+    return replace(scene, camera=opens.camera, swipe=opens.swipe, visit=opens.visit).pack()
 
 
 def keep_camera(page: PageState, camera: Camera) -> None:

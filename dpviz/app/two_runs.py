@@ -17,6 +17,7 @@ from dpviz.app.session import carry_out, newest_result, result_slot, show_value,
 
 ShowResult = Callable[["Shown", DeltaGenerator, DeltaGenerator], None]
 LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
+SELECT_WIDTH = 176  # pixels of the choice of what a map shows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,19 +180,26 @@ def _copy_run(state: PageState) -> None:
     state.change(mechanism=other.mechanism, settings=other.settings, epsilon=other.epsilon, delta=other.delta)
 
 
-def choose_pane(state: PageState, column: Any, name: str, label: str, kinds: list[str]) -> None:
+def choose_pane(state: PageState, name: str, label: str, kinds: list[str]) -> None:
     """Ask what a map shows.
 
     Args:
         state: state of the page.
-        column: where the question stands.
         name: the part of the configuration that holds the answer.
         label: of the question.
         kinds: the answers; the first one is taken where the configuration has another.
     """
     key, chosen = f"pane {name}", getattr(state.config(), name)
     show_value(key, chosen if chosen in kinds else kinds[0])
-    column.selectbox(label, kinds, key=key, on_change=when_chosen(key, partial(_change_pane, state, name)))
+    st.selectbox(
+        label,
+        kinds,
+        key=key,
+        format_func=lambda kind: f"{label.split(maxsplit=1)[0]}: {kind}",
+        label_visibility="collapsed",
+        width=SELECT_WIDTH,
+        on_change=when_chosen(key, partial(_change_pane, state, name)),
+    )
 
 
 def _change_pane(state: PageState, name: str, kind: str) -> None:

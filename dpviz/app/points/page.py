@@ -8,7 +8,7 @@ from dpviz.app.components.panes import load_deck
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock, start_checks
-from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, show_forgotten, show_refused, truth_switch
+from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, curate_row, show_forgotten, show_refused, teach_row, truth_switch
 from dpviz.app.ledger import Funding
 from dpviz.app.page_state import CURATE, TEACH
 from dpviz.app.points.data import points_controls
@@ -39,28 +39,21 @@ def points_page() -> None:
     if show_forgotten():
         return
     show_refused(POINTS)
-    private = config().mode == CURATE or POINTS.mechanisms[config().mechanism].private
-    if config().mode == TEACH:
+    teaches = config().mode == TEACH
+    if teaches:
         load_deck()
-    with st.container():
-        if not (config().present and config().mode == TEACH):
-            mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
+        row = teach_row(POINTS)
+    else:
+        curate_row(POINTS, _PROTECTED)
     with st.sidebar:
         data, funding, fits = _show_controls()
     POINTS.write_address()
-    if config().mode == TEACH:
-        _show_teach(data, fits)
+    if teaches:
+        protected = _PROTECTED if POINTS.mechanisms[config().mechanism].private else _UNPROTECTED
+        show_teach(data, row, protected, fits=fits)
     else:
         _show_draws(data, funding)
     accept_presses(POINTS.key)
-
-
-def _show_teach(data: Data | None, fits: bool) -> None:
-    """Show what follows the controls; while a control holds something that does not fit, the last maps stay."""
-    if data is not None:
-        show_teach(data, fits=fits)
-    else:
-        st.info("Choose data on the left to begin.")
 
 
 def _show_draws(data: Data | None, funding: Funding | None) -> None:

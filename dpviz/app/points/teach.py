@@ -9,18 +9,19 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
-from dpviz.app.first_row import NOT_PRIVATE
+from dpviz.app.first_row import NOT_PRIVATE, teach_note
 from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
-from dpviz.app.opening import keep_camera, keep_swipe, opening
+from dpviz.app.more_about_maps import more_about_maps
+from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_config import SECOND
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, Data, Drawn, config, question_of, run_of
 from dpviz.app.points.strip import show_strip, verdict_of
 from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, partition_box, set_query_box, tabs
 from dpviz.app.session import is_dark, show_value, when_chosen
-from dpviz.app.streets import streets_switch, streets_wanted
+from dpviz.app.streets import streets_wanted
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, show_in_rows
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
@@ -31,7 +32,6 @@ from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
-from dpviz.view.scene_svg import draw_svg
 
 HEIGHT, TALL = 450, 560  # pixels of the canvas with its legends and tools; of one for a projector
 EASY_CELLS = 4096  # partitions that can be told apart on a map at first
@@ -53,49 +53,54 @@ RUNS = TwoRuns(
 )
 
 
-def show_teach(data: Data, *, fits: bool) -> None:
+def show_teach(data: Data | None, row: DeltaGenerator, protected: str, *, fits: bool) -> None:
     """Show the maps, the strip and the tabs for public data.
 
     Args:
-        data: public data.
+        data: public data; None while something is missing.
+        row: the first row of the page, for the controls of the maps.
+        protected: what a release would protect.
         fits: whether all controls hold choices that fit; if not, the last maps stay.
     """
+    if data is None:
+        st.info("Choose data on the left to begin.")
+        return
     if not record_public_look(data):
         return
     shown, questions = RUNS.follow(data, fits=fits)
     keep_box(data.points.domain if shown is None else shown.first.data.points.domain)
     idle = "" if shown is None else f"{_stamp(shown.first)} {_describe_box(shown)}"
-    show_in_rows(LIVE, shown, questions, idle, _show_result)
+    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected))
 
 
-def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
+def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
     """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
     first, result = shown.first, verdict_of(shown.first)
     level, whose = _choose_level(first), RIGHT_RUN if config().shows_second else ""
+    views = _make_views(shown, level)
+    scene, on_maps = _make_scene(shown, views)
+    with row:
+        _pane_controls(first, scene)
     with above:
-        _pane_controls(first)
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if not first.release.receipt.private:
                 st.html(NOT_PRIVATE)
             if config().present and result is not None:
                 show_verdict(result.headline, "", result.rule, whose)
-        _show_maps(shown, level)
+        if canvas_failed():
+            _show_without_canvas(shown, level)
+        else:
+            _show_canvas(scene, first.data.points.domain, on_maps)
     with below:
         show_strip(first, level, None if shown.before is None else shown.before.evaluation, fresh=shown.fresh, title=_title_of_strip(first))
-        if not config().present and result is not None:
-            show_verdict(result.headline, result.detail, result.rule, whose)
+        if not config().present:
+            if result is not None:
+                show_verdict(result.headline, result.detail, result.rule, whose)
+            teach_note(protected)
         with st.container(key="figures"):
             key_figures(first, first.evaluation, level)
             tabs(first, first.evaluation, level, None)
     POINTS.write_address()
-
-
-def _show_maps(shown: Shown, level: int) -> None:
-    views = _make_views(shown, level)
-    if canvas_failed():
-        _show_without_canvas(shown, level)
-    else:
-        _show_canvas(shown, views)
 
 
 def _title_of_strip(first: Drawn) -> str:
@@ -127,17 +132,13 @@ def _choose_level(what: Drawn) -> int:
     return max(level for level in range(release.height + 1) if level == 0 or len(release.nodes(level)) <= EASY_CELLS)
 
 
-def _pane_controls(what: Drawn) -> None:
-    """Ask what each map shows, and offer the next run, play, undo and new colour scales."""
+def _pane_controls(what: Drawn, scene: Scene) -> None:
+    """Ask what each map shows, and offer the next run, play, undo, and more about the maps."""
     kinds = [RELEASED, TRUE, ERROR, FALSE_POSITIVES, *([INTERPOLATED] if can_show_interpolation(what.release) else [])]
-    left, right, more = st.columns([2, 2, 6], vertical_alignment="bottom")
-    choose_pane(POINTS, left, "left", "Left map", [*kinds, SECOND])
-    choose_pane(POINTS, right, "shown", "Right map", kinds)
-    with more.container(horizontal=True, vertical_alignment="center"):
-        LIVE.show_buttons()
-        shows_error = ERROR in (config().left, config().shown)
-        scale_help = "Choose the scale of errors for this run; for maps of errors."
-        st.button("Fit scale", key="fit scale", help=scale_help, on_click=_fit_scales, disabled=not shows_error)
+    choose_pane(POINTS, "left", "Left map", [*kinds, SECOND])
+    choose_pane(POINTS, "shown", "Right map", kinds)
+    LIVE.show_buttons()
+    with st.popover("More"):
         show_value("raw", config().raw)
         st.toggle(
             "As measured",
@@ -145,6 +146,8 @@ def _pane_controls(what: Drawn) -> None:
             help="Counts as first measured, before post-processing makes the levels agree.",
             on_change=when_chosen("raw", lambda value: POINTS.change(raw=value)),
         )
+        on_earth, shows_error = what.release.domain.crs is not None, ERROR in (config().left, config().shown)
+        more_about_maps(scene, _STREETS, on_earth=on_earth, shows_error=shows_error, on_fit=_fit_scales)
 
 
 def _fit_scales() -> None:
@@ -192,14 +195,12 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     return scales[name]
 
 
-@st.fragment
-def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
-    """Show the canvas; a move of the camera runs this function alone."""
+def _make_scene(shown: Shown, views: dict[str, ReleaseView]) -> tuple[Scene, list[ReleaseView]]:
+    """Return both maps, with the whole domain in view, and which run is on each."""
     how, data = config(), shown.first.data
     names = ["second" if kind == SECOND and "second" in views else "first" for kind in (how.left, how.shown)]
     made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (how.left, how.shown), strict=True)]
     domain, result = data.points.domain, verdict_of(shown.first)
-    opens = opening(POINTS, domain)
     used = {pane.cells for pane in made if pane.cells}
     scene = Scene(
         bounds=map_bounds(domain),
@@ -209,9 +210,6 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
         text_size=16 if how.present else 12,
-        camera=opens.camera,
-        swipe=opens.swipe,
-        visit=opens.visit,
         title=data.title,
         caption="" if result is None else result.headline,
         stamp=_stamp(shown.first),
@@ -222,26 +220,20 @@ def _show_canvas(shown: Shown, views: dict[str, ReleaseView]) -> None:
         box=box_to_map(domain, st.session_state["query box"]) if st.session_state.get("tab") == QUERY_TAB else None,
         streets=streets_wanted(_STREETS),
     )
-    clicked = partial(_take_chosen, [views[name] for name in names])
+    return scene, [views[name] for name in names]
+
+
+@st.fragment
+def _show_canvas(scene: Scene, domain: Domain, on_maps: list[ReleaseView]) -> None:
+    """Show the canvas; a move of the camera runs this function alone."""
     with st.container(key="map"):
         panes(
-            scene.pack(),
+            open_scene(POINTS, scene, domain),
             key="canvas",
             on_box=partial(_take_box, domain),
-            on_chosen=clicked,
+            on_chosen=partial(_take_chosen, on_maps),
             on_camera=partial(keep_camera, POINTS),
             on_swipe=partial(keep_swipe, POINTS),
-        )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        streets_switch(_STREETS, on_earth=domain.crs is not None)
-        st.download_button(
-            "SVG",
-            partial(draw_svg, scene),
-            "dpviz.svg",
-            "image/svg+xml",
-            on_click="ignore",
-            key="svg",
-            help="Both maps of the whole domain with titles, legends, caption and stamp, for print.",
         )
     if st.session_state.pop(_RERUN, False) or canvas_failed():
         st.rerun()

@@ -10,7 +10,7 @@ from dpviz.app.components.panes import load_deck
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock, start_checks
-from dpviz.app.first_row import NO_EXPORT, WATERMARK, mode_row, show_forgotten, show_refused, truth_switch
+from dpviz.app.first_row import NO_EXPORT, WATERMARK, curate_row, show_forgotten, show_refused, teach_row, truth_switch
 from dpviz.app.ledger import Funding
 from dpviz.app.page_state import CURATE, TEACH
 from dpviz.app.saved_config import save_button
@@ -51,20 +51,20 @@ def trips_page() -> None:
     """Draw the page."""
     if show_forgotten():
         return
+    show_refused(TRIPS)
     teaches = TRIPS.config().mode == TEACH
     if teaches:
         load_deck()
-    show_refused(TRIPS)
-    with st.container():
-        if not (teaches and TRIPS.config().present):
-            mode_row(TRIPS, _PROTECTED)
+        row = teach_row(TRIPS)
+    else:
+        curate_row(TRIPS, _PROTECTED)
     with st.sidebar:
         data, funding, fits = _show_controls()
     TRIPS.write_address()
-    if data is None:
+    if teaches:
+        show_teach(data, row, _PROTECTED, fits=fits)
+    elif data is None:
         st.info("Choose data on the left to begin.")
-    elif teaches:
-        show_teach(data, fits=fits)
     elif (what := drawn()) is not None:
         _show_result(what.number, what.data.flows is data.flows)
     else:

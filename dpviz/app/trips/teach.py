@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -10,13 +10,15 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
+from dpviz.app.first_row import teach_note
 from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
-from dpviz.app.opening import keep_camera, keep_swipe, opening
+from dpviz.app.more_about_maps import more_about_maps
+from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_config import SECOND
 from dpviz.app.session import is_dark, show_value, when_chosen
-from dpviz.app.streets import streets_switch, streets_wanted
+from dpviz.app.streets import streets_wanted
 from dpviz.app.trips.filters import choose_filters, chosen_region, shown_level, toggle_region
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, question_of, run_of
 from dpviz.app.trips.strip import show_strip
@@ -28,7 +30,6 @@ from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Pane, Scene, ground_in, names_in
 from dpviz.view.escape import html
-from dpviz.view.scene_svg import draw_svg
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
 from dpviz.view.trips_drawing import (
@@ -72,51 +73,76 @@ RUNS = TwoRuns(
 )
 
 
-def show_teach(data: TripsData, *, fits: bool) -> None:
+def show_teach(data: TripsData | None, row: DeltaGenerator, protected: str, *, fits: bool) -> None:
     """Show the maps, the strip and the tabs for public data.
 
     Args:
-        data: public data.
+        data: public data; None while something is missing.
+        row: the first row of the page, for the controls of the maps.
+        protected: what a release would protect.
         fits: whether all controls hold choices that fit; if not, the last maps stay.
     """
+    if data is None:
+        st.info("Choose data on the left to begin.")
+        return
     if not record_public_look(data):
         return
     shown, questions = RUNS.follow(data, fits=fits)
     idle = "" if shown is None else _stamp(shown.first)
-    show_in_rows(LIVE, shown, questions, idle, _show_result)
+    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected))
 
 
-def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
+def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
     """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
     first: TripsDrawn = shown.first
-    release, present = first.releases[0], TRIPS.config().present
-    regions, result = release.tree.origins, verdict(release)
-    level, whose = shown_level(regions), RIGHT_RUN if TRIPS.config().shows_second else ""
-    drawable, view = has_geometry(regions, level) and has_geometry(release.tree.destinations, level), _choose_view(first, level)
+    release, result = first.releases[0], verdict(first.releases[0])
+    level, whose = shown_level(release.tree.origins), RIGHT_RUN if TRIPS.config().shows_second else ""
+    view = _choose_view(first, level)
+    maps = _make_maps(shown, view) if all(has_geometry(ends, level) for ends in (release.tree.origins, release.tree.destinations)) else None
+    with row:
+        _pane_controls(first, level, None if maps is None else maps.scene)
     with above:
-        _pane_controls(first, level, drawable=drawable)
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
-            if present:
+            if TRIPS.config().present:
                 show_verdict(result.headline, "", result.rule, whose)
-        if not drawable:
+        if maps is None:
             _show_matrices(shown, view)
         elif canvas_failed():
             _show_without_canvas(shown, view)
         else:
-            _show_canvas(shown, view)
-    both = first if shown.second is None or shown.second is first else join_runs(first, shown.second)
+            _show_canvas(maps, first.data)
     with below:
-        title = f"Budget and error of {f'the right map: {describe_run(first)}' if whose else describe_run(first)}."
-        show_strip(
-            first, level, shown.before, fresh=shown.fresh, title=f"{title} Levels are pairs of regions, from the whole to the finest."
-        )
-        if not present:
+        _show_strip(shown, level, whose)
+        if not TRIPS.config().present:
             show_verdict(result.headline, f"{_describe_false(first, level)} {result.detail}", result.rule, whose)
-        with st.container(key="figures"):
-            for index, evaluation in enumerate(both.evaluations):
-                key_figures(both, index, evaluation, level)
-            show_tabs(both, both.evaluations, view)
+            _show_notes(maps)
+            teach_note(protected)
+        _show_figures(shown, view)
     TRIPS.write_address()
+
+
+def _show_strip(shown: Shown, level: int, whose: str) -> None:
+    run = describe_run(shown.first)
+    title = f"Budget and error of {f'the right map: {run}' if whose else run}."
+    title = f"{title} Levels are pairs of regions, from the whole to the finest."
+    show_strip(shown.first, level, shown.before, fresh=shown.fresh, title=title)
+
+
+def _show_notes(maps: Maps | None) -> None:
+    """Write what each map leaves out."""
+    if maps is not None:
+        pairs = zip(maps.scene.panes, maps.drawings, strict=True)
+        notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in pairs if drawing.note]
+        st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>')
+
+
+def _show_figures(shown: Shown, view: TripsMapSettings) -> None:
+    first = shown.first
+    both = first if shown.second is None or shown.second is first else join_runs(first, shown.second)
+    with st.container(key="figures"):
+        for index, evaluation in enumerate(both.evaluations):
+            key_figures(both, index, evaluation, view.level)
+        show_tabs(both, both.evaluations, view)
 
 
 def _describe_false(what: TripsDrawn, level: int) -> str:
@@ -130,42 +156,36 @@ def _stamp(what: TripsDrawn) -> str:
     return f"Run {what.number}, seeded: a simulation, not private."
 
 
-def _pane_controls(what: TripsDrawn, level: int, *, drawable: bool) -> None:
-    """Ask what each map shows, and offer the next run, play, undo and new colour scales."""
+def _pane_controls(what: TripsDrawn, level: int, scene: Scene | None) -> None:
+    """Ask what each map shows, and offer the next run, play, undo, and more about the maps."""
     release = what.releases[0]
     listed = release.across is not None and level == release.depth
     kinds = [RELEASED, *SHOWN_TRIPS[1:], *([NOT_LISTED] if listed else [])]
-    left, right, more = st.columns([3, 3, 6], vertical_alignment="bottom")
-    choose_pane(TRIPS, left, "left", "Left map", [*kinds, SECOND])
-    choose_pane(TRIPS, right, "shown", "Right map", kinds)
-    with more.container(horizontal=True, vertical_alignment="center"):
-        LIVE.show_buttons()
-        if drawable:
-            show_value("marks", TRIPS.config().marks)
-            st.segmented_control(
-                "Trips as",
-                MARKS,
-                key="marks",
-                required=True,
-                label_visibility="collapsed",
-                on_change=when_chosen("marks", lambda value: TRIPS.change(marks=value)),
-            )
-        st.button(
-            "Fit scale",
-            key="fit scale",
-            help="Choose the scale of errors for this run.",
-            on_click=_fit_scales,
-            disabled=ERROR not in (TRIPS.config().left, TRIPS.config().shown),
+    choose_pane(TRIPS, "left", "Left map", [*kinds, SECOND])
+    choose_pane(TRIPS, "shown", "Right map", kinds)
+    if scene is not None:
+        show_value("marks", TRIPS.config().marks)
+        st.segmented_control(
+            "Trips as",
+            MARKS,
+            key="marks",
+            required=True,
+            label_visibility="collapsed",
+            on_change=when_chosen("marks", lambda value: TRIPS.change(marks=value)),
         )
-        with st.popover("Filter"):
-            choose_filters(release.tree.origins, level, stacked=True)
-            show_value("raw", TRIPS.config().raw)
-            st.toggle(
-                "As measured",
-                key="raw",
-                help="Counts as first measured or estimated, before post-processing makes them whole and the levels agree.",
-                on_change=when_chosen("raw", lambda value: TRIPS.change(raw=value)),
-            )
+    LIVE.show_buttons()
+    with st.popover("More"):
+        choose_filters(release.tree.origins, level, stacked=True)
+        show_value("raw", TRIPS.config().raw)
+        st.toggle(
+            "As measured",
+            key="raw",
+            help="Counts as first measured or estimated, before post-processing makes them whole and the levels agree.",
+            on_change=when_chosen("raw", lambda value: TRIPS.change(raw=value)),
+        )
+        if scene is not None:
+            shows_error = ERROR in (TRIPS.config().left, TRIPS.config().shown)
+            more_about_maps(scene, _STREETS, on_earth=True, shows_error=shows_error, on_fit=_fit_scales)
 
 
 def _fit_scales() -> None:
@@ -222,10 +242,21 @@ def _make_pane(drawing: TripsDrawing, kind: str, run: str, what: TripsDrawn) -> 
     return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
 
 
-@st.fragment
-def _show_canvas(shown: Shown, view: TripsMapSettings) -> None:
-    """Show the canvas; a move of the camera runs this function alone."""
-    how, data = TRIPS.config(), shown.first.data
+@dataclass(frozen=True, kw_only=True)
+class Maps:
+    """Both maps of the page.
+
+    Attributes:
+        scene: with all regions in view.
+        drawings: what is drawn on the left and on the right.
+    """
+
+    scene: Scene
+    drawings: list[TripsDrawing]
+
+
+def _make_maps(shown: Shown, view: TripsMapSettings) -> Maps:
+    how, release = TRIPS.config(), shown.first.releases[0]
     kinds = (how.left, how.shown)
     runs = [_run_of_pane(shown, kind) for kind in kinds]
     drawings = [_draw_pane(what, kind, view) for (_, what), kind in zip(runs, kinds, strict=True)]
@@ -233,8 +264,7 @@ def _show_canvas(shown: Shown, view: TripsMapSettings) -> None:
     areas: dict[str, Any] = {}
     for drawing, (run, _) in zip(drawings, runs, strict=True):
         areas |= areas_of(drawing, run)
-    bounds, opens = bounds_of(shown.first.releases[0]), opening(TRIPS, (data.flows.regions, data.flows.ends))
-    dots = names_of_dots(drawings[-1])
+    bounds = bounds_of(release)
     scene = Scene(
         bounds=bounds,
         areas=areas,
@@ -243,41 +273,30 @@ def _show_canvas(shown: Shown, view: TripsMapSettings) -> None:
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
         text_size=16 if how.present else 12,
-        camera=opens.camera,
-        swipe=opens.swipe,
-        visit=opens.visit,
         edge=False,
         nothing="No region is here.",
-        title=data.title,
-        caption=verdict(shown.first.releases[0]).headline,
+        title=shown.first.data.title,
+        caption=verdict(release).headline,
         stamp=_stamp(shown.first),
-        link=data.bundled,
+        link=shown.first.data.bundled,
         ground=ground_in(bounds),
-        places=dots or names_in(bounds),
+        places=names_of_dots(drawings[-1]) or names_in(bounds),
         streets=streets_wanted(_STREETS),
     )
-    clicked = partial(_take_chosen, data.flows.regions, drawings)
+    return Maps(scene=scene, drawings=drawings)
+
+
+@st.fragment
+def _show_canvas(maps: Maps, data: TripsData) -> None:
+    """Show the canvas; a move of the camera runs this function alone."""
     with st.container(key="map"):
         panes(
-            scene.pack(),
+            open_scene(TRIPS, maps.scene, (data.flows.regions, data.flows.ends)),
             key="trips canvas",
             on_box=_ignore,
-            on_chosen=clicked,
+            on_chosen=partial(_take_chosen, data.flows.regions, maps.drawings),
             on_camera=partial(keep_camera, TRIPS),
             on_swipe=partial(keep_swipe, TRIPS),
-        )
-    notes = [f"<b>{html(pane.title)}</b>: {html(drawing.note)}" for pane, drawing in zip(made, drawings, strict=True)]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        streets_switch(_STREETS)
-        st.html(f'<div class="dpviz-note">{"<br>".join(notes)}</div>', width="stretch")
-        st.download_button(
-            "SVG",
-            partial(draw_svg, scene),
-            "dpviz.svg",
-            "image/svg+xml",
-            on_click="ignore",
-            key="svg",
-            help="Both maps with titles, legends, caption and stamp, for print.",
         )
     if st.session_state.pop(_RERUN, False) or canvas_failed():
         st.rerun()
