@@ -281,38 +281,38 @@ def make_palette(scale: Scale) -> Colors:
     return np.concatenate([colors, pale.astype(np.uint8)])
 
 
-def choose_shades(scale: Scale, values: Floats, uncertain: Mask | None = None) -> NDArray[np.uint8]:
+def choose_shades(scale: Scale, values: Floats, pale: Mask | None = None) -> NDArray[np.uint8]:
     """Choose the colour of each value in the palette of its scale.
 
     Args:
         scale: of the kind "density" or "signed".
         values: (k,) numbers.
-        uncertain: (k,) whether a value is drawn pale, because its interval contains 0; None if none is.
+        pale: (k,) whether a value is drawn pale, because it may be 0; None if none is.
 
     Returns:
         (k,) indices into `make_palette`.
     """
     tone = np.rint(np.sqrt(np.minimum(np.abs(values) / scale.top, 1.0)) * (TONES - 1)).astype(np.uint8)
-    pale = np.zeros(len(values), np.bool_) if uncertain is None else uncertain
-    return np.asarray(tone + np.where(values < 0, 0, TONES) + np.where(pale, 2 * TONES, 0), np.uint8)
+    paler = 0 if pale is None else np.where(pale, 2 * TONES, 0)
+    return np.asarray(tone + np.where(values < 0, 0, TONES) + paler, np.uint8)
 
 
-def make_legend(scale: Scale, *, negatives: bool, uncertain: bool) -> Legend:
+def make_legend(scale: Scale, *, negatives: bool, pale: str = "") -> Legend:
     """Describe a density or signed scale.
 
     Args:
         scale: the scale.
         negatives: whether numbers below zero are shown on a density scale.
-        uncertain: whether some rectangles are pale.
+        pale: which rectangles are pale; "" if none is.
     """
     low = -scale.top if scale.kind == "signed" else 0.0
     marks: list[tuple[tuple[str, ...], str]] = []
     if scale.kind == "density" and negatives:
         marks.append((to_css(scale.colors(np.linspace(-scale.top / 50, -scale.top, 5))), "below zero, by noise"))
-    if uncertain:
+    if pale:
         halfway = TONES + TONES // 2
         full_and_pale = np.array([halfway, halfway, 2 * TONES + halfway, 2 * TONES + halfway])
-        marks.append((to_css(make_palette(scale)[full_and_pale]), "pale: the interval contains 0"))
+        marks.append((to_css(make_palette(scale)[full_and_pale]), f"pale: {pale}"))
     return Legend(
         title=scale.title,
         low=format_short(low),

@@ -92,10 +92,7 @@ class ReleaseView:
         release, nodes = self.shown_release, self.nodes
         values, scale = choose_values(release, nodes, shown, self.unit, self.truth)
         scale = replace(scale, dark=self.dark, top=scale.top if top is None else top)
-        low, high = self.release.interval(nodes)
-        has_intervals = shown == RELEASED and self.release.receipt.private and not self.raw
-        uncertain = (low <= 0) & (high >= 0) if has_intervals else None
-        shades, palette, legend = _colour(scale, values, uncertain)
+        shades, palette, legend = _colour(scale, values, *self._choose_pale(shown))
         pane = Pane(title=self._title(shown), about="" if shown == TRUE else self.about, words=self._words(), legend=legend)
         if not self.fits:
             note = f"{len(nodes):,} partitions, drawn as one picture: numbers show at coarser levels."
@@ -103,6 +100,15 @@ class ReleaseView:
         if release.tree.overlaps:
             palette[:, 3] = palette[:, 3] * _OPACITY_OF_OVERLAPS
         return replace(pane, note=self._note(), cells=cells, shades=shades, palette=palette)
+
+    def _choose_pale(self, shown: str) -> tuple[Mask, str]:
+        """Return which partitions are drawn pale, since they are or may be empty, and which these are in words."""
+        if shown == TRUE and self.truth is not None:
+            return self.truth[self.nodes] == 0, f"no {self.unit}"
+        if shown == RELEASED and self.release.receipt.private and not self.raw:
+            low, high = self.release.interval(self.nodes)
+            return (low <= 0) & (high >= 0), "the interval contains 0"
+        return np.zeros(len(self.nodes), np.bool_), ""
 
     def _title(self, shown: str) -> str:
         titles = {
@@ -129,7 +135,7 @@ class ReleaseView:
             title=f"Released {self.unit}, interpolated",
             about=self.about,
             words="",
-            legend=make_legend(scale, negatives=negatives, uncertain=False),
+            legend=make_legend(scale, negatives=negatives),
             note="Inside a partition, density is interpolated between neighbours. Each partition keeps its count.",
             picture=draw_picture(self.release.domain, colors),
         )
@@ -148,13 +154,13 @@ def density_top(counts: Integers, areas: Floats, release: Release, unit: str) ->
     return density_scale(density, area, release.domain, unit).top
 
 
-def _colour(scale: Scale, values: Floats, uncertain: Mask | None) -> tuple[NDArray[np.uint8], Colors, Legend]:
+def _colour(scale: Scale, values: Floats, pale: Mask, words: str) -> tuple[NDArray[np.uint8], Colors, Legend]:
     """Choose shades, palette and legend of a scale of any kind."""
     if scale.kind == "marks":
         palette = scale.colors(np.arange(3))
         words = ("partition released, nothing there", "something there, released as empty")
         marks = tuple((to_css(palette[[kind]]), text) for kind, text in enumerate(words, start=1))
         return values.astype(np.uint8), palette, Legend(title="", marks=marks)
-    shades = choose_shades(scale, values, uncertain)
-    legend = make_legend(scale, negatives=bool((values < 0).any()), uncertain=uncertain is not None and bool(uncertain.any()))
+    shades = choose_shades(scale, values, pale)
+    legend = make_legend(scale, negatives=bool((values < 0).any()), pale=words if pale.any() else "")
     return shades, make_palette(scale), legend

@@ -598,7 +598,7 @@ def _join_legends(of_arcs: Legend, view: TripsMapSettings, numbers: RegionNumber
     """Describe the colours of the regions: alone, or after the legend of the arcs."""
     if view.marks == AREAS:
         below = bool((numbers.values(view.shown) < 0).any())
-        legend = make_legend(_area_scale(view, tops), negatives=below, uncertain=False)
+        legend = make_legend(_area_scale(view, tops), negatives=below)
         return replace(legend, top="100") if view.shown in (FALSE_POSITIVES, NOT_LISTED) else legend
     if view.shown not in _SHADED:
         return of_arcs
@@ -810,7 +810,7 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
 def _color_by_error(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Colour arcs by error (released minus true), on a scale with a colour for each sign."""
     scale = Scale(kind="signed", top=widths.top, title=f"released minus true, {view.unit} per pair", dark=view.dark)
-    legend = make_legend(scale, negatives=False, uncertain=False)
+    legend = make_legend(scale, negatives=False)
     size = np.abs(pairs.error)
     color = _add_alpha(scale.colors(pairs.error)[:, :3], widths.strength(size))
     return Look(color=color, width=widths.pixels(size), legend=replace(legend, marks=(_direction_mark(_GREY),)))

@@ -131,10 +131,16 @@ class TestColours:
             assert (is_pale(pane) == contains).all()
             assert pane.legend.marks[-1][1] == "pale: the interval contains 0"
 
-    @pytest.mark.parametrize("shown", [TRUE, ERROR])
-    def test_nothing_else_is_pale(self, shown):
+    def test_true_counts_are_pale_exactly_where_there_is_nothing(self):
         release, truth = released()
-        pane = view_of(release, truth=truth).pane(shown, cells="a")
+        pane, nothing = view_of(release, truth=truth).pane(TRUE, cells="a"), truth[release.nodes(4)] == 0
+        assert 0 < nothing.sum() < len(nothing)
+        assert (is_pale(pane) == nothing).all()
+        assert pane.legend.marks[-1][1] == "pale: no people"
+
+    def test_errors_are_not_pale(self):
+        release, truth = released()
+        pane = view_of(release, truth=truth).pane(ERROR, cells="a")
         assert not is_pale(pane).any()
         assert "pale" not in str(pane.legend)
 
