@@ -22,6 +22,7 @@ _STYLE = """<style>
 [data-testid="stElementContainer"]:has([data-testid="stDeckGlJsonChart"]) {
   height: max(420px, calc(100vh - 345px)) !important; flex: none !important; }
 [data-testid="stFullScreenFrame"]:has([data-testid="stDeckGlJsonChart"]), [data-testid="stDeckGlJsonChart"] { height: 100% !important; }
+.st-key-figures [role="tab"]:not(:focus-visible) { scroll-margin-bottom: -3000px; }
 .dpviz-legend, .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
 .dpviz-note.row { height: 1.5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }

@@ -11,6 +11,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.compare.earlier import start_when_shown
 from dpviz.app.compare.state import COMPARE
+from dpviz.app.components.panes import load_deck
 from dpviz.app.page_state import PageState
 from dpviz.app.points.state import POINTS
 from dpviz.app.trips.state import TRIPS
@@ -146,6 +147,7 @@ def start_page(pages: Mapping[str, StreamlitPage]) -> None:
         with columns[number % _COLUMNS]:
             _show_preset(preset, pages)
     _show_modes()
+    load_deck(ahead=True)
 
 
 def _show_preset(preset: Preset, pages: Mapping[str, StreamlitPage]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -12,11 +14,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.page_config import SECOND
-from dpviz.app.page_state import PageState
+from dpviz.app.page_state import SMALLEST_EPSILON, PageState
 from dpviz.app.session import carry_out, newest_result, result_slot, show_value, when_chosen
 
 ShowResult = Callable[["Shown", DeltaGenerator, DeltaGenerator], None]
 LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
+SECONDS_FOR_MAPS = 0.8  # that the browser gets for the maps of a page, before what is below them
+SECOND_BUDGET = 10  # the second run begins with this part of the first run's ε
 SELECT_WIDTH = 176  # pixels of the choice of what a map shows
 
 
@@ -148,6 +152,14 @@ def show_in_rows(live: LiveControls, shown: Shown | None, questions: list[Hashab
         above.caption("The first picture is being made ..." if live.runs().running else "There is no picture yet.")
 
 
+def let_maps_come_first(state: PageState) -> None:
+    """In the first run of a visit wait a moment, so that the browser draws the maps before it gets what is below them."""
+    key, visit = f"{state.key} drawn in visit", st.session_state.get("visit", 0)
+    if st.session_state.get(key) != visit:
+        st.session_state[key] = visit
+        time.sleep(SECONDS_FOR_MAPS)
+
+
 def choose_run(state: PageState, second: SecondRun) -> PageState:
     """Where the maps show two runs, ask whose settings the controls are; return what the controls change."""
     how = state.config()
@@ -203,7 +215,9 @@ def choose_pane(state: PageState, name: str, label: str, kinds: list[str]) -> No
 
 
 def _change_pane(state: PageState, name: str, kind: str) -> None:
-    """Show something else on a map. The second run starts as a copy of the first."""
+    """Show something else on a map. The second run starts with the settings of the first, and less budget: the maps differ at once."""
     how = state.config()
     starts_second = kind == SECOND and not how.second
-    state.change(**{name: kind}, **({"second": how.as_second()} if starts_second else {}))
+    less = type(how.epsilon)(Fraction(str(how.epsilon)) / SECOND_BUDGET)  # exact: a tenth of 0.7 is 0.07
+    weaker = replace(how, epsilon=max(less, SMALLEST_EPSILON))
+    state.change(**{name: kind}, **({"second": weaker.as_second()} if starts_second else {}))

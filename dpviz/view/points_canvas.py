@@ -158,8 +158,8 @@ def _colour(scale: Scale, values: Floats, pale: Mask, words: str) -> tuple[NDArr
     """Choose shades, palette and legend of a scale of any kind."""
     if scale.kind == "marks":
         palette = scale.colors(np.arange(3))
-        words = ("partition released, nothing there", "something there, released as empty")
-        marks = tuple((to_css(palette[[kind]]), text) for kind, text in enumerate(words, start=1))
+        meanings = ("partition released, nothing there", "something there, released as empty")
+        marks = tuple((to_css(palette[[kind]]), text) for kind, text in enumerate(meanings, start=1))
         return values.astype(np.uint8), palette, Legend(title="", marks=marks)
     shades = choose_shades(scale, values, pale)
     legend = make_legend(scale, negatives=bool((values < 0).any()), pale=words if pale.any() else "")

@@ -152,7 +152,7 @@ def test_for_a_projector_the_verdict_is_in_view_and_the_strip_is_larger(at):
         before = level.bounding_box()["height"]
         page.get_by_role("button", name="Present", exact=True).click()
         verdict = page.get_by_text(re.compile("Levels 0 to . are usable")).first
-        until(lambda: verdict.bounding_box()["y"] < 250, "the verdict above the maps")
+        until(lambda: (verdict.bounding_box() or {"y": 999})["y"] < 250, "the verdict above the maps")
         until(lambda: level.bounding_box()["height"] > 1.3 * before, "larger type in the strip")
         page.get_by_role("button", name="Back to the controls").click()
         until(lambda: level.bounding_box()["height"] == pytest.approx(before, abs=1), "the usual type")
@@ -223,8 +223,13 @@ def test_the_layout_and_the_swipe_bar_are_in_the_address_and_a_link_opens_with_t
         assert (told(page, "layout"), told(page, "shown")) == ("side", shown), "nothing is sent again"
 
 
+def open_more(page):
+    page.get_by_role("button", name="More", exact=True).click()
+
+
 def test_both_maps_are_saved_as_svg(at, tmp_path):
     with at(f"{LINK}&run=3") as page:
+        open_more(page)
         with page.expect_download() as download:
             page.get_by_role("button", name="SVG", exact=True).click()
         download.value.save_as(tmp_path / "maps.svg")
@@ -241,6 +246,7 @@ def test_a_street_map_is_asked_for_only_where_it_is_switched_on(chromium, addres
         page.route(re.compile("openstreetmap"), lambda route: route.fulfill(**answer))
         until_drawn(page)
         assert (told(page, "tiles"), [each for each in seen.addresses if "openstreetmap" in each]) == ("0", [])
+        open_more(page)
         page.get_by_text("Street map.").click()
         until(lambda: int(told(page, "tiles")) > 3, "tiles under the maps")
         page.get_by_text("© OpenStreetMap contributors").wait_for()
@@ -250,6 +256,7 @@ def test_a_street_map_is_asked_for_only_where_it_is_switched_on(chromium, addres
         assert all(re.fullmatch(r"https://tile\.openstreetmap\.org/\d+/\d+/\d+\.png", each) for each in outside)
         page.get_by_text("Street map.").click()
         until(lambda: told(page, "tiles") == "0", "no tiles")
+        page.keyboard.press("Escape")
         before = len(seen.addresses)
         page.get_by_role("button", name="+", exact=True).click()
         until_in_address(page)

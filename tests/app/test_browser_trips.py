@@ -22,7 +22,7 @@ def told(page, name):
 
 def choose_pane(page, label, kind):
     page.get_by_role("combobox", name=label).click()
-    page.get_by_role("option", name=kind, exact=True).click()
+    page.get_by_role("option", name=f"{label.split()[0]}: {kind}", exact=True).click()
 
 
 def find_text(page, wanted):
@@ -59,9 +59,8 @@ def test_a_click_on_a_state_shows_what_leaves_arrives_and_stays_and_survives_ano
     with visit(chromium, address, STATES, scheme="dark", tmp_path=tmp_path) as (page, _):
         until_drawn(page)
         assert background(page) < 200
-        page.get_by_role("tab", name="Region", exact=True).click()
-        page.get_by_text("Click a region on the map").wait_for()
         click_pane(page, 0, -20, 20)
+        page.get_by_role("tab", name="Region", exact=True, selected=True).wait_for()
         page.get_by_text("Only those from or to").first.wait_for()
         page.get_by_text("for sums over many regions, of the best single stage").wait_for()
         until(lambda: "region=" in page.evaluate("location.href"), "the region in the address")

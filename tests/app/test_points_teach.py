@@ -52,7 +52,7 @@ def test_every_control_shows_its_run_and_the_address_opens_the_same_picture():
 
 def test_the_second_run_has_settings_of_its_own_and_either_map_takes_those_of_the_other():
     app = choose(points_app(), "pane left", "Second run")
-    assert abouts(app) == ["Quadtree, ε 0.5, run 1"] * 2
+    assert abouts(app) == ["Quadtree, ε 0.05, run 1", "Quadtree, ε 0.5, run 1"]
     fine(app.segmented_control(key="editing").set_value("Left map").run())
     type_epsilon(app, "0.1")
     choose(app, "mechanism", "identity")

@@ -20,7 +20,9 @@ for (const name of names) {
 }`;
 
 export default function ({ data }) {
-  globalThis.dpvizDeckLoads ??= load(data);
+  const { address, ahead } = data, begin = () => { globalThis.dpvizDeckLoads ??= load(address); };
+  if (ahead && globalThis.requestIdleCallback) requestIdleCallback(begin);
+  else begin();
 }
 
 async function load(address) {

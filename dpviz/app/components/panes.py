@@ -52,10 +52,14 @@ class Chosen:
     latitude: float
 
 
-def load_deck() -> None:
-    """Give the browser deck.gl: call it once on a page that has a canvas, before anything that may change its place."""
+def load_deck(*, ahead: bool = False) -> None:
+    """Give the browser deck.gl: call it once on a page that has a canvas, before anything that may change its place.
+
+    Args:
+        ahead: whether the page has no canvas, but the next one may: the browser then loads deck.gl once it has nothing else to do.
+    """
     folder = declare_component("deck", path=BUNDLE.parent)  # never shown: it makes Streamlit serve the folder
-    _loader(key="canvas loader", data=f"component/{folder.name}/{BUNDLE.name}")
+    _loader(key="canvas loader", data={"address": f"component/{folder.name}/{BUNDLE.name}", "ahead": ahead})
 
 
 def canvas_failed() -> bool:

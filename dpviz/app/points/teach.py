@@ -22,7 +22,7 @@ from dpviz.app.points.strip import show_strip, verdict_of
 from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, partition_box, set_query_box, tabs
 from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.streets import streets_wanted
-from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, show_in_rows
+from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, show_in_rows
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
@@ -97,6 +97,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
             if result is not None:
                 show_verdict(result.headline, result.detail, result.rule, whose)
             teach_note(protected)
+        let_maps_come_first(POINTS)
         with st.container(key="figures"):
             key_figures(first, first.evaluation, level)
             tabs(first, first.evaluation, level, None)

@@ -27,8 +27,8 @@ from dpviz.view.escape import markdown
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
 from dpviz.view.trips_drawing import TripsMapSettings
 
-PAIR_TAB = "Pair of regions"
-TAB_TITLES = ("Errors by stage", "Region", PAIR_TAB, "Consistency", "Receipt", "Table", "Matrix")
+REGION_TAB, PAIR_TAB = "Region", "Pair of regions"
+TAB_TITLES = ("Errors by stage", REGION_TAB, PAIR_TAB, "Consistency", "Receipt", "Table", "Matrix")
 MOST_ROWS = 5000  # of a table
 LEVEL_ZERO = "all"  # name of the level above all regions, and id of its one region
 

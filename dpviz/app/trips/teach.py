@@ -22,8 +22,8 @@ from dpviz.app.streets import streets_wanted
 from dpviz.app.trips.filters import choose_filters, chosen_region, shown_level, toggle_region
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, question_of, run_of
 from dpviz.app.trips.strip import show_strip
-from dpviz.app.trips.tabs import PAIR_TAB, fill_in_pair, key_figures, show_tabs
-from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, show_in_rows
+from dpviz.app.trips.tabs import PAIR_TAB, REGION_TAB, fill_in_pair, key_figures, show_tabs
+from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, show_in_rows
 from dpviz.app.words import budget_text, show_verdict
 from dpviz.release.verdict import verdict
 from dpviz.space.regions import Regions
@@ -117,6 +117,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
             show_verdict(result.headline, f"{_describe_false(first, level)} {result.detail}", result.rule, whose)
             _show_notes(maps)
             teach_note(protected)
+        let_maps_come_first(TRIPS)
         _show_figures(shown, view)
     TRIPS.write_address()
 
@@ -319,6 +320,7 @@ def _take_chosen(regions: Regions, drawings: list[TripsDrawing], chosen: Chosen)
         st.session_state["trips tab"] = PAIR_TAB
     elif chosen.kind == "area" and chosen.cell < len(drawing.areas[0].size):
         toggle_region(chosen.cell)
+        st.session_state["trips tab"] = REGION_TAB
 
 
 def _show_matrices(shown: Shown, view: TripsMapSettings) -> None:
