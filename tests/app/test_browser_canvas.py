@@ -280,6 +280,22 @@ def test_maps_of_streamlit_draw_after_the_canvas_and_the_canvas_after_them(chrom
                 until(lambda: colours(page) > 20, "partitions on the map of Streamlit")
 
 
+def test_the_button_back_goes_from_page_to_page_and_not_through_every_setting(chromium, address, tmp_path):
+    with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Open the map").click()
+        until_drawn(page)
+        for number in (2, 3):
+            page.get_by_role("button", name="Again", exact=True).click()
+            until(lambda number=number: f"run={number}" in page.evaluate("location.href"), "the run in the address")
+        go(page, "Trips")
+        until(lambda: "/trips" in page.evaluate("location.href"), "the other page")
+        page.get_by_text("True flights").first.wait_for()
+        page.go_back()
+        page.get_by_text("Run 3, seeded").first.wait_for()
+        page.go_back()
+        page.get_by_role("heading", name="What would you publish?").wait_for()
+
+
 def test_where_the_library_of_maps_fails_the_maps_are_shown_one_by_one(chromium, serve, tmp_path):
     with visit(chromium, serve(BROKEN), LINK, scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_text("could not load the map library").wait_for()

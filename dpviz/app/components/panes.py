@@ -29,7 +29,7 @@ _HTML = """<div class="canvas"><div class="heads"></div>
 <div class="map" tabindex="0" role="application" aria-roledescription="map"></div>
 <div class="tools" role="toolbar" aria-label="Map tools"></div><div class="live" aria-live="polite"></div></div>"""
 _SCRIPT = "".join((_HERE / name).read_text("utf-8") for name in ("panes.js", "trips.js"))
-_loader = st.components.v2.component("dpviz_loader", js=(_HERE / "loader.js").read_text("utf-8"))
+_loader = st.components.v2.component("dpviz_loader", js="".join((_HERE / name).read_text("utf-8") for name in ("history.js", "loader.js")))
 _panes = st.components.v2.component("dpviz_panes", html=_HTML, css=(_HERE / "panes.css").read_text("utf-8"), js=_SCRIPT)
 
 

@@ -212,7 +212,9 @@ def _choose_view(what: TripsDrawn, level: int) -> TripsMapSettings:
 
 
 def _keep_tops(tops: ScaleTops, level: int) -> ScaleTops:
-    """Return the tops with those of errors that were kept for the level; new ones are kept."""
+    """Return the tops with those of errors that were kept for the level; new ones are kept once a map shows errors."""
+    if ERROR not in (TRIPS.config().left, TRIPS.config().shown):
+        return tops
     names, scales = {"error": f"error {level}", "area_error": f"area error {level}"}, TRIPS.config().scales
     missing = {name: getattr(tops, part) for part, name in names.items() if name not in scales}
     if missing:
