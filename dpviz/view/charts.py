@@ -231,14 +231,17 @@ _MEASURED, _NOISE = "measured", "noise alone (95 % band)"
 _ZOOM = "zoom level: each cuts the squares of the one before into four"
 
 
-def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
-    """Draw the measured error of blocks at each zoom level, with the 95 % band that is expected from the noise alone.
+def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, total: float | None = None, height: int = 260) -> alt.LayerChart:
+    """Draw the measured error of squares at each zoom level, with the 95 % band that is expected from the noise alone.
 
     Args:
         by_zoom: `Evaluation.by_zoom`. CURATOR ONLY: the error is measured against the truth.
         unit: what is counted, in the plural.
+        total: count of the whole domain: errors are then in percent of an average square; None for errors in `unit`. A square four times
+            smaller has a smaller error in `unit`, but mostly a larger one in percent.
         height: of the whole chart, in pixels.
     """
+    by_zoom, unit = _in_percent(by_zoom, ["rmse", "mae", "expected", "low", "high"], unit, total)
     floor = np.maximum(by_zoom["low"], by_zoom["expected"] / _DEEPEST_BAND)
     table, ticks = prepare_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
     names = {"zoom": "zoom", "blocks": "squares", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
@@ -253,20 +256,30 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
     return finish(alt.layer(band, expected, measured), "Accuracy by zoom level", summary, height)
 
 
-def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
-    """Draw the error of blocks at each zoom level that is expected from the noise; it needs no true counts.
+def expected_by_zoom(table: pd.DataFrame, unit: str, *, total: float | None = None, height: int = 260) -> alt.LayerChart:
+    """Draw the error of squares at each zoom level that is expected from the noise; it needs no true counts.
 
     Args:
         table: columns zoom and expected (`expected_error`).
         unit: what is counted, in the plural.
+        total: as of `accuracy_by_zoom`.
         height: of the whole chart, in pixels.
     """
-    rows, ticks = prepare_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
+    table, unit = _in_percent(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"], unit, total)
+    rows, ticks = prepare_log_axis(table, ["expected"])
     base = _base_chart(rows, {"zoom": "zoom", "blocks": "squares", "expected": f"expected error ({unit})"})
     y = log_y(f"expected error of a square ({unit})", ticks, "expected drawn")
     curve = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
     summary = f"Error expected from the noise alone per zoom level: {describe_values(table, 'zoom', 'expected')} {unit}."
     return finish(alt.layer(curve), "Expected accuracy by zoom level", summary, height)
+
+
+def _in_percent(table: pd.DataFrame, columns: list[str], unit: str, total: float | None) -> tuple[pd.DataFrame, str]:
+    """Return a table with errors in percent of the average square of their zoom level, and their unit; as they are without a total."""
+    if total is None or total <= 0:
+        return table, unit
+    factor = 100 * table["blocks"] / total
+    return table.assign(**{column: table[column] * factor for column in columns}), f"% of average {unit}"
 
 
 def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:

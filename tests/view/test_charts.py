@@ -37,6 +37,7 @@ def a_receipt(*more):
 
 CHARTS = {
     "accuracy": lambda: charts.accuracy_by_zoom(a_table(), UNIT),
+    "accuracy in percent": lambda: charts.accuracy_by_zoom(a_table(), UNIT, total=12_345.0),
     "expected": lambda: charts.expected_by_zoom(a_table()[["zoom", "expected"]], UNIT),
     "false positives": lambda: charts.false_positives_by_zoom(a_table(), UNIT),
     "by size": lambda: charts.error_by_size(by_size([0, 0, 5, 1234, 2000], [1, 0, 4, 1300, 2000]), UNIT),
@@ -67,6 +68,15 @@ def test_zeros_stay_on_the_log_axis(rmse):
     assert max(drawn) < math.inf
     assert [row["rmse"] for row in rows(chart)] == list(rmse)
     assert charts.expected_by_zoom(table.assign(expected=0.0), "people").to_dict()
+
+
+def test_errors_in_percent_are_parts_of_the_average_square_of_their_level():
+    measured = charts.accuracy_by_zoom(a_table(), "people", total=640.0).to_dict()
+    assert [row["rmse"] for row in rows(measured)] == pytest.approx([0.0, 100 * 3.5 / 160, 100 * 12_345.678 / 40])
+    expected = charts.expected_by_zoom(a_table()[["zoom", "expected"]], "people", total=640.0).to_dict()
+    assert [row["expected"] for row in rows(expected)] == pytest.approx([100 / 640, 100 / 160, 100 / 40])
+    assert "% of average people" in measured["layer"][0]["encoding"]["y"]["title"]
+    assert charts.accuracy_by_zoom(a_table(), "people", total=-3.0).to_dict() == charts.accuracy_by_zoom(a_table(), "people").to_dict()
 
 
 def test_the_band_and_both_lines_share_one_legend_and_false_positives_are_shares_in_two_colours():

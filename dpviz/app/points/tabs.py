@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.app.fields import Field, in_range
 from dpviz.app.ledger import describe_look
 from dpviz.app.page_state import CURATE
-from dpviz.app.points.state import Drawn
+from dpviz.app.points.state import Drawn, config
 from dpviz.app.points.strip import zoom_like
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, small_print
 from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
@@ -111,16 +111,17 @@ def _budget_of(receipt: Receipt) -> str:
 
 
 def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
+    total = float(what.release.count[0]) if config().relative else None
     if evaluation is None:
         zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
         noise = [expected_error(what.release, zoom) for zoom in zooms]
         expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": noise})
-        st.altair_chart(charts.expected_by_zoom(expected, what.data.unit), width="stretch")
+        st.altair_chart(charts.expected_by_zoom(expected, what.data.unit, total=total), width="stretch")
         st.caption(f"Expected from the noise alone. Assumptions on how {what.data.unit} lie in a partition add errors of their own.")
         return
     table = evaluation.by_zoom
     left, right = st.columns(2)
-    left.altair_chart(charts.accuracy_by_zoom(table, what.data.unit), width="stretch")
+    left.altair_chart(charts.accuracy_by_zoom(table, what.data.unit, total=total), width="stretch")
     right.altair_chart(charts.false_positives_by_zoom(table, what.data.unit), width="stretch")
     st.caption(
         "Each zoom level cuts the domain into equal squares, four times as many as the level before. Errors above the band come from"
