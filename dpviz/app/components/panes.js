@@ -223,7 +223,7 @@ function build(scene, name, { side }) {
 }
 
 function paint(scene, pane) {
-  const shades = scene.arrays[pane.shades], palette = scene.arrays[pane.palette], out = new Uint8Array(20 * shades.length);
+  const shades = scene.arrays[pane.shades], palette = scene.arrays[pane.palette], out = new Uint8ClampedArray(20 * shades.length);
   for (let i = 0; i < shades.length; i += 1) {
     const color = palette.subarray(4 * shades[i], 4 * shades[i] + 4);
     for (let k = 0; k < 5; k += 1) out.set(color, 20 * i + 4 * k);
