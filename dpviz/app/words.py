@@ -53,7 +53,7 @@ def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None],
 
     Args:
         receipt: receipt of the release.
-        column: title of the column of levels or stages.
+        column: title of the column of levels.
         name_of: returns the name of a step's level in that column.
     """
     if not receipt.private:

@@ -137,9 +137,11 @@ function build(strip, frame) {
   const own = split ? data.parts.map((_, k) => k).filter((k) => data.parts[k].level === null) : [];
   Object.assign(strip, { frame, over: null });
   grid.textContent = "";
-  const first = 2 + own.length, heights = [own.length ? "30px" : "27px", split ? "60px" : "25px", "82px", ...(wrong ? ["37px"] : [])];
+  const named = data.levels.some((level) => level.name.includes(" "));  // names of several words have two lines
+  grid.classList.toggle("named", named);
+  const first = 2 + own.length, heights = [named ? "38px" : own.length ? "30px" : "27px", split ? "60px" : "25px", "82px", ...(wrong ? ["37px"] : [])];
   grid.style.gridTemplateRows = heights.join(" ");
-  grid.style.gridTemplateColumns = `var(--names) ${own.length ? `repeat(${own.length}, minmax(54px, 96px)) ` : ""}repeat(${n}, minmax(46px, 96px))`;
+  grid.style.gridTemplateColumns = `var(--names) ${own.length ? `repeat(${own.length}, minmax(54px, 96px)) ` : ""}repeat(${n}, minmax(${named ? 62 : 46}px, 96px))`;
   strip.column = add(grid, "div", "column");
   if (own.length) add(grid, "div", "parting", {}, { gridColumn: first });
   for (const row of heights.keys()) if (row) add(grid, "div", "line", {}, { gridRow: row + 1 });
@@ -166,7 +168,7 @@ function addLevels(strip) {
   strip.buttons = strip.data.levels.map((level, i) => {
     const cell = add(group, "div", "cell", { "data-level": i }, { gridRow: 1, gridColumn: strip.place(i) });
     const button = add(cell, "button", "b level", { type: "button", role: "radio", "aria-label": `Level ${level.name}`, "aria-disabled": level.finer });
-    button.textContent = level.name;
+    add(button, "span", "").textContent = level.name;
     return button;
   });
 }
@@ -288,7 +290,8 @@ function draw(strip) {
   strip.buttons.forEach((button, i) => {
     button.setAttribute("aria-checked", i === strip.shown);
     button.tabIndex = i === strip.shown ? 0 : -1;
-    button.title = strip.data.levels[i].about;
+    const { name, about } = strip.data.levels[i];
+    button.title = name.includes(" ") && about ? `${name}: ${about}` : about;
     button.setAttribute("aria-description", sentence(strip, i));
   });
   strip.units.forEach((button, i) => button.setAttribute("aria-pressed", (i === 0) === strip.relative));

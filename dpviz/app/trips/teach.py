@@ -122,8 +122,7 @@ def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> 
 def _describe_false(what: TripsDrawn, level: int) -> str:
     """Write how many released pairs of a level have no trips, which the noise alone does not say."""
     row = what.evaluations[0].by_stage.to_dict("records")[2 * level]
-    pairs = f"{row['released_pairs']:,} pairs released at the level shown ({row['between']})"
-    return f"Of the {pairs}, {row['false_discovery']:.3g} % have no trips."
+    return f"Of the {row['released_pairs']:,} pairs released from {row['between']}, {row['false_discovery']:.3g} % have no trips."
 
 
 def _stamp(what: TripsDrawn) -> str:
