@@ -1,6 +1,7 @@
 const STEP = 0.01, BIG = 0.05, PAUSE = 150, EVERY = 120, ANSWER = 1500, PATIENCE = 10000;
 const TOPS = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1], MARKS = ["before", "expected", "measured"], SPACE = "\u00a0";
 const BASE = 14;  // pixels of the page's usual type, for which the sizes here are made
+const MOST = 1000;  // percent: a larger error says only that noise is all there is
 const FEW = 20;  // a share of fewer things says little, and is grey
 const strips = new WeakMap();
 
@@ -261,7 +262,11 @@ function short(number) {
   if (number > 0 && number < 0.01) return "<0.01";
   return number === 0 || number >= 0.95 ? tidy(number) : String(Number(number.toPrecision(1)));
 }
-const shown = (strip, value) => (value === null ? "\u2013" : short(value) + (strip.relative ? `${SPACE}%` : ""));
+const shown = (strip, value) => {
+  if (value === null) return "\u2013";
+  const large = strip.relative && value >= MOST - 0.5;
+  return (large ? `>${SPACE}${MOST - 1}` : short(value)) + (strip.relative ? `${SPACE}%` : "");
+};
 
 const title = (strip, k) => {
   const { label: name, level } = strip.data.parts[k];
@@ -349,7 +354,7 @@ function drawErrors(strip) {
 
 // The scale stays as it is while a split is tried, unless a value would lie outside.
 function logScale(strip, values) {
-  const logs = values.map(Math.log10), kept = strip.tried && strip.scale?.relative === strip.relative ? strip.scale : null;
+  const logs = values.map((value) => Math.log10(strip.relative ? Math.min(value, MOST) : value)), kept = strip.tried && strip.scale?.relative === strip.relative ? strip.scale : null;
   const least = values.length ? Math.min(...logs) : 0, most = values.length ? Math.max(...logs) : 0, margin = Math.max(0, 1 - most + least) / 2;
   const low = Math.min(least - margin, kept?.low ?? Infinity), high = Math.max(most + margin, kept?.high ?? -Infinity);
   const at = (value) => 93 - 86 * Math.min(Math.max((Math.log10(Math.max(value, 1e-300)) - low) / (high - low), 0), 1);
