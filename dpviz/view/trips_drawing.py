@@ -462,7 +462,7 @@ def _sum_regions(release: FlowRelease, view: TripsMapSettings, truth: PairSums |
     origins, destinations = release.tree.origins, release.tree.destinations
     released = _sum_released_totals(release, view.level)
     true = (None, None) if truth is None else _sum_true_totals(truth, origins, destinations, view.level)
-    texts = _write_region_texts(release, view.level, released)
+    texts = _write_region_texts(release, view, released)
     rests, wrong = _sum_rests(release, view.level), _share_false_pairs(release, view.level, truth)
     return [
         RegionNumbers(released=released[side], true=true[side], rest=rests[side], texts=texts[side], wrong=wrong[side])
@@ -542,28 +542,30 @@ def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> To
     return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
 
 
-def _write_region_texts(release: FlowRelease, level: int, released: tuple[Totals, Totals]) -> tuple[list[str], list[str]]:
+def _write_region_texts(release: FlowRelease, view: TripsMapSettings, released: tuple[Totals, Totals]) -> tuple[list[str], list[str]]:
     """Write the released numbers of each region with their intervals: trips that start there, that end there, and that do both.
 
     Returns:
         A text for each origin, and one for each destination; if both are the same regions, the same texts twice.
     """
-    starts, ends = (_write_side(release, level, side, released[index]) for index, side in enumerate(("origin", "destination")))
+    sides = enumerate(("origin", "destination"))
+    starts, ends = (_write_side(release, view.level, side, released[index], deck(view.unit)) for index, side in sides)
     if WITHIN not in released[0]:
         return starts, ends
+    level = view.level
     index, unlisted = np.arange(len(starts)), _find_unlisted_stays(release, level)
     low, high = _find_intervals(release, level, index, index)
     within = [
-        "" if hidden else f"; {format_count(count)} do both{_write_interval(*interval)}"
+        "" if hidden else f"\n{format_count(count)} do both{_write_interval(*interval)}"
         for count, hidden, interval in zip(released[0][WITHIN].tolist(), unlisted.tolist(), zip(low, high, strict=True), strict=True)
     ]
-    both = [f"{start}; {end}{more}" for start, end, more in zip(starts, ends, within, strict=True)]
+    both = [f"{start}\n{end}{more}" for start, end, more in zip(starts, ends, within, strict=True)]
     return both, both
 
 
-def _write_side(release: FlowRelease, level: int, side: str, released: Totals) -> list[str]:
+def _write_side(release: FlowRelease, level: int, side: str, released: Totals, unit: str) -> list[str]:
     """Write for each region the trips that start there, or that end there, and how many of them are in no listed pair."""
-    name, verb = (LEAVING, "start here") if side == "origin" else (ARRIVING, "end here")
+    name, verb = (LEAVING, f"{unit} start here") if side == "origin" else (ARRIVING, f"{unit} end here")
     totals = (released[name] + released.get(WITHIN, 0)).tolist()
     intervals = map(_write_interval, *region_intervals(release, level, side))
     rests = _write_rests(release, level, side, len(totals))
@@ -577,7 +579,7 @@ def _write_rests(release: FlowRelease, level: int, side: str, size: int) -> list
     levels, pairs = ((level, 0), _pair_with_root(size)) if side == "origin" else ((0, level), _pair_with_root(size)[::-1])
     low, high = rest_intervals(release, levels, *pairs, count_of_region_numbers(release))
     rests = zip(release.rest(*levels).at(*pairs).tolist(), low, high, strict=True)
-    return [f", {_write_rest(count, a, b)}" if count else "" for count, a, b in rests]
+    return [f"\n{_write_rest(count, a, b)}" if count else "" for count, a, b in rests]
 
 
 def _write_rest(count: int, low: float, high: float) -> str:
@@ -600,7 +602,7 @@ def _make_areas(regions: Regions, shapes: RegionShapes, view: TripsMapSettings, 
     shown = true if true is not None and view.shown == TRUE else released
     texts = TooltipTexts(
         title=[deck(name) for name in regions.names_of(view.level)],
-        text=[f"{deck(view.unit)}: {text}" for text in numbers.texts],
+        text=list(numbers.texts),
         truth=None if true is None else [f"true: {text}" for text in _write_totals(true)],
     )
     size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
@@ -664,13 +666,12 @@ def _find_unlisted_stays(release: FlowRelease, level: int) -> Mask:
 
 
 def _write_totals(totals: Totals) -> list[str]:
-    """Write the true totals of each of n regions."""
+    """Write the true trips of each of n regions that start there, that end there, and that do both."""
     within = totals.get(WITHIN, 0)
-    parts = [(totals[name] + within, verb) for name, verb in ((LEAVING, "start here"), (ARRIVING, "end here")) if name in totals] + [
-        (totals[name], "do both") for name in (WITHIN,) if name in totals
-    ]
-    rows = zip(*(values.tolist() for values, _ in parts), strict=True)
-    return ["; ".join(f"{format_count(value)} {verb}" for value, (_, verb) in zip(row, parts, strict=True)) for row in rows]
+    columns = {"start": LEAVING, "end": ARRIVING, "both": WITHIN}
+    values = {word: totals[name] + (within if name != WITHIN else 0) for word, name in columns.items() if name in totals}
+    rows = zip(*(column.tolist() for column in values.values()), strict=True)
+    return [", ".join(f"{format_count(value)} {word}" for word, value in zip(values, row, strict=True)) for row in rows]
 
 
 def _compute_shades(strength: Floats, *, dark: bool, points: bool) -> Colors:
@@ -787,7 +788,7 @@ def _write_rest_of_pairs(release: FlowRelease, level: int, pairs: Pairs) -> list
     ends = pairs.origin.astype(np.int32), pairs.destination.astype(np.int32)
     low, high = rest_intervals(release, (level, level), *ends, count_of_numbers(release))
     rests = zip(release.rest(level, level).at(*ends).tolist(), low, high, strict=True)
-    return [f"; {_write_rest(count, a, b)}" if count else "" for count, a, b in rests]
+    return [f"\n{_write_rest(count, a, b)}" if count else "" for count, a, b in rests]
 
 
 def _find_intervals(release: FlowRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:
