@@ -48,12 +48,12 @@ def budget_words(budget: Budget) -> str:
     return amount_text(amount_of(budget))
 
 
-def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None], Any]) -> None:
+def receipt_table(receipt: Receipt, column: str = "", name_of: Callable[[int | None], Any] = str) -> None:
     """Show the steps of a receipt as a table, with their budgets and noises.
 
     Args:
         receipt: receipt of the release.
-        column: title of the column of levels.
+        column: title of the column of levels; without it there is none, since what a step is for says its level.
         name_of: returns the name of a step's level in that column.
     """
     if not receipt.private:
@@ -69,7 +69,7 @@ def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None],
     rows = [
         {
             "for": step.purpose,
-            column: name_of(step.level),
+            **({column: name_of(step.level)} if column else {}),
             unit: float(step.amount),
             f"{unit} exactly": str(step.amount),
             **({"δ": f"{float(step.delta):.3g}" if step.delta else ""} if has_delta else {}),

@@ -328,7 +328,7 @@ def _show_receipt(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
     release = what.releases[index]
     receipt = release.receipt
     st.altair_chart(charts.receipt_by_stage(receipt), width="stretch")
-    receipt_table(receipt, "level", lambda stage: None if stage is None else release.tree.title(stage))
+    receipt_table(receipt)
     if receipt.converted is not None:
         alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
         st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
