@@ -18,10 +18,7 @@ from dpviz.release.point_release import Release
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import markdown
 
-AT_ONCE = (
-    "Ordered by released count, so the intervals are those that hold for all {numbers:,} numbers of the release at once, with a"
-    " probability of 95 %: one that was chosen as the largest lies in its interval, too."
-)
+AT_ONCE = "The 95 % intervals hold for all {numbers:,} numbers of the release at once, and so also for the largest ones, which stand first."
 CHOSEN_BEFOREHAND = "It holds for what was chosen without a look at the counts, not for the largest of many."
 
 

@@ -50,9 +50,13 @@ def pair_intervals(release: FlowRelease, stage: int) -> tuple[Floats, Floats]:
         stage: 0 to T.
 
     Returns:
-        (k,) lower and (k,) upper ends in the order of `release.stages[stage]`, whole numbers of at least 0.
+        (k,) lower and (k,) upper ends in the order of `release.stages[stage]`, whole numbers of at least 0. The upper ends are NaN where
+        the numbers are sums that lack pairs: they may be too low by any number.
     """
-    return _make_ends(release.stages[stage].noisy, _choose_reach(release, release.stddev(stage), count_of_numbers(release)))
+    counts = release.stages[stage]
+    low, high = _make_ends(counts.noisy, _choose_reach(release, release.stddev(stage), count_of_numbers(release)))
+    complete = np.isfinite(counts.variance) or has_unbiased_sums(release)
+    return low, high if complete else np.full(len(high), np.nan)
 
 
 def count_of_region_numbers(release: FlowRelease) -> int:

@@ -141,7 +141,7 @@ class Pairs:
         destination: (k,) indices of destination regions.
         released: (k,) trips; 0 where a pair was not released.
         low: (k,) lower ends of intervals that hold for all pairs at once; 0 where a pair was not released.
-        high: (k,) upper ends; infinite where none is known.
+        high: (k,) upper ends; infinite or NaN where none is known.
         true: (k,) trips; None where the truth must not be shown.
     """
 
@@ -794,7 +794,7 @@ def _write_rest_of_pairs(release: FlowRelease, level: int, pairs: Pairs) -> list
 def _find_intervals(release: FlowRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:
     """Compute lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released.
 
-    The upper end is infinite, too, for sums that lack pairs.
+    The upper end is NaN where none is known.
     """
     counts, width = release.stages[2 * level], release.tree.destinations.size(level)
     low, high = np.zeros(len(origin)), np.full(len(origin), np.inf)
@@ -805,8 +805,6 @@ def _find_intervals(release: FlowRelease, level: int, origin: Integers, destinat
         index = order[np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)]
         released = key[index] == wanted
         low[released], high[released] = (end[index][released] for end in pair_intervals(release, 2 * level))
-        if not np.isfinite(counts.variance) and not has_unbiased_sums(release):
-            high[:] = np.inf  # a sum that lacks pairs may be too low by any number
     return low, high
 
 

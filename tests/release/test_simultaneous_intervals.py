@@ -197,6 +197,7 @@ def test_totals_that_lack_pairs_have_no_interval_but_where_they_were_measured(ke
     release = FLOW_MECHANISMS[key]().release(flows, ApproxBudget(1, "1e-6"), Entropy.seeded(1))
     assert np.isnan(region_intervals(release, 2, "destination")).all()
     assert np.isnan(region_intervals(release, 1, "origin")).all()
+    assert np.isnan(pair_intervals(release, 2)[1]).all() == (key == "stability_histogram"), "sums of pairs above a threshold"
     low, high = region_intervals(release, 1, "destination")
     if key == "stability_histogram":
         assert np.isnan([low, high]).all()

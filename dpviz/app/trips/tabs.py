@@ -173,14 +173,14 @@ def _offer_lists(what: TripsDrawn) -> None:
         st.altair_chart(charts.lists_chart(st.session_state[slot]), width="stretch")
         st.caption(
             "One release each. The fitted tree's list bounds the share of false pairs beforehand; TopDown's dial has no such bound, and the"
-            " trips that it does not believe pile up on other pairs (see the largest error in the tooltips)."
+            " trips of the pairs that it drops go to other pairs (see the largest error in the tooltips)."
         )
 
 
 def _show_region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
     """Show the trips that start in the chosen region, that end there, and that do both."""
     if view.chosen is None:
-        st.info("Click a region on the map, or choose one in the box above it.")
+        st.info("Click a region on the map, or choose it at *Trips from and to*.")
         return
     regions = what.releases[0].tree.origins
     name, ident = str(regions.names_of(view.level)[view.chosen]), regions.ids_of(view.level)[view.chosen]
@@ -319,7 +319,11 @@ def _show_consistency(what: TripsDrawn) -> None:
             rest = "; listed pairs do so together with their rest" if release.across is not None else ""
             text = f"{wrong:,} pairs do not add up{left_out}." if wrong else f"Every level adds up to the one above it, pair by pair{rest}."
             st.markdown(f":green[{text}]" if wrong == 0 else f":orange[{text}]")
-            st.dataframe(table.drop(columns="stage").rename(columns={"between": "level"}), hide_index=True, width="stretch")
+            st.dataframe(
+                table.drop(columns="stage").rename(columns={"between": "level", "largest_gap": "largest gap"}),
+                hide_index=True,
+                width="stretch",
+            )
     st.caption("Checked on the released numbers: each pair against the sum of the pairs that it is refined into.")
 
 

@@ -90,7 +90,7 @@ def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> 
     """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
     first: TripsDrawn = shown.first
     release, present = first.releases[0], TRIPS.config().present
-    regions, result = release.tree.origins, verdict(release)
+    regions, result = release.tree.origins, replace(verdict(release), counted=first.data.unit)
     level, whose = shown_level(regions), RIGHT_RUN if TRIPS.config().shows_second else ""
     drawable, view = has_geometry(regions, level) and has_geometry(release.tree.destinations, level), _choose_view(first, level)
     with above:
@@ -122,7 +122,9 @@ def _show_result(shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> 
 def _describe_false(what: TripsDrawn, level: int) -> str:
     """Write how many released pairs of a level have no trips, which the noise alone does not say."""
     row = what.evaluations[0].by_stage.to_dict("records")[2 * level]
-    return f"Of the {row['released_pairs']:,} pairs released from {row['between']}, {row['false_discovery']:.3g} % have no trips."
+    return (
+        f"Of the {row['released_pairs']:,} pairs released from {row['between']}, {row['false_discovery']:.3g} % have no {what.data.unit}."
+    )
 
 
 def _stamp(what: TripsDrawn) -> str:
