@@ -82,10 +82,10 @@ PRESETS = (
     ),
     Preset(
         title="Towns of a country",
-        text="21,408 towns and villages: some appear where there are none, and small ones vanish.",
+        text="21,408 towns and villages, true and released: the pattern of the country survives, and some appear where there are none.",
         picture="preset_towns.webp",
         page="points",
-        link={"mechanism": "quadtree", "sample": "us_places", "epsilon": "0.1", "left": "False positives", "zoom": "6"},
+        link={"mechanism": "path_tree", "sample": "us_places", "epsilon": "1", "zoom": "5"},
     ),
     Preset(
         title="Flights",

@@ -18,10 +18,7 @@ from dpviz.release.point_release import Release
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import markdown
 
-AT_ONCE = (
-    "Ordered by released count, so the intervals are those that hold for all {numbers:,} numbers of the release at once, with a"
-    " probability of 95 %: one that was chosen as the largest lies in its interval, too."
-)
+AT_ONCE = "The 95 % intervals hold for all {numbers:,} numbers of the release at once, and so also for the largest ones, which stand first."
 CHOSEN_BEFOREHAND = "It holds for what was chosen without a look at the counts, not for the largest of many."
 
 
@@ -48,12 +45,12 @@ def budget_words(budget: Budget) -> str:
     return amount_text(amount_of(budget))
 
 
-def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None], Any]) -> None:
+def receipt_table(receipt: Receipt, column: str = "", name_of: Callable[[int | None], Any] = str) -> None:
     """Show the steps of a receipt as a table, with their budgets and noises.
 
     Args:
         receipt: receipt of the release.
-        column: title of the column of levels or stages.
+        column: title of the column of levels; without it there is none, since what a step is for says its level.
         name_of: returns the name of a step's level in that column.
     """
     if not receipt.private:
@@ -69,7 +66,7 @@ def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None],
     rows = [
         {
             "for": step.purpose,
-            column: name_of(step.level),
+            **({column: name_of(step.level)} if column else {}),
             unit: float(step.amount),
             f"{unit} exactly": str(step.amount),
             **({"δ": f"{float(step.delta):.3g}" if step.delta else ""} if has_delta else {}),

@@ -29,7 +29,7 @@ _SEVERAL_TRIPS = (
     " person has up to {most:,}."
 )
 _TOO_MUCH_NOISE = (
-    "Exact accounting was chosen, and the tight conversion was used: the exact one is not computed where a stage has noise with a"
+    "Exact accounting was chosen, and the tight conversion was used: the exact one is not computed where a level has noise with a"
     f" standard deviation above {LARGEST_STDDEV:,.0f}, or for a delta below 1e-250, and it is not taken where it saves nothing."
 )
 WEIGHTS = "weights"
@@ -48,7 +48,9 @@ def neighbours_setting() -> Any:
 
 def first_side_setting() -> Any:
     """Declare the setting `tree`: the side of a pair that is refined first."""
-    return setting("destination", "Refine first", choices=SIDES, help="Which side of a pair every odd stage refines.")
+    return setting(
+        "destination", "Refine first", choices=SIDES, help="Which side of a pair becomes finer first, from one level to the next."
+    )
 
 
 def accounting_setting(default: str) -> Any:

@@ -86,9 +86,9 @@ def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float
         return [float((levels * np.sqrt(np.log(2 * size))) ** (2 / 3)) for levels, size in zip(affected, sizes, strict=True)]
     if strategy != "custom":
         raise BudgetError(f"The split must be one of {', '.join(STAGE_STRATEGIES)}.")
-    weights = custom_weights(custom, len(sizes), "first stage")
+    weights = custom_weights(custom, len(sizes), "first level")
     if min(weights) == 0:
-        raise BudgetError("Custom weights of stages must be greater than 0: every stage is measured.")
+        raise BudgetError("Custom weights of levels must be greater than 0: every level is measured.")
     return weights
 
 

@@ -95,7 +95,7 @@ def certified_delta(variances: Sequence[Fraction], epsilon: Fraction, changes: i
     0.00487
     """
     if not variances or min(variances) <= 0:
-        raise BudgetError("Every stage needs noise with a variance above 0.")
+        raise BudgetError("Every level needs noise with a variance above 0.")
     return _bound_delta(tuple(variances), epsilon, changes, 1e-60, _STEPS_PER_STDDEV)
 
 
@@ -195,7 +195,7 @@ def _bound_delta(variances: tuple[Fraction, ...], epsilon: Fraction, changes: in
     step = limit / max(1, math.ceil(limit / step))
     factors = [losses for variance in sorted(variances) for losses in _compute_stage_losses(variance, changes, step, tail)]
     if sum(len(factor.mass) for factor in factors) > _MOST_VALUES:
-        raise BudgetError("The exact accounting of so many stages takes too long: choose the tight conversion.")
+        raise BudgetError("The exact accounting of so many levels takes too long: choose the tight conversion.")
     largest_later = [*np.cumsum([factor.last for factor in factors[::-1]])[::-1], 0][1:]  # sums of the factors still to be added
     smallest_counted = math.floor(limit / step) - 1
     total = _Losses(0, np.ones(1), 0.0)

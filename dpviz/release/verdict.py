@@ -26,9 +26,7 @@ SQUARES_RULE = (
     "A level is usable if the error of a square (root mean square) is at most 40 % of an average number: the released total divided by how"
     " many equal squares the level has. Up to 100 % it is rough; beyond that the error is larger than what is counted."
 )
-_REST_NOTE = (
-    " The finest level lists {listed:,} pairs; {rest} of all {counted} are in pairs that are not listed, and coarser levels have them, too."
-)
+_REST_NOTE = " {rest} of all {counted} are in pairs that are not listed; coarser levels count them."
 _DROPPED_NOTE = (
     " {parts} of fewer than about {least:,} {counted} were dropped after the noise, and every sum lacks them: coarser levels are too low"
     " by an unknown number."
@@ -41,7 +39,7 @@ class LevelVerdict:
 
     Attributes:
         level: 0 for the whole.
-        name: name of the level, for example "level 3", or "level 1 (state to state)".
+        name: name of the level, for example "level 3", or "state to state".
         parts: the number of partitions in the level, or of pairs that were counted (with noise or exactly).
         mean: the released total divided by `parts`, in records or trips, at least 0.
         stddev: mean standard deviation of the level's numbers.
@@ -94,12 +92,12 @@ class Verdict:
                 return "The only level, the whole, is usable."
             finest = self.levels[-1]
             if self.listed is not None:
-                return f"All levels are usable; level {finest.level} lists {self.listed:,} of its {finest.parts:,} {self.parts}."
-            return f"All levels are usable, down to the {finest.parts:,} {self.parts} of level {finest.level}."
+                return f"All levels are usable; {finest.name} lists {self.listed:,} of its {finest.parts:,} {self.parts}."
+            return f"All levels are usable, down to the {finest.parts:,} {self.parts} of {finest.name}."
         if not any(grade == USABLE for grade, _ in grades):
             return f"No level is usable: even the total is {self.levels[0].grade}."
         phrases = [f"{_name_levels(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]
-        return f"{'; '.join(phrases)}.".capitalize()
+        return f"{_capitalise('; '.join(phrases))}."
 
     @property
     def detail(self) -> str:
@@ -112,7 +110,7 @@ class Verdict:
         if self.dropped is not None:
             text += _DROPPED_NOTE.format(**words)
         if self.rest is not None:
-            text += _REST_NOTE.format(listed=self.listed, rest=f"{self.rest:.3g} %", counted=self.counted)
+            text += _REST_NOTE.format(rest=f"{self.rest:.3g} %", counted=self.counted)
         return text
 
     @property
@@ -124,7 +122,7 @@ class Verdict:
         return RULE.format(parts=self.parts, counted_parts=which)
 
     def _describe_level(self, level: LevelVerdict) -> str:
-        name = level.name[0].upper() + level.name[1:]
+        name = _capitalise(level.name)
         part = self.parts.removesuffix("s")
         size = format_decimal(level.stddev, 3) if math.isfinite(level.stddev) else "unknown size"
         kind = "an error" if self.parts == "squares" else "noise"
@@ -221,8 +219,7 @@ def _grade_trip_level(release: FlowRelease, level: int, *, lacking: bool) -> Lev
     stddev, known = release.stddev(2 * level), math.isfinite(stage.variance)
     numbers = stage.measured if known and stage.measured else release.tree.size(2 * level) if release.every_pair else len(stage.count)
     mean = math.sqrt(stage.variance) if known else float(np.mean(stddev)) if len(stddev) else math.inf
-    name = "all trips" if level == 0 else f"level {level} ({release.tree.title(2 * level)})"
-    graded = _grade_level(level, name, max(numbers, 1), total, mean)
+    graded = _grade_level(level, release.tree.title(2 * level), max(numbers, 1), total, mean)
     return replace(graded, grade=ROUGH) if lacking and level < release.depth and graded.grade == USABLE else graded
 
 
@@ -247,6 +244,15 @@ def _grade_level(level: int, name: str, parts: int, total: float, stddev: float)
 
 
 def _name_levels(levels: list[LevelVerdict]) -> str:
-    """Write the numbers of consecutive levels, such as "levels 0 to 2"."""
-    first, last = levels[0].level, levels[-1].level
-    return f"level {first}" if first == last else f"levels {first} {'and' if last == first + 1 else 'to'} {last}"
+    """Write the names of consecutive levels, such as "levels 0 to 2", or "all to all down to county to county"."""
+    first, last = levels[0], levels[-1]
+    if first is last:
+        return first.name
+    if first.name != f"level {first.level}":
+        return f"{first.name} {'and' if last.level == first.level + 1 else 'down to'} {last.name}"
+    return f"levels {first.level} {'and' if last.level == first.level + 1 else 'to'} {last.level}"
+
+
+def _capitalise(text: str) -> str:
+    """Begin a text with a capital letter; names in it keep theirs."""
+    return text[:1].upper() + text[1:]

@@ -44,7 +44,8 @@ Styles = dict[str, tuple[str, list[int]]]
 BOUND = "bound, 95 %"
 LARGEST_MATRIX = 40  # regions on each side
 MATRIX_CAPTION = (
-    "Hollow cells are uncertain: their intervals, which hold for all pairs at once, reach 0. Magenta ones are below zero, by noise."
+    "Hollow cells are not told apart from 0: their 95 % intervals, which hold for all pairs at once, reach it. Magenta ones are below zero,"
+    " by noise."
 )
 METRICS = {
     "max_error": "largest error",
@@ -123,10 +124,10 @@ def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height
     rows = to_long_form(table, lines)
     styles: Styles = {BOUND: (GREY, [4, 3])} if (rows["series"] == BOUND).any() else {}
     styles |= {"largest error": (ACCENT, [1, 0]), "mean error": (_LIGHTER, [8, 3])}
-    text = f"Largest error per stage: {describe_values(table, 'between', 'max_error')} {unit}; "
+    text = f"Largest error per level: {describe_values(table, 'between', 'max_error')} {unit}; "
     text += f"mean error: {describe_values(table, 'between', 'mean_error')}"
     text += f"; bound: {describe_values(rows[rows['series'] == BOUND], 'between', 'value')}." if BOUND in styles else "."
-    return finish(alt.layer(draw_log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by stage", text, height)
+    return finish(alt.layer(draw_log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by level", text, height)
 
 
 def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
@@ -138,9 +139,9 @@ def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
     """
     rows = to_long_form(table, {METRICS[metric]: table[metric] for metric in _PERCENT})
     styles = {METRICS[_PERCENT[0]]: (to_hex(FALSE_POSITIVE), [1, 0]), METRICS[_PERCENT[1]]: (to_hex(FALSE_NEGATIVE), [6, 3])}
-    text = f"False discovery rate per stage: {describe_values(table, 'between', 'false_discovery')} %; "
+    text = f"False discovery rate per level: {describe_values(table, 'between', 'false_discovery')} %; "
     text += f"false negative rate: {describe_values(table, 'between', 'false_negative')} %."
-    return finish(alt.layer(draw_percent_lines(rows, styles)), "False pairs by stage", text, height)
+    return finish(alt.layer(draw_percent_lines(rows, styles)), "False pairs by level", text, height)
 
 
 def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
@@ -153,8 +154,8 @@ def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
     columns = {"all": "pairs", "released": "released_pairs", "true": "true_pairs"}
     rows = to_long_form(table, {name: table[column] for name, column in columns.items()})
     styles = {"all": (GREY, [4, 3]), "released": (ACCENT, [1, 0]), "true": (_AMBER, [8, 3])}
-    text = "; ".join(f"{name} pairs per stage: {describe_values(table, 'between', column)}" for name, column in columns.items()) + "."
-    return finish(alt.layer(draw_log_lines(rows, "pairs", styles)), "Pairs by stage", text, height)
+    text = "; ".join(f"{name} pairs per level: {describe_values(table, 'between', column)}" for name, column in columns.items()) + "."
+    return finish(alt.layer(draw_log_lines(rows, "pairs", styles)), "Pairs by level", text, height)
 
 
 def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerChart:
@@ -182,10 +183,10 @@ def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerCha
     y = alt.Y(field="between", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
     base = alt.Chart(add_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
-    text = f"Standard deviation of the noise per stage: {describe_values(table, 'between', 'spread')} {unit}; "
+    text = f"Standard deviation of the noise per level: {describe_values(table, 'between', 'spread')} {unit}; "
     text += f"numbers measured: {describe_values(table, 'between', 'measured')}."
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
-    return finish(alt.layer(bars, labels), "Expected noise by stage", text, FRAME + ROW * len(table))
+    return finish(alt.layer(bars, labels), "Expected noise by level", text, FRAME + ROW * len(table))
 
 
 def _format_noise(spread: float, measured: int) -> str:
@@ -203,16 +204,14 @@ def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = 
         unit: what is counted, in the plural.
         height: of the whole chart, in pixels.
     """
-    first = next(iter(tables.values()))
-    names_by_stage = [set(names) for names in zip(*(table["between"] for table in tables.values()), strict=True)]
-    names = [names.pop() if len(names) == 1 else f"stage {stage}" for stage, names in zip(first["stage"], names_by_stage, strict=True)]
+    names = [" or ".join(dict.fromkeys(several)) for several in zip(*(table["between"] for table in tables.values()), strict=True)]
     parts = [table.assign(series=title, value=table[metric], between=number_repeated(names)) for title, table in tables.items()]
     rows = pd.concat(parts, ignore_index=True)
     styles = dict(zip(tables, zip(_COLORS, _DASHES, strict=True), strict=False))
     measure = "%" if metric in _PERCENT else "pairs" if metric == "released_pairs" else unit
     chart = draw_percent_lines(rows, styles) if metric in _PERCENT else draw_log_lines(rows, f"{METRICS[metric]} ({measure})", styles)
     text = "; ".join(f"{title}: {describe_values(table, 'between', metric)}" for title, table in tables.items())
-    return finish(alt.layer(chart), f"{METRICS[metric].capitalize()} by stage", f"In {measure}. {text}.", height)
+    return finish(alt.layer(chart), f"{METRICS[metric].capitalize()} by level", f"In {measure}. {text}.", height)
 
 
 def lists_chart(table: pd.DataFrame, *, height: int = 320) -> alt.LayerChart:

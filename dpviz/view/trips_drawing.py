@@ -14,7 +14,14 @@ from dpviz.amounts import format_count, format_percent, format_signed
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError
 from dpviz.release.flow_release import FlowRelease, PairSums
-from dpviz.release.simultaneous_intervals import pair_intervals
+from dpviz.release.simultaneous_intervals import (
+    count_of_numbers,
+    count_of_region_numbers,
+    has_unbiased_sums,
+    pair_intervals,
+    region_intervals,
+    rest_intervals,
+)
 from dpviz.space.regions import ROOT, Regions
 from dpviz.view.basemap import RegionShapes, prepare_shapes
 from dpviz.view.canvas import Legend, make_legend, to_css
@@ -134,7 +141,7 @@ class Pairs:
         destination: (k,) indices of destination regions.
         released: (k,) trips; 0 where a pair was not released.
         low: (k,) lower ends of intervals that hold for all pairs at once; 0 where a pair was not released.
-        high: (k,) upper ends; infinite where a pair was not released.
+        high: (k,) upper ends; infinite or NaN where none is known.
         true: (k,) trips; None where the truth must not be shown.
     """
 
@@ -246,16 +253,14 @@ class RegionNumbers:
         released: released trips.
         true: true trips; None where the truth must not be shown.
         rest: (n,) released trips that are in no listed pair; 0 unless the level's pairs are a list.
-        rest_texts: n texts on them; "" where there are none.
-        unlisted: (n,) whether the number of trips within the region is not listed.
+        texts: n texts on the released numbers, with their intervals.
         wrong: (n,) percentage of the region's released pairs that have no trips; 0 without released pairs, or without the truth.
     """
 
     released: Totals
     true: Totals | None
     rest: Integers
-    rest_texts: Sequence[str]
-    unlisted: Mask
+    texts: Sequence[str]
     wrong: Floats
 
     def values(self, shown: str) -> Floats:
@@ -370,8 +375,10 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, draw
         drawn: those of them that have an arc.
         total: number of pairs that could be drawn.
     """
+    intervals = [] if view.shown == TRUE else _note_intervals(release)
     if view.marks == AREAS:
-        return " ".join([_AREAS_TEXT.format(unit=view.unit), *(_note_list(release, view) if view.shown in (RELEASED, NOT_LISTED) else [])])
+        listed = _note_list(release, view) if view.shown in (RELEASED, NOT_LISTED) else []
+        return " ".join([_AREAS_TEXT.format(unit=view.unit), *listed, *intervals])
     arcs = len(drawn.origin)
     order = ", the wrong ones first" if view.shown == FALSE_POSITIVES else ", the largest first"
     first = order if arcs < total else ""
@@ -388,7 +395,16 @@ def _write_note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, draw
     size = release.tree.origins.size(view.level)
     if size > MOST_FEATURES:
         sentences.append(f"Of {size:,} regions, the {MOST_FEATURES:,} with the most trips can be clicked.")
-    return " ".join(sentences)
+    return " ".join(sentences + intervals)
+
+
+def _note_intervals(release: FlowRelease) -> list[str]:
+    """Write what the intervals of tooltips mean."""
+    sentence = "Intervals (95 %) in tooltips hold for all numbers of their kind at once."
+    if not has_unbiased_sums(release):
+        return [sentence, "A total of a region without an interval has an unknown error."]
+    adjusted = "Released counts are adjusted to add up, so that one can lie outside its interval."
+    return [sentence, adjusted] if release.totals is not None else [sentence]
 
 
 def _note_uncertain(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, drawn: Pairs) -> list[str]:
@@ -399,14 +415,19 @@ def _note_uncertain(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, 
     within, below_within = int(np.count_nonzero(counts)) - int(released.sum()), int((counts < 0).sum()) - negative
     sentences = []
     if negative:
-        missing = "" if (drawn.released < 0).any() else ", none of them among the arcs that are drawn"
-        sentences.append(f"Below zero, by noise: {negative:,}{missing}.")
+        missing = "" if (drawn.released < 0).any() else "; none of them is drawn"
+        sentences.append(f"{_count_of(negative)} below zero, by noise{missing}.")
     if uncertain > negative:
-        sentences.append(f"{'Also uncertain' if negative else 'Uncertain'}, with intervals that reach 0: {uncertain - negative:,}.")
+        sentences.append(f"{_count_of(uncertain - negative, 'more' if negative else '')} not told apart from 0.")
     if within > 0:
         lower = f" ({below_within:,} of them below zero)" if below_within else ""
-        sentences.append(f"Another {within:,}{lower} are within one region and have no arc.")
+        sentences.append(f"{_count_of(within, 'more')} within one region, without an arc{lower}.")
     return sentences + _note_list(release, view)
+
+
+def _count_of(number: int, more: str = "") -> str:
+    """Write how many there are, as the beginning of a sentence."""
+    return f"{number:,}{' ' * bool(more)}{more} {'is' if number == 1 else 'are'}"
 
 
 def _note_list(release: FlowRelease, view: TripsMapSettings) -> list[str]:
@@ -415,10 +436,10 @@ def _note_list(release: FlowRelease, view: TripsMapSettings) -> list[str]:
         return []
     bound = None if release.most_false is None else format_percent(release.most_false)
     if view.level < release.depth:
-        return [] if bound is None else ["This level is no list: nothing bounds how many of its pairs are empty."]
+        return [] if bound is None else [f"Any number of these pairs may be empty: the limit of {bound} holds at the finest level."]
     rest = int(release.rest(0, 0).count.sum())
-    sentence = f"{rest:,} {view.unit} are in pairs that are not listed; the tooltips of regions say how many."
-    return [sentence] if bound is None else [sentence, f"In expectation, at most {bound} of the listed pairs have no {view.unit}."]
+    sentence = f"{rest:,} {view.unit} are in pairs that are not listed; tooltips of regions say how many each has."
+    return [sentence] if bound is None else [sentence, f"On average, at most {bound} of the listed pairs have no {view.unit}."]
 
 
 def _describe_map(release: FlowRelease, view: TripsMapSettings, drawn: int) -> str:
@@ -441,12 +462,10 @@ def _sum_regions(release: FlowRelease, view: TripsMapSettings, truth: PairSums |
     origins, destinations = release.tree.origins, release.tree.destinations
     released = _sum_released_totals(release, view.level)
     true = (None, None) if truth is None else _sum_true_totals(truth, origins, destinations, view.level)
-    rest, unlisted = _write_rest_texts(release, view), _find_unlisted_stays(release, view.level)
+    texts = _write_region_texts(release, view, released)
     rests, wrong = _sum_rests(release, view.level), _share_false_pairs(release, view.level, truth)
     return [
-        RegionNumbers(
-            released=released[side], true=true[side], rest=rests[side], rest_texts=rest[side], unlisted=unlisted, wrong=wrong[side]
-        )
+        RegionNumbers(released=released[side], true=true[side], rest=rests[side], texts=texts[side], wrong=wrong[side])
         for side in range(len(hierarchies_of(release)))
     ]
 
@@ -523,23 +542,50 @@ def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> To
     return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
 
 
-def _write_rest_texts(release: FlowRelease, view: TripsMapSettings) -> tuple[list[str], list[str]]:
-    """Write for each region how many of its trips are in no listed pair; "" unless the level's pairs are a list.
+def _write_region_texts(release: FlowRelease, view: TripsMapSettings, released: tuple[Totals, Totals]) -> tuple[list[str], list[str]]:
+    """Write the released numbers of each region with their intervals: trips that start there, that end there, and that do both.
 
     Returns:
         A text for each origin, and one for each destination; if both are the same regions, the same texts twice.
     """
-    origins, destinations = release.tree.origins.size(view.level), release.tree.destinations.size(view.level)
-    if release.across is None or view.level < release.depth:
-        return [""] * origins, [""] * destinations
-    leaving = release.rest(view.level, 0).at(*_pair_with_root(origins)).tolist()
-    arriving = release.rest(0, view.level).at(*_pair_with_root(destinations)[::-1]).tolist()
-    of_leaving = [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in leaving]
-    if release.tree.origins == release.tree.destinations:
-        of_arriving = [f"; {format_count(count)} of those arriving are in pairs that are not listed" if count else "" for count in arriving]
-        both = [one + other for one, other in zip(of_leaving, of_arriving, strict=True)]
-        return both, both
-    return of_leaving, [f"; {format_count(count)} of them in pairs that are not listed" if count else "" for count in arriving]
+    sides = enumerate(("origin", "destination"))
+    starts, ends = (_write_side(release, view.level, side, released[index], deck(view.unit)) for index, side in sides)
+    if WITHIN not in released[0]:
+        return starts, ends
+    level = view.level
+    index, unlisted = np.arange(len(starts)), _find_unlisted_stays(release, level)
+    low, high = _find_intervals(release, level, index, index)
+    within = [
+        "" if hidden else f"\n{format_count(count)} do both{_write_interval(*interval)}"
+        for count, hidden, interval in zip(released[0][WITHIN].tolist(), unlisted.tolist(), zip(low, high, strict=True), strict=True)
+    ]
+    both = [f"{start}\n{end}{more}" for start, end, more in zip(starts, ends, within, strict=True)]
+    return both, both
+
+
+def _write_side(release: FlowRelease, level: int, side: str, released: Totals, unit: str) -> list[str]:
+    """Write for each region the trips that start there, or that end there, and how many of them are in no listed pair."""
+    name, verb = (LEAVING, f"{unit} start here") if side == "origin" else (ARRIVING, f"{unit} end here")
+    totals = (released[name] + released.get(WITHIN, 0)).tolist()
+    intervals = map(_write_interval, *region_intervals(release, level, side))
+    rests = _write_rests(release, level, side, len(totals))
+    return [f"{format_count(count)} {verb}{interval}{rest}" for count, interval, rest in zip(totals, intervals, rests, strict=True)]
+
+
+def _write_rests(release: FlowRelease, level: int, side: str, size: int) -> list[str]:
+    """Write for each region how many of its trips are in no listed pair; "" unless the level's pairs are a list."""
+    if release.across is None or level < release.depth:
+        return [""] * size
+    levels, pairs = ((level, 0), _pair_with_root(size)) if side == "origin" else ((0, level), _pair_with_root(size)[::-1])
+    low, high = rest_intervals(release, levels, *pairs, count_of_region_numbers(release))
+    rests = zip(release.rest(*levels).at(*pairs).tolist(), low, high, strict=True)
+    return [f"\n{_write_rest(count, a, b)}" if count else "" for count, a, b in rests]
+
+
+def _write_rest(count: int, low: float, high: float) -> str:
+    """Write how many trips are in no listed pair, with the interval; whether it reaches 0, in words."""
+    interval = _write_interval(low, high) or " (no interval is known)"
+    return f"{format_count(count)} of them not listed{interval}{', not told apart from 0' if low == 0 else ''}"
 
 
 def _make_areas(regions: Regions, shapes: RegionShapes, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops) -> Areas:
@@ -554,10 +600,9 @@ def _make_areas(regions: Regions, shapes: RegionShapes, view: TripsMapSettings, 
     """
     released, true = numbers.released, numbers.true
     shown = true if true is not None and view.shown == TRUE else released
-    written = zip(_write_totals(released, numbers.unlisted), numbers.rest_texts, strict=True)
     texts = TooltipTexts(
         title=[deck(name) for name in regions.names_of(view.level)],
-        text=[f"{deck(view.unit)}: {text}{more}" for text, more in written],
+        text=list(numbers.texts),
         truth=None if true is None else [f"true: {text}" for text in _write_totals(true)],
     )
     size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
@@ -620,15 +665,13 @@ def _find_unlisted_stays(release: FlowRelease, level: int) -> Mask:
     return release.is_unlisted((level, level), index, index)
 
 
-def _write_totals(totals: Totals, unlisted: Mask | None = None) -> list[str]:
-    """Write the totals of each of n regions as a text; where trips within a region are not listed, they leave or arrive with the others."""
-    rows = zip(*(values.tolist() for values in totals.values()), strict=True)
-    texts = [", ".join(f"{format_count(value)} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
-    if unlisted is None or WITHIN not in totals:
-        return texts
-    both = zip(totals[LEAVING].tolist(), totals[ARRIVING].tolist(), strict=True)
-    joined = [f"{format_count(out)} {LEAVING} or within, {format_count(into)} {ARRIVING} or within" for out, into in both]
-    return [other if hidden else text for text, other, hidden in zip(texts, joined, unlisted.tolist(), strict=True)]
+def _write_totals(totals: Totals) -> list[str]:
+    """Write the true trips of each of n regions that start there, that end there, and that do both."""
+    within = totals.get(WITHIN, 0)
+    columns = {"start": LEAVING, "end": ARRIVING, "both": WITHIN}
+    values = {word: totals[name] + (within if name != WITHIN else 0) for word, name in columns.items() if name in totals}
+    rows = zip(*(column.tolist() for column in values.values()), strict=True)
+    return [", ".join(f"{format_count(value)} {word}" for word, value in zip(values, row, strict=True)) for row in rows]
 
 
 def _compute_shades(strength: Floats, *, dark: bool, points: bool) -> Colors:
@@ -722,7 +765,7 @@ def _write_arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs)
     rest = _write_rest_of_pairs(release, view.level, pairs)
     unit = deck(view.unit)
     shown = [
-        f"{format_count(count)} {unit}" + (_write_interval(a, b) if b < np.inf else "") + more
+        f"{format_count(count)} {unit}{_write_interval(a, b)}{more}"
         for count, a, b, more in zip(pairs.released.tolist(), pairs.low.tolist(), pairs.high.tolist(), rest, strict=True)
     ]
     true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
@@ -734,20 +777,25 @@ def _write_arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs)
 
 
 def _write_interval(low: float, high: float) -> str:
-    """Write the interval of one pair, in trips."""
-    return f", 95 % between {format_count(low)} and {format_count(high)} for all pairs at once"
+    """Write the interval of a number, in trips; "" where there is none."""
+    return f" (95 %: {format_count(low)} to {format_count(high)})" if math.isfinite(high) else ""
 
 
 def _write_rest_of_pairs(release: FlowRelease, level: int, pairs: Pairs) -> list[str]:
     """Write for each pair how many of its trips are in no listed pair of the finest level; "" without a list, and at that level."""
     if release.across is None or level == release.depth:
         return [""] * len(pairs.origin)
-    rest = release.rest(level, level).at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32))
-    return [f"; {format_count(count)} in pairs that are not listed" if count else "" for count in rest.tolist()]
+    ends = pairs.origin.astype(np.int32), pairs.destination.astype(np.int32)
+    low, high = rest_intervals(release, (level, level), *ends, count_of_numbers(release))
+    rests = zip(release.rest(level, level).at(*ends).tolist(), low, high, strict=True)
+    return [f"\n{_write_rest(count, a, b)}" if count else "" for count, a, b in rests]
 
 
 def _find_intervals(release: FlowRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:
-    """Compute lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released."""
+    """Compute lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released.
+
+    The upper end is NaN where none is known.
+    """
     counts, width = release.stages[2 * level], release.tree.destinations.size(level)
     low, high = np.zeros(len(origin)), np.full(len(origin), np.inf)
     if len(counts.count):
@@ -798,7 +846,7 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     if negative.any():
         marks.append(((_css(choose_below_zero_color(view.dark)),), "below zero, by noise"))
     if (pale & ~negative).any():
-        marks.append((to_css(np.array([[*_GREY, 115]], np.uint8)), "pale: interval reaches 0"))
+        marks.append((to_css(np.array([[*_GREY, 115]], np.uint8)), "pale: not told apart from 0"))
     title = f"{'true ' if view.shown == TRUE else ''}{view.unit} per pair"
     return Look(
         color=color,

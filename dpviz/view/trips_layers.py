@@ -31,7 +31,7 @@ class TooltipTexts:
 
     Attributes:
         title: names of the objects.
-        text: sentences with released numbers.
+        text: released numbers, one a line.
         truth: sentences with true numbers; None where the truth must not be shown.
     """
 
@@ -41,7 +41,9 @@ class TooltipTexts:
 
     def fields(self, indices: Sequence[int] | None = None) -> dict[str, list[str]]:
         """Return the texts by the field names that `template` uses: of the objects with the given indices, or of all objects."""
-        columns = {"n": self.title, "t": self.text} | ({} if self.truth is None else {"e": self.truth})
+        columns = {"n": self.title, "t": [text.replace("\n", "; ") for text in self.text]} | (
+            {} if self.truth is None else {"e": self.truth}
+        )
         return columns if indices is None else {key: [texts[index] for index in indices] for key, texts in columns.items()}
 
     def lines(self) -> list[str]:

@@ -29,9 +29,9 @@ def show():
     state.data += 1
     levels = [
         StripLevel(
-            name=str(level),
+            name=f"state to county {level}" if "named" in options else str(level),
             about="the <i>whole</i>" if level == 0 else f"{4**level} squares",
-            mean=10_000 / 4**level,
+            mean=(10 if "noise" in options else 10_000) / 4**level,
             expected=20.0 - 5 * level,
             measured=25.0 - 5 * level + state.data / 1e6 if truth else None,
             before=40.0,

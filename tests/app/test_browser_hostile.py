@@ -63,7 +63,7 @@ def test_a_hostile_regions_file_is_drawn_and_sends_no_request_elsewhere(chromium
             before = page.locator(".canvas").get_attribute("data-shown")
             page.locator(".level").nth(stage).click()
             until(lambda before=before: page.locator(".canvas").get_attribute("data-shown") != before, "the maps of the level")
-        for tab in ("Errors by stage", "Consistency", "Receipt", "Table", "Matrix"):
+        for tab in ("Errors by level", "Consistency", "Receipt", "Table", "Matrix"):
             page.get_by_role("tab", name=tab, exact=True).click()
             page.get_by_role("tabpanel").filter(visible=True).locator(
                 "canvas, table, svg, [data-testid=stMarkdownContainer]"

@@ -234,6 +234,21 @@ def test_errors_are_shown_in_people_too(visit):
     assert sentence.get_attribute("title") == "Level 1 (4 squares): measured error 20 people, expected 15, in the run before 40."
 
 
+def test_errors_that_say_only_that_all_is_noise_are_not_written_out(visit):
+    page = visit("noise")
+    assert numbers(page) == ["250 %", "800 %", "> 999 %"]
+    finest = page.get_by_role("img", name=re.compile("^Level 2 .16 squares.: measured error >.999.% of the average"))
+    assert finest.count() == 1
+
+
+def test_names_of_levels_have_two_lines_and_are_not_cut(visit):
+    page = visit("named")
+    page.set_viewport_size({"width": 390, "height": 800})
+    names = page.locator(".level span")
+    assert names.all_inner_texts() == [f"state to county {level}" for level in range(3)]
+    assert names.evaluate_all("spans => spans.every((span) => span.scrollHeight <= span.clientHeight + 1 && span.clientHeight > 20)")
+
+
 def test_texts_are_not_read_as_markup(visit):
     page = visit()
     page.get_by_role("radio", name="Level 0", exact=True).hover()

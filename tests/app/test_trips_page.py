@@ -165,7 +165,7 @@ class TestDrawing:
         assert len(arrays["1 origin"])
         assert ((arrays["1 origin"] == 8) | (arrays["1 destination"] == 8)).all()
         table = app.dataframe[0].value
-        assert table["trips"].tolist() == ["leaving or staying", "arriving or staying", "staying"]
+        assert table["trips"].tolist() == ["start here", "end here", "do both"]
         assert (table["low"] <= table["high"]).all()
         assert ((table["true"] - table["released"]).abs() < 200).all()
 

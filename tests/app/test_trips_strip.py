@@ -1,4 +1,4 @@
-"""The strip of the Trips page: what it says of each stage, and that another split is expected as a run with it would state it."""
+"""The strip of the Trips page: what it says of each level, and that another split is expected as a run with it would state it."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def page_expected(drawn):
     return [float((release.stddev(stage) ** 2).mean() ** 0.5) for stage in range(release.tree.height + 1)]
 
 
-def test_columns_are_stages_with_their_shares_errors_and_false_discoveries(monkeypatch):
+def test_columns_are_levels_with_their_shares_errors_and_false_discoveries(monkeypatch):
     app = trips_app(FLIGHTS)
     seen = shown(app, monkeypatch)
     table, parts = trips_drawn(app).evaluations[0].by_stage, seen["parts"]
@@ -55,4 +55,4 @@ def test_columns_are_stages_with_their_shares_errors_and_false_discoveries(monke
     )
     assert [part.level for part in parts] == [1, 2, 3, 4, 5, 6]
     assert seen["shown"] == 2
-    assert seen["levels"][2].about.startswith("division to division: 100 pairs, ")
+    assert seen["levels"][2].about.startswith("100 pairs, ")

@@ -129,7 +129,7 @@ def slow_variance(release: FlowRelease, levels: tuple[int, int], pair: tuple[int
 @pytest.mark.parametrize("seed", range(2))
 def test_spreads_of_top_down_are_those_of_the_best_stages_measured_numbers_one_by_one(mechanism, seed):
     release = released(mechanism, seed, depth=2)
-    assert "best single stage" in release.approximate
+    assert "best single level" in release.approximate
     for a, b in product(range(3), repeat=2):
         o, d, ids = every_pair(release.tree, a, b)
         expected = [slow_variance(release, (a, b), pair) for pair in zip(o, d, strict=True)]

@@ -1,6 +1,7 @@
 """Intervals that hold for many numbers at once, and examples that are chosen without a look at the counts: how often they miss."""
 
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -8,11 +9,22 @@ import pytest
 from scipy import stats
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import FLOW_MECHANISMS, Quadtree
+from dpviz.mechanisms import FLOW_MECHANISMS, FittedTree, FlatGaussian, Quadtree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
-from dpviz.release.simultaneous_intervals import MISS_PROBABILITY, gaussian_reach, laplace_reach, pair_intervals, point_intervals
+from dpviz.release.simultaneous_intervals import (
+    MISS_PROBABILITY,
+    bound_chosen_noise,
+    count_of_numbers,
+    count_of_region_numbers,
+    gaussian_reach,
+    laplace_reach,
+    pair_intervals,
+    point_intervals,
+    region_intervals,
+    rest_intervals,
+)
 from dpviz.space.domain import Domain
 from dpviz.view.report_maps import choose_level
 from dpviz.view.report_numbers import list_largest_pairs, list_point_examples
@@ -87,3 +99,109 @@ def test_the_intervals_of_the_largest_pairs_cover_the_truth_all_at_once(key):
         listed = [(number(each.low), number(each.high)) for each in list_largest_pairs(release, 3)]
         assert listed == [*zip(low[first], high[first], strict=True)]
     assert missed <= 5
+
+
+SUMS = {
+    "fitted": FittedTree(),
+    "list": FittedTree(false_discovery=0.05),
+    "list, origins first": FittedTree(false_discovery=0.2, tree="origin", neighbours="add_remove"),
+    "flat": FlatGaussian(),
+    "flat, large pairs only": FlatGaussian(least=15),
+}
+SIDES = ("origin", "destination")
+
+
+def ends_of_region(level, side, region):
+    """The levels of the trips of a region, and its ends as arguments of `rest_intervals`."""
+    ends = np.array([region], np.int32), np.zeros(1, np.int32)
+    return ((level, 0), ends) if side == "origin" else ((0, level), ends[::-1])
+
+
+def slow_totals(flows, listed):
+    """True trips of each region, trip by trip, by (level, side, region): all of them, and those in pairs that are not listed."""
+    totals, rests, regions = Counter(), Counter(), flows.regions
+    for origin, destination, count in zip(flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist(), strict=True):
+        for level in (1, 2):
+            for side, leaf in zip(SIDES, (origin, destination), strict=True):
+                key = (level, side, int(regions.ancestors(level)[leaf]))
+                totals[key] += count
+                rests[key] += count * ((origin, destination) not in listed)
+    return totals, rests
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_the_intervals_of_totals_and_rests_of_all_regions_cover_the_truth_at_once(name):
+    flows, missed, runs = random_trips(grid()), 0, 60
+    for stream in Entropy.seeded(4).spawn(runs):
+        release = SUMS[name].release(flows, ApproxBudget(1, "1e-6"), stream)
+        at, numbers = release.stages[-1], count_of_region_numbers(release)
+        totals, rests = slow_totals(flows, {*zip(at.origin.tolist(), at.destination.tolist(), strict=True)})
+        inside = []
+        for level in (1, 2):
+            for side in SIDES:
+                low, high = region_intervals(release, level, side)
+                inside += [low[i] <= totals[level, side, i] <= high[i] for i in range(len(low))]
+                for region in range(len(low)) if release.across is not None else ():
+                    levels, ends = ends_of_region(level, side, region)
+                    low_rest, high_rest = rest_intervals(release, levels, *ends, numbers)
+                    inside.append(low_rest[0] <= rests[level, side, region] <= high_rest[0])
+        assert len(inside) == numbers / (1 if release.across is not None else 2)
+        missed += not all(inside)
+    assert missed <= 0.05 * runs + 3 * math.sqrt(0.05 * 0.95 * runs)
+
+
+def test_intervals_of_totals_are_as_wide_as_the_noise_of_their_pairs_and_not_wider_than_that():
+    """Of the flat mechanism the error of a total is known: so many numbers with the same noise."""
+    release = FlatGaussian().release(random_trips(grid()), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
+    total = np.bincount(release.stages[-1].origin, release.stages[-1].noisy, 24)
+    stddev = math.sqrt(24 * release.stages[-1].variance)
+    reach = gaussian_reach(np.full(24, stddev), 2 * 2 * (6 + 24))
+    low, high = region_intervals(release, 2, "origin")
+    assert low.tolist() == np.maximum(np.floor(total - reach), 0).tolist()
+    assert high.tolist() == np.maximum(np.ceil(total + reach), 0).tolist()
+
+
+def test_rests_of_pairs_of_regions_are_covered_at_once():
+    flows, missed, runs = random_trips(grid()), 0, 60
+    parent = flows.regions.ancestors(1)
+    for stream in Entropy.seeded(6).spawn(runs):
+        release = SUMS["list"].release(flows, ApproxBudget(1, "1e-6"), stream)
+        at, above = release.stages[-1], release.stages[2]
+        listed, true = {*zip(at.origin.tolist(), at.destination.tolist(), strict=True)}, Counter()
+        for origin, destination, count in zip(flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist(), strict=True):
+            true[int(parent[origin]), int(parent[destination])] += count * ((origin, destination) not in listed)
+        low, high = rest_intervals(release, (1, 1), above.origin, above.destination, count_of_numbers(release))
+        rests = np.array([true[pair] for pair in zip(above.origin.tolist(), above.destination.tolist(), strict=True)])
+        missed += bool(((rests < low) | (rests > high)).any())
+    assert missed <= 0.05 * runs + 3 * math.sqrt(0.05 * 0.95 * runs)
+
+
+@pytest.mark.parametrize(("inside", "correlated"), [(5, False), (24, False), (24, True), (300, False)])
+def test_the_bound_on_chosen_noise_holds_for_the_largest_sum_of_every_size(inside, correlated):
+    """Whichever k of n noises are chosen, the worst choice are the k largest."""
+    noise = np.random.default_rng(7).normal(size=(4000, inside))
+    if correlated:  # a sum that is known exactly makes its parts negatively correlated
+        noise = (noise - noise.mean(axis=1, keepdims=True)) / math.sqrt(1 - 1 / inside)
+    sizes = np.arange(inside + 1)
+    sums = np.column_stack([np.zeros(4000), np.cumsum(-np.sort(-noise, axis=1), axis=1)])
+    bound = bound_chosen_noise(sizes, np.full(inside + 1, float(inside)), 1)
+    assert (sums > bound).any(axis=1).mean() <= MISS_PROBABILITY / 2
+    few = slice(1, inside // 2 + 1)
+    assert (bound[few] < 3 * np.quantile(sums, 0.95, axis=0)[few] + 5).all()  # of a useful size
+    assert bound[0] == 0
+
+
+@pytest.mark.parametrize("key", ["top_down", "stability_histogram"])
+def test_totals_that_lack_pairs_have_no_interval_but_where_they_were_measured(key):
+    flows = random_trips(grid())
+    release = FLOW_MECHANISMS[key]().release(flows, ApproxBudget(1, "1e-6"), Entropy.seeded(1))
+    assert np.isnan(region_intervals(release, 2, "destination")).all()
+    assert np.isnan(region_intervals(release, 1, "origin")).all()
+    assert np.isnan(pair_intervals(release, 2)[1]).all() == (key == "stability_histogram"), "sums of pairs above a threshold"
+    low, high = region_intervals(release, 1, "destination")
+    if key == "stability_histogram":
+        assert np.isnan([low, high]).all()
+        return
+    at, ends = release.stages[1], pair_intervals(release, 1)
+    assert low[at.destination].tolist() == ends[0].tolist()
+    assert high[at.destination].tolist() == ends[1].tolist()

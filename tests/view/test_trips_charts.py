@@ -125,11 +125,13 @@ def test_mechanisms_are_compared_stage_by_stage(case, flat, metric):
     assert line["y"]["title"].endswith(("(%)", "(flights)", "(pairs)"))
 
 
-def test_stages_that_mean_different_pairs_are_numbered(case):
+def test_levels_that_mean_different_pairs_have_both_names(case):
     table = case[1].by_stage
     mirrored = table.assign(between=[" to ".join(reversed(name.split(" to "))) for name in table["between"]])
     chart = charts.compare_stages({"one": table, "two": mirrored}, "max_error").to_dict()
-    assert found(chart["layer"], "sort") == [["all to all", "stage 1", "state to state", "stage 3", "county to county"]]
+    assert found(chart["layer"], "sort") == [
+        ["all to all", "all to state or state to all", "state to state", "state to county or county to state", "county to county"]
+    ]
 
 
 def test_totals_show_intervals_and_the_truth_only_if_it_was_given():

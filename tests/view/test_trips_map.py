@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpviz.errors import DomainError
-from dpviz.mechanisms import FittedTree
+from dpviz.mechanisms import FLOW_MECHANISMS, FittedTree
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import PairSums
@@ -134,9 +134,9 @@ def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_ca
     assert not looks["above zero"] & (looks["certain"] | looks["below zero"])
     pairs = [known[row["o"], row["z"]] for row in everything]
     negative, uncertain = sum(count < 0 for count, _ in pairs), sum(not certain for _, certain in pairs)
-    assert f"{'Also uncertain' if negative else 'Uncertain'}, with intervals that reach 0: {uncertain - negative:,}." in mapped(case).note
-    assert (f"Below zero, by noise: {negative:,}" in mapped(case).note) == (negative > 0)
-    assert ("none of them among the arcs" in mapped(case, top=3).note) == (negative > 0)
+    assert f"{uncertain - negative:,}{' more' if negative else ''} are not told apart from 0." in mapped(case).note
+    assert (f"{negative:,} are below zero, by noise" in mapped(case).note) == (negative > 0)
+    assert ("none of them is drawn" in mapped(case, top=3).note) == (negative > 0)
     assert ("below zero, by noise" in mapped(case, top=5000).legend) == (negative > 0) == (release.mechanism == "flat_gaussian")
     numbers = {"above zero": len(pairs) - negative, "below zero": negative, "certain": len(pairs) - uncertain, "all": len(pairs)}
     assert {kind: mapped(case, pairs=kind, top=5000).drawn for kind in PAIR_FILTERS} == numbers
@@ -148,14 +148,17 @@ def test_note_and_tooltips_say_how_much_is_not_listed():
     rest = release.rest(0, 0).count.sum()
     assert f"{rest:,} trips are in pairs that are not listed" in mapped((release,), level=2).note
     areas = layers_of(mapped((release,), level=2))["regions"]["data"]
-    leaving = [number(found) for row in areas for found in re.findall(r"; ([\d,]+) of them in pairs", row["t"])]
-    assert sum(leaving) == rest
+    starting = [number(found) for row in areas for found in re.findall(r"start here [^;]*; ([\d,]+) of them not listed", row["t"])]
+    assert sum(starting) == rest
+    rests = [found for row in areas for found in re.findall(r"not listed \(95 %: ([\d,]+) to [\d,]+\)(, not told apart from 0)?", row["t"])]
+    assert len(rests) >= len(starting) > 0
+    assert all((low == "0") == bool(words) for low, words in rests)
     index = np.arange(release.tree.origins.size(2), dtype=np.int32)
     unlisted = release.is_unlisted((2, 2), index, index)
     assert unlisted.any()
-    assert {row["i"] for row in areas if "leaving or within" in row["t"]} == set(index[unlisted].tolist())
+    assert {row["i"] for row in areas if "do both" not in row["t"]} == set(index[unlisted].tolist())
     arcs = arcs_of(mapped((release,), level=1, top=5000))
-    assert any("in pairs that are not listed" in row["t"] for row in arcs)
+    assert any("of them not listed (95 %: " in row["t"] for row in arcs)
 
 
 def test_at_most_5_000_arcs_are_drawn():
@@ -173,7 +176,7 @@ def test_the_tooltip_shows_the_numbers_of_the_release(case):
         count, low, high = numbers[row["o"], row["z"]]
         true = truth.at(np.array([row["o"]], np.int32), np.array([row["z"]], np.int32))[0]
         assert row["n"] == f"{names[row['o']]} to {names[row['z']]}"
-        assert row["t"] == f"{count:,} flights, 95 % between {low:,.0f} and {high:,.0f} for all pairs at once".replace("-", "−")
+        assert row["t"] == f"{count:,} flights (95 %: {low:,.0f} to {high:,.0f})".replace("-", "−")
         assert row["e"] == f"true {true:,}, error {count - true:+,}".replace("-", "−")
 
 
@@ -268,21 +271,38 @@ def test_a_chosen_region_is_outlined_and_its_arcs_drawn_twice_since_a_click_fade
     assert not {"chosen", "arcs again"} & layers_of(mapped(case)).keys()
 
 
-def test_tooltips_of_regions_show_leaving_arriving_and_internal_trips(case):
+def test_tooltips_of_regions_show_trips_that_start_there_that_end_there_and_that_do_both(case):
     release, evaluation = case
     truth = evaluation.true_level(2)
     released_pairs = release.sums(2, 2)
     for row in layers_of(mapped(case, truth=True, unit="flights"))["regions"]["data"]:
-        for text, sums in ((row["t"].removeprefix("flights: "), released_pairs), (row["e"].removeprefix("true: "), truth)):
+        for text, sums in ((row["t"], released_pairs), (row["e"].removeprefix("true: "), truth)):
             own, other = sums.origin == row["i"], sums.destination == row["i"]
-            numbers = [sums.count[own & ~other].sum(), sums.count[other & ~own].sum(), sums.count[own & other].sum()]
-            assert text == f"{numbers[0]:,} leaving, {numbers[1]:,} arriving, {numbers[2]:,} within".replace("-", "−")
+            numbers = [sums.count[own].sum(), sums.count[other].sum(), sums.count[own & other].sum()]
+            facts = re.sub(r" \(95 %: [\d,]+ to [\d,]+\)| flights| here| do", "", text).replace(";", ",")
+            assert facts == f"{numbers[0]:,} start, {numbers[1]:,} end, {numbers[2]:,} both".replace("-", "−")
+        assert "(95 %" not in row["e"]
         assert row["n"] == release.tree.origins.names_of(2)[row["i"]]
 
 
+@pytest.mark.parametrize("mechanism", FLOW_MECHANISMS)
+def test_totals_of_regions_have_intervals_where_every_pair_was_measured_and_the_note_says_what_they_mean(mechanism):
+    release = FLOW_MECHANISMS[mechanism]().release(random_trips(grid()), ApproxBudget(1, "1e-8"), Entropy.seeded(1))
+    picture = mapped((release,))
+    texts, note = [row["t"] for row in layers_of(picture)["regions"]["data"]], picture.note
+    known = mechanism in ("fitted_tree", "flat_gaussian")
+    assert all(bool(re.search(r"start here \(95 %: [\d,]+ to [\d,]+\); [\d,−]+ trips end here \(95 %", text)) == known for text in texts)
+    assert "hold for all numbers of their kind at once" in note
+    assert ("without an interval has an unknown error" in note) != known
+    assert ("can lie outside its interval" in note) == (mechanism == "fitted_tree")
+    coarse = arcs_of(mapped((release,), level=1))
+    assert all(("(95 %" in row["t"]) == (mechanism != "stability_histogram") for row in coarse)
+
+
 def test_more_trips_leaving_is_a_stronger_shade_and_errors_have_none(case):
-    regions = layers_of(mapped(case))["regions"]["data"]
-    largest = max(regions, key=lambda row: number(row["t"].split(" ")[1]))
+    regions, sums = layers_of(mapped(case))["regions"]["data"], case[0].sums(2, 2)
+    leaving = np.bincount(sums.origin, sums.count * (sums.origin != sums.destination), case[0].tree.origins.size(2))
+    largest = max(regions, key=lambda row: leaving[row["i"]])
     assert largest["c"][3] == max(row["c"][3] for row in regions) > 60
     for shown in ("Error", "False positives"):
         assert len({row["c"][3] for row in layers_of(mapped(case, truth=True, shown=shown))["regions"]["data"]}) == 1
@@ -344,8 +364,8 @@ def test_trips_between_two_geographies_have_a_layer_for_each():
     picture = mapped(case, truth=True)
     layers = layers_of(picture)
     assert [name for name in layers if name in OURS] == ["ends", "regions", "arcs", "names"]
-    assert {row["t"].split()[-1] for row in layers["regions"]["data"]} == {"leaving"}
-    assert {row["t"].split()[-1] for row in layers["ends"]["data"]} == {"arriving"}
+    assert all("start here" in row["t"] and "end here" not in row["t"] for row in layers["regions"]["data"])
+    assert all("end here" in row["t"] and "start here" not in row["t"] for row in layers["ends"]["data"])
     rows = arcs_of(picture)
     assert any(row["o"] == row["z"] for row in rows)
     np.testing.assert_allclose([row["d"] for row in rows], ends.centres(2)[[row["z"] for row in rows]], atol=1e-4)

@@ -1,6 +1,7 @@
 const STEP = 0.01, BIG = 0.05, PAUSE = 150, EVERY = 120, ANSWER = 1500, PATIENCE = 10000;
 const TOPS = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1], MARKS = ["before", "expected", "measured"], SPACE = "\u00a0";
 const BASE = 14;  // pixels of the page's usual type, for which the sizes here are made
+const MOST = 1000;  // percent: a larger error says only that noise is all there is
 const FEW = 20;  // a share of fewer things says little, and is grey
 const strips = new WeakMap();
 
@@ -137,9 +138,11 @@ function build(strip, frame) {
   const own = split ? data.parts.map((_, k) => k).filter((k) => data.parts[k].level === null) : [];
   Object.assign(strip, { frame, over: null });
   grid.textContent = "";
-  const first = 2 + own.length, heights = [own.length ? "30px" : "27px", split ? "60px" : "25px", "82px", ...(wrong ? ["37px"] : [])];
+  const named = data.levels.some((level) => level.name.includes(" "));  // names of several words have two lines
+  grid.classList.toggle("named", named);
+  const first = 2 + own.length, heights = [named ? "38px" : own.length ? "30px" : "27px", split ? "60px" : "25px", "82px", ...(wrong ? ["37px"] : [])];
   grid.style.gridTemplateRows = heights.join(" ");
-  grid.style.gridTemplateColumns = `var(--names) ${own.length ? `repeat(${own.length}, minmax(54px, 96px)) ` : ""}repeat(${n}, minmax(46px, 96px))`;
+  grid.style.gridTemplateColumns = `var(--names) ${own.length ? `repeat(${own.length}, minmax(54px, 96px)) ` : ""}repeat(${n}, minmax(${named ? 62 : 46}px, 96px))`;
   strip.column = add(grid, "div", "column");
   if (own.length) add(grid, "div", "parting", {}, { gridColumn: first });
   for (const row of heights.keys()) if (row) add(grid, "div", "line", {}, { gridRow: row + 1 });
@@ -166,7 +169,7 @@ function addLevels(strip) {
   strip.buttons = strip.data.levels.map((level, i) => {
     const cell = add(group, "div", "cell", { "data-level": i }, { gridRow: 1, gridColumn: strip.place(i) });
     const button = add(cell, "button", "b level", { type: "button", role: "radio", "aria-label": `Level ${level.name}`, "aria-disabled": level.finer });
-    button.textContent = level.name;
+    add(button, "span", "").textContent = level.name;
     return button;
   });
 }
@@ -259,7 +262,11 @@ function short(number) {
   if (number > 0 && number < 0.01) return "<0.01";
   return number === 0 || number >= 0.95 ? tidy(number) : String(Number(number.toPrecision(1)));
 }
-const shown = (strip, value) => (value === null ? "\u2013" : short(value) + (strip.relative ? `${SPACE}%` : ""));
+const shown = (strip, value) => {
+  if (value === null) return "\u2013";
+  const large = strip.relative && value >= MOST - 0.5;
+  return (large ? `>${SPACE}${MOST - 1}` : short(value)) + (strip.relative ? `${SPACE}%` : "");
+};
 
 const title = (strip, k) => {
   const { label: name, level } = strip.data.parts[k];
@@ -288,7 +295,8 @@ function draw(strip) {
   strip.buttons.forEach((button, i) => {
     button.setAttribute("aria-checked", i === strip.shown);
     button.tabIndex = i === strip.shown ? 0 : -1;
-    button.title = strip.data.levels[i].about;
+    const { name, about } = strip.data.levels[i];
+    button.title = name.includes(" ") && about ? `${name}: ${about}` : about;
     button.setAttribute("aria-description", sentence(strip, i));
   });
   strip.units.forEach((button, i) => button.setAttribute("aria-pressed", (i === 0) === strip.relative));
@@ -346,7 +354,7 @@ function drawErrors(strip) {
 
 // The scale stays as it is while a split is tried, unless a value would lie outside.
 function logScale(strip, values) {
-  const logs = values.map(Math.log10), kept = strip.tried && strip.scale?.relative === strip.relative ? strip.scale : null;
+  const logs = values.map((value) => Math.log10(strip.relative ? Math.min(value, MOST) : value)), kept = strip.tried && strip.scale?.relative === strip.relative ? strip.scale : null;
   const least = values.length ? Math.min(...logs) : 0, most = values.length ? Math.max(...logs) : 0, margin = Math.max(0, 1 - most + least) / 2;
   const low = Math.min(least - margin, kept?.low ?? Infinity), high = Math.max(most + margin, kept?.high ?? -Infinity);
   const at = (value) => 93 - 86 * Math.min(Math.max((Math.log10(Math.max(value, 1e-300)) - low) / (high - low), 0), 1);

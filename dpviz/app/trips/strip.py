@@ -1,4 +1,4 @@
-"""The strip under the maps of trips: stages with their share of the budget, errors and false discoveries, and what another split gives."""
+"""The strip under the maps of trips: levels with their share of the budget, errors and false discoveries, and what another split gives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from dpviz.release.verdict import verdict
 from dpviz.view.escape import html, line
 
 _RERUN = "strip of trips changed the page"
-_FEW_STAGES = 8  # stages whose columns have room for the names of their regions
 
 
 @st.fragment
@@ -92,8 +91,8 @@ def _make_levels(what: TripsDrawn, before: TripsDrawn | None) -> list[StripLevel
     means = {2 * level.level: level.mean for level in verdict(release).levels}
     return [
         StripLevel(
-            name=line(row["between"]) if release.tree.height < _FEW_STAGES else f"{stage / 2:g}",
-            about=f"{line(row['between'])}: {row['pairs']:,} pairs, {row['released_pairs']:,} of them released",
+            name=line(row["between"]),
+            about=f"{row['pairs']:,} pairs, {row['released_pairs']:,} of them released",
             mean=means.get(stage) or _mean_of(release, stage),
             expected=_expected_error(release, stage),
             measured=row["rms_error_present"],

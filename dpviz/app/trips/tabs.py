@@ -28,7 +28,7 @@ from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
 from dpviz.view.trips_drawing import TripsMapSettings
 
 REGION_TAB, PAIR_TAB = "Region", "Pair of regions"
-TAB_TITLES = ("Errors by stage", REGION_TAB, PAIR_TAB, "Consistency", "Receipt", "Table", "Matrix")
+TAB_TITLES = ("Errors by level", REGION_TAB, PAIR_TAB, "Consistency", "Receipt", "Table", "Matrix")
 MOST_ROWS = 5000  # of a table
 LEVEL_ZERO = "all"  # name of the level above all regions, and id of its one region
 
@@ -83,8 +83,8 @@ def _describe_list_bound(release: FlowRelease, level: int) -> str:
     if release.most_false is None:
         return ""
     if level < release.depth:
-        return "This level is no list: nothing bounds how many of its pairs are empty."
-    return f"In expectation, at most {format_percent(release.most_false)} of the listed pairs are empty."
+        return f"Any number of them may be empty: the limit of {format_percent(release.most_false)} holds at the finest level."
+    return f"On average, at most {format_percent(release.most_false)} of the listed pairs are empty."
 
 
 def _show_rest(column: Any, what: TripsDrawn, release: FlowRelease) -> None:
@@ -125,7 +125,7 @@ def show_title(what: TripsDrawn, index: int) -> None:
 
 
 def _show_errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
-    """Show measured errors by stage, or without the truth those that are expected from the noise."""
+    """Show measured errors by level, or without the truth those that are expected from the noise."""
     if not truths:
         for index, release in enumerate(what.releases):
             show_title(what, index)
@@ -149,11 +149,11 @@ def _show_errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
     middle.altair_chart(charts.rates_by_stage(table), width="stretch")
     right.altair_chart(charts.pairs_by_stage(table), width="stretch")
     bound = (
-        " The bound holds for all pairs of a stage at once with probability 95 %; it is a worst case, known without the truth."
+        " The bound holds for all pairs of a level at once with probability 95 %; it is a worst case, known without the truth."
         if np.isfinite(error_bounds(release)).any()
         else ""
     )
-    st.caption(f"A stage refines the destinations or the origins by one level.{bound}")
+    st.caption(f"From one level to the next, either the destinations or the origins become finer.{bound}")
 
 
 def _offer_lists(what: TripsDrawn) -> None:
@@ -173,14 +173,14 @@ def _offer_lists(what: TripsDrawn) -> None:
         st.altair_chart(charts.lists_chart(st.session_state[slot]), width="stretch")
         st.caption(
             "One release each. The fitted tree's list bounds the share of false pairs beforehand; TopDown's dial has no such bound, and the"
-            " trips that it does not believe pile up on other pairs (see the largest error in the tooltips)."
+            " trips of the pairs that it drops go to other pairs (see the largest error in the tooltips)."
         )
 
 
 def _show_region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
-    """Show trips out of, into and within the chosen region."""
+    """Show the trips that start in the chosen region, that end there, and that do both."""
     if view.chosen is None:
-        st.info("Click a region on the map, or choose one in the box above it.")
+        st.info("Click a region on the map, or choose it at *Trips from and to*.")
         return
     regions = what.releases[0].tree.origins
     name, ident = str(regions.names_of(view.level)[view.chosen]), regions.ids_of(view.level)[view.chosen]
@@ -191,22 +191,22 @@ def _show_region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: Tri
             rows = _list_totals(release, ident, view.level, truths[index] if truths else None)
             st.altair_chart(charts.totals_bars(rows, what.data.unit), width="stretch")
             st.dataframe(rows, hide_index=True, width="stretch")
-            if "staying" not in set(rows["trips"]) and _regions_exist(release, ident, ident, (view.level, view.level)):
-                st.caption(f"Staying: {_describe_rest(release, (view.chosen, view.chosen), what.data.unit)}")
+            if "do both" not in set(rows["trips"]) and _regions_exist(release, ident, ident, (view.level, view.level)):
+                st.caption(f"Start and end here: {_describe_rest(release, (view.chosen, view.chosen), what.data.unit)}")
             if release.approximate:
                 st.caption(f"The intervals are approximate: {release.approximate}.")
-    st.caption(f"In {what.data.unit}. Intervals are those of the noise alone; for sums over many regions, of the best single stage.")
+    st.caption(f"In {what.data.unit}. Intervals are those of the noise alone; for sums over many regions, of the best single level.")
 
 
 def _list_totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation | None) -> pd.DataFrame:
-    """Make a table of the trips that leave, arrive or stay, with their intervals, and true numbers if `truth` is given.
+    """Make a table of the trips that start or end in a region or do both, with their intervals, and true numbers if `truth` is given.
 
     A region whose trips to itself are not listed has no row for them.
     """
     questions = (
-        ("leaving or staying", ident, LEVEL_ZERO, (level, 0)),
-        ("arriving or staying", LEVEL_ZERO, ident, (0, level)),
-        ("staying", ident, ident, (level, level)),
+        ("start here", ident, LEVEL_ZERO, (level, 0)),
+        ("end here", LEVEL_ZERO, ident, (0, level)),
+        ("do both", ident, ident, (level, level)),
     )
     rows = []
     for title, origin, destination, levels in questions:
@@ -309,7 +309,7 @@ def _choose_region(column: Any, title: str, regions: Regions) -> tuple[int, int 
 
 
 def _show_consistency(what: TripsDrawn) -> None:
-    """Show whether each stage adds up to the stage above it, as checked on the released numbers."""
+    """Show whether each level adds up to the one above it, as checked on the released numbers."""
     for index, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
         with column:
             show_title(what, index)
@@ -317,9 +317,13 @@ def _show_consistency(what: TripsDrawn) -> None:
             wrong = int(table["mismatches"].sum())
             left_out = "".join(f" ({markdown(step)})" for step in release.steps if "left out" in step)
             rest = "; listed pairs do so together with their rest" if release.across is not None else ""
-            text = f"{wrong:,} pairs do not add up{left_out}." if wrong else f"Every stage adds up to the one above it, pair by pair{rest}."
+            text = f"{wrong:,} pairs do not add up{left_out}." if wrong else f"Every level adds up to the one above it, pair by pair{rest}."
             st.markdown(f":green[{text}]" if wrong == 0 else f":orange[{text}]")
-            st.dataframe(table, hide_index=True, width="stretch")
+            st.dataframe(
+                table.drop(columns="stage").rename(columns={"between": "level", "largest_gap": "largest gap"}),
+                hide_index=True,
+                width="stretch",
+            )
     st.caption("Checked on the released numbers: each pair against the sum of the pairs that it is refined into.")
 
 
@@ -328,7 +332,7 @@ def _show_receipt(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
     release = what.releases[index]
     receipt = release.receipt
     st.altair_chart(charts.receipt_by_stage(receipt), width="stretch")
-    receipt_table(receipt, "stage", lambda stage: stage)
+    receipt_table(receipt)
     if receipt.converted is not None:
         alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
         st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
@@ -344,7 +348,7 @@ def _show_table(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
     table = release.level(view.level, spread=True).drop(columns=["ci_low", "ci_high"])
     counts, ends = release.stages[2 * view.level], pair_intervals(release, 2 * view.level)
     order = np.lexsort((counts.destination, counts.origin))  # that of `table`
-    table["all at once, 95 % from"], table["to"] = (end[order] for end in ends)
+    table["95 % from"], table["to"] = (end[order] for end in ends)
     table = table.sort_values("count", ascending=False, kind="stable")
     st.dataframe(table.head(MOST_ROWS), hide_index=True, width="stretch")
     st.caption(AT_ONCE.format(numbers=count_of_numbers(release)))

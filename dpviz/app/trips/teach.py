@@ -95,7 +95,8 @@ def show_teach(data: TripsData | None, row: DeltaGenerator, protected: str, *, f
 def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
     """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
     first: TripsDrawn = shown.first
-    release, result = first.releases[0], verdict(first.releases[0])
+    release = first.releases[0]
+    result = replace(verdict(release), counted=first.data.unit)
     level, whose = shown_level(release.tree.origins), RIGHT_RUN if TRIPS.config().shows_second else ""
     view = _choose_view(first, level)
     maps = _make_maps(shown, view) if all(has_geometry(ends, level) for ends in (release.tree.origins, release.tree.destinations)) else None
@@ -149,8 +150,9 @@ def _show_figures(shown: Shown, view: TripsMapSettings) -> None:
 def _describe_false(what: TripsDrawn, level: int) -> str:
     """Write how many released pairs of a level have no trips, which the noise alone does not say."""
     row = what.evaluations[0].by_stage.to_dict("records")[2 * level]
-    pairs = f"{row['released_pairs']:,} pairs released at the level shown ({row['between']})"
-    return f"Of the {pairs}, {row['false_discovery']:.3g} % have no trips."
+    return (
+        f"Of the {row['released_pairs']:,} pairs released from {row['between']}, {row['false_discovery']:.3g} % have no {what.data.unit}."
+    )
 
 
 def _stamp(what: TripsDrawn) -> str:

@@ -37,7 +37,7 @@ MOST_MEASURED_LEAVES = 2**21  # pairs of leaves; in a larger tree only children 
 _ABOVE_ZERO = 1e-7  # a fitted count up to this is 0 but for rounding
 _SMALLEST_VARIANCE = 1e-9  # of a stage in the fit, whose weights are inverse variances; the noise of huge budgets has a variance of 0
 _PRUNED = (
-    "the spread is that of the noise in the one stage that gives the smallest; which nodes were measured depends on earlier noise, and"
+    "the spread is that of the noise in the one level that gives the smallest; which nodes were measured depends on earlier noise, and"
     " pairs that are left out have an unknown error; on a made-up country 88 to 95 % of the true numbers of released pairs were in their"
     " 95 % intervals"
 )
@@ -118,7 +118,7 @@ class FittedTree(FlowMechanism):
     tree: str = first_side_setting()
     split: str = setting(
         "minimax",
-        "Budget over stages",
+        "Budget over levels",
         choices=("minimax", "custom"),
         help="minimax: the level that loses most against simpler methods loses as little as possible. custom: your weights.",
     )
@@ -127,14 +127,14 @@ class FittedTree(FlowMechanism):
         "Custom weights",
         low=0,
         when=("split", "custom"),
-        help="One per stage, the first stage first (the total first under add_remove); 0 for a stage that is not measured."
+        help="One per level, the first one first (the total first under add_remove); 0 for a level that is not measured."
         " Shares that add up to 1, or whole numbers.",
     )
     between: bool = setting(
         False,
-        "Measure stages between levels",
+        "Measure levels in between",
         when=("split", "minimax"),
-        help="Also measure pairs of regions of two different levels, with a tenth of the budget of the level that follows. Their errors"
+        help="Also measure pairs such as state to county, with a tenth of the budget of the level that follows. Their errors"
         " are up to 5 times TopDown's without it, and up to 3.5 times with it.",
     )
     accounting: str = accounting_setting("exact")
@@ -232,9 +232,9 @@ class FittedTree(FlowMechanism):
         """Return (T + 1,) shares of rho, the root's first."""
         root = self.neighbours == ADD_REMOVE
         if self.split == "custom":
-            weights = custom_weights(self.weights, tree.height + root, "total" if root else "first stage")
+            weights = custom_weights(self.weights, tree.height + root, "total" if root else "first level")
             if weights[-1] == 0 or (root and weights[0] == 0):
-                raise BudgetError("Custom weights of the finest stage, and of the total under add_remove, must be greater than 0.")
+                raise BudgetError("Custom weights of the finest level, and of the total under add_remove, must be greater than 0.")
             return ([] if root else [0.0]) + weights
         sizes = [tree.size(stage) for stage in range(tree.height + 1)]
         fan_outs = [below / above for above, below in pairwise(sizes)]

@@ -110,7 +110,7 @@ class FlatGaussian(FlowMechanism):
         summed = make_summed_stage(*_find_nonzero(above))
         leaves = make_measured_stage(origin, destination, noisy, variance, tree.size(tree.height))
         stages = [*add_coarser_stages(tree, summed, tree.height - 1), leaves]
-        left_out = () if least is None else (f"pairs under {least:,} left out of the finest stage",)
+        left_out = () if least is None else (f"pairs under {least:,} left out of the finest level",)
         return counter.make_release(
             tree,
             stages,
@@ -120,7 +120,7 @@ class FlatGaussian(FlowMechanism):
             steps=("larger regions are sums of all noisy pairs", *left_out),
             every_pair=True,
             across=None if least is None else sum_pairs(*_find_nonzero(across), across.shape[1]),
-            approximate=None if least is None else "pairs that were left out of the finest stage have an unknown error",
+            approximate=None if least is None else "pairs that were left out of the finest level have an unknown error",
         )
 
     def choose_threshold(self, pairs: int, parameter: Fraction) -> int | None:

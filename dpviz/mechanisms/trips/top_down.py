@@ -36,7 +36,7 @@ from dpviz.space.regions import Regions
 
 _SMALLEST_SHARE = 0.001
 _APPROXIMATE = (
-    "the spread is that of the noise on the best single stage; making counts whole, non-negative and consistent moves them further,"
+    "the spread is that of the noise on the best single level; making counts whole, non-negative and consistent moves them further,"
     " and pairs that are left out have an unknown error; on the US flights sample, 87 to 100 % of the true sums of all pairs of"
     " regions were in their 95 % intervals, and 91 to 97 % of those of the released finest pairs"
 )
@@ -84,7 +84,7 @@ class TopDown(FlowMechanism):
     tree: str = first_side_setting()
     split: str = setting(
         "uniform",
-        "Budget over stages",
+        "Budget over levels",
         choices=STAGE_STRATEGIES,
         help="uniform: alike. levels: the least sum over the geographic levels of the paper's error bound. custom: your weights.",
     )
@@ -93,7 +93,7 @@ class TopDown(FlowMechanism):
         "Custom weights",
         low=0,
         when=("split", "custom"),
-        help="One per stage, the first stage first (the total first under add_remove): shares that add up to 1, or whole numbers.",
+        help="One per level, the first one first (the total first under add_remove): shares that add up to 1, or whole numbers.",
     )
     optimiser: str = setting(
         "chebyshev",
@@ -118,7 +118,7 @@ class TopDown(FlowMechanism):
         low=0.0001,
         high=0.9999,
         when=("dial", 0.0),
-        help="Let each stage choose its dial for this rate (0 to 1), from its noisy counts alone. Where all parts of a pair are under the"
+        help="Let each level choose its dial for this rate (0 to 1), from its noisy counts alone. Where all parts of a pair are under the"
         " dial, its trips still go to some of them, so the rate is an aim. Left empty, it is off.",
         good="a rate from 0.0001 to 0.9999, such as 0.05 for 5 %, or leave it empty (None in Python), so that it is off",
     )
