@@ -280,6 +280,17 @@ def test_maps_of_streamlit_draw_after_the_canvas_and_the_canvas_after_them(chrom
                 until(lambda: colours(page) > 20, "partitions on the map of Streamlit")
 
 
+@pytest.mark.parametrize("name", ["points", "trips"])
+def test_level_budget_error_and_false_positives_are_seen_without_scrolling(chromium, address, tmp_path, name):
+    with visit(chromium, address, name, scheme="light", tmp_path=tmp_path) as (page, _):
+        page.set_viewport_size({"width": 1400, "height": 900})
+        until_drawn(page)
+        strip, first = page.locator(".strip"), page.locator(".level").first
+        strip.wait_for()
+        whole = until(lambda: (box := strip.bounding_box()) and box["y"] + box["height"] < 900 and box, "all of the strip")
+        assert whole["y"] < first.bounding_box()["y"]
+
+
 def test_the_button_back_goes_from_page_to_page_and_not_through_every_setting(chromium, address, tmp_path):
     with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_role("button", name="Open the map").click()
