@@ -14,7 +14,7 @@ from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
-from dpviz.app.session import read_link, to_query
+from dpviz.app.session import check_link, describe_refused, read_link, to_query
 from dpviz.cli.compare import csv_text
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
@@ -179,6 +179,26 @@ class TestLinks:
     )
     def test_what_makes_no_sense_is_the_default(self, query):
         assert read_link(CompareConfig, query) == CompareConfig()
+
+    def test_what_the_maps_show_is_in_the_link(self):
+        config = CompareConfig(shown="Error", zoom=3, level=2, repeat=4)
+        assert to_query(config) == {"shown": "Error", "zoom": "3", "level": "2", "repeat": "4"}
+        assert read_link(CompareConfig, to_query(config)) == config
+
+    @pytest.mark.parametrize(
+        ("link", "text"),
+        [
+            ({"shown": "Secrets", "repeat": "3"}, "shown. Used instead: shown Released"),
+            ({"repeats": "2", "repeat": "3"}, "repeat. Used instead: repeat 1"),
+            ({"order": "3", "zoom": "4"}, "zoom. Used instead: the usual zoom"),
+            ({"kind": "Trips", "level": "9"}, "level. Used instead: the usual level"),
+        ],
+    )
+    def test_what_the_maps_cannot_show_is_named(self, link, text):
+        assert check_link(CompareConfig, link)[0].build()
+        assert describe_refused(*check_link(CompareConfig, link)) == f"Not understood in this link: {text}."
+        fitting = {"repeats": "3", "repeat": "3", "order": "4", "zoom": "4", "level": "9"}
+        assert check_link(CompareConfig, fitting)[1] == []
 
     def test_mechanisms_and_samples_of_the_other_kind_are_passed_over(self):
         config = read_link(CompareConfig, {"kind": "Trips", "mechanisms": '["quadtree"]', "sample": "la_residents"})
@@ -422,6 +442,26 @@ class TestFoundAgain:
         finished(started(more))
         assert runs_of(before) < runs_of(more)
 
+    def test_a_link_opens_the_same_maps_of_the_same_study_and_can_be_copied_for_samples_only(self, before):
+        query = query_of(before) | {"picked": '[["Quadtree",2.0]]', "shown": "Error", "zoom": "2", "repeat": "2"}
+        app = fine(tab(compare_app(query), "On the map"))
+        header, arrays = scene(app)
+        assert (header["link"], [pane["title"] for pane in header["panes"]][1]) == (True, "Error: released minus true")
+        assert [len(arrays[pane["shades"]]) for pane in header["panes"]] == [16, 16]
+        assert labelled(app.slider, "Repeat").value == 2
+        good(labelled(app.slider, "Zoom level").set_value(1).run())
+        good(labelled(app.number_input, "Repeats of each").set_value(1).run())
+        assert (query_of(app)["zoom"], "repeat" in query_of(app)) == ("1", False)
+        assert not scene(app)[0]["link"], "another study is chosen on the left"
+
+    def test_a_study_that_this_server_has_not_made_starts_when_its_link_is_opened(self, before):
+        cached.sample_study_rows.clear()
+        again = finished(compare_app(query_of(before)))
+        assert "Done: 8 of 8 releases" in again.get("progress")[0].proto.text
+        pd.testing.assert_frame_equal(
+            again.session_state[JOB].table().drop(columns="seconds"), before.session_state[JOB].table().drop(columns="seconds")
+        )
+
     def test_a_table_brings_its_study_and_its_controls_back(self, before, no_releases):
         app = load(compare_app({}), table_of(before))
         assert "belongs to another study" in infos(app)
@@ -468,6 +508,7 @@ class TestFoundAgain:
         assert "study" not in app.query_params
         assert cached.sample_study_rows(job.study.fingerprint).rows() == []
         assert "link" not in table_with_link(job)
+        assert not scene(picking(app, *possible_picks(job)))[0]["link"]
 
     def test_the_rows_of_the_study_before_are_kept(self, before, monkeypatch):
         app = finished(started(compare_app(SEEDED | {"seed": "79"})))

@@ -111,13 +111,18 @@ def start_when_shown() -> None:
 
 
 def find_again(study: Study, data: CompareData) -> None:
-    """Show what was made of a study before: the releases of a loaded table, or those of the study that the address names."""
+    """Show what was made of a study before: the releases of a loaded table, or those of the study that the address names.
+
+    If this server has made none of the study that the address names, it starts as if its button had been pressed.
+    """
     study_job, loaded = job(), loaded_table()
     if loaded is not None and loaded.belongs_to(study):
         if study_job is None or (study_job.state != RUNNING and not _has_all(study_job, study, loaded.rows)):
             _show_rows(study, data)
     elif study_job is None and is_shared(data) and COMPARE.config().study == study.fingerprint:
         _show_rows(study, data)
+        if job() is None:
+            start_when_shown()
 
 
 def load_controls(study: Study | None) -> None:
