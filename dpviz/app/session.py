@@ -261,10 +261,15 @@ def describe_refused(config: Any, names: Sequence[str]) -> str:
         return ""
     values = [(name, getattr(config, name)) for name in names]
     used = [f"{name} {value}" if type(value) in (str, int, float) and value != "" else f"the usual {name}" for name, value in values]
-    return f"Not understood in this link: {_list_words(names)}. Used instead: {_list_words(used)}."
+    return f"Not understood in this link: {list_words(names)}. Used instead: {list_words(used)}."
 
 
-def _list_words(words: Sequence[str]) -> str:
+def list_words(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence.
+
+    >>> list_words(["low", "high", "steps"])
+    'low, high and steps'
+    """
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 

@@ -86,9 +86,9 @@ def charts(app):
 
 
 def shown_on_canvas(app):
-    """First word of each pane's title, and its number of partitions."""
+    """First word of what each pane shows, and its number of partitions."""
     header, arrays = scene(app)
-    return [(pane["title"].split()[0], len(arrays[pane["shades"]])) for pane in header["panes"]]
+    return [((pane["about"] or pane["title"]).split()[0], len(arrays[pane["shades"]])) for pane in header["panes"]]
 
 
 def has_canvas(app):
@@ -310,7 +310,9 @@ class TestStudy:
             fine(tab(flights, name))
             assert ("Suppression" in captions(flights)) == (name == "Parts of the error")
         header, _ = scene(fine(picking(flights, *list(possible_picks(flights.session_state[JOB]))[:2])))
-        assert [pane["title"] for pane in header["panes"]] == ["True flights", "Released flights", "Released flights"]
+        labels = [f"{label}, ε {epsilon:g}" for label, epsilon in islice(possible_picks(flights.session_state[JOB]), 2)]
+        assert [pane["title"] for pane in header["panes"]] == ["True flights", *labels]
+        assert [pane["about"] for pane in header["panes"]] == ["", "Released flights", "Released flights"]
         assert len({json.dumps(pane["legend"]["lines"]) for pane in header["panes"]}) == 1, "one scale for all"
 
     @pytest.mark.parametrize(
@@ -446,7 +448,7 @@ class TestFoundAgain:
         query = query_of(before) | {"picked": '[["Quadtree",2.0]]', "shown": "Error", "zoom": "2", "repeat": "2"}
         app = fine(tab(compare_app(query), "On the map"))
         header, arrays = scene(app)
-        assert (header["link"], [pane["title"] for pane in header["panes"]][1]) == (True, "Error: released minus true")
+        assert (header["link"], header["panes"][1]["about"]) == (True, "Error: released minus true")
         assert [len(arrays[pane["shades"]]) for pane in header["panes"]] == [16, 16]
         assert labelled(app.slider, "Repeat").value == 2
         good(labelled(app.slider, "Zoom level").set_value(1).run())
@@ -639,6 +641,7 @@ def test_a_click_is_put_beside_the_others(monkeypatch):
     state = {}
     monkeypatch.setattr(type(COMPARE), "config", lambda self: state.get("config", CompareConfig()))
     monkeypatch.setattr(type(COMPARE), "change", lambda self, **new: state.update(config=replace(self.config(), **new)))
+    monkeypatch.setattr("dpviz.app.compare.page.shown_picks", lambda _: list(state["config"].picked if state else ()))
     options = list(possible_picks(made))
     for each in [*options[:5], options[3]]:
         pick(made, each)

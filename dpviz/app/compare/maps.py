@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from dpviz.app.compare.answer import shown_picks
 from dpviz.app.compare.state import (
     COMPARE,
     MOST_PICKED,
@@ -20,7 +21,6 @@ from dpviz.app.compare.state import (
     describe_pick,
     is_in_address,
     is_points,
-    picks,
     possible_picks,
 )
 from dpviz.app.components.panes import canvas_failed, panes
@@ -37,7 +37,7 @@ from dpviz.evaluation.study import Run
 from dpviz.release.point_release import Release
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import map_bounds
-from dpviz.view.canvas import Areas, Scene, ground_in, ground_of, names_in, names_of
+from dpviz.view.canvas import Areas, Pane, Scene, ground_in, ground_of, names_in, names_of
 from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html, markdown
 from dpviz.view.points_canvas import ERROR, TRUE, ReleaseView
@@ -59,21 +59,23 @@ _STYLE = (
 
 def side_by_side(job: StudyJob, data: CompareData) -> None:
     """Show the choice of configurations, and their maps."""
-    left, right = st.columns([6, 1])
-    with left:
-        picked = _pick_controls(job)
+    picked = shown_picks(job)
     if not picked:
         st.info("Click a point of the chart, or choose configurations here: their releases are repeated from their seeds.")
+        _pick_controls(job, picked)
         return
-    with right:
-        repeat = _repeat_control(job.study.repeats)
+    repeat = min(COMPARE.config().repeat, job.study.repeats)
     runs = {(run.label, float(run.budget.epsilon)): run for run in job.study.runs() if run.repeat == repeat}
     releases = _repeat_releases(job, {pick: runs[pick] for pick in picked})
-    if not releases:
-        return
-    st.html(_STYLE)
-    with st.container(key="multiples"):
-        (_point_maps if is_points(data) else _trip_maps)(data, releases, is_in_address(job))
+    if releases:
+        st.html(_STYLE)
+        with st.container(key="multiples", gap="xsmall"):
+            (_point_maps if is_points(data) else _trip_maps)(data, releases, is_in_address(job))
+    left, right = st.columns([6, 1])
+    with left:
+        _pick_controls(job, picked)
+    with right:
+        _repeat_control(job.study.repeats)
     st.caption("Simulations with seeded noise: the same releases that the study measured, repeated from their seeds.")
 
 
@@ -88,8 +90,9 @@ def _repeat_releases(job: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
     return releases
 
 
-def _pick_controls(job: StudyJob) -> list[Pick]:
-    options, picked = list(possible_picks(job)), picks(job)
+def _pick_controls(job: StudyJob, picked: list[Pick]) -> None:
+    """Ask which releases are shown; the chosen ones are those that the maps show already."""
+    options = list(possible_picks(job))
     st.session_state["compare picked"] = [options.index(pick) for pick in picked]
     st.multiselect(
         "Side by side, up to four",
@@ -99,16 +102,15 @@ def _pick_controls(job: StudyJob) -> list[Pick]:
         format_func=lambda index: describe_pick(options[index]),
         on_change=lambda: COMPARE.change(picked=tuple(options[index] for index in st.session_state["compare picked"])),
     )
-    return picked
 
 
-def _repeat_control(repeats: int) -> int:
-    """Ask which repeat is shown; return its number, from 1 on."""
+def _repeat_control(repeats: int) -> None:
+    """Ask which repeat is shown, if there are several."""
     if repeats == 1:
-        return 1
+        return
     text, key = "Each repeat has noise of its own.", f"compare repeat {repeats}"
     show_value(key, min(COMPARE.config().repeat, repeats))
-    return int(st.slider("Repeat", 1, repeats, key=key, help=text, on_change=_keep("repeat", key)))
+    st.slider("Repeat", 1, repeats, key=key, help=text, on_change=_keep("repeat", key))
 
 
 def _keep(part: str, key: str) -> Callable[[], None]:
@@ -149,7 +151,7 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release], link: bool) ->
     first = next(iter(views.values()))
     density = public_density_top(points, first)
     top = max(scale_top_of(3 * view.release.stddev[view.nodes]) for view in views.values()) if shown == ERROR else density
-    made = [view.pane(shown, cells=str(place), top=top) for place, view in enumerate(views.values())]
+    made = [_name_first(view.pane(shown, cells=str(place), top=top)) for place, view in enumerate(views.values())]
     if shown != TRUE and len(made) < MOST_PICKED:
         made.insert(0, first.pane(TRUE, cells="0", top=density))
     opens = opening(COMPARE, points.domain)
@@ -171,6 +173,11 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release], link: bool) ->
     )
     panes(scene.pack(), key="compare canvas", on_box=_ignore, on_chosen=_ignore, on_camera=partial(keep_camera, COMPARE), on_swipe=_ignore)
     streets_switch(_STREETS, on_earth=points.domain.crs is not None)
+
+
+def _name_first(pane: Pane) -> Pane:
+    """Return a pane whose title is the configuration, since that is what differs; of the truth there is only one."""
+    return replace(pane, title=pane.about, about=pane.title) if pane.about else pane
 
 
 def _ignore(_: object) -> None:
@@ -255,7 +262,7 @@ def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick,
     view = replace(view, tops=merge_tops([choose_public_tops(release, truth, view) for release in releases.values()]))
     drawings = {pick: draw_trips(release, view, truth) for pick, release in releases.items()}
     names = {pick: str(place) for place, pick in enumerate(releases)}
-    made = [make_pane(drawing, areas=names[pick], about=describe_pick(pick)) for pick, drawing in drawings.items()]
+    made = [_name_first(make_pane(drawing, areas=names[pick], about=describe_pick(pick))) for pick, drawing in drawings.items()]
     if shown != TRUE and len(made) < MOST_PICKED:
         first = next(iter(releases.values()))
         made.insert(0, make_pane(draw_trips(first, replace(view, shown=TRUE), truth), areas="0", about=""))
