@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from dpviz.app import cached, jobs
+from dpviz.app.compare.answer import describe_answer
 from dpviz.app.compare.earlier import LOADED, table_with_link
 from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, TABS, pick
@@ -139,6 +140,11 @@ class TestBefore:
         good(labelled(app.selectbox, "Largest ε").set_value(10.0).run())
         assert app.session_state["compare config"].epsilons()[-1] == 10
 
+    def test_one_of_everything_is_in_the_singular(self):
+        app = fine(compare_app(LINK | {"mechanisms": '["quadtree"]', "steps": "1", "repeats": "1"}))
+        assert "1 release: 1 configuration x 1 ε x 1 repeat." in captions(app)
+        assert "Done: 1 of 1 release" in finished(started(app)).get("progress")[0].proto.text
+
     def test_an_impossible_range_and_data_that_are_not_declared_are_refused_in_place(self):
         app = compare_app(LINK | {"settings": '{"quadtree":{"height":[2,99]}}'})
         assert "settings" not in app.session_state["compare config"].settings
@@ -216,6 +222,77 @@ class TestLinks:
         assert len(CompareConfig(mechanisms=("quadtree",), settings=varied).build()) == 24
         with pytest.raises(SettingError, match="These would be 25 configurations, and a chart shows at most 24"):
             CompareConfig(mechanisms=("quadtree", "identity"), settings=varied).build()
+
+
+class TestFirstLook:
+    """Without a press the page shows a few releases of the study with which it opens."""
+
+    @pytest.fixture(autouse=True)
+    def nothing_shared(self):
+        cached.sample_study_rows.clear()
+
+    @pytest.mark.parametrize(("kind", "releases"), [("Points", "18 of 150"), ("Trips", "24 of 200")])
+    def test_it_has_an_answer_a_chart_and_maps_and_the_study_goes_on_from_it(self, kind, releases):
+        app = fine(compare_app({"kind": kind}))
+        assert f"A first look: {releases} releases" in app.get("progress")[0].proto.text
+        assert any("the least error at" in each.value for each in app.markdown)
+        assert (len(charts(app)), len(scene(app)[0]["panes"]), scene(app)[0]["link"]) == (1, 4, True)
+        assert app.button(key="draw").label == "Start the study"
+        runs = runs_of(app)
+        assert not query_of(app).keys() - {"kind"}
+        started(app).session_state[JOB].stop()
+        assert runs <= runs_of(app)
+
+    def test_the_other_kind_of_data_has_its_own_and_other_settings_have_none(self, monkeypatch):
+        app = fine(compare_app({}))
+        good(app.segmented_control(key="compare kind").set_value("Trips").run())
+        assert app.session_state[JOB].config[0].kind == "Trips"
+        good(labelled(app.number_input, "Seed").set_value(5).run())
+        assert "have changed since this study" in captions(app)
+        assert not scene(app)[0]["link"]
+        assert JOB not in compare_app({"seed": "5"}).session_state
+
+    def test_it_is_made_once_for_all_sessions(self, monkeypatch):
+        rows = fine(compare_app({})).session_state[JOB].rows
+        monkeypatch.setattr("dpviz.app.compare.earlier.compare", Mock(side_effect=AssertionError("made again")))
+        assert fine(compare_app({})).session_state[JOB].rows == rows
+
+
+class TestAnswer:
+    """The sentence above the chart."""
+
+    def rows(self, *means, runs=10, label="A"):
+        """Means of the configurations A, B ... by ε, with intervals of 1 to both sides."""
+        found = [(chr(ord(label) + place), 10.0**-at, mean) for at, group in enumerate(means) for place, mean in enumerate(group)]
+        table = pd.DataFrame(found, columns=["label", "epsilon", "mean"])
+        return table.assign(private=True, runs=runs, low=table["mean"] - 1, high=table["mean"] + 1)
+
+    @pytest.mark.parametrize(
+        ("means", "text"),
+        [
+            ([(3, 9), (10, 20)], "**A** has the least error at every ε, for boxes. At ε 1: A 3 %, B 9 %."),
+            ([(9, 3), (10, 20)], "**A** has the least error at ε 0.1, **B** has it at ε 1, for boxes. At ε 1: B 3 %, A 9 %."),
+            ([(3, 3)], "**A** and **B** have the least error at ε 1, for boxes. At ε 1: A 3 %, B 3 %."),
+            ([(1, 9, 5, 7, 3)], "**A** has the least error at ε 1, for boxes. At ε 1: A 1 %, E 3 %, C 5 %, 2 more."),
+            ([(4,)], "At ε 1: A 4 %."),
+            ([], ""),
+        ],
+    )
+    def test_it_names_the_best_at_each_budget(self, means, text):
+        assert (
+            describe_answer(self.rows(*means), "%", "boxes").removesuffix(" The 95 % intervals of the best two overlap at 1 of 1 ε.")
+            == text
+        )
+
+    def test_it_says_when_the_lead_may_be_chance(self):
+        assert describe_answer(self.rows((3, 9), (3, 4)), "%", "boxes").endswith("The 95 % intervals of the best two overlap at 1 of 2 ε.")
+        assert describe_answer(self.rows((3, 9), runs=1), "%", "boxes").endswith("From one repeat each: the order may be chance.")
+
+    def test_references_do_not_win_and_names_are_not_read_as_markdown(self):
+        rows = self.rows((1, 5, 9))
+        rows["private"] = rows["label"] != "A"
+        assert describe_answer(rows, "%", "boxes").startswith("**B** has")
+        assert "\\*x\\*" in describe_answer(rows.replace({"label": {"B": "*x*"}}), "%", "boxes")
 
 
 class TestVariations:
@@ -465,7 +542,7 @@ class TestFoundAgain:
         )
 
     def test_a_table_brings_its_study_and_its_controls_back(self, before, no_releases):
-        app = load(compare_app({}), table_of(before))
+        app = load(compare_app({"seed": "1"}), table_of(before))
         assert "belongs to another study" in infos(app)
         assert JOB not in app.session_state
         fine(app.button(key="compare restore").click().run())

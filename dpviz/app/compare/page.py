@@ -15,7 +15,17 @@ import streamlit as st
 from dpviz.app.cached import keeper
 from dpviz.app.compare.answer import describe_answer, shown_picks
 from dpviz.app.compare.controls import compare_data, study_controls
-from dpviz.app.compare.earlier import WANTED, find_again, has_earlier_rows, load_controls, make_job, remember_study, table_with_link
+from dpviz.app.compare.earlier import (
+    WANTED,
+    find_again,
+    has_earlier_rows,
+    is_first_look,
+    load_controls,
+    make_job,
+    remember_study,
+    show_first_look,
+    table_with_link,
+)
 from dpviz.app.compare.figures import (
     describe_accounting,
     figure_about,
@@ -144,13 +154,14 @@ def _sidebar() -> CompareData | None:
     study: Study | None = None
     if data is not None:
         try:
-            study = study_of(data)
+            study = study_of(data, COMPARE.config())
             keep_looks(study.mechanisms)
         except DpvizError as error:
             show_error(str(error))
             st.button("Back to the usual mechanisms", on_click=lambda: COMPARE.change(mechanisms=(), settings={}))
     if study is not None and data is not None:
         find_again(study, data)
+        show_first_look(study, data)
     _start_button(study, data)
     load_controls(study)
     return data if study is not None else None
@@ -164,7 +175,8 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     if study is not None:
         parts = f"{number_of(len(study.mechanisms), 'configuration')} x {len(study.epsilons)} ε x {number_of(study.repeats, 'repeat')}"
         st.caption(f"{number_of(len(study), 'release')}: {parts}.")
-        label = "Resume the study" if state in (STOPPED, FAILED) and data is not None and has_earlier_rows(study, data) else label
+        is_begun = state in (STOPPED, FAILED) and data is not None and has_earlier_rows(study, data)
+        label = "Resume the study" if is_begun and study_job is not None and not is_first_look(study_job) else label
     if is_done:
         st.caption("All of them are made. Another seed draws new noise.")
     is_locked = show_lock()
@@ -249,9 +261,9 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
         _show_progress(study_job)
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
-    with answer:
-        _show_answer(study_job, rows, figure, workload)
     if len(rows):
+        with answer:
+            _show_answer(study_job, rows, figure, workload)
         pick(study_job, _show_chart(rows, figure, workload, study_job))
         _show_accounting(study_job.study.mechanisms, data)
     else:
@@ -264,8 +276,10 @@ def _show_answer(study_job: StudyJob, rows: pd.DataFrame, figure: str, workload:
     """Say in a sentence which configuration loses least; while the study runs, that this may change."""
     data: CompareData = study_job.config[1]
     text = describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))
-    so_far = "" if study_job.state == DONE else ", so far"
-    st.markdown(f"{markdown(data.title)}{so_far}: {text}", help=ABOUT)
+    looks_first = study_job.state == STOPPED and is_first_look(study_job)
+    so_far = "" if study_job.state == DONE else ", a first look" if looks_first else ", so far"
+    more = f" *Start the study* makes all {number_of(study_job.total, 'release')}." if looks_first else ""
+    st.markdown(f"{markdown(data.title)}{so_far}: {text}{more}", help=ABOUT)
 
 
 def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: StudyJob) -> Pick | None:
@@ -291,7 +305,8 @@ def _show_accounting(mechanisms: dict[str, AnyMechanism], data: CompareData) -> 
 
 def _show_progress(study_job: StudyJob) -> None:
     state = study_job.state
-    text = f"{_STATE_WORDS.get(state, 'Running')}: {study_job.made:,} of {number_of(study_job.total, 'release')}"
+    words = "A first look" if state == STOPPED and is_first_look(study_job) else _STATE_WORDS.get(state, "Running")
+    text = f"{words}: {study_job.made:,} of {number_of(study_job.total, 'release')}"
     left, right = st.columns([3, 1], vertical_alignment="bottom") if state == RUNNING else (st.container(), None)
     left.progress(min(study_job.made / study_job.total, 1.0), text)
     if right is not None and right.button("Stop", key="stop study", width="stretch"):

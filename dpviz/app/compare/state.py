@@ -185,6 +185,11 @@ class CompareConfig:
         """Return whether both configurations make the same runs; the settings of the display are not compared."""
         return replace(self, **{name: getattr(other, name) for name in self.view_parts}) == other
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether the study is the one with which the page opens, of points or of trips."""
+        return self.same_study(CompareConfig(kind=self.kind))
+
     def misfits(self) -> list[str]:
         """Return the names of parameters that can be read, but do not fit the others: a repeat or level that a study of them lacks."""
         zooms = min(self.order, MOST_ZOOM)
@@ -246,9 +251,8 @@ class CompareData:
     bundled: bool = False
 
 
-def study_of(data: CompareData) -> Study:
-    """Return the study that the page's configuration describes, on all workloads; raise what `Study` raises."""
-    config: CompareConfig = COMPARE.config()
+def study_of(data: CompareData, config: CompareConfig) -> Study:
+    """Return the study that a configuration describes, on all workloads; raise what `Study` raises."""
     return Study(
         data=data.data,
         public=True,
@@ -277,8 +281,9 @@ def still_public(study_job: StudyJob) -> bool:
 def is_in_address(study_job: StudyJob) -> bool:
     """Return whether the address of the page opens this study for somebody else: one on a sample, with the settings on the left."""
     config, data = study_job.config
-    is_shown = config.same_study(COMPARE.config()) and COMPARE.config().study == study_job.study.fingerprint
-    return bool(data.bundled and config.source != OWN and is_shown)
+    shown: CompareConfig = COMPARE.config()
+    is_named = shown.study == study_job.study.fingerprint or (shown.is_usual and not shown.study)
+    return bool(data.bundled and config.source != OWN and config.same_study(shown) and is_named)
 
 
 def picks(study_job: StudyJob) -> list[Pick]:
