@@ -113,7 +113,7 @@ def test_the_camera_of_the_maps_is_in_the_address_and_stays_while_another_tab_is
         live_map(page)
         assert zoom() == 10.5
         page.get_by_role("radio", name="Error", exact=True).click()
-        until(lambda: "shown=Error" in page.url, "what the maps show in the address")
+        until(lambda: "shown=Error" in page.evaluate("location.href"), "what the maps show in the address")
         page.evaluate("navigator.clipboard.writeText = (text) => { globalThis.copied = text; return Promise.resolve(); }")
         page.get_by_role("button", name="Copy link").click()
         copied = page.evaluate("globalThis.copied")
