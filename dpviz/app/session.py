@@ -215,7 +215,8 @@ def check_link(kind: type[Any], query: Mapping[str, str]) -> tuple[Any, list[str
     """Read a configuration from a link.
 
     Args:
-        kind: the configuration's class: its `readers()` read single parameters, its `build()` refuses settings that do not fit.
+        kind: the configuration's class: its `readers()` read single parameters, its `misfits()`, if it has any, names those that do not
+            fit the others, and its `build()` refuses settings that do not fit.
         query: the parameters.
 
     Returns:
@@ -230,6 +231,9 @@ def check_link(kind: type[Any], query: Mapping[str, str]) -> tuple[Any, list[str
             config = replace(config, **{name: read(_refuse_long(query[name]))})
         except (ValueError, TypeError, OverflowError, RecursionError):
             refused.append(name)
+    if hasattr(config, "misfits") and (misfits := config.misfits()):
+        config = replace(config, **{name: getattr(kind(), name) for name in misfits})
+        refused += [name for name in misfits if name in query and name not in refused]
     try:
         config.build()
     except (DpvizError, TypeError, OverflowError):
@@ -257,10 +261,15 @@ def describe_refused(config: Any, names: Sequence[str]) -> str:
         return ""
     values = [(name, getattr(config, name)) for name in names]
     used = [f"{name} {value}" if type(value) in (str, int, float) and value != "" else f"the usual {name}" for name, value in values]
-    return f"Not understood in this link: {_list_words(names)}. Used instead: {_list_words(used)}."
+    return f"Not understood in this link: {list_words(names)}. Used instead: {list_words(used)}."
 
 
-def _list_words(words: Sequence[str]) -> str:
+def list_words(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence.
+
+    >>> list_words(["low", "high", "steps"])
+    'low, high and steps'
+    """
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 

@@ -45,6 +45,15 @@ def budget_words(budget: Budget) -> str:
     return amount_text(amount_of(budget))
 
 
+def number_of(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1.
+
+    >>> number_of(1, "repeat"), number_of(1200, "repeat")
+    ('1 repeat', '1,200 repeats')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def receipt_table(receipt: Receipt, column: str = "", name_of: Callable[[int | None], Any] = str) -> None:
     """Show the steps of a receipt as a table, with their budgets and noises.
 

@@ -22,6 +22,11 @@ def made(page):
     return tuple(int(part.replace(",", "")) for part in found.groups())
 
 
+def titles(page):
+    """Title of each map."""
+    return page.locator(".canvas .head .title").all_inner_texts()
+
+
 def workers(address):
     """Worker processes of the server at an address."""
     port = address.rpartition(":")[2]
@@ -57,13 +62,15 @@ def test_a_study_is_stopped_and_resumed_goes_on_while_another_page_is_open_and_a
         page.get_by_text("Done:").wait_for(timeout=150_000)
         assert made(page) == (240, 240)
 
-        page.locator(MARKS).nth(1).click(force=True)
         page.get_by_text("repeated from their seeds").last.wait_for()
-        until(lambda: min(pane_colours(page)) > 10, "the truth and the release of the point that was clicked")
-        until(lambda: "picked=" in page.url, "the address carries what was picked")
-        before = page.locator(".canvas .head").count()
-        page.locator(MARKS).nth(4).click(force=True)
-        until(lambda: page.locator(".canvas .head").count() == before + 1, "another map beside the first")
+        until(lambda: min(pane_colours(page)) > 10, "the truth and the best releases at the middle ε")
+        usual = ["True records", "HTF, ε 0.45", "kd-tree, ε 0.45"]
+        assert titles(page) == usual
+        page.locator(MARKS).nth(0).click(force=True)
+        until(lambda: titles(page) == [*usual, "HTF, ε 0.1"], "the release of the point that was clicked beside them")
+        assert "picked=" in page.url
+        page.locator(MARKS).nth(2).click(force=True)
+        until(lambda: titles(page) == [*usual[1:], "HTF, ε 0.1", "HTF, ε 2"], "a fourth release instead of the truth")
         assert page.locator(".st-key-multiples").get_by_role("slider").count() == 1
 
 
@@ -105,6 +112,14 @@ def test_the_camera_of_the_maps_is_in_the_address_and_stays_while_another_tab_is
         page.get_by_role("tab", name="On the map").click()
         live_map(page)
         assert zoom() == 10.5
+        page.get_by_role("radio", name="Error", exact=True).click()
+        until(lambda: "shown=Error" in page.evaluate("location.href"), "what the maps show in the address")
+        page.evaluate("navigator.clipboard.writeText = (text) => { globalThis.copied = text; return Promise.resolve(); }")
+        page.get_by_role("button", name="Copy link").click()
+        copied = page.evaluate("globalThis.copied")
+        page.goto(copied)
+        live_map(page)
+        assert (zoom(), page.locator(".canvas .about").last.inner_text()) == (10.5, "Error: released minus true")
         page.reload()
         live_map(page)
         assert zoom() == 10.5

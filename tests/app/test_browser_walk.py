@@ -14,7 +14,7 @@ SHOWN = {
     "Start": "What would you publish?",
     "Points": "Resolution",
     "Trips": "False pairs listed, at most",
-    "Compare": "Which mechanism loses least?",
+    "Compare": "has the least error",
     "Release": "What leaves the app.",
 }
 BROKEN = '''"""The app, with an error that carries a private value."""

@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 
 from dpviz.app import cached, jobs
+from dpviz.app.compare.answer import describe_answer
 from dpviz.app.compare.earlier import LOADED, table_with_link
 from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
-from dpviz.app.session import read_link, to_query
+from dpviz.app.session import check_link, describe_refused, read_link, to_query
 from dpviz.cli.compare import csv_text
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
@@ -86,9 +87,9 @@ def charts(app):
 
 
 def shown_on_canvas(app):
-    """First word of each pane's title, and its number of partitions."""
+    """First word of what each pane shows, and its number of partitions."""
     header, arrays = scene(app)
-    return [(pane["title"].split()[0], len(arrays[pane["shades"]])) for pane in header["panes"]]
+    return [((pane["about"] or pane["title"]).split()[0], len(arrays[pane["shades"]])) for pane in header["panes"]]
 
 
 def has_canvas(app):
@@ -139,6 +140,11 @@ class TestBefore:
         good(labelled(app.selectbox, "Largest ε").set_value(10.0).run())
         assert app.session_state["compare config"].epsilons()[-1] == 10
 
+    def test_one_of_everything_is_in_the_singular(self):
+        app = fine(compare_app(LINK | {"mechanisms": '["quadtree"]', "steps": "1", "repeats": "1"}))
+        assert "1 release: 1 configuration x 1 ε x 1 repeat." in captions(app)
+        assert "Done: 1 of 1 release" in finished(started(app)).get("progress")[0].proto.text
+
     def test_an_impossible_range_and_data_that_are_not_declared_are_refused_in_place(self):
         app = compare_app(LINK | {"settings": '{"quadtree":{"height":[2,99]}}'})
         assert "settings" not in app.session_state["compare config"].settings
@@ -180,6 +186,26 @@ class TestLinks:
     def test_what_makes_no_sense_is_the_default(self, query):
         assert read_link(CompareConfig, query) == CompareConfig()
 
+    def test_what_the_maps_show_is_in_the_link(self):
+        config = CompareConfig(shown="Error", zoom=3, level=2, repeat=4)
+        assert to_query(config) == {"shown": "Error", "zoom": "3", "level": "2", "repeat": "4"}
+        assert read_link(CompareConfig, to_query(config)) == config
+
+    @pytest.mark.parametrize(
+        ("link", "text"),
+        [
+            ({"shown": "Secrets", "repeat": "3"}, "shown. Used instead: shown Released"),
+            ({"repeats": "2", "repeat": "3"}, "repeat. Used instead: repeat 1"),
+            ({"order": "3", "zoom": "4"}, "zoom. Used instead: the usual zoom"),
+            ({"kind": "Trips", "level": "9"}, "level. Used instead: the usual level"),
+        ],
+    )
+    def test_what_the_maps_cannot_show_is_named(self, link, text):
+        assert check_link(CompareConfig, link)[0].build()
+        assert describe_refused(*check_link(CompareConfig, link)) == f"Not understood in this link: {text}."
+        fitting = {"repeats": "3", "repeat": "3", "order": "4", "zoom": "4", "level": "9"}
+        assert check_link(CompareConfig, fitting)[1] == []
+
     def test_mechanisms_and_samples_of_the_other_kind_are_passed_over(self):
         config = read_link(CompareConfig, {"kind": "Trips", "mechanisms": '["quadtree"]', "sample": "la_residents"})
         assert config.chosen == FAMILY["Trips"].usual
@@ -196,6 +222,77 @@ class TestLinks:
         assert len(CompareConfig(mechanisms=("quadtree",), settings=varied).build()) == 24
         with pytest.raises(SettingError, match="These would be 25 configurations, and a chart shows at most 24"):
             CompareConfig(mechanisms=("quadtree", "identity"), settings=varied).build()
+
+
+class TestFirstLook:
+    """Without a press the page shows a few releases of the study with which it opens."""
+
+    @pytest.fixture(autouse=True)
+    def nothing_shared(self):
+        cached.sample_study_rows.clear()
+
+    @pytest.mark.parametrize(("kind", "releases"), [("Points", "18 of 150"), ("Trips", "24 of 200")])
+    def test_it_has_an_answer_a_chart_and_maps_and_the_study_goes_on_from_it(self, kind, releases):
+        app = fine(compare_app({"kind": kind}))
+        assert f"A first look: {releases} releases" in app.get("progress")[0].proto.text
+        assert any("the least error at" in each.value for each in app.markdown)
+        assert (len(charts(app)), len(scene(app)[0]["panes"]), scene(app)[0]["link"]) == (1, 4, True)
+        assert app.button(key="draw").label == "Start the study"
+        runs = runs_of(app)
+        assert not query_of(app).keys() - {"kind"}
+        started(app).session_state[JOB].stop()
+        assert runs <= runs_of(app)
+
+    def test_the_other_kind_of_data_has_its_own_and_other_settings_have_none(self, monkeypatch):
+        app = fine(compare_app({}))
+        good(app.segmented_control(key="compare kind").set_value("Trips").run())
+        assert app.session_state[JOB].config[0].kind == "Trips"
+        good(labelled(app.number_input, "Seed").set_value(5).run())
+        assert "have changed since this study" in captions(app)
+        assert not scene(app)[0]["link"]
+        assert JOB not in compare_app({"seed": "5"}).session_state
+
+    def test_it_is_made_once_for_all_sessions(self, monkeypatch):
+        rows = fine(compare_app({})).session_state[JOB].rows
+        monkeypatch.setattr("dpviz.app.compare.earlier.compare", Mock(side_effect=AssertionError("made again")))
+        assert fine(compare_app({})).session_state[JOB].rows == rows
+
+
+class TestAnswer:
+    """The sentence above the chart."""
+
+    def rows(self, *means, runs=10, label="A"):
+        """Means of the configurations A, B ... by ε, with intervals of 1 to both sides."""
+        found = [(chr(ord(label) + place), 10.0**-at, mean) for at, group in enumerate(means) for place, mean in enumerate(group)]
+        table = pd.DataFrame(found, columns=["label", "epsilon", "mean"])
+        return table.assign(private=True, runs=runs, low=table["mean"] - 1, high=table["mean"] + 1)
+
+    @pytest.mark.parametrize(
+        ("means", "text"),
+        [
+            ([(3, 9), (10, 20)], "**A** has the least error at every ε, for boxes. At ε 1: A 3 %, B 9 %."),
+            ([(9, 3), (10, 20)], "**A** has the least error at ε 0.1, **B** has it at ε 1, for boxes. At ε 1: B 3 %, A 9 %."),
+            ([(3, 3)], "**A** and **B** have the least error at ε 1, for boxes. At ε 1: A 3 %, B 3 %."),
+            ([(1, 9, 5, 7, 3)], "**A** has the least error at ε 1, for boxes. At ε 1: A 1 %, E 3 %, C 5 %, 2 more."),
+            ([(4,)], "At ε 1: A 4 %."),
+            ([], ""),
+        ],
+    )
+    def test_it_names_the_best_at_each_budget(self, means, text):
+        assert (
+            describe_answer(self.rows(*means), "%", "boxes").removesuffix(" The 95 % intervals of the best two overlap at 1 of 1 ε.")
+            == text
+        )
+
+    def test_it_says_when_the_lead_may_be_chance(self):
+        assert describe_answer(self.rows((3, 9), (3, 4)), "%", "boxes").endswith("The 95 % intervals of the best two overlap at 1 of 2 ε.")
+        assert describe_answer(self.rows((3, 9), runs=1), "%", "boxes").endswith("From one repeat each: the order may be chance.")
+
+    def test_references_do_not_win_and_names_are_not_read_as_markdown(self):
+        rows = self.rows((1, 5, 9))
+        rows["private"] = rows["label"] != "A"
+        assert describe_answer(rows, "%", "boxes").startswith("**B** has")
+        assert "\\*x\\*" in describe_answer(rows.replace({"label": {"B": "*x*"}}), "%", "boxes")
 
 
 class TestVariations:
@@ -290,7 +387,9 @@ class TestStudy:
             fine(tab(flights, name))
             assert ("Suppression" in captions(flights)) == (name == "Parts of the error")
         header, _ = scene(fine(picking(flights, *list(possible_picks(flights.session_state[JOB]))[:2])))
-        assert [pane["title"] for pane in header["panes"]] == ["True flights", "Released flights", "Released flights"]
+        labels = [f"{label}, ε {epsilon:g}" for label, epsilon in islice(possible_picks(flights.session_state[JOB]), 2)]
+        assert [pane["title"] for pane in header["panes"]] == ["True flights", *labels]
+        assert [pane["about"] for pane in header["panes"]] == ["", "Released flights", "Released flights"]
         assert len({json.dumps(pane["legend"]["lines"]) for pane in header["panes"]}) == 1, "one scale for all"
 
     @pytest.mark.parametrize(
@@ -422,8 +521,28 @@ class TestFoundAgain:
         finished(started(more))
         assert runs_of(before) < runs_of(more)
 
+    def test_a_link_opens_the_same_maps_of_the_same_study_and_can_be_copied_for_samples_only(self, before):
+        query = query_of(before) | {"picked": '[["Quadtree",2.0]]', "shown": "Error", "zoom": "2", "repeat": "2"}
+        app = fine(tab(compare_app(query), "On the map"))
+        header, arrays = scene(app)
+        assert (header["link"], header["panes"][1]["about"]) == (True, "Error: released minus true")
+        assert [len(arrays[pane["shades"]]) for pane in header["panes"]] == [16, 16]
+        assert labelled(app.slider, "Repeat").value == 2
+        good(labelled(app.slider, "Zoom level").set_value(1).run())
+        good(labelled(app.number_input, "Repeats of each").set_value(1).run())
+        assert (query_of(app)["zoom"], "repeat" in query_of(app)) == ("1", False)
+        assert not scene(app)[0]["link"], "another study is chosen on the left"
+
+    def test_a_study_that_this_server_has_not_made_starts_when_its_link_is_opened(self, before):
+        cached.sample_study_rows.clear()
+        again = finished(compare_app(query_of(before)))
+        assert "Done: 8 of 8 releases" in again.get("progress")[0].proto.text
+        pd.testing.assert_frame_equal(
+            again.session_state[JOB].table().drop(columns="seconds"), before.session_state[JOB].table().drop(columns="seconds")
+        )
+
     def test_a_table_brings_its_study_and_its_controls_back(self, before, no_releases):
-        app = load(compare_app({}), table_of(before))
+        app = load(compare_app({"seed": "1"}), table_of(before))
         assert "belongs to another study" in infos(app)
         assert JOB not in app.session_state
         fine(app.button(key="compare restore").click().run())
@@ -468,6 +587,7 @@ class TestFoundAgain:
         assert "study" not in app.query_params
         assert cached.sample_study_rows(job.study.fingerprint).rows() == []
         assert "link" not in table_with_link(job)
+        assert not scene(picking(app, *possible_picks(job)))[0]["link"]
 
     def test_the_rows_of_the_study_before_are_kept(self, before, monkeypatch):
         app = finished(started(compare_app(SEEDED | {"seed": "79"})))
@@ -598,6 +718,7 @@ def test_a_click_is_put_beside_the_others(monkeypatch):
     state = {}
     monkeypatch.setattr(type(COMPARE), "config", lambda self: state.get("config", CompareConfig()))
     monkeypatch.setattr(type(COMPARE), "change", lambda self, **new: state.update(config=replace(self.config(), **new)))
+    monkeypatch.setattr("dpviz.app.compare.page.shown_picks", lambda _: list(state["config"].picked if state else ()))
     options = list(possible_picks(made))
     for each in [*options[:5], options[3]]:
         pick(made, each)

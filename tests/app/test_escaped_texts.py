@@ -203,7 +203,7 @@ OURS_ANYWHERE = {
     "a tab that a mechanism declares": ("POINT_FAMILY.choices[what.release.mechanism].extra_tab",),
     "a preset's": ("published[current].source",),
     "a budget": ("receipt.converted", "receipt.total", "receipt.currency", "receipt.conversion"),
-    "a number": ("study.repeats", "what.number"),
+    "a number": ("what.number",),
     "HTML of dpviz.view, whose texts pass the door there: see tests/view/test_escape.py": ("picture.legend",),
     "fixed words": ("column.consequence", "question.noun"),
 }
@@ -213,7 +213,12 @@ PAGE_CHOICE += ", persist_state='session')"
 OURS_IN_FILES = {
     "__init__.py": ("st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")",),
     "compare/controls.py": ("describe_resolution", "names", "option", "text", "title"),
-    "compare/page.py": ("number", "size_words(name)"),
+    "compare/page.py": (
+        *("number", "size_words(name)", "number_of(study_job.total, 'release')", "number_of(len(study), 'release')"),
+        *("number_of(len(study.mechanisms), 'configuration')", "number_of(study.repeats, 'repeat')"),
+        # its names pass the door there: see test_compare_page.py
+        "describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))",
+    ),
     "dataset_block.py": ("colour", "title"),
     "files.py": ("counting", "hint"),
     "first_row.py": ("protected",),

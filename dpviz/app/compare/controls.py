@@ -41,7 +41,8 @@ def compare_data() -> CompareData | None:
     """Show the data controls and return the chosen data; without data, show a note on what is missing and return None."""
     config: CompareConfig = COMPARE.config()
     st.markdown("##### 1 Data")
-    _choice_buttons("kind", (POINTS_KIND, TRIPS_KIND), "Kind of data", sample="", mechanisms=(), settings={}, workload="", picked=())
+    reset: dict[str, Any] = {"sample": "", "mechanisms": (), "settings": {}, "workload": "", "picked": (), "level": None}
+    _choice_buttons("kind", (POINTS_KIND, TRIPS_KIND), "Kind of data", **reset)
     _choice_buttons("source", (SAMPLE, OWN), "Where from", names=_SOURCE_NAMES)
     if config.source == OWN:
         return _own_data(config)
@@ -53,7 +54,7 @@ def compare_data() -> CompareData | None:
         list(known),
         key=key,
         format_func=lambda name: known[name].title,
-        on_change=lambda: COMPARE.change(sample=st.session_state[key], workload=""),
+        on_change=lambda: COMPARE.change(sample=st.session_state[key], workload="", level=None),
     )
     about = known[config.chosen_sample]
     st.caption(about.description, help=f"Source: {about.source} Licence: {about.licence}.")
@@ -73,7 +74,7 @@ def _resolution_control() -> None:
         key="compare order",
         format_func=describe_resolution,
         help="The domain is cut into so many cells.",
-        on_change=lambda: COMPARE.change(order=st.session_state["compare order"]),
+        on_change=lambda: COMPARE.change(order=st.session_state["compare order"], zoom=None),
     )
 
 
@@ -275,9 +276,15 @@ def _number_field(name: str, title: str, low: int, high: int, text: str) -> None
         label=title,
         value=getattr(COMPARE.config(), name),
         problem=in_range(title, low, high),
-        use=lambda typed: COMPARE.change(**{name: typed}),
+        use=lambda typed: _store_number(name, typed),
     )
     field.show(st.number_input, value=None, step=1, help=text)
+
+
+def _store_number(name: str, number: int) -> None:
+    """Store a number; with fewer repeats, the maps show one of those that are left."""
+    repeat = {"repeat": min(COMPARE.config().repeat, number)} if name == "repeats" else {}
+    COMPARE.change(**{name: number}, **repeat)
 
 
 def _choice_buttons(name: str, options: tuple[str, ...], title: str, *, names: dict[str, str] | None = None, **reset: Any) -> None:

@@ -13,15 +13,18 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.compare.state import COMPARE, JOB, OWN, CompareConfig, CompareData, job
+from dpviz.app.compare.state import COMPARE, JOB, OWN, CompareConfig, CompareData, job, study_of
 from dpviz.app.jobs import RUNNING, KnownRows, StudyJob
 from dpviz.app.session import read_link, show_error, to_query
 from dpviz.errors import DpvizError, InputError
+from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import parse_rows
 
 LOADED, PROBLEM, FILE = "compare loaded", "compare load problem", "compare table"  # keys of the session's state
 WANTED = "compare study wanted"  # key of the session's state: whether the study is to be started by itself
+FIRST_LOOK = "compare first look"  # key of the session's state: the study that was shown before a button was pressed
+LOOK_STEPS, LOOK_REPEATS = 3, 2  # of a first look; the usual study has these ε and repeats, too
 BEFORE, MOST_BEFORE = "compare studies before", 2
 LARGEST_TABLE = 100_000_000  # bytes
 ANOTHER_STUDY = (
@@ -111,13 +114,40 @@ def start_when_shown() -> None:
 
 
 def find_again(study: Study, data: CompareData) -> None:
-    """Show what was made of a study before: the releases of a loaded table, or those of the study that the address names."""
+    """Show what was made of a study before: the releases of a loaded table, or those of the study that the address names.
+
+    If this server has made none of the study that the address names, it starts as if its button had been pressed.
+    """
     study_job, loaded = job(), loaded_table()
     if loaded is not None and loaded.belongs_to(study):
         if study_job is None or (study_job.state != RUNNING and not _has_all(study_job, study, loaded.rows)):
             _show_rows(study, data)
     elif study_job is None and is_shared(data) and COMPARE.config().study == study.fingerprint:
         _show_rows(study, data)
+        if job() is None:
+            start_when_shown()
+
+
+def show_first_look(study: Study, data: CompareData) -> None:
+    """Show a few releases of the usual study on a sample, unless another study is shown or named; they count as part of that study.
+
+    They take under a second, once on this server.
+    """
+    config, study_job, known = COMPARE.config(), job(), known_rows(study, data)
+    is_free = study_job is None or (is_first_look(study_job) and not study_job.config[0].same_study(config))
+    if known is None or not config.is_usual or config.study or not is_free:
+        return
+    if not _has_runs(study, known.rows()):
+        few = study_of(data, replace(config, steps=LOOK_STEPS, repeats=LOOK_REPEATS))
+        with st.spinner("A first look ..."):
+            for row in compare(few):
+                known.add(row)
+    st.session_state[FIRST_LOOK] = make_job(study, data)
+
+
+def is_first_look(study_job: StudyJob) -> bool:
+    """Return whether a study is one that was shown before a button was pressed."""
+    return st.session_state.get(FIRST_LOOK) is study_job
 
 
 def load_controls(study: Study | None) -> None:

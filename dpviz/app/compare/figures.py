@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -46,16 +47,17 @@ def usual_workload(names: list[str], figure: Figure) -> str:
     return RANDOM if RANDOM in names and not figure.by_level else (by_area or names)[-1]
 
 
-def figure_controls(names: list[str], data: CompareData) -> tuple[str, str]:
+def figure_controls(names: list[str], data: CompareData, columns: Sequence[Any]) -> tuple[str, str]:
     """Ask which figure of which workload is shown; return the names of both.
 
     Args:
         names: of the study's workloads.
         data: the data of the study.
+        columns: where the two questions are asked.
     """
     figure = shown_figure(data)
     workload = shown_workload(names, figure)
-    left, right = st.columns(2)
+    left, right = columns
     st.session_state["compare figure"], st.session_state["compare workload"] = figure, workload
     left.selectbox(
         "Error",
@@ -78,6 +80,11 @@ def figure_controls(names: list[str], data: CompareData) -> tuple[str, str]:
 def figure_title(name: str, data: CompareData, workload: str = "") -> str:
     """Return a figure's title with its unit, as it is written on screen; without a workload, for blocks or pairs."""
     return FIGURES[name].title_of(data.unit, _places(workload, data))
+
+
+def figure_unit(name: str, data: CompareData, workload: str) -> str:
+    """Return the unit of a figure: what its title has in brackets."""
+    return figure_title(name, data, workload).rpartition("(")[2].rstrip(")").removeprefix("number of ").split(" of ")[0]
 
 
 def figure_column(name: str, data: CompareData, workload: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,12 +11,23 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.app.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, describe_pick, is_points, picks, possible_picks
+from dpviz.app.compare.answer import shown_picks
+from dpviz.app.compare.state import (
+    COMPARE,
+    MOST_PICKED,
+    MOST_ZOOM,
+    CompareData,
+    Pick,
+    describe_pick,
+    is_in_address,
+    is_points,
+    possible_picks,
+)
 from dpviz.app.components.panes import canvas_failed, panes
 from dpviz.app.jobs import StudyJob
 from dpviz.app.opening import keep_camera, opening
 from dpviz.app.points.scales import public_density_top
-from dpviz.app.session import is_dark, show_error
+from dpviz.app.session import is_dark, show_error, show_value, when_chosen
 from dpviz.app.streets import streets_switch, streets_wanted
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
@@ -25,18 +37,18 @@ from dpviz.evaluation.study import Run
 from dpviz.release.point_release import Release
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import map_bounds
-from dpviz.view.canvas import Areas, Scene, ground_in, ground_of, names_in, names_of
+from dpviz.view.canvas import Areas, Pane, Scene, ground_in, ground_of, names_in, names_of
 from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html, markdown
 from dpviz.view.points_canvas import ERROR, TRUE, ReleaseView
 from dpviz.view.points_map import SHOWN, choose_scale_top, points_map
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_charts import matrix_chart
-from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, choose_public_tops, choose_tops, draw_trips, has_geometry, merge_tops
+from dpviz.view.trips_drawing import TripsMapSettings, choose_public_tops, choose_tops, draw_trips, has_geometry, merge_tops
 from dpviz.view.trips_map import trips_map
 
 MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS, CANVAS_HEIGHT = 400, 560, 200, 430
-MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 6, 5, 60
+USUAL_ZOOM, EASY_TO_SEE = 5, 60
 _STREETS = "compare street map"
 _ZOOM = "Every map shows the level of its release that has about as many partitions as there are blocks at this zoom level."
 _STYLE = (
@@ -47,21 +59,23 @@ _STYLE = (
 
 def side_by_side(job: StudyJob, data: CompareData) -> None:
     """Show the choice of configurations, and their maps."""
-    left, right = st.columns([6, 1])
-    with left:
-        picked = _pick_controls(job)
+    picked = shown_picks(job)
     if not picked:
         st.info("Click a point of the chart, or choose configurations here: their releases are repeated from their seeds.")
+        _pick_controls(job, picked)
         return
-    with right:
-        repeat = _repeat_control(job.study.repeats)
+    repeat = min(COMPARE.config().repeat, job.study.repeats)
     runs = {(run.label, float(run.budget.epsilon)): run for run in job.study.runs() if run.repeat == repeat}
     releases = _repeat_releases(job, {pick: runs[pick] for pick in picked})
-    if not releases:
-        return
-    st.html(_STYLE)
-    with st.container(key="multiples"):
-        (_point_maps if is_points(data) else _trip_maps)(data, releases)
+    if releases:
+        st.html(_STYLE)
+        with st.container(key="multiples", gap="xsmall"):
+            (_point_maps if is_points(data) else _trip_maps)(data, releases, is_in_address(job))
+    left, right = st.columns([6, 1])
+    with left:
+        _pick_controls(job, picked)
+    with right:
+        _repeat_control(job.study.repeats)
     st.caption("Simulations with seeded noise: the same releases that the study measured, repeated from their seeds.")
 
 
@@ -76,8 +90,9 @@ def _repeat_releases(job: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
     return releases
 
 
-def _pick_controls(job: StudyJob) -> list[Pick]:
-    options, picked = list(possible_picks(job)), picks(job)
+def _pick_controls(job: StudyJob, picked: list[Pick]) -> None:
+    """Ask which releases are shown; the chosen ones are those that the maps show already."""
+    options = list(possible_picks(job))
     st.session_state["compare picked"] = [options.index(pick) for pick in picked]
     st.multiselect(
         "Side by side, up to four",
@@ -87,15 +102,20 @@ def _pick_controls(job: StudyJob) -> list[Pick]:
         format_func=lambda index: describe_pick(options[index]),
         on_change=lambda: COMPARE.change(picked=tuple(options[index] for index in st.session_state["compare picked"])),
     )
-    return picked
 
 
-def _repeat_control(repeats: int) -> int:
-    """Ask which repeat is shown; return its number, from 1 on."""
+def _repeat_control(repeats: int) -> None:
+    """Ask which repeat is shown, if there are several."""
     if repeats == 1:
-        return 1
-    text = "Each repeat has noise of its own."
-    return int(st.slider("Repeat", 1, repeats, key=f"compare repeat {repeats}", help=text))
+        return
+    text, key = "Each repeat has noise of its own.", f"compare repeat {repeats}"
+    show_value(key, min(COMPARE.config().repeat, repeats))
+    st.slider("Repeat", 1, repeats, key=key, help=text, on_change=_keep("repeat", key))
+
+
+def _keep(part: str, key: str) -> Callable[[], None]:
+    """Return a callback that stores what a widget shows as a part of the configuration."""
+    return when_chosen(key, lambda chosen: COMPARE.change(**{part: chosen}))
 
 
 def _map_columns(number: int) -> list[Any]:
@@ -106,13 +126,19 @@ def _map_columns(number: int) -> list[Any]:
     return columns[:number]
 
 
-def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
-    """Show releases of points, and the truth beside them if there are at most three, in one canvas with one camera."""
+def _point_maps(data: CompareData, releases: dict[Pick, Release], link: bool) -> None:
+    """Show releases of points, and the truth beside them if there are at most three, in one canvas with one camera.
+
+    Args:
+        data: the data of the study.
+        releases: by configuration and epsilon.
+        link: whether a link to the maps can be copied.
+    """
     points: PointCounts = data.data  # type: ignore[assignment]
     height = min(points.domain.order, MOST_ZOOM)
     left, right = st.columns([3, 2], vertical_alignment="center")
-    shown = left.segmented_control("Map", SHOWN, default=SHOWN[0], key="compare shown", required=True, label_visibility="collapsed")
-    zoom = right.slider("Zoom level", 0, height, min(USUAL_ZOOM, height), key=f"compare zoom {height}", help=_ZOOM) if height else 0
+    shown = _shown_control(left)
+    zoom = _zoom_control(right, height) if height else 0
     truths = {pick: _true_counts(data, release) for pick, release in releases.items()}
     levels = {pick: level_like(release, zoom) for pick, release in releases.items()}
     if canvas_failed():
@@ -125,7 +151,7 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
     first = next(iter(views.values()))
     density = public_density_top(points, first)
     top = max(scale_top_of(3 * view.release.stddev[view.nodes]) for view in views.values()) if shown == ERROR else density
-    made = [view.pane(shown, cells=str(place), top=top) for place, view in enumerate(views.values())]
+    made = [_name_first(view.pane(shown, cells=str(place), top=top)) for place, view in enumerate(views.values())]
     if shown != TRUE and len(made) < MOST_PICKED:
         made.insert(0, first.pane(TRUE, cells="0", top=density))
     opens = opening(COMPARE, points.domain)
@@ -142,10 +168,16 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release]) -> None:
         places=names_of(points.domain),
         camera=opens.camera,
         visit=opens.visit,
+        link=link,
         streets=streets_wanted(_STREETS),
     )
     panes(scene.pack(), key="compare canvas", on_box=_ignore, on_chosen=_ignore, on_camera=partial(keep_camera, COMPARE), on_swipe=_ignore)
     streets_switch(_STREETS, on_earth=points.domain.crs is not None)
+
+
+def _name_first(pane: Pane) -> Pane:
+    """Return a pane whose title is the configuration, since that is what differs; of the truth there is only one."""
+    return replace(pane, title=pane.about, about=pane.title) if pane.about else pane
 
 
 def _ignore(_: object) -> None:
@@ -176,31 +208,53 @@ def _true_counts(data: CompareData, release: Release) -> Any:
     return release.tree.sums(counts.column, counts.row, counts.count).astype(np.int64)
 
 
-def _trip_maps(data: CompareData, releases: dict[Pick, Any]) -> None:
+def _trip_maps(data: CompareData, releases: dict[Pick, Any], link: bool) -> None:
+    """Show releases of trips; the arguments are those of `_point_maps`."""
     flows: Any = data.data
     regions: Regions = flows.regions
     left, right = st.columns([3, 2], vertical_alignment="center")
-    shown = left.segmented_control(
-        "Map", SHOWN_TRIPS, default=SHOWN_TRIPS[0], key="compare trips shown", required=True, label_visibility="collapsed"
-    )
-    usual = max((level for level in range(1, regions.depth + 1) if regions.size(level) <= EASY_TO_SEE), default=1)
-    name = right.segmented_control(
-        "Level",
-        regions.levels,
-        default=regions.levels[usual - 1],
-        key="compare level",
-        required=True,
-        format_func=markdown,
-        label_visibility="collapsed",
-    )
-    level = regions.levels.index(name) + 1
+    shown = _shown_control(left)
+    level = _level_control(right, regions)
     if canvas_failed() or not has_geometry(regions, level):
         _separate_trip_maps(flows, data.unit, level, shown, releases)
     else:
-        _trip_canvas(data, level, shown, releases)
+        _trip_canvas(data, level, shown, releases, link)
 
 
-def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick, Any]) -> None:
+def _shown_control(column: Any) -> str:
+    """Ask what the maps show: the same choices for points and for trips."""
+    key = "compare shown"
+    show_value(key, COMPARE.config().shown)
+    keep = _keep("shown", key)
+    return str(column.segmented_control("Map", SHOWN, key=key, required=True, label_visibility="collapsed", on_change=keep))
+
+
+def _zoom_control(column: Any, finest: int) -> int:
+    """Ask for the zoom level of the maps of points."""
+    zoom, key = COMPARE.config().zoom, f"compare zoom {finest}"
+    show_value(key, min(USUAL_ZOOM if zoom is None else zoom, finest))
+    return int(column.slider("Zoom level", 0, finest, key=key, help=_ZOOM, on_change=_keep("zoom", key)))
+
+
+def _level_control(column: Any, regions: Regions) -> int:
+    """Ask for the geographic level of the maps of trips; a level that these regions do not have is the usual one."""
+    numbers, level, key = range(1, regions.depth + 1), COMPARE.config().level, f"compare level {' '.join(regions.levels)}"
+    if level not in numbers:
+        level = max((number for number in numbers if regions.size(number) <= EASY_TO_SEE), default=1)
+    show_value(key, level)
+    chosen = column.segmented_control(
+        "Level",
+        numbers,
+        key=key,
+        required=True,
+        format_func=lambda number: markdown(regions.levels[number - 1]),
+        label_visibility="collapsed",
+        on_change=_keep("level", key),
+    )
+    return int(chosen)
+
+
+def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick, Any], link: bool) -> None:
     """Show releases of trips, and the truth beside them if there are at most three, in one canvas with one camera."""
     flows: Any = data.data
     truth = evaluate_flows(next(iter(releases.values())), flows).true_level(level)
@@ -208,7 +262,7 @@ def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick,
     view = replace(view, tops=merge_tops([choose_public_tops(release, truth, view) for release in releases.values()]))
     drawings = {pick: draw_trips(release, view, truth) for pick, release in releases.items()}
     names = {pick: str(place) for place, pick in enumerate(releases)}
-    made = [make_pane(drawing, areas=names[pick], about=describe_pick(pick)) for pick, drawing in drawings.items()]
+    made = [_name_first(make_pane(drawing, areas=names[pick], about=describe_pick(pick))) for pick, drawing in drawings.items()]
     if shown != TRUE and len(made) < MOST_PICKED:
         first = next(iter(releases.values()))
         made.insert(0, make_pane(draw_trips(first, replace(view, shown=TRUE), truth), areas="0", about=""))
@@ -231,6 +285,7 @@ def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick,
         places=names_of_dots(next(iter(drawings.values()))) or names_in(bounds),
         camera=opens.camera,
         visit=opens.visit,
+        link=link,
         streets=streets_wanted(_STREETS),
     )
     keep = partial(keep_camera, COMPARE)

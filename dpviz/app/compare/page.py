@@ -13,14 +13,26 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.app.cached import keeper
+from dpviz.app.compare.answer import describe_answer, shown_picks
 from dpviz.app.compare.controls import compare_data, study_controls
-from dpviz.app.compare.earlier import WANTED, find_again, has_earlier_rows, load_controls, make_job, remember_study, table_with_link
+from dpviz.app.compare.earlier import (
+    WANTED,
+    find_again,
+    has_earlier_rows,
+    is_first_look,
+    load_controls,
+    make_job,
+    remember_study,
+    show_first_look,
+    table_with_link,
+)
 from dpviz.app.compare.figures import (
     describe_accounting,
     figure_about,
     figure_column,
     figure_controls,
     figure_title,
+    figure_unit,
     figures_of,
     shown_figure,
     shown_workload,
@@ -47,6 +59,7 @@ from dpviz.app.first_row import forget_button, show_forgotten, show_refused
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
 from dpviz.app.ledger import record_public_look
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
+from dpviz.app.words import number_of
 from dpviz.cli.compare import csv_text
 from dpviz.data.flows import Flows
 from dpviz.errors import DpvizError
@@ -83,7 +96,12 @@ MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "Table",
 )
 TABS = (MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE)
-HEIGHT = 340
+HEIGHT, HEIGHT_ABOVE = 340, 260  # of charts in the tabs, and of the one above them
+ABOUT = (
+    "Mechanisms on samples, or on data that are declared public. Every release is a simulation with seeded noise, and errors are measured"
+    " against the truth. Nothing is spent, and no private data can be chosen here."
+)
+CHANGED = "Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed."
 NO_FIGURE = "These runs have no such figure: they were made before it was measured. Choose another error, or start the study again."
 COLUMNS = {
     "label": "Configuration",
@@ -109,15 +127,9 @@ def compare_page() -> None:
         return
     load_deck()
     show_refused(COMPARE)
-    left, right = st.columns([19, 3], vertical_alignment="center")
-    left.caption(
-        "**Mechanisms side by side**, on samples or on data that are declared public: every release is a simulation with seeded noise,"
-        " and errors are measured against the truth. Nothing is spent, and no private data can be chosen here."
-    )
-    with right:
-        forget_button("compare")
     with st.sidebar:
         data = _sidebar()
+        forget_button("compare")
     COMPARE.write_address()
     st.session_state[CONFIG_SHOWN] = COMPARE.config()
     study_job = job()
@@ -142,13 +154,14 @@ def _sidebar() -> CompareData | None:
     study: Study | None = None
     if data is not None:
         try:
-            study = study_of(data)
+            study = study_of(data, COMPARE.config())
             keep_looks(study.mechanisms)
         except DpvizError as error:
             show_error(str(error))
             st.button("Back to the usual mechanisms", on_click=lambda: COMPARE.change(mechanisms=(), settings={}))
     if study is not None and data is not None:
         find_again(study, data)
+        show_first_look(study, data)
     _start_button(study, data)
     load_controls(study)
     return data if study is not None else None
@@ -160,8 +173,10 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     is_done = study_job is not None and state == DONE and study_job.config[0].same_study(COMPARE.config())
     label = "Start the study"
     if study is not None:
-        st.caption(f"{len(study):,} releases: {len(study.mechanisms)} configurations x {len(study.epsilons)} ε x {study.repeats} repeats.")
-        label = "Resume the study" if state in (STOPPED, FAILED) and data is not None and has_earlier_rows(study, data) else label
+        parts = f"{number_of(len(study.mechanisms), 'configuration')} x {len(study.epsilons)} ε x {number_of(study.repeats, 'repeat')}"
+        st.caption(f"{number_of(len(study), 'release')}: {parts}.")
+        is_begun = state in (STOPPED, FAILED) and data is not None and has_earlier_rows(study, data)
+        label = "Resume the study" if is_begun and study_job is not None and not is_first_look(study_job) else label
     if is_done:
         st.caption("All of them are made. Another seed draws new noise.")
     is_locked = show_lock()
@@ -181,7 +196,7 @@ def _start_study(study: Study, data: CompareData) -> None:
 
 def _show_introduction(data: CompareData | None) -> None:
     """Show what to do first, and the question that needs no study: which epsilon is enough."""
-    st.markdown("##### Which mechanism loses least?")
+    st.markdown("##### Which mechanism loses least?", help=ABOUT)
     st.info("Choose data, mechanisms and budgets on the left, then press *Start the study*. Each is drawn many times, with new noise.")
     st.caption(
         "You will see error against ε with its spread over the repeats, the frontier of the best, releases of up to four configurations"
@@ -209,15 +224,14 @@ def _show_results(study_job: StudyJob) -> None:
     config, data = study_job.config
     if not record_public_look(data):
         return
-    if not config.same_study(COMPARE.config()):
-        st.caption(
-            ":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed.]"
-        )
-    if config.source == OWN:
-        st.caption("This study is kept for this session only: download study.csv under *Table*, and load it again on the left.")
+    with st.container():  # always there, so that the fragment below keeps its place in the page
+        if not config.same_study(COMPARE.config()):
+            st.caption(f":orange[{CHANGED}]")
+        if config.source == OWN:
+            st.caption("This study is kept for this session only: download study.csv under *Table*, and load it again on the left.")
     state, table = study_job.state, study_job.table()
     st.html(_NO_FADING)
-    with st.container(key="study"):
+    with st.container(key="study", gap="xsmall"):
         st.fragment(_show_progress_and_chart, run_every=TICK if state == RUNNING else None)(study_job, data, state, len(table))
     if not len(table):
         return
@@ -235,15 +249,21 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
     """
     if (state == RUNNING and study_job.state != RUNNING) or (not rows_shown and len(study_job.table())):
         st.rerun()
-    _show_progress(study_job, data)
     table = study_job.table()
     if not len(table):
+        _show_progress(study_job)
         st.caption("The first releases are being made ..." if study_job.state == RUNNING else "No release was made yet.")
         return
-    figure, workload = figure_controls(study_job.study.questions.names(), data)
+    answer = st.container()
+    *columns, end = st.columns([3, 3, 2], vertical_alignment="bottom")
+    figure, workload = figure_controls(study_job.study.questions.names(), data, columns)
+    with end:
+        _show_progress(study_job)
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
     if len(rows):
+        with answer:
+            _show_answer(study_job, rows, figure, workload)
         pick(study_job, _show_chart(rows, figure, workload, study_job))
         _show_accounting(study_job.study.mechanisms, data)
     else:
@@ -252,11 +272,22 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
         st.rerun()
 
 
+def _show_answer(study_job: StudyJob, rows: pd.DataFrame, figure: str, workload: str) -> None:
+    """Say in a sentence which configuration loses least; while the study runs, that this may change."""
+    data: CompareData = study_job.config[1]
+    text = describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))
+    looks_first = study_job.state == STOPPED and is_first_look(study_job)
+    so_far = "" if study_job.state == DONE else ", a first look" if looks_first else ", so far"
+    more = f" *Start the study* makes all {number_of(study_job.total, 'release')}." if looks_first else ""
+    st.markdown(f"{markdown(data.title)}{so_far}: {text}{more}", help=ABOUT)
+
+
 def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: StudyJob) -> Pick | None:
     """Show the figure against epsilon, and its definition; return the configuration and epsilon of a point that was clicked."""
     data: CompareData = study_job.config[1]
     scale, title = FIGURES[figure].scale, figure_title(figure, data, workload)
-    chart = error_by_epsilon(rows, frontier(rows), title, workload_words(workload, data), scale=scale, looks=looks_of(study_job))
+    looks, where = looks_of(study_job), workload_words(workload, data)
+    chart = error_by_epsilon(rows, frontier(rows), title, where, height=HEIGHT_ABOVE, scale=scale, looks=looks)
     chart_state = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
     about = figure_about(figure, data, workload)
     st.html(
@@ -272,10 +303,11 @@ def _show_accounting(mechanisms: dict[str, AnyMechanism], data: CompareData) -> 
         st.caption(markdown(text))
 
 
-def _show_progress(study_job: StudyJob, data: CompareData) -> None:
+def _show_progress(study_job: StudyJob) -> None:
     state = study_job.state
-    text = f"{_STATE_WORDS.get(state, 'Running')}: {study_job.made:,} of {study_job.total:,} releases, {markdown(data.title)}"
-    left, right = st.columns([6, 1], vertical_alignment="center") if state == RUNNING else (st.container(), None)
+    words = "A first look" if state == STOPPED and is_first_look(study_job) else _STATE_WORDS.get(state, "Running")
+    text = f"{words}: {study_job.made:,} of {number_of(study_job.total, 'release')}"
+    left, right = st.columns([3, 1], vertical_alignment="bottom") if state == RUNNING else (st.container(), None)
     left.progress(min(study_job.made / study_job.total, 1.0), text)
     if right is not None and right.button("Stop", key="stop study", width="stretch"):
         with st.spinner("Stopping ..."):
@@ -298,10 +330,10 @@ def _clicked_point(chart_state: Any) -> Pick | None:
 
 
 def pick(study_job: StudyJob, clicked: Pick | None) -> None:
-    """Add a configuration to those shown side by side; if four are shown already, the one that was picked first is removed."""
+    """Add a configuration to those shown side by side; if four are shown already, the first of them is removed."""
     if clicked is None or clicked not in set(possible_picks(study_job)):
         return
-    others = tuple(other for other in COMPARE.config().picked if other != clicked)
+    others = tuple(other for other in shown_picks(study_job) if other != clicked)
     COMPARE.change(picked=(*others, clicked)[-MOST_PICKED:])
 
 

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import streamlit as st
 
+from dpviz.app import cached
 from dpviz.app.jobs import StudyJob
 from dpviz.app.opening import Camera, read_camera
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
@@ -29,7 +30,9 @@ from dpviz.publishing.study_config import VariedPart
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
 from dpviz.view.looks import MOST_VARIANTS
+from dpviz.view.points_map import SHOWN
 from dpviz.view.study_figures import FIGURES
+from dpviz.view.trips_drawing import RELEASED
 
 POINTS_KIND, TRIPS_KIND = "Points", "Trips"
 SAMPLE, OWN = "sample", "own"
@@ -37,6 +40,7 @@ FAMILY: dict[str, AnyFamily] = {POINTS_KIND: POINT_FAMILY, TRIPS_KIND: TRIP_FAMI
 USUAL_SAMPLE = {POINTS_KIND: "la_residents", TRIPS_KIND: "northeast_commuters"}
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
 MOST_CONFIGURATIONS = 24
+MOST_ZOOM, MOST_LEVELS = 6, 16  # finest zoom level of the maps of points, and most levels of regions that a link may name
 JOB = "study"
 _VARIANT, _FINGERPRINT = re.compile("[0-9a-f]{8}"), re.compile("[0-9a-f]{16}")
 
@@ -65,9 +69,27 @@ class CompareConfig:
         picked: up to four pairs of configuration and epsilon, whose releases are shown side by side.
         looks: by key of a mechanism, its variants in the order in which they first appeared, which gives them their colours; see
             `dpviz.app.compare.looks`.
+        shown: what the maps show.
+        zoom: zoom level of the maps of points; None for the usual one.
+        level: geographic level of the maps of trips, 1 for the coarsest; None for the finest one that is easy to read.
+        repeat: number of the repeat whose releases are on the maps.
         camera: longitude, latitude and zoom of the maps; None for the whole domain.
         study: fingerprint of the study that was started last on a sample, by which it is found again when the page is loaded anew.
     """
+
+    view_parts: ClassVar[tuple[str, ...]] = (
+        "figure",
+        "workload",
+        "picked",
+        "looks",
+        "shown",
+        "zoom",
+        "level",
+        "repeat",
+        "camera",
+        "study",
+    )
+    """Parts that do not change which releases are made."""
 
     kind: str = POINTS_KIND
     source: str = SAMPLE
@@ -85,6 +107,10 @@ class CompareConfig:
     workload: str = ""
     picked: tuple[Pick, ...] = ()
     looks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    shown: str = RELEASED
+    zoom: int | None = None
+    level: int | None = None
+    repeat: int = 1
     camera: Camera | None = None
     study: str = ""
 
@@ -157,8 +183,19 @@ class CompareConfig:
 
     def same_study(self, other: CompareConfig) -> bool:
         """Return whether both configurations make the same runs; the settings of the display are not compared."""
-        view: dict[str, Any] = {"figure": "", "workload": "", "picked": (), "looks": {}, "camera": None, "study": ""}
-        return replace(self, **view) == replace(other, **view)
+        return replace(self, **{name: getattr(other, name) for name in self.view_parts}) == other
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether the study is the one with which the page opens, of points or of trips."""
+        return self.same_study(CompareConfig(kind=self.kind))
+
+    def misfits(self) -> list[str]:
+        """Return the names of parameters that can be read, but do not fit the others: a repeat or level that a study of them lacks."""
+        zooms = min(self.order, MOST_ZOOM)
+        levels = MOST_LEVELS if self.level is None or self.kind != TRIPS_KIND else cached.flow_sample(self.chosen_sample).regions.depth
+        shown = {"repeat": (self.repeat, self.repeats), "zoom": (self.zoom, zooms), "level": (self.level, levels)}
+        return [name for name, (number, most) in shown.items() if number is not None and number > most]
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:
@@ -179,6 +216,10 @@ class CompareConfig:
             "workload": str,
             "picked": _read_picks,
             "looks": _read_looks,
+            "shown": choice_reader(*SHOWN),
+            "zoom": number_reader(0, MOST_ZOOM, int),
+            "level": number_reader(1, MOST_LEVELS, int),
+            "repeat": number_reader(1, MOST_REPEATS, int),
             "camera": read_camera,
             "study": _read_fingerprint,
         }
@@ -210,9 +251,8 @@ class CompareData:
     bundled: bool = False
 
 
-def study_of(data: CompareData) -> Study:
-    """Return the study that the page's configuration describes, on all workloads; raise what `Study` raises."""
-    config: CompareConfig = COMPARE.config()
+def study_of(data: CompareData, config: CompareConfig) -> Study:
+    """Return the study that a configuration describes, on all workloads; raise what `Study` raises."""
     return Study(
         data=data.data,
         public=True,
@@ -236,6 +276,14 @@ def still_public(study_job: StudyJob) -> bool:
     config, data = study_job.config
     loaded = config.page_state.offered_data() if config.source == OWN else data
     return loaded is not None and loaded.digest == data.digest
+
+
+def is_in_address(study_job: StudyJob) -> bool:
+    """Return whether the address of the page opens this study for somebody else: one on a sample, with the settings on the left."""
+    config, data = study_job.config
+    shown: CompareConfig = COMPARE.config()
+    is_named = shown.study == study_job.study.fingerprint or (shown.is_usual and not shown.study)
+    return bool(data.bundled and config.source != OWN and config.same_study(shown) and is_named)
 
 
 def picks(study_job: StudyJob) -> list[Pick]:

@@ -1,6 +1,6 @@
 // Two or more maps of one area in one deck.gl canvas: one camera, linked hover, a swipe bar, a box that is dragged. deck.gl itself comes from
 // the loader component, under a name of its own.
-const POLL = 40, SETTLED = 600, NARROW = 640, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5;
+const POLL = 40, SETTLED = 600, NARROW = 640, WIDE = 250, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5;
 const held = new WeakMap(), ruler = document.createElement("canvas").getContext("2d");
 const TILES_WAIT = 200, FINEST_TILES = 19, MOST_TILES = 80, KEPT_TILES = 400;
 let away = null;  // how the maps were left: they may be gone for a while within a visit of the page, as on another tab
@@ -114,11 +114,13 @@ function begin(canvas) {
 // Maps that lie over each other, on a narrow screen, need more height.
 function fitHeight(canvas) {
   const { scene } = canvas, narrow = canvas.root.clientWidth < NARROW && count(canvas) > 1 && !swipes(canvas);
-  canvas.root.style.height = `${Math.round(scene.height * (narrow ? 0.8 + 0.35 * count(canvas) : 1))}px`;
+  const rows = count(canvas) > 2 && isWide(canvas) ? 0.5 : 1; // the height of more than two maps is that of two rows
+  canvas.root.style.height = `${Math.round(scene.height * (narrow ? 0.8 + 0.35 * count(canvas) : rows))}px`;
 }
 
 const size = (canvas) => [Math.max(canvas.map.clientWidth, 1), Math.max(canvas.map.clientHeight, 1)];
 const isNarrow = (canvas) => canvas.map.clientWidth < NARROW;
+const isWide = (canvas) => canvas.root.clientWidth >= WIDE * count(canvas);
 const count = (canvas) => canvas.scene.panes.length;
 const swipes = (canvas) => canvas.layout === "swipe" && count(canvas) === 2;
 
@@ -140,7 +142,7 @@ function places(canvas) {
 
 // Rows and columns of the panes.
 function lattice(canvas) {
-  const n = count(canvas), columns = swipes(canvas) ? 2 : n === 1 || isNarrow(canvas) ? 1 : 2;
+  const n = count(canvas), columns = swipes(canvas) ? 2 : n === 1 || isNarrow(canvas) ? 1 : isWide(canvas) ? n : 2;
   return [Math.ceil(n / columns), columns];
 }
 
@@ -720,7 +722,7 @@ function placeHeads(canvas) {
   if (at === canvas.headsAt) return;
   canvas.headsAt = at;
   heads.classList.toggle("over", rows > 1);
-  heads.style.gridTemplateColumns = count(canvas) === 1 ? "1fr" : "1fr 1fr";
+  heads.style.gridTemplateColumns = `repeat(${columns}, 1fr)`;
   const widths = places(canvas);
   all.forEach((head, i) => Object.assign(head.style, { width: rows > 1 ? `${widths[i].width}px` : "" }));
   canvas.room = rows > 1 ? Math.max(...all.map((head) => head.offsetHeight)) : 0;

@@ -1,0 +1,91 @@
+"""The answer of a study: which configuration loses least, in words, and the releases that the maps show until others are picked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from dpviz.app.compare.figures import shown_figure, shown_workload
+from dpviz.app.compare.state import MOST_PICKED, Pick, picks
+from dpviz.app.jobs import RUNNING, StudyJob
+from dpviz.app.session import list_words
+from dpviz.evaluation.tables import summary
+from dpviz.view.charts import format_cell
+from dpviz.view.escape import markdown
+
+MOST_NAMED = 3  # configurations whose errors the sentence names
+MOST_SECONDS = 1.0  # that a release may take to be shown although nobody picked it
+
+
+def describe_answer(rows: pd.DataFrame, unit: str, where: str) -> str:
+    """Say in Markdown which configuration loses least at which ε, by how much, and whether that is clear; "" without rows.
+
+    Args:
+        rows: of a study's summary, for one workload and one figure.
+        unit: of the figure.
+        where: what is asked, such as "random boxes".
+    """
+    rows = _comparable(rows)
+    if not len(rows):
+        return ""
+    lead = f"{_describe_best(rows)}, for {markdown(where)}." if len(set(rows["label"])) > 1 else ""
+    return " ".join(filter(None, (lead, _describe_middle(rows, unit), _describe_doubt(rows))))
+
+
+def shown_picks(job: StudyJob) -> list[Pick]:
+    """Return the releases on the maps: those that were picked, or else the configurations with the least errors at the middle ε.
+
+    While a study runs, and where a release takes long, nothing is shown that was not picked.
+    """
+    if (picked := picks(job)) or job.state == RUNNING:
+        return picked
+    table, figure = job.table(), shown_figure(job.config[1])
+    if not len(table):
+        return []
+    rows = summary(table[table["workload"] == shown_workload(job.study.questions.names(), figure)])
+    ranked = rank_at_middle(_comparable(rows[rows["figure"] == figure]))
+    seconds = rows[rows["figure"] == "seconds"].set_index(["label", "epsilon"])["mean"]
+    pairs = [(str(label), float(epsilon)) for label, epsilon in zip(ranked["label"], ranked["epsilon"], strict=True)]
+    return [pair for pair in pairs if seconds[pair] <= MOST_SECONDS][: MOST_PICKED - 1]
+
+
+def rank_at_middle(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the middle ε, the least error first."""
+    epsilons = sorted(rows["epsilon"].unique())
+    return rows[rows["epsilon"] == epsilons[len(epsilons) // 2]].sort_values("mean", kind="stable") if epsilons else rows
+
+
+def _comparable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of private configurations; those of references only if there are no others."""
+    rows = rows[np.isfinite(rows["mean"].astype(float))]
+    private = rows[rows["private"].astype(bool)]
+    return private if len(private) else rows
+
+
+def _describe_best(rows: pd.DataFrame) -> str:
+    """Name the configuration with the least error at each ε; several where they are equal."""
+    epsilons_by_name: dict[str, list[str]] = {}
+    for epsilon, group in rows.groupby("epsilon"):
+        names = group.loc[group["mean"] == group["mean"].min(), "label"]
+        best = list_words([f"**{markdown(name)}**" for name in names]) + (" has" if len(names) == 1 else " have")
+        epsilons_by_name.setdefault(best, []).append(f"{epsilon:g}")
+    (first, epsilons), *others = epsilons_by_name.items()
+    where = "every ε" if not others and len(epsilons) > 1 else f"ε {list_words(epsilons)}"
+    return ", ".join([f"{first} the least error at {where}", *(f"{best} it at ε {list_words(epsilons)}" for best, epsilons in others)])
+
+
+def _describe_middle(rows: pd.DataFrame, unit: str) -> str:
+    """Name the errors of the best configurations at the middle ε."""
+    ranked = rank_at_middle(rows)
+    values = [f"{markdown(label)} {format_cell(mean)} {unit}" for label, mean in zip(ranked["label"], ranked["mean"], strict=True)]
+    more = f", {len(values) - MOST_NAMED} more" if len(values) > MOST_NAMED else ""
+    return f"At ε {ranked['epsilon'].iloc[0]:g}: {', '.join(values[:MOST_NAMED])}{more}."
+
+
+def _describe_doubt(rows: pd.DataFrame) -> str:
+    """Say where the lead of the best may be chance: where its 95 % interval meets that of the next; "" if it is clear everywhere."""
+    pairs = [group.nsmallest(2, "mean") for _, group in rows.groupby("epsilon") if len(group) > 1]
+    if pairs and rows["runs"].max() == 1:
+        return "From one repeat each: the order may be chance."
+    unclear = [pair for pair in pairs if not pair["high"].iloc[0] < pair["low"].iloc[1]]
+    return f"The 95 % intervals of the best two overlap at {len(unclear)} of {len(pairs)} ε." if unclear else ""
