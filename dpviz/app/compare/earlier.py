@@ -25,6 +25,7 @@ LOADED, PROBLEM, FILE = "compare loaded", "compare load problem", "compare table
 WANTED = "compare study wanted"  # key of the session's state: whether the study is to be started by itself
 FIRST_LOOK = "compare first look"  # key of the session's state: the study that was shown before a button was pressed
 LOOK_STEPS, LOOK_REPEATS = 3, 2  # of a first look; the usual study has these ε and repeats, too
+MOST_OF_LINK = 1000  # releases of a study that a link starts by itself
 BEFORE, MOST_BEFORE = "compare studies before", 2
 LARGEST_TABLE = 100_000_000  # bytes
 ANOTHER_STUDY = (
@@ -116,7 +117,7 @@ def start_when_shown() -> None:
 def find_again(study: Study, data: CompareData) -> None:
     """Show what was made of a study before: the releases of a loaded table, or those of the study that the address names.
 
-    If this server has made none of the study that the address names, it starts as if its button had been pressed.
+    If this server has made none of the study that the address names, it starts as if its button had been pressed, unless it is large.
     """
     study_job, loaded = job(), loaded_table()
     if loaded is not None and loaded.belongs_to(study):
@@ -124,7 +125,7 @@ def find_again(study: Study, data: CompareData) -> None:
             _show_rows(study, data)
     elif study_job is None and is_shared(data) and COMPARE.config().study == study.fingerprint:
         _show_rows(study, data)
-        if job() is None:
+        if job() is None and len(study) <= MOST_OF_LINK:
             start_when_shown()
 
 
