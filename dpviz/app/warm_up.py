@@ -33,7 +33,7 @@ def _prepare() -> None:
     for page in PAGES[1:]:
         import_module(f"dpviz.app.{page}")
     gc.collect()
-    gc.freeze()  # Streamlit looks for garbage after each run of a page, while all other sessions wait: not in what stays anyhow
+    gc.freeze()  # a search for garbage stops all sessions: it need not look at what stays anyhow
 
 
 def _run_first_page() -> None:

@@ -54,6 +54,11 @@ def number_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def show_chart(chart: Any, place: Any = st) -> None:
+    """Show a chart as wide as its place. Its specification is not checked again, which takes most of the time: the tests do so."""
+    place.vega_lite_chart(chart.to_dict(validate=False), width="stretch")
+
+
 def receipt_table(receipt: Receipt, column: str = "", name_of: Callable[[int | None], Any] = str) -> None:
     """Show the steps of a receipt as a table, with their budgets and noises.
 

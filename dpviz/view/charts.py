@@ -246,14 +246,14 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, total: float | None = 
     table, ticks = prepare_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
     names = {"zoom": "zoom", "blocks": "squares", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
     names |= {"low": "95 % from", "high": "95 % to", "mae": f"mean error ({unit})"}
-    base = _base_chart(table, names)
+    base, data = _base_chart(table, names)
     y = partial(log_y, f"typical error of a square ({unit})", ticks)
     band = _colour_series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
     expected = _colour_series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
     measured = _colour_series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
     summary = f"Typical error per zoom level: {describe_values(by_zoom, 'zoom', 'rmse')} {unit}; "
     summary += f"expected from the noise alone: {describe_values(by_zoom, 'zoom', 'expected')}."
-    return finish(alt.layer(band, expected, measured), "Accuracy by zoom level", summary, height)
+    return finish(alt.layer(band, expected, measured, data=data), "Accuracy by zoom level", summary, height)
 
 
 def expected_by_zoom(table: pd.DataFrame, unit: str, *, total: float | None = None, height: int = 260) -> alt.LayerChart:
@@ -267,11 +267,11 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, total: float | None = No
     """
     table, unit = _in_percent(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"], unit, total)
     rows, ticks = prepare_log_axis(table, ["expected"])
-    base = _base_chart(rows, {"zoom": "zoom", "blocks": "squares", "expected": f"expected error ({unit})"})
+    base, data = _base_chart(rows, {"zoom": "zoom", "blocks": "squares", "expected": f"expected error ({unit})"})
     y = log_y(f"expected error of a square ({unit})", ticks, "expected drawn")
     curve = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
     summary = f"Error expected from the noise alone per zoom level: {describe_values(table, 'zoom', 'expected')} {unit}."
-    return finish(alt.layer(curve), "Expected accuracy by zoom level", summary, height)
+    return finish(alt.layer(curve, data=data), "Expected accuracy by zoom level", summary, height)
 
 
 def _in_percent(table: pd.DataFrame, columns: list[str], unit: str, total: float | None) -> tuple[pd.DataFrame, str]:
@@ -308,7 +308,8 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
         "false_negatives": "false negatives",
     }
     colors = [to_hex(color) for *_, color in kinds.values()]
-    curves = _base_chart(pd.concat(parts, ignore_index=True), names).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
+    base, data = _base_chart(pd.concat(parts, ignore_index=True), names)
+    curves = base.mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
     curves = curves.encode(
         y=alt.Y(field="share", type="quantitative", title="share (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=FORMAT)),
         color=category_channel(alt.Color, "kind", list(kinds), colors),
@@ -317,7 +318,7 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
     positives, negatives = (describe_values(part, "zoom", "share") for part in parts)
     summary = f"Percent of the empty squares that are released as occupied, per zoom level: {positives or 'no square is empty'}; "
     summary += f"percent of the occupied squares that are released as empty: {negatives or 'no square is occupied'}."
-    return finish(alt.layer(curves), "False positives and negatives by zoom level", summary, height)
+    return finish(alt.layer(curves, data=data), "False positives and negatives by zoom level", summary, height)
 
 
 def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -422,10 +423,11 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
     return finish(alt.layer(bars, zero), "Parts of the error", summary, FRAME + ROW * len(rows))
 
 
-def _base_chart(table: pd.DataFrame, names: dict[str, str]) -> Any:
+def _base_chart(table: pd.DataFrame, names: dict[str, str]) -> tuple[Any, pd.DataFrame]:
+    """Return a chart by zoom level without data, and the data of the layers that are made of it: Altair copies data that layers hold."""
     present = {column: name for column, name in names.items() if column in table}
     x = alt.X(field="zoom", type="ordinal", title=_ZOOM, axis=alt.Axis(labelAngle=0))
-    return alt.Chart(add_texts(table, list(present))).encode(x=x, tooltip=tooltip(present))
+    return alt.Chart().encode(x=x, tooltip=tooltip(present)), add_texts(table, list(present))
 
 
 def _colour_series(chart: Any, name: str) -> Any:

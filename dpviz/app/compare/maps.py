@@ -29,6 +29,7 @@ from dpviz.app.opening import keep_camera, opening
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.session import is_dark, show_error, show_value, when_chosen
 from dpviz.app.streets import streets_switch, streets_wanted
+from dpviz.app.words import show_chart
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
@@ -305,7 +306,7 @@ def _separate_trip_maps(flows: Flows, unit: str, level: int, shown: str, release
 
 def _trip_map(release: Any, flows: Flows, view: TripsMapSettings, pick: Pick) -> None:
     if not has_geometry(flows.regions, view.level):
-        st.altair_chart(matrix_chart(release, view.level, view.unit), width="stretch")
+        show_chart(matrix_chart(release, view.level, view.unit))
         return
     picture = trips_map(release, view, evaluate_flows(release, flows).true_level(view.level))
     alt_text = f"{describe_pick(pick)}. {picture.description}"

@@ -59,7 +59,7 @@ from dpviz.app.first_row import forget_button, show_forgotten, show_refused
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
 from dpviz.app.ledger import record_public_look
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
-from dpviz.app.words import number_of
+from dpviz.app.words import number_of, show_chart
 from dpviz.cli.compare import csv_text
 from dpviz.data.flows import Flows
 from dpviz.errors import DpvizError
@@ -420,7 +420,7 @@ def _show_lines(rows: pd.DataFrame, title: str, figure: str, study_job: StudyJob
     height, scale = legend_height(rows["label"].unique().tolist(), HEIGHT), FIGURES[figure].scale
     columns = ("x", "label", "mean", "stddev")
     chart = lines_with_spread(rows.reset_index(drop=True), columns, names, heading, height, scale=scale, looks=looks_of(study_job))
-    st.altair_chart(chart, width="stretch")
+    show_chart(chart)
     if text := f"{figure_about(figure, data)}{tiny_means_note(rows, scale)}":
         st.caption(markdown(text.strip()))
 
@@ -431,7 +431,7 @@ def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     workload = shown_workload(names, shown_figure(data))
     rows = rows[(rows["epsilon"] == epsilon) & (rows["workload"] == workload) & rows["figure"].isin(PARTS)].reset_index(drop=True)
     chart = parts_by_label(rows, epsilon, data.unit, workload_words(workload, data), looks=looks_of(study_job))
-    st.altair_chart(chart, width="stretch")
+    show_chart(chart)
     if is_points(data):
         st.caption(
             "Noise: how far answers are from those of the same partitions with true counts. Uniformity: how far those are from the truth,"
@@ -448,7 +448,7 @@ def _show_times(study_job: StudyJob, rows: pd.DataFrame) -> None:
     epsilon = _epsilon_control(rows, "time")
     times = rows[(rows["figure"] == "seconds") & (rows["epsilon"] == epsilon)]
     times = times[times["workload"] == times["workload"].iloc[0]].reset_index(drop=True)
-    st.altair_chart(seconds_by_label(times, epsilon, looks=looks_of(study_job)), width="stretch")
+    show_chart(seconds_by_label(times, epsilon, looks=looks_of(study_job)))
     st.caption("Seconds of the mechanism only, while other releases ran at the same time; lines: the middle 80 % of the repeats.")
 
 

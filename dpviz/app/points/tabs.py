@@ -16,7 +16,7 @@ from dpviz.app.ledger import describe_look
 from dpviz.app.page_state import CURATE
 from dpviz.app.points.state import Drawn, config
 from dpviz.app.points.strip import zoom_like
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, small_print
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, show_chart, small_print
 from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
@@ -116,13 +116,13 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
         zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
         noise = [expected_error(what.release, zoom) for zoom in zooms]
         expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": noise})
-        st.altair_chart(charts.expected_by_zoom(expected, what.data.unit, total=total), width="stretch")
+        show_chart(charts.expected_by_zoom(expected, what.data.unit, total=total))
         st.caption(f"Expected from the noise alone. Assumptions on how {what.data.unit} lie in a partition add errors of their own.")
         return
     table = evaluation.by_zoom
     left, right = st.columns(2)
-    left.altair_chart(charts.accuracy_by_zoom(table, what.data.unit, total=total), width="stretch")
-    right.altair_chart(charts.false_positives_by_zoom(table, what.data.unit), width="stretch")
+    show_chart(charts.accuracy_by_zoom(table, what.data.unit, total=total), left)
+    show_chart(charts.false_positives_by_zoom(table, what.data.unit), right)
     st.caption(
         "Each zoom level cuts the domain into equal squares, four times as many as the level before. Errors above the band come from"
         f" assuming how {what.data.unit} lie in a partition: partitions that a square cuts {_CUT_PARTITIONS[what.release.inside]}. False"
@@ -136,7 +136,7 @@ def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
         return
     nodes = what.release.nodes(level)
     table = error_by_size(evaluation.truth[nodes], what.release.count[nodes])
-    st.altair_chart(charts.error_by_size(table, what.data.unit), width="stretch")
+    show_chart(charts.error_by_size(table, what.data.unit))
     st.caption("The same noise weighs little on large partitions and buries small ones.")
 
 
@@ -191,7 +191,7 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     truth = float(true_answers(what.data.points, [box])[0])
     from_true_counts = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
     right.metric("True answer", f"{truth:,.0f}", delta=f"{estimate - truth:+,.0f} error", delta_color="off")
-    st.altair_chart(charts.parts_of_error(estimate - from_true_counts, from_true_counts - truth, what.data.unit), width="stretch")
+    show_chart(charts.parts_of_error(estimate - from_true_counts, from_true_counts - truth, what.data.unit))
 
 
 def _interval_help(release: Release) -> str:
@@ -248,7 +248,7 @@ def _receipt(what: Drawn) -> None:
     right = st.container()
     if receipt.steps:
         left, right = st.columns([1, 2])
-        left.altair_chart(charts.receipt_by_level(receipt), width="stretch")
+        show_chart(charts.receipt_by_level(receipt), left)
     with right:
         receipt_table(receipt, "zoom", lambda level: level)
     extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
@@ -284,7 +284,7 @@ def split_objective(what: Drawn) -> None:
     steps = what.release.receipt.steps
     spent = max((step.amount for step in steps if step.purpose.startswith("splits")), default=Fraction(1, 1000))
     curve = objective_curve(what.data.points, PureBudget(spent), across=axis != "rows")
-    st.altair_chart(objective_chart(curve, what.data.unit), width="stretch")
+    show_chart(objective_chart(curve, what.data.unit))
     st.caption(
         "HTF splits where both parts are most homogeneous: it adds up how far every cell is from the mean of its part, and looks for"
         " the line that makes this sum small, because a part that is evenly filled needs no further cuts. The band is the noise"

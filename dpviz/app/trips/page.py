@@ -29,7 +29,7 @@ from dpviz.app.trips.state import ALONE, SECOND_RUN, TRIPS, TripsData, TripsDraw
 from dpviz.app.trips.tabs import fill_in_pair, key_figures, show_tabs
 from dpviz.app.trips.teach import show_teach
 from dpviz.app.two_runs import choose_run
-from dpviz.app.words import verdict_row
+from dpviz.app.words import show_chart, verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.flow_metrics import FlowEvaluation
 from dpviz.space.regions import Regions
@@ -216,7 +216,7 @@ def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tupl
     if len(what.releases) > 1:
         st.markdown(f"**{what.titles[index]}**")
     if not has_geometry(release.tree.origins, view.level):
-        st.altair_chart(matrix_chart(release, view.level, view.unit), width="stretch")
+        show_chart(matrix_chart(release, view.level, view.unit))
         st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
         return
     picture = trips_map(release, view, truth)

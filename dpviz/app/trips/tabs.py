@@ -13,7 +13,7 @@ from dpviz.app.ledger import describe_look
 from dpviz.app.page_state import CURATE
 from dpviz.app.session import show_error
 from dpviz.app.trips.state import TripsDrawn
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, show_chart, small_print
 from dpviz.errors import DpvizError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
 from dpviz.evaluation.pair_lists import compare_lists
@@ -129,7 +129,7 @@ def _show_errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
     if not truths:
         for index, release in enumerate(what.releases):
             show_title(what, index)
-            st.altair_chart(charts.expected_by_stage(release, what.data.unit), width="stretch")
+            show_chart(charts.expected_by_stage(release, what.data.unit))
         st.caption("Expected from the mechanism alone: the noise on each measured number, before counts are made whole and consistent.")
         return
     _offer_lists(what)
@@ -139,15 +139,15 @@ def _show_errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
             with column:
                 show_title(what, index)
                 bounds = error_bounds(what.releases[index])
-                st.altair_chart(charts.errors_by_stage(truths[index].by_stage, bounds, what.data.unit), width="stretch")
+                show_chart(charts.errors_by_stage(truths[index].by_stage, bounds, what.data.unit))
         for metric, column in zip(("mean_error", "false_discovery", "false_negative"), st.columns(3), strict=True):
-            column.altair_chart(charts.compare_stages(tables, metric, what.data.unit), width="stretch")
+            show_chart(charts.compare_stages(tables, metric, what.data.unit), column)
         return
     release, table = what.releases[0], truths[0].by_stage
     left, middle, right = st.columns(3)
-    left.altair_chart(charts.errors_by_stage(table, error_bounds(release), what.data.unit), width="stretch")
-    middle.altair_chart(charts.rates_by_stage(table), width="stretch")
-    right.altair_chart(charts.pairs_by_stage(table), width="stretch")
+    show_chart(charts.errors_by_stage(table, error_bounds(release), what.data.unit), left)
+    show_chart(charts.rates_by_stage(table), middle)
+    show_chart(charts.pairs_by_stage(table), right)
     bound = (
         " The bound holds for all pairs of a level at once with probability 95 %; it is a worst case, known without the truth."
         if np.isfinite(error_bounds(release)).any()
@@ -170,7 +170,7 @@ def _offer_lists(what: TripsDrawn) -> None:
             except DpvizError as error:
                 show_error(str(error))
     if slot in st.session_state:
-        st.altair_chart(charts.lists_chart(st.session_state[slot]), width="stretch")
+        show_chart(charts.lists_chart(st.session_state[slot]))
         st.caption(
             "One release each. The fitted tree's list bounds the share of false pairs beforehand; TopDown's dial has no such bound, and the"
             " trips of the pairs that it drops go to other pairs (see the largest error in the tooltips)."
@@ -189,7 +189,7 @@ def _show_region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: Tri
         with column:
             show_title(what, index)
             rows = _list_totals(release, ident, view.level, truths[index] if truths else None)
-            st.altair_chart(charts.totals_bars(rows, what.data.unit), width="stretch")
+            show_chart(charts.totals_bars(rows, what.data.unit))
             st.dataframe(rows, hide_index=True, width="stretch")
             if "do both" not in set(rows["trips"]) and _regions_exist(release, ident, ident, (view.level, view.level)):
                 st.caption(f"Start and end here: {_describe_rest(release, (view.chosen, view.chosen), what.data.unit)}")
@@ -331,7 +331,7 @@ def _show_receipt(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
     """Show what the budget was spent on."""
     release = what.releases[index]
     receipt = release.receipt
-    st.altair_chart(charts.receipt_by_stage(receipt), width="stretch")
+    show_chart(charts.receipt_by_stage(receipt))
     receipt_table(receipt)
     if receipt.converted is not None:
         alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
@@ -360,5 +360,5 @@ def _show_table(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
 
 def _show_matrix(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
     """Show the pairs of the largest regions as a matrix."""
-    st.altair_chart(matrix_chart(what.releases[index], view.level, view.unit), width="stretch")
+    show_chart(matrix_chart(what.releases[index], view.level, view.unit))
     st.caption(MATRIX_CAPTION)

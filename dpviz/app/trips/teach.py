@@ -24,7 +24,7 @@ from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, quest
 from dpviz.app.trips.strip import show_strip
 from dpviz.app.trips.tabs import PAIR_TAB, REGION_TAB, fill_in_pair, key_figures, show_tabs
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, show_in_rows
-from dpviz.app.words import budget_text, show_verdict
+from dpviz.app.words import budget_text, show_chart, show_verdict
 from dpviz.release.verdict import verdict
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds
@@ -333,7 +333,7 @@ def _show_matrices(shown: Shown, view: TripsMapSettings) -> None:
     for what, column in zip(runs, st.columns(len(runs)), strict=True):
         with column:
             st.markdown(f"**{describe_run(what)}**")
-            st.altair_chart(matrix_chart(what.releases[0], view.level, view.unit), width="stretch")
+            show_chart(matrix_chart(what.releases[0], view.level, view.unit))
     st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
 
 
