@@ -247,7 +247,7 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, total: float | None = 
     names = {"zoom": "zoom", "blocks": "squares", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
     names |= {"low": "95 % from", "high": "95 % to", "mae": f"mean error ({unit})"}
     base, data = _base_chart(table, names)
-    y = partial(log_y, f"typical error of a square ({unit})", ticks)
+    y = partial(log_y, _axis_title("typical error", unit), ticks)
     band = _colour_series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
     expected = _colour_series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
     measured = _colour_series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
@@ -268,10 +268,15 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, total: float | None = No
     table, unit = _in_percent(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"], unit, total)
     rows, ticks = prepare_log_axis(table, ["expected"])
     base, data = _base_chart(rows, {"zoom": "zoom", "blocks": "squares", "expected": f"expected error ({unit})"})
-    y = log_y(f"expected error of a square ({unit})", ticks, "expected drawn")
+    y = log_y(_axis_title("expected error", unit), ticks, "expected drawn")
     curve = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
     summary = f"Error expected from the noise alone per zoom level: {describe_values(table, 'zoom', 'expected')} {unit}."
     return finish(alt.layer(curve, data=data), "Expected accuracy by zoom level", summary, height)
+
+
+def _axis_title(what: str, unit: str) -> str:
+    """Return the title of an axis of errors, which has room for few words."""
+    return f"{what} of a square ({'%' if unit.startswith('%') else unit})"
 
 
 def _in_percent(table: pd.DataFrame, columns: list[str], unit: str, total: float | None) -> tuple[pd.DataFrame, str]:

@@ -75,7 +75,8 @@ def test_errors_in_percent_are_parts_of_the_average_square_of_their_level():
     assert [row["rmse"] for row in rows(measured)] == pytest.approx([0.0, 100 * 3.5 / 160, 100 * 12_345.678 / 40])
     expected = charts.expected_by_zoom(a_table()[["zoom", "expected"]], "people", total=640.0).to_dict()
     assert [row["expected"] for row in rows(expected)] == pytest.approx([100 / 640, 100 / 160, 100 / 40])
-    assert "% of average people" in measured["layer"][0]["encoding"]["y"]["title"]
+    assert measured["layer"][0]["encoding"]["y"]["title"] == "typical error of a square (%)"
+    assert "% of average people" in measured["description"]
     assert charts.accuracy_by_zoom(a_table(), "people", total=-3.0).to_dict() == charts.accuracy_by_zoom(a_table(), "people").to_dict()
 
 
