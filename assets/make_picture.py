@@ -73,19 +73,15 @@ def _take(page: Page, address: str) -> None:
 def _take_preset(page: Page, address: str, preset: Preset) -> None:
     """The picture of the start page that stands for a preset."""
     page.goto(f"{address}/{preset.page}?{urlencode(preset.link)}")
-    if preset.page == "points":
-        page.locator(".canvas[data-shown]").wait_for()
-        shown = page.locator(".canvas .map")
-    elif preset.page == "compare":
-        page.get_by_role("button", name="Start the study").click()
-        page.get_by_text("Done:").first.wait_for()
-        page.locator(".canvas[data-shown]").wait_for()
-        shown = page.locator(".canvas .map")
-    elif preset.page == "trips":
-        shown = page.get_by_test_id("stDeckGlJsonChart")
-    else:
+    if preset.page == "learn":
         page.get_by_role("button", name="Reset").wait_for()
         shown = page.get_by_test_id("stVegaLiteChart").first
+    else:
+        if preset.page == "compare":
+            page.get_by_role("button", name="Start the study").click()
+            page.get_by_text("Done:").first.wait_for()
+        page.locator(".canvas[data-shown]").wait_for()
+        shown = page.locator(".canvas .map")
     shown.wait_for()
     _steady(page)
     page.mouse.move(WIDTH - 2, HEIGHT - 2)
@@ -96,13 +92,11 @@ def _take_preset(page: Page, address: str, preset: Preset) -> None:
 
 
 def _in_a_row(picture: Image.Image) -> Image.Image:
-    """Put four maps, which lie in two rows of two, beside each other."""
-    width, height = picture.width // 2, picture.height // 2
-    corners = [(0, 0), (width, 0), (0, height), (width, height)]
-    size = (THUMBNAIL[0] // 4 - 2, THUMBNAIL[1])
+    """Show the middle of each of four maps, which lie in a row."""
+    width, size = picture.width // 4, (THUMBNAIL[0] // 4 - 2, THUMBNAIL[1])
     row = Image.new("RGB", THUMBNAIL, "white")
-    for place, (left, top) in enumerate(corners):
-        pane = picture.crop((left, top, left + width, top + height))
+    for place in range(4):
+        pane = picture.crop((place * width, 0, (place + 1) * width, picture.height))
         row.paste(ImageOps.fit(pane, size), (place * (size[0] + 2) + 1, 0))
     return row
 
