@@ -58,6 +58,8 @@ class Field:
         if is_older_value(self.key, times=5):  # a slider may show the same value: while it moves, a slow browser sends texts of before
             return
         typed = st.session_state[self.key]
+        if typed == self.value and self.key not in _refused_values():
+            return  # nobody typed it: the browser only sends back what the page showed, and a slider may have moved on since
         if self.problem(typed) is None:
             _refused_values().pop(self.key, None)
             self.use(typed)

@@ -150,10 +150,14 @@ class PageState:
         return st.session_state.get(f"loaded {self.key}")
 
     def write_address(self) -> None:
-        """Write the configuration into the address bar."""
-        query = to_query(self.config())
-        if st.query_params.to_dict() != query:
+        """Write the configuration into the address bar, unless it was the last to be written there and the browser has it.
+
+        Either alone says too little: an event may bring the address of before the last change.
+        """
+        query, written = to_query(self.config()), f"{self.key} address"
+        if st.query_params.to_dict() != query or st.session_state.get(written) != query:
             st.query_params.from_dict(query)
+            st.session_state[written] = query
 
 
 def truth_allowed(data: LoadedData, account: str | None) -> bool:

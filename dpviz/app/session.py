@@ -121,12 +121,13 @@ def show_value(key: str, value: Any) -> None:
         key: key of the widget.
         value: the value.
     """
-    visited, visit = f"visit of {key}", st.session_state.get("visit", 0)
-    is_first = st.session_state.get(visited) != visit
+    last, visit = f"last shown {key}", st.session_state.get("visit", 0)
+    visit_of_last, last_value = st.session_state.get(last, (None, None))
+    is_first = visit_of_last != visit
     if is_first or key not in st.session_state or st.session_state[key] != value:
-        if key in st.session_state and not is_first:
-            _replaced_values(key).append((st.session_state[key], time.monotonic()))
-        st.session_state[key], st.session_state[visited] = value, visit
+        if key in st.session_state and not is_first:  # the browser may still send what it holds, and what was sent to it before
+            _replaced_values(key).extend((older, time.monotonic()) for older in (st.session_state[key], last_value) if older != value)
+        st.session_state[key], st.session_state[last] = value, (visit, value)
 
 
 def when_chosen(key: str, use: Callable[[Any], object]) -> Callable[[], None]:

@@ -39,6 +39,23 @@ def test_twenty_moves_of_a_slider_make_at_most_three_pictures_and_the_last_is_th
         until(lambda: page.locator(".canvas").get_attribute("data-shown") == seen[-1], "the same picture")
 
 
+def test_after_quick_presses_the_slider_its_text_the_address_and_the_map_agree(chromium, address, tmp_path):
+    """The text beside the slider is shown anew with each press: a browser that sends back an older one has not typed it."""
+    with visit(chromium, address, "points", scheme="light", tmp_path=tmp_path) as (page, _):
+        live_map(page)
+        page.wait_for_timeout(3000)
+        slider = page.get_by_role("slider", name="Privacy budget ε")
+        slider.focus()
+        for _ in range(12):
+            page.keyboard.press("ArrowLeft")
+            page.wait_for_timeout(60)
+        page.get_by_text("Path-budget tree, ε 0.01, run 1").first.wait_for()
+        page.wait_for_timeout(2000)
+        assert "epsilon=0.01" in page.evaluate("location.href")
+        assert slider.get_attribute("aria-valuetext") == "0.01"
+        assert page.get_by_label("ε exactly").input_value() == "0.01"
+
+
 def test_undo_takes_a_change_back_to_the_same_picture_and_play_goes_on_to_other_runs(chromium, address, tmp_path):
     with visit(chromium, address, "points?mechanism=quadtree", scheme="dark", tmp_path=tmp_path) as (page, _):
         live_map(page)

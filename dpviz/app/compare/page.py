@@ -189,9 +189,13 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
 
 
 def _start_study(study: Study, data: CompareData) -> None:
-    """Start a study in the background; earlier rows that belong to the same runs are kept."""
+    """Start a study in the background; earlier rows that belong to the same runs are kept, and so is what the maps show."""
+    before = job()
+    on_maps = () if before is None else tuple(shown_picks(before))
     remember_study(study, data)
     make_job(study, data).start(FIRST_ROWS)
+    if on_maps:
+        COMPARE.change(picked=on_maps)
 
 
 def _show_introduction(data: CompareData | None) -> None:
