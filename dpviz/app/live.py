@@ -92,14 +92,6 @@ class Run:
         return time.monotonic() - self.asked
 
 
-_under_way: set[Run] = set()
-
-
-def count_runs() -> int:
-    """Return how many runs of all sessions are under way."""
-    return len(_under_way)
-
-
 class LiveRuns:
     """The runs of one page of one session: at most one at a time, and the results of the last few.
 
@@ -185,13 +177,6 @@ class LiveRuns:
         self._changed.notify_all()
 
     def _serve(self, run: Run) -> None:
-        _under_way.add(run)
-        try:
-            self._work(run)
-        finally:
-            _under_way.discard(run)
-
-    def _work(self, run: Run) -> None:
         """Work on a run, after a pause if the one before began less than a second ago."""
         if run.stopped.wait(max(self._begun + SECONDS_BETWEEN - time.monotonic(), 0.0)):
             return

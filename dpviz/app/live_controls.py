@@ -10,14 +10,13 @@ import streamlit as st
 
 from dpviz.app.cached import keeper
 from dpviz.app.first_row import present_button
-from dpviz.app.live import LiveRuns, Results, Work, count_runs
+from dpviz.app.live import LiveRuns, Results, Work
 from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out, show_error
 from dpviz.view.escape import html
 
 PATIENCE = 0.9  # seconds for which a page waits for a run before it shows the last picture with the progress
 TICK, PLAY_TICK = 0.4, 0.9  # seconds between two looks at a run, and between two runs that are played
-MANY = 3  # runs of all sessions from which on they are looked at less often
 PLAYED = 20  # runs that *Play* shows in turn
 
 
@@ -85,7 +84,7 @@ class LiveControls:
                 st.caption(":orange[Stopped: the maps show the settings before.]", width="stretch")
                 st.button("Run again", key="resume", on_click=runs.resume)
         elif runs.running is not None:
-            st.fragment(self._tick, run_every=_seconds_to_next_look())()
+            st.fragment(self._tick, run_every=TICK)()
         else:
             return False
         return True
@@ -158,8 +157,3 @@ class LiveControls:
     @property
     def _left_to_play(self) -> int:
         return int(st.session_state.get(self._play, 0))
-
-
-def _seconds_to_next_look() -> float:
-    """Return the seconds between two looks at a run: more while many sessions wait, since every look takes time from their runs."""
-    return TICK * max(1.0, count_runs() / MANY)
