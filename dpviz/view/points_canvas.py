@@ -1,14 +1,18 @@
-"""The panes of a point release: true and released counts, the error between them, and which partitions are false positives."""
+"""The panes of a point release: true and released counts, the error between them, and which squares are false positives."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
+from dpviz.data.points import PointCounts
+from dpviz.evaluation.metrics import PRESENT, presence_errors
 from dpviz.release.point_release import Release
+from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import MOST_CELLS, Cells, Legend, Pane, choose_shades, make_legend, make_palette, to_css
 from dpviz.view.colors import Colors, Scale
 from dpviz.view.deck import draw_picture
@@ -16,6 +20,7 @@ from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 from dpviz.view.points_map import INTERPOLATED, choose_values, color_interpolated, find_pixels, fits_bitmap
 
 RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
+FINEST_SQUARES = 7  # zoom level of the smallest squares that are drawn as rectangles; smaller ones are drawn as a picture
 _OPACITY_OF_OVERLAPS = 0.7
 _TRUE_WORDS, _MEASURED_WORDS, _RELEASED_WORDS = "true {true}, ", "measured {measured}, ", "released {released}\n95 %: {low} to {high}"
 
@@ -55,6 +60,11 @@ class ReleaseView:
         return cls(release=release, level=level, nodes=nodes, unit=unit, dark=dark, truth=truth, raw=raw, about=about)
 
     @property
+    def rectangles(self) -> NDArray[np.int32]:
+        """(k, 4) west, south, east, north of the partitions as lattice lines."""
+        return self.release.tree.rectangles(self.nodes).astype(np.int32)
+
+    @property
     def fits(self) -> bool:
         """Whether the partitions are few enough to be drawn as rectangles."""
         return len(self.nodes) <= MOST_CELLS
@@ -76,13 +86,13 @@ class ReleaseView:
         if self.truth is not None:
             numbers["true"] = self.truth[nodes]
         near = {"low": "released", "high": "released"}
-        return Cells(domain=release.domain, rectangles=release.tree.rectangles(nodes).astype(np.int32), numbers=numbers, near=near)
+        return Cells(domain=release.domain, rectangles=self.rectangles, numbers=numbers, near=near)
 
     def pane(self, shown: str, *, cells: str, top: float | None = None) -> Pane:
         """Make a pane.
 
         Args:
-            shown: "Released", "True", "Error", "False positives" or "Interpolated"; without the truth always released counts.
+            shown: "Released", "True", "Error" or "Interpolated"; without the truth always released counts.
             cells: name of the rectangles in the scene.
             top: top of the colour scale; None for one of its own.
         """
@@ -92,7 +102,9 @@ class ReleaseView:
         release, nodes = self.shown_release, self.nodes
         values, scale = choose_values(release, nodes, shown, self.unit, self.truth)
         scale = replace(scale, dark=self.dark, top=scale.top if top is None else top)
-        shades, palette, legend = _colour(scale, values, *self._choose_pale(shown))
+        pale, words = self._choose_pale(shown)
+        legend = make_legend(scale, negatives=bool((values < 0).any()), pale=words if pale.any() else "")
+        shades, palette = choose_shades(scale, values, pale), make_palette(scale)
         pane = Pane(title=self._title(shown), about="" if shown == TRUE else self.about, words=self._words(), legend=legend)
         if not self.fits:
             note = f"{len(nodes):,} partitions, drawn as one picture: numbers show at coarser levels."
@@ -111,11 +123,7 @@ class ReleaseView:
         return np.zeros(len(self.nodes), np.bool_), ""
 
     def _title(self, shown: str) -> str:
-        titles = {
-            TRUE: f"True {self.unit}",
-            ERROR: "Error: released minus true",
-            FALSE_POSITIVES: "False positives and negatives, by partition",
-        }
+        titles = {TRUE: f"True {self.unit}", ERROR: "Error: released minus true"}
         return titles.get(shown, f"Measured {self.unit}, before post-processing" if self.raw else f"Released {self.unit}")
 
     def _words(self) -> str:
@@ -141,6 +149,88 @@ class ReleaseView:
         )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SquaresView:
+    """The equal squares of a zoom level: which are released as occupied though nothing is there, and the other way round. CURATOR ONLY.
+
+    Attributes:
+        release: public.
+        truth: (2**zoom, 2**zoom) true counts of the squares, [row, column], row 0 in the south. CURATOR ONLY.
+        dark: whether the page is dark.
+        about: how the release was made, in a few words.
+    """
+
+    release: Release
+    truth: Integers
+    dark: bool
+    about: str
+
+    @classmethod
+    def of(cls, release: Release, points: PointCounts, zoom: int, *, dark: bool, about: str = "") -> SquaresView:
+        """Prepare the squares of a zoom level; of a projected domain those of the finest level that can be drawn, if this one is finer."""
+        finest = zoom if fits_bitmap(release) else min(zoom, FINEST_SQUARES)
+        return cls(release=release, truth=points.blocks(finest), dark=dark, about=about)
+
+    @property
+    def zoom(self) -> int:
+        """Number of the zoom level: it has 2**zoom squares in each direction."""
+        return len(self.truth).bit_length() - 1
+
+    @property
+    def rectangles(self) -> NDArray[np.int32]:
+        """(k, 4) west, south, east, north of the squares as lattice lines, row by row."""
+        row, column = np.divmod(np.arange(self.truth.size, dtype=np.int32), len(self.truth))
+        corners = np.stack([column, row, column + 1, row + 1], axis=1)
+        return (corners * (self.release.domain.side >> self.zoom)).astype(np.int32)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the squares are few enough to be drawn as rectangles."""
+        return self.zoom <= FINEST_SQUARES
+
+    def cells(self) -> Cells:
+        """Return the squares with the numbers that the words of the pane name; a released count of `PRESENT` or more is at least 1."""
+        numbers = {"true": self.truth.ravel(), "released": np.floor(self._released.ravel() + (1 - PRESENT)).astype(np.int64)}
+        return Cells(domain=self.release.domain, rectangles=self.rectangles, numbers=numbers)
+
+    @cached_property
+    def _released(self) -> Floats:
+        return self.release.blocks(self.zoom)
+
+    def pane(self, *, cells: str) -> Pane:
+        """Make the pane; `cells` is the name of the squares in the scene."""
+        empty, present = self.truth == 0, self._released >= PRESENT
+        kinds = np.where(empty & present, 1, np.where(~empty & ~present, 2, 0)).astype(np.uint8)
+        palette = Scale(kind="marks", top=1.0, title="", dark=self.dark).colors(np.arange(3))
+        pane = Pane(
+            title=f"False positives and negatives, squares of level {self.zoom}",
+            about=self.about,
+            words="true {true}, released {released}",
+            legend=self._describe_marks(palette, empty),
+        )
+        if self.fits:
+            return replace(pane, cells=cells, shades=kinds.ravel(), palette=palette)
+        note = f"{self.truth.size:,} squares, drawn as one picture: numbers show at coarser levels."
+        return replace(pane, note=note, picture=draw_picture(self.release.domain, palette[kinds]))
+
+    def _describe_marks(self, palette: Colors, empty: Mask) -> Legend:
+        """Say what the colours mean, and how many squares of each kind are wrong."""
+        wrong, number = presence_errors(self._released, self.truth), int(empty.sum())
+        meanings = (
+            f"empty, released as occupied: {wrong['false_positives']:,} of {number:,}",
+            f"occupied, released as empty: {wrong['false_negatives']:,} of {self.truth.size - number:,}",
+        )
+        return Legend(title="", marks=tuple((to_css(palette[[kind]]), text) for kind, text in enumerate(meanings, start=1)))
+
+
+def cell_box(view: ReleaseView | SquaresView, cell: int) -> Bounds | None:
+    """Return west, south, east, north of a rectangle of a view, in the domain's coordinates; None if there is no such rectangle."""
+    if not 0 <= cell < len(view.rectangles):
+        return None
+    west, south, east, north = view.release.domain.coordinates(view.rectangles[[cell]])[0].tolist()
+    return west, south, east, north
+
+
 def density_top(counts: Integers, areas: Floats, release: Release, unit: str) -> float:
     """Choose the top of the density scale from public counts, so that it stays the same whatever is released.
 
@@ -152,15 +242,3 @@ def density_top(counts: Integers, areas: Floats, release: Release, unit: str) ->
     """
     density, area = (counts / areas[:, None]).ravel(), np.repeat(areas, counts.shape[1])
     return density_scale(density, area, release.domain, unit).top
-
-
-def _colour(scale: Scale, values: Floats, pale: Mask, words: str) -> tuple[NDArray[np.uint8], Colors, Legend]:
-    """Choose shades, palette and legend of a scale of any kind."""
-    if scale.kind == "marks":
-        palette = scale.colors(np.arange(3))
-        meanings = ("partition released, nothing there", "something there, released as empty")
-        marks = tuple((to_css(palette[[kind]]), text) for kind, text in enumerate(meanings, start=1))
-        return values.astype(np.uint8), palette, Legend(title="", marks=marks)
-    shades = choose_shades(scale, values, pale)
-    legend = make_legend(scale, negatives=bool((values < 0).any()), pale=words if pale.any() else "")
-    return shades, make_palette(scale), legend

@@ -127,7 +127,7 @@ def test_a_box_by_shift_and_drag_asks_the_range_query(at):
         drag(page, place(page, 0, -50, -50), place(page, 0, 50, 50))
         page.keyboard.up("Shift")
         page.get_by_text("Released answer").wait_for()
-        page.get_by_text(re.compile(r"Box: released [\d,]+ records \(95 %, noise only: [\d,]+ to [\d,]+\), true [\d,]+\.")).wait_for()
+        page.get_by_text(re.compile(r"Box: released [\d,]+ records \(noise alone, 95 %: [\d,]+ to [\d,]+\), true [\d,]+: [+-][\d,]+ by noise")).wait_for()
         assert page.get_by_role("tab", name="Range query").get_attribute("aria-selected") == "true"
         west, south, east, north = (float(page.get_by_label(side, exact=True).input_value()) for side in ("West", "South", "East", "North"))
         longitude, latitude, _ = camera(page)
@@ -311,7 +311,7 @@ def test_where_the_library_of_maps_fails_the_maps_are_shown_one_by_one(chromium,
         page.get_by_text("could not load the map library").wait_for()
         until(lambda: page.get_by_test_id("stDeckGlJsonChart").locator("canvas").count() >= 2, "two maps")
         until(lambda: colours(page) > 50, "the truth on the left map")
-        page.get_by_text("Error, all partitions").wait_for()
+        page.get_by_text("Error of a square").wait_for()
         assert page.locator(".canvas").count() == 0
         page.get_by_role("button", name="Again", exact=True).click()
         page.get_by_text("Run 2, seeded").wait_for()

@@ -231,7 +231,7 @@ def test_errors_are_shown_in_people_too(visit):
     assert numbers(page) == ["25", "20", "15"]
     page.get_by_text("percent False").wait_for()
     sentence = page.get_by_role("img", name=re.compile("^Level 1 .4 squares.: measured error 20 people"))
-    assert sentence.get_attribute("title") == "Level 1 (4 squares): measured error 20 people, expected 15, in the run before 40."
+    assert sentence.get_attribute("title") == "Level 1 (4 squares): measured error 20 people, expected from noise 15, in the run before 40."
 
 
 def test_errors_that_say_only_that_all_is_noise_are_not_written_out(visit):

@@ -533,6 +533,13 @@ class TestFoundAgain:
         assert (query_of(app)["zoom"], "repeat" in query_of(app)) == ("1", False)
         assert not scene(app)[0]["link"], "another study is chosen on the left"
 
+    def test_maps_of_false_positives_have_the_squares_of_the_zoom_level_whatever_the_partitions(self, before):
+        query = query_of(before) | {"picked": '[["Quadtree",2.0]]', "shown": "False positives", "zoom": "3"}
+        header, arrays = scene(fine(tab(compare_app(query), "On the map")))
+        truth, marks = header["panes"]
+        assert (truth["cells"], marks["cells"], len(arrays[marks["shades"]])) == ("0", "squares 0", 64)
+        assert marks["about"] == "False positives and negatives, squares of level 3"
+
     def test_a_study_that_this_server_has_not_made_starts_when_its_link_is_opened(self, before):
         cached.sample_study_rows.clear()
         again = finished(compare_app(query_of(before)))

@@ -1,10 +1,12 @@
 """Teach on the Points page: two maps that follow the controls, without a browser."""
 
+import re
 from dataclasses import replace
 from threading import Event
 
 import pytest
 
+from dpviz.amounts import format_decimal
 from dpviz.app import live_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.points import strip, teach
@@ -160,13 +162,28 @@ def test_no_column_of_the_strip_comes_or_goes_with_the_budget():
     assert all(level.wrong <= level.base and level.expected > 0 for level in few)
 
 
-def test_false_positives_have_one_definition_in_the_strip_and_the_key_figure():
+def test_the_map_of_false_positives_counts_the_squares_that_the_strip_counts():
+    app = choose(choose(points_app(), "pane left", "False positives"), "pane shown", "False positives")
+    what = drawn(app)
+    level = strip.make_levels(what, None)[strip.zoom_like(what.release, what.release.height)]
+    for pane in scene(app)[0]["panes"]:
+        assert pane["legend"]["marks"][0][1] == f"empty, released as occupied: {level.wrong:,} of {level.base:,}"
+        assert pane["cells"] == "squares"
+
+
+def test_false_positives_and_errors_have_one_definition_in_the_strip_and_the_key_figures():
     app = points_app()
     what = drawn(app)
     level = strip.make_levels(what, None)[strip.zoom_like(what.release, what.release.height)]
     figure = next(metric for metric in app.metric if metric.label.startswith("False positives"))
     assert figure.label == f"False positives, of {level.base:,} empty squares"
     assert figure.value == f"{100 * level.wrong / level.base:.3g} %"
+    error = next(metric for metric in app.metric if metric.label.startswith("Error of a square"))
+    assert error.value == f"{format_decimal(100 * level.measured / level.mean, 2)} %"
+    in_records = app.session_state["config"]
+    app.session_state["config"] = replace(in_records, relative=False)
+    error = next(metric for metric in fine(app.run()).metric if metric.label.startswith("Error of a square"))
+    assert error.value == f"± {format_decimal(level.measured, 2)}"
 
 
 def test_the_answer_to_a_box_stands_under_the_maps_while_its_tab_is_open():
@@ -175,7 +192,10 @@ def test_the_answer_to_a_box_stands_under_the_maps_while_its_tab_is_open():
     assert "drag a box on a map" in under()
     open_tab(app, "Range query")
     released, interval, true = (metric.value for metric in app.metric if "answer" in metric.label or "interval" in metric.label)
-    assert f"Box: released {released} (95 %, noise only: {interval}), true {true}." in under()
+    assert f"Box: released {released} (noise alone, 95 %: {interval}), true {true}: " in under()
+    number = lambda text: int(re.search(r"[+-]?[\d,]+", text)[0].replace(",", ""))  # noqa: E731
+    parts = [number(part) for part in re.findall(r"[+-][\d,]+ by", under())]
+    assert sum(parts) == pytest.approx(number(released) - number(true), abs=len(parts)), "noise, and what is assumed in a cut partition"
     app.number_input(key="query East").set_value(1e9)
     assert "for the part inside the domain" in (fine(app.run()), under())[1]
 

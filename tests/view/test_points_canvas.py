@@ -18,7 +18,7 @@ from dpviz.view import points_canvas
 from dpviz.view.canvas import TONES
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.partition_looks import OVERLAP
-from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, density_top
+from dpviz.view.points_canvas import ERROR, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, density_top
 from dpviz.view.points_map import INTERPOLATED
 from tests.often import often
 from tests.scenes import PLANE, scene_of, unpack, words_at
@@ -28,20 +28,24 @@ TITLES = {
     RELEASED: "Released people",
     TRUE: "True people",
     ERROR: "Error: released minus true",
-    FALSE_POSITIVES: "False positives and negatives, by partition",
 }
 PUBLIC = {"released", "low", "high"}
 
 
 def released(mechanism=None, *, domain=PLANE, epsilon=0.3):
-    """A release of points in one corner of a domain, and its true counts."""
+    """A release of points in one corner of a domain, and the true counts of its partitions."""
+    release, points = made(mechanism, domain=domain, epsilon=epsilon)
+    return release, evaluate(release, points).truth
+
+
+def made(mechanism=None, *, domain=PLANE, epsilon=0.3):
+    """A release of points in one corner of a domain, and the points."""
     mechanism = mechanism or Quadtree(height=4)
     west, south, east, north = domain.bounds
     x, y = np.random.default_rng(5).uniform(0, 0.6, (2, 500))
     points = PointCounts.from_xy(west + x * (east - west), south + y * (north - south), domain=domain)
     budget = ApproxBudget(epsilon, 1e-6) if mechanism.needs_delta else PureBudget(epsilon)
-    release = mechanism.release(points, budget, Entropy.seeded(3))
-    return release, evaluate(release, points).truth
+    return mechanism.release(points, budget, Entropy.seeded(3)), points
 
 
 def view_of(release, level=None, **options):
@@ -120,6 +124,52 @@ class TestPanes:
         assert "people per unit of area" in pane.legend.title
 
 
+class TestSquares:
+    @pytest.mark.parametrize("zoom", [0, 2, 4])
+    def test_marks_are_the_squares_that_an_evaluation_counts(self, zoom):
+        release, points = made()
+        row = evaluate(release, points).by_zoom.iloc[zoom]
+        pane = SquaresView.of(release, points, zoom, dark=False, about="Quadtree").pane(cells="a")
+        assert (int((pane.shades == 1).sum()), int((pane.shades == 2).sum())) == (row["false_positives"], row["false_negatives"])
+        assert [text.split(": ")[1] for _, text in pane.legend.marks] == [
+            f"{row['false_positives']:.0f} of {row['empty']:.0f}",
+            f"{row['false_negatives']:.0f} of {4**zoom - row['empty']:.0f}",
+        ]
+        assert [tuple(color[:3]) for color in pane.palette[1:].tolist()] == [FALSE_POSITIVE, FALSE_NEGATIVE]
+
+    def test_a_square_says_its_true_count_and_at_least_one_record_where_it_is_released_as_occupied(self):
+        release, points = made()
+        view = SquaresView.of(release, points, 3, dark=False)
+        cells, kinds = view.cells(), view.pane(cells="a").shades
+        west, south = points.column // 2, points.row // 2  # a square of level 3 is 2 x 2 cells of the lattice
+        truth = np.bincount(south * 8 + west, points.count, 64)
+        assert cells.numbers["true"].tolist() == truth.tolist()
+        assert ((cells.numbers["released"] >= 1) == (release.blocks(3).ravel() >= 0.5)).all()
+        assert ((kinds == 1) == ((truth == 0) & (cells.numbers["released"] >= 1))).all()
+        assert cells.rectangles[9].tolist() == [2, 2, 4, 4]
+        assert cell_box(view, 9) == tuple(PLANE.coordinates(np.array([[2, 2, 4, 4]]))[0])
+
+    def test_squares_of_a_partition_that_was_not_divided_share_its_count(self):
+        release, points = made(Quadtree(height=1), epsilon=100)
+        view = SquaresView.of(release, points, 4, dark=False)
+        np.testing.assert_array_equal(view.cells().numbers["released"].reshape(16, 16)[:8, :8], round(release.count[1] / 64))
+
+    def test_many_squares_are_one_picture_and_in_a_projected_domain_coarser(self, monkeypatch):
+        monkeypatch.setattr(points_canvas, "FINEST_SQUARES", 3)
+        release, points = made()
+        pane = SquaresView.of(release, points, 4, dark=True).pane(cells="a")
+        assert (pane.cells, len(pane.shades)) == ("", 0)
+        assert pane.note == "256 squares, drawn as one picture: numbers show at coarser levels."
+        assert Image.open(io.BytesIO(pane.picture)).format == "PNG"
+        view = SquaresView.of(*made(domain=METRES), 4, dark=False)
+        assert (view.zoom, view.fits, len(view.cells().rectangles)) == (3, True, 64)
+
+    def test_a_rectangle_that_is_not_there_has_no_box(self):
+        view = SquaresView.of(*made(), 1, dark=False)
+        assert cell_box(view, -1) is None
+        assert cell_box(view, 4) is None
+
+
 class TestColours:
     def test_released_counts_are_pale_exactly_where_the_interval_contains_zero(self):
         release, truth = released()
@@ -147,14 +197,6 @@ class TestColours:
     def test_a_reference_has_no_interval_to_doubt(self):
         release, truth = released(POINT_FAMILY.choices["exact_kdtree"](), epsilon=1)
         assert not is_pale(view_of(release, truth=truth).pane(RELEASED, cells="a")).any()
-
-    def test_marks_follow_presence(self):
-        release, truth = released()
-        pane = view_of(release, truth=truth).pane(FALSE_POSITIVES, cells="a")
-        there, seen = truth[release.nodes(4)] > 0, release.count[release.nodes(4)] >= 0.5
-        assert (pane.shades == np.where(~there & seen, 1, np.where(there & ~seen, 2, 0))).all()
-        assert [tuple(color[:3]) for color in pane.palette[1:].tolist()] == [FALSE_POSITIVE, FALSE_NEGATIVE]
-        assert len(pane.legend.marks) == 2
 
     def test_a_shared_top_gives_the_same_density_the_same_shade(self):
         release, _ = released()

@@ -38,10 +38,10 @@ from dpviz.evaluation.study import Run
 from dpviz.release.point_release import Release
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import map_bounds
-from dpviz.view.canvas import Areas, Pane, Scene, ground_in, ground_of, names_in, names_of
+from dpviz.view.canvas import Areas, Cells, Pane, Scene, ground_in, ground_of, names_in, names_of
 from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html, markdown
-from dpviz.view.points_canvas import ERROR, TRUE, ReleaseView
+from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, TRUE, ReleaseView, SquaresView
 from dpviz.view.points_map import SHOWN, choose_scale_top, points_map
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_charts import matrix_chart
@@ -145,20 +145,11 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release], link: bool) ->
     if canvas_failed():
         _separate_point_maps(data, releases, levels, truths, shown)
         return
-    views = {
-        pick: ReleaseView.of(release, levels[pick], unit=data.unit, dark=is_dark(), truth=truths[pick], about=describe_pick(pick))
-        for pick, release in releases.items()
-    }
-    first = next(iter(views.values()))
-    density = public_density_top(points, first)
-    top = max(scale_top_of(3 * view.release.stddev[view.nodes]) for view in views.values()) if shown == ERROR else density
-    made = [_name_first(view.pane(shown, cells=str(place), top=top)) for place, view in enumerate(views.values())]
-    if shown != TRUE and len(made) < MOST_PICKED:
-        made.insert(0, first.pane(TRUE, cells="0", top=density))
+    cells, made = _make_panes(points, releases, levels, truths, data.unit, shown, zoom)
     opens = opening(COMPARE, points.domain)
     scene = Scene(
         bounds=map_bounds(points.domain),
-        cells={str(place): view.cells() for place, view in enumerate(views.values()) if view.fits},
+        cells=cells,
         panes=tuple(made),
         description="; ".join(f"{pane.title} {pane.about}" for pane in made),
         dark=is_dark(),
@@ -174,6 +165,29 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release], link: bool) ->
     )
     panes(scene.pack(), key="compare canvas", on_box=_ignore, on_chosen=_ignore, on_camera=partial(keep_camera, COMPARE), on_swipe=_ignore)
     streets_switch(_STREETS, on_earth=points.domain.crs is not None)
+
+
+def _make_panes(
+    points: PointCounts, releases: dict[Pick, Release], levels: dict[Pick, int], truths: dict[Pick, Any], unit: str, shown: str, zoom: int
+) -> tuple[dict[str, Cells], list[Pane]]:
+    """Make the panes of releases of points, the truth first if there is room, and the rectangles that they show, by name."""
+    views = [
+        ReleaseView.of(release, levels[pick], unit=unit, dark=is_dark(), truth=truths[pick], about=describe_pick(pick))
+        for pick, release in releases.items()
+    ]
+    density = public_density_top(points, views[0])
+    cells = {str(place): view.cells() for place, view in enumerate(views) if view.fits}
+    if shown == FALSE_POSITIVES:
+        squares = [SquaresView.of(release, points, zoom, dark=is_dark(), about=describe_pick(pick)) for pick, release in releases.items()]
+        cells = {"0": cells["0"]} if "0" in cells else {}
+        cells |= {f"squares {place}": view.cells() for place, view in enumerate(squares) if view.fits}
+        made = [_name_first(view.pane(cells=f"squares {place}")) for place, view in enumerate(squares)]
+    else:
+        top = max(scale_top_of(3 * view.release.stddev[view.nodes]) for view in views) if shown == ERROR else density
+        made = [_name_first(view.pane(shown, cells=str(place), top=top)) for place, view in enumerate(views)]
+    if shown != TRUE and len(made) < MOST_PICKED:
+        made.insert(0, views[0].pane(TRUE, cells="0", top=density))
+    return cells, made
 
 
 def _name_first(pane: Pane) -> Pane:

@@ -395,7 +395,7 @@ function sentence(strip, i) {
   const say = (records) => shown(strip, valued(strip, i, records));
   const clauses = [];
   if (known(level.measured)) clauses.push(`measured error ${say(level.measured)}${of}`);
-  if (known(level.expected)) clauses.push(`expected ${clauses.length ? "" : "error "}${say(level.expected)}${clauses.length ? "" : of}`);
+  if (known(level.expected)) clauses.push(`expected from noise ${say(level.expected)}${clauses.length ? "" : of}`);
   if (known(level.before)) clauses.push(`in the run before ${say(level.before)}`);
   if (strip.tried && known(strip.tried[i])) clauses.unshift(`expected error with this split ${say(strip.tried[i])}${of}`);
   const about = level.about ? ` (${level.about})` : "";

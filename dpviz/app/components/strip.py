@@ -25,7 +25,7 @@ _HTML = """
 <div class="strip" role="group" aria-label="Levels of the release">
   <div class="scroll"><div class="grid"></div></div>
   <div class="note" aria-hidden="true">
-    <div class="legend"><span><i class="mark measured"></i>measured</span><span><i class="mark expected"></i>expected</span
+    <div class="legend"><span><i class="mark measured"></i>measured</span><span><i class="mark expected"></i>expected from noise</span
       ><span><i class="mark before"></i>run before</span><span class="hint">Drag a bar to move budget</span></div><div class="tip"></div>
   </div>
   <div class="live" role="status"></div>
@@ -79,7 +79,10 @@ class StripWords:
 
     part: str = "square"
     row: str = "False positives"
-    help: str = "Of the squares in which nothing is: how many are released as occupied"
+    help: str = (
+        "Of the squares in which nothing is: how many are released as occupied, that is, with 0.5 or more. Counts are spread evenly inside"
+        " a partition: the small squares of a large one may all fall below 0.5, so that a finer level can have fewer"
+    )
     base: str = "empty squares"
     wrong: str = "are released as occupied"
     none: str = "no square is empty"

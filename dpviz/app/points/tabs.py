@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpviz.amounts import format_decimal
 from dpviz.app.fields import Field, in_range
 from dpviz.app.ledger import describe_look
 from dpviz.app.page_state import CURATE
@@ -33,6 +34,7 @@ from dpviz.view.study_charts import objective_chart
 QUERY_TAB = "Range query"
 NAMES = ("Accuracy by zoom", "By size", QUERY_TAB, "Receipt", "Table")
 MOST_ROWS = 5000
+MOST_PERCENT = 999  # a larger error says only that noise is all there is, as in the strip
 _CUT_PARTITIONS = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
 SIDES = ("West", "South", "East", "North")
 FARTHEST = 1e12  # larger than any coordinate on Earth; a box within it has a finite area
@@ -85,11 +87,21 @@ def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
         columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
         columns[3].metric("Budget of this draw", _budget_of(release.receipt), help="See the Receipt tab.")
         return
-    truth, count = evaluation.truth[nodes], release.count[nodes]
-    error = float(np.abs(count - truth).sum() / max(truth.sum(), 1) * 100)
-    error_help = f"Sum of the absolute errors of all shown partitions, in percent of the true number of {what.data.unit}."
-    columns[2].metric("Error, all partitions", f"{error:,.1f} %", help=error_help)
-    _false_positives(columns[3], evaluation, zoom_like(release, level))
+    zoom = zoom_like(release, level)
+    _error_of_squares(columns[2], what, evaluation, zoom)
+    _false_positives(columns[3], evaluation, zoom)
+
+
+def _error_of_squares(column: DeltaGenerator, what: Drawn, evaluation: Evaluation, zoom: int) -> None:
+    """Show the error of the squares of a zoom level, as the strip does."""
+    error, total = float(evaluation.by_zoom["rmse"][zoom]), float(what.release.count[0])
+    text = f"Root mean square error of the {4**zoom:,} equal squares of zoom level {zoom:d}"
+    if config().relative and total > 0:
+        percent = 100 * error * 4**zoom / total
+        shown = f"> {MOST_PERCENT} %" if percent > MOST_PERCENT else f"{format_decimal(percent, 2)} %"
+        column.metric(f"Error of a square, level {zoom:d}", shown, help=f"{text}, in percent of their average released count.")
+    else:
+        column.metric(f"Error of a square, level {zoom:d}", f"± {format_decimal(error, 2)}", help=f"{text}, in {what.data.unit}.")
 
 
 def _false_positives(column: DeltaGenerator, evaluation: Evaluation, zoom: int) -> None:
@@ -168,10 +180,33 @@ def describe_answer(what: Drawn) -> str:
         return "outside the domain, where nothing was counted."
     inside = _part_inside(release, box)
     low, high = (float(end[0]) for end in release.answer_interval([inside]))
-    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (95 %, noise only: {low:,.0f} to {high:,.0f})"
+    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (noise alone, 95 %: {low:,.0f} to {high:,.0f})"
     if what.evaluation is not None:
-        text += f", true {float(true_answers(what.data.points, [inside])[0]):,.0f}"
+        parts = _answer_parts(what, what.evaluation, inside)
+        text += f", true {parts.truth:,.0f}: {parts.noise:+,.0f} by noise"
+        text += f", {parts.spreading:+,.0f} by what is assumed inside partitions that the box cuts" if round(parts.spreading) else ""
     return f"{text}." if share >= 1 - TOLERANCE else f"{text}, for the part inside the domain."
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AnswerParts:
+    """The true answer for a box, and what makes the released one differ. CURATOR ONLY.
+
+    Attributes:
+        truth: the true count.
+        noise: the part of the error that noise in the counts of the partitions makes.
+        spreading: the part that comes from the assumption on how records lie in partitions that the box cuts.
+    """
+
+    truth: float
+    noise: float
+    spreading: float
+
+
+def _answer_parts(what: Drawn, evaluation: Evaluation, box: list[float]) -> _AnswerParts:
+    truth = float(true_answers(what.data.points, [box])[0])
+    without_noise = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
+    return _AnswerParts(truth=truth, noise=float(what.release.answer([box])[0]) - without_noise, spreading=without_noise - truth)
 
 
 def _part_inside(release: Release, box: list[float]) -> list[float]:
@@ -188,10 +223,9 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     if evaluation is None:
         st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_CUT_PARTITIONS[what.release.inside]}.")
         return
-    truth = float(true_answers(what.data.points, [box])[0])
-    from_true_counts = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
-    right.metric("True answer", f"{truth:,.0f}", delta=f"{estimate - truth:+,.0f} error", delta_color="off")
-    show_chart(charts.parts_of_error(estimate - from_true_counts, from_true_counts - truth, what.data.unit))
+    parts = _answer_parts(what, evaluation, box)
+    right.metric("True answer", f"{parts.truth:,.0f}", delta=f"{estimate - parts.truth:+,.0f} error", delta_color="off")
+    show_chart(charts.parts_of_error(parts.noise, parts.spreading, what.data.unit))
 
 
 def _interval_help(release: Release) -> str:

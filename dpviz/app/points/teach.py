@@ -18,8 +18,8 @@ from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_config import SECOND
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, Data, Drawn, config, question_of, run_of
-from dpviz.app.points.strip import show_strip, verdict_of
-from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, partition_box, set_query_box, tabs
+from dpviz.app.points.strip import level_like, show_strip, verdict_of, zoom_like
+from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, set_query_box, tabs
 from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.streets import streets_wanted
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, show_in_rows
@@ -30,12 +30,13 @@ from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
 from dpviz.view.canvas import Pane, Scene, ground_of, names_of
 from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html
-from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView
+from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, cell_box
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
 
 HEIGHT, TALL = 450, 560  # pixels of the canvas with its legends and tools; of one for a projector
-EASY_CELLS = 4096  # partitions that can be told apart on a map at first
+EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
 MOST_NODES = 600_000  # nodes of all releases that a session keeps
+View = ReleaseView | SquaresView
 _STREETS = "street map"
 _RERUN = "canvas changed the page"
 
@@ -126,11 +127,9 @@ def _stamp(what: Drawn) -> str:
 
 
 def _choose_level(what: Drawn) -> int:
-    """Return the level that is shown: the chosen one, or the finest whose partitions can be told apart."""
-    release, chosen = what.release, config().zoom
-    if chosen is not None:
-        return min(chosen, release.height)
-    return max(level for level in range(release.height + 1) if level == 0 or len(release.nodes(level)) <= EASY_CELLS)
+    """Return the level that is shown: the chosen one, or one whose partitions can be told apart, the same whatever the budget."""
+    chosen = config().zoom
+    return level_like(what.release, EASY_ZOOM) if chosen is None else min(chosen, what.release.height)
 
 
 def _pane_controls(what: Drawn, scene: Scene) -> None:
@@ -162,9 +161,9 @@ def describe_run(what: Drawn) -> str:
     return f"{title}, {budget}, run {what.number}"
 
 
-def _make_views(shown: Shown, level: int) -> dict[str, ReleaseView]:
-    """Prepare the shown level of each run, by the names of the runs."""
-    views = {}
+def _make_views(shown: Shown, level: int) -> dict[str, View]:
+    """Prepare the shown level of each run, by the names of the runs, and the squares of false positives, if a map shows them."""
+    views: dict[str, View] = {}
     for name, what in (("first", shown.first), ("second", shown.second)):
         if what is None:
             continue
@@ -172,10 +171,21 @@ def _make_views(shown: Shown, level: int) -> dict[str, ReleaseView]:
         at = level if what is shown.first else min(level, what.release.height)
         options = {"unit": what.data.unit, "dark": is_dark(), "truth": truth, "raw": config().raw, "about": describe_run(what)}
         views[name] = ReleaseView.of(what.release, at, **options)
+    if FALSE_POSITIVES in (config().left, config().shown):
+        release, zoom = shown.first.release, zoom_like(shown.first.release, level)
+        views["squares"] = SquaresView.of(release, shown.first.data.points, zoom, dark=is_dark(), about=describe_run(shown.first))
     return views
 
 
-def _make_pane(view: ReleaseView, kind: str, cells: str, data: Data) -> Pane:
+def _view_of(kind: str, views: dict[str, View]) -> str:
+    """Return the name of the view that a map of some kind shows."""
+    name = {SECOND: "second", FALSE_POSITIVES: "squares"}.get(kind, "first")
+    return name if name in views else "first"
+
+
+def _make_pane(view: ReleaseView | SquaresView, kind: str, cells: str, data: Data) -> Pane:
+    if isinstance(view, SquaresView):
+        return view.pane(cells=cells)
     shown = RELEASED if kind == SECOND else kind
     pane = view.pane(shown, cells=cells, top=_scale_top(view, shown, data))
     return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
@@ -183,8 +193,6 @@ def _make_pane(view: ReleaseView, kind: str, cells: str, data: Data) -> Pane:
 
 def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     """Return the top of a map's colour scale, which stays the same: of densities by the public data, of errors by the first run."""
-    if shown == FALSE_POSITIVES:
-        return None
     if shown != ERROR:
         return public_density_top(data.points, view)
     name = f"error {view.level}"
@@ -196,10 +204,10 @@ def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     return scales[name]
 
 
-def _make_scene(shown: Shown, views: dict[str, ReleaseView]) -> tuple[Scene, list[ReleaseView]]:
+def _make_scene(shown: Shown, views: dict[str, View]) -> tuple[Scene, list[View]]:
     """Return both maps, with the whole domain in view, and which run is on each."""
     how, data = config(), shown.first.data
-    names = ["second" if kind == SECOND and "second" in views else "first" for kind in (how.left, how.shown)]
+    names = [_view_of(kind, views) for kind in (how.left, how.shown)]
     made = [_make_pane(views[name], kind, name, data) for name, kind in zip(names, (how.left, how.shown), strict=True)]
     domain, result = data.points.domain, verdict_of(shown.first)
     used = {pane.cells for pane in made if pane.cells}
@@ -207,7 +215,7 @@ def _make_scene(shown: Shown, views: dict[str, ReleaseView]) -> tuple[Scene, lis
         bounds=map_bounds(domain),
         cells={name: view.cells() for name, view in views.items() if name in used},
         panes=tuple(made),
-        description=f"{made[0].title} beside {made[1].title.lower()}, {len(views['first'].nodes):,} partitions.",
+        description=f"{made[0].title} beside {made[1].title.lower()}, {len(views['first'].rectangles):,} partitions.",
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
         text_size=16 if how.present else 12,
@@ -225,7 +233,7 @@ def _make_scene(shown: Shown, views: dict[str, ReleaseView]) -> tuple[Scene, lis
 
 
 @st.fragment
-def _show_canvas(scene: Scene, domain: Domain, on_maps: list[ReleaseView]) -> None:
+def _show_canvas(scene: Scene, domain: Domain, on_maps: list[View]) -> None:
     """Show the canvas; a move of the camera runs this function alone."""
     with st.container(key="map"):
         panes(
@@ -248,13 +256,15 @@ def _take_box(domain: Domain, box: Bounds) -> None:
     st.session_state[_RERUN] = True
 
 
-def _take_chosen(views: list[ReleaseView], chosen: Chosen) -> None:
-    """Keep the partition that was clicked; two of them set the box of the range query."""
-    if chosen.cell is None or chosen.pane >= len(views) or chosen.cell >= len(views[chosen.pane].nodes):
+def _take_chosen(views: list[View], chosen: Chosen) -> None:
+    """Keep the rectangle that was clicked; two of them set the box of the range query."""
+    if chosen.cell is None or chosen.pane >= len(views):
         return
     view = views[chosen.pane]
-    keep_box(view.release.domain, partition_box(view.release, int(view.nodes[chosen.cell])))
-    st.session_state[_RERUN] = True
+    box = cell_box(view, chosen.cell)
+    if box is not None:
+        keep_box(view.release.domain, box)
+        st.session_state[_RERUN] = True
 
 
 def _show_without_canvas(shown: Shown, level: int) -> None:
