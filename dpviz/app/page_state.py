@@ -23,7 +23,7 @@ SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
 MOST_UNDONE = 50  # changes that can be taken back
 SECONDS_TOGETHER = 1.5
 UNPAID = "In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent."
-_NOT_UNDONE = frozenset({"camera", "swipe", "scales", "present"})
+_NOT_UNDONE = frozenset({"camera", "swipe", "scales", "present", "box"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ class PageState:
         return bool(self._history())
 
     def undo(self) -> None:
-        """Take the last change back; the camera, the swipe bar and the scales stay."""
+        """Take the last change back; the camera, the swipe bar, the scales and the box stay."""
         if history := self._history():
             kept = {name: getattr(self.config(), name) for name in _NOT_UNDONE if hasattr(self.config(), name)}
             st.session_state.pop(f"{self.key} last change", None)

@@ -21,7 +21,7 @@ def note(**changed):
 def tried(shares):
     state.drags += 1
     time.sleep(float(options.get("wait", 0)))
-    return [1000.0 * shares[index + 1] for index in range(3)]
+    return None if "unknown" in options else [1000.0 * shares[index + 1] for index in range(3)]
 
 
 @st.fragment(run_every=0.3 if "restless" in options else None)

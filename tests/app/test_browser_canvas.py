@@ -134,6 +134,7 @@ def test_a_box_by_shift_and_drag_asks_the_range_query(at):
         assert (west + east) / 2 == pytest.approx(longitude, abs=0.01)
         assert (south + north) / 2 == pytest.approx(latitude, abs=0.01)
         until(lambda: json.loads(told(page, "box")) == pytest.approx([west, south, east, north], abs=1e-6), "the box on the maps")
+        assert "&box=" in page.evaluate("location.href")
 
 
 def test_on_a_phone_each_legend_stands_right_above_its_own_map(at):

@@ -104,6 +104,13 @@ def test_expected_errors_follow_a_drag_and_give_way_to_the_next_run(visit):
     assert page.locator(".strip.tried").count() == 0
 
 
+def test_where_no_error_is_known_before_a_run_a_drag_says_so(visit):
+    page = visit("unknown")
+    take(page, "level 1", 9)
+    page.locator(".tip", has_text="its error is known after the new run").wait_for()
+    assert numbers(page) == ["0.3 %", "0.8 %", "2.4 %"], "those of the run that is shown"
+
+
 def test_places_on_the_way_are_not_queued(visit):
     page = visit("wait=0.4")
     x, y = take(page, "level 2", 1)

@@ -57,6 +57,7 @@ def configs(draw):
         delta=draw(st.floats(SMALLEST_DELTA, LARGEST_DELTA)),
         order=draw(st.integers(1, LARGEST_ORDER)),
         zoom=draw(st.none() | st.integers(0, 24)),
+        box=draw(st.none() | st.just((-118.5, 33.25, 1e9, 34.0))),
         shown=draw(st.sampled_from(SHOWN)),
     )
 

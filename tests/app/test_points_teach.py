@@ -5,13 +5,14 @@ from dataclasses import replace
 from threading import Event
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import format_decimal
 from dpviz.app import live_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.points import strip, teach
 from tests.app.seen import captions, drawn, errors, fine, good, keys, labelled, layers_of, scene, scenes
-from tests.app.start import CURATE, SMALL, points_app, query_of, uploaded
+from tests.app.start import CURATE, SMALL, pages, points_app, query_of, uploaded
 from tests.app.walk import open_tab, public
 
 
@@ -198,6 +199,19 @@ def test_the_answer_to_a_box_stands_under_the_maps_while_its_tab_is_open():
     assert sum(parts) == pytest.approx(number(released) - number(true), abs=len(parts)), "noise, and what is assumed in a cut partition"
     app.number_input(key="query East").set_value(1e9)
     assert "for the part inside the domain" in (fine(app.run()), under())[1]
+
+
+def test_a_link_opens_the_box_of_the_range_query_while_its_tab_is_open():
+    app = open_tab(points_app(), "Range query")
+    west, *_ = app.session_state["query box"]
+    fine(app.number_input(key="query West").set_value(west * 0.99).run())
+    linked = AppTest.from_function(pages, default_timeout=60)
+    linked.query_params.update(query_of(app))
+    good(linked.run())
+    assert linked.session_state["query box"] == app.session_state["query box"]
+    assert scene(linked)[0]["box"] == scene(app)[0]["box"] != None  # noqa: E711
+    assert query_of(linked) == query_of(app)
+    assert "box" not in query_of(open_tab(app, "Table"))
 
 
 def test_the_button_of_the_scale_is_always_there_and_works_for_maps_of_errors():

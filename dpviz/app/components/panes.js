@@ -497,6 +497,9 @@ function press(canvas, event) {
   if (!canvas.deck || event.button !== 0 || event.target.closest(".bar")) return;
   canvas.press = { x: event.clientX, y: event.clientY, at: pointAt(canvas, event), boxing: canvas.scene.asks && (canvas.boxing || event.shiftKey) };
   if (canvas.press.boxing && canvas.press.at) {
+    cancelAnimationFrame(canvas.frameRequest);
+    forgetHover(canvas);
+    names(canvas);
     event.stopPropagation();
     event.preventDefault();
     map_capture(canvas, event);

@@ -403,9 +403,13 @@ function sentence(strip, i) {
   return `Level ${level.name}${about}: ${clauses.length ? clauses.join(", ") : "no error is known"}.${finer}`;
 }
 
+// Whether Python cannot say what error a split has before a run with it.
+const unknown = ({ data, first }) => Boolean(data.answer && data.answer.serial >= first && !data.answer.expected);
+
 function describe(strip, k) {
   const i = strip.data.parts[k].level, error = i !== null && strip.tried ? valued(strip, i, strip.tried[i]) : null;
-  return `${title(strip, k)}: ${percent(strip.shares[k])}${error === null ? "" : `, expected error ${shown(strip, error)}`}`;
+  const end = error !== null ? `, expected error ${shown(strip, error)}` : unknown(strip) ? ", its error is known after the new run" : "";
+  return `${title(strip, k)}: ${percent(strip.shares[k])}${end}`;
 }
 
 function tell(strip) {

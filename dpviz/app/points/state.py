@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,10 +22,12 @@ from dpviz.mechanisms import POINT_FAMILY, AnyFamily
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.samples.points import SAMPLES
+from dpviz.view.basemap import Bounds
 from dpviz.view.points_canvas import RELEASED, TRUE
 from dpviz.view.points_map import INTERPOLATED, SHOWN
 
 LARGEST_ORDER = 16
+FARTHEST = 1e12  # larger than any coordinate on Earth; a box within it has a finite area
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +39,18 @@ class Config(PageConfig):
         size: records of a made-up sample, None for its usual number.
         order: order of the domain's lattice.
         zoom: the zoom level shown; None for a level that is easy to read.
+        box: west, south, east, north of the range query in the domain's coordinates while its tab is open in Teach; else None.
     """
 
     family: ClassVar[AnyFamily] = POINT_FAMILY
-    view_parts: ClassVar[tuple[str, ...]] = (*PageConfig.view_parts, "zoom")
+    view_parts: ClassVar[tuple[str, ...]] = (*PageConfig.view_parts, "zoom", "box")
 
     sample: str = "la_residents"
     size: int | None = None
     mechanism: str = POINT_FAMILY.usual[0]
     order: int = 10
     zoom: int | None = None
+    box: Bounds | None = None
     shown: str = RELEASED
     left: str = TRUE
 
@@ -67,8 +72,17 @@ class Config(PageConfig):
             "size": number_reader(1, 10_000_000, int),
             "order": number_reader(1, LARGEST_ORDER, int),
             "zoom": number_reader(0, 24, int),
+            "box": read_box,
             "shown": choice_reader(*SHOWN, INTERPOLATED),
         }
+
+
+def read_box(text: str) -> Bounds:
+    """Read the box of a link; raise ValueError or TypeError if it has no area, or reaches farther than any domain."""
+    west, south, east, north = (float(side) for side in json.loads(text))
+    if not (-FARTHEST <= west < east <= FARTHEST and -FARTHEST <= south < north <= FARTHEST):
+        raise ValueError
+    return west, south, east, north
 
 
 POINTS = PageState(key="config", kind=Config, families=(POINT_FAMILY,))

@@ -15,7 +15,7 @@ from dpviz.amounts import format_decimal
 from dpviz.app.fields import Field, in_range
 from dpviz.app.ledger import describe_look
 from dpviz.app.page_state import CURATE
-from dpviz.app.points.state import Drawn, config
+from dpviz.app.points.state import FARTHEST, POINTS, Drawn, config
 from dpviz.app.points.strip import zoom_like
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, show_chart, small_print
 from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
@@ -37,7 +37,6 @@ MOST_ROWS = 5000
 MOST_PERCENT = 999  # a larger error says only that noise is all there is, as in the strip
 _CUT_PARTITIONS = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
 SIDES = ("West", "South", "East", "North")
-FARTHEST = 1e12  # larger than any coordinate on Earth; a box within it has a finite area
 
 
 def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: Bounds | None) -> None:
@@ -255,6 +254,22 @@ def partition_box(release: Release, node: int) -> Bounds:
 def set_query_box(box: Bounds) -> None:
     """Ask the range query for a box, in the domain's coordinates."""
     st.session_state.setdefault("query box", [0.0] * 4)[:] = box
+
+
+def open_linked_box(domain: Domain) -> None:
+    """When a visit of the page begins, open the range query with the box that the configuration holds, as a link does."""
+    box = config().box
+    if box is not None and "tab" not in st.session_state:
+        keep_box(domain)
+        set_query_box(box)
+        st.session_state["tab"] = QUERY_TAB
+
+
+def link_box() -> None:
+    """Put the box of the range query into the configuration while its tab is open, so that a link holds it."""
+    west, south, east, north = (float(f"{side:.12g}") for side in st.session_state["query box"])
+    asks = st.session_state.get("tab") == QUERY_TAB and west < east and south < north
+    POINTS.change_for_good(box=(west, south, east, north) if asks else None)
 
 
 def keep_box(domain: Domain, clicked: Bounds | None = None) -> None:

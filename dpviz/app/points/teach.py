@@ -19,7 +19,7 @@ from dpviz.app.page_config import SECOND
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, Data, Drawn, config, question_of, run_of
 from dpviz.app.points.strip import level_like, show_strip, verdict_of, zoom_like
-from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, set_query_box, tabs
+from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, link_box, open_linked_box, set_query_box, tabs
 from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.streets import streets_wanted
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, show_in_rows
@@ -69,7 +69,9 @@ def show_teach(data: Data | None, row: DeltaGenerator, protected: str, *, fits: 
     if not record_public_look(data):
         return
     shown, questions = RUNS.follow(data, fits=fits)
-    keep_box(data.points.domain if shown is None else shown.first.data.points.domain)
+    domain = data.points.domain if shown is None else shown.first.data.points.domain
+    open_linked_box(domain)
+    keep_box(domain)
     idle = "" if shown is None else f"{_stamp(shown.first)} {_describe_box(shown)}"
     show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected))
 
@@ -102,6 +104,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
         with st.container(key="figures"):
             key_figures(first, first.evaluation, level)
             tabs(first, first.evaluation, level, None)
+    link_box()
     POINTS.write_address()
 
 
