@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
-from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import PRESENT, presence_errors
 from dpviz.release.point_release import Release
 from dpviz.view.basemap import Bounds
@@ -166,10 +166,18 @@ class SquaresView:
     about: str
 
     @classmethod
-    def of(cls, release: Release, points: PointCounts, zoom: int, *, dark: bool, about: str = "") -> SquaresView:
-        """Prepare the squares of a zoom level; of a projected domain those of the finest level that can be drawn, if this one is finer."""
+    def of(cls, release: Release, true_counts: Callable[[int], Integers], zoom: int, *, dark: bool, about: str = "") -> SquaresView:
+        """Prepare the squares of a zoom level; of a projected domain those of the finest level that can be drawn, if this one is finer.
+
+        Args:
+            release: public.
+            true_counts: returns the true counts of the squares of a zoom level, as `PointCounts.blocks` does. CURATOR ONLY.
+            zoom: the zoom level.
+            dark: whether the page is dark.
+            about: how the release was made, in a few words.
+        """
         finest = zoom if fits_bitmap(release) else min(zoom, FINEST_SQUARES)
-        return cls(release=release, truth=points.blocks(finest), dark=dark, about=about)
+        return cls(release=release, truth=true_counts(finest), dark=dark, about=about)
 
     @property
     def zoom(self) -> int:

@@ -129,7 +129,7 @@ class TestSquares:
     def test_marks_are_the_squares_that_an_evaluation_counts(self, zoom):
         release, points = made()
         row = evaluate(release, points).by_zoom.iloc[zoom]
-        pane = SquaresView.of(release, points, zoom, dark=False, about="Quadtree").pane(cells="a")
+        pane = SquaresView.of(release, points.blocks, zoom, dark=False, about="Quadtree").pane(cells="a")
         assert (int((pane.shades == 1).sum()), int((pane.shades == 2).sum())) == (row["false_positives"], row["false_negatives"])
         assert [text.split(": ")[1] for _, text in pane.legend.marks] == [
             f"{row['false_positives']:.0f} of {row['empty']:.0f}",
@@ -139,7 +139,7 @@ class TestSquares:
 
     def test_a_square_says_its_true_count_and_at_least_one_record_where_it_is_released_as_occupied(self):
         release, points = made()
-        view = SquaresView.of(release, points, 3, dark=False)
+        view = SquaresView.of(release, points.blocks, 3, dark=False)
         cells, kinds = view.cells(), view.pane(cells="a").shades
         west, south = points.column // 2, points.row // 2  # a square of level 3 is 2 x 2 cells of the lattice
         truth = np.bincount(south * 8 + west, points.count, 64)
@@ -151,21 +151,23 @@ class TestSquares:
 
     def test_squares_of_a_partition_that_was_not_divided_share_its_count(self):
         release, points = made(Quadtree(height=1), epsilon=100)
-        view = SquaresView.of(release, points, 4, dark=False)
+        view = SquaresView.of(release, points.blocks, 4, dark=False)
         np.testing.assert_array_equal(view.cells().numbers["released"].reshape(16, 16)[:8, :8], round(release.count[1] / 64))
 
     def test_many_squares_are_one_picture_and_in_a_projected_domain_coarser(self, monkeypatch):
         monkeypatch.setattr(points_canvas, "FINEST_SQUARES", 3)
         release, points = made()
-        pane = SquaresView.of(release, points, 4, dark=True).pane(cells="a")
+        pane = SquaresView.of(release, points.blocks, 4, dark=True).pane(cells="a")
         assert (pane.cells, len(pane.shades)) == ("", 0)
         assert pane.note == "256 squares, drawn as one picture: numbers show at coarser levels."
         assert Image.open(io.BytesIO(pane.picture)).format == "PNG"
-        view = SquaresView.of(*made(domain=METRES), 4, dark=False)
+        release, points = made(domain=METRES)
+        view = SquaresView.of(release, points.blocks, 4, dark=False)
         assert (view.zoom, view.fits, len(view.cells().rectangles)) == (3, True, 64)
 
     def test_a_rectangle_that_is_not_there_has_no_box(self):
-        view = SquaresView.of(*made(), 1, dark=False)
+        release, points = made()
+        view = SquaresView.of(release, points.blocks, 1, dark=False)
         assert cell_box(view, -1) is None
         assert cell_box(view, 4) is None
 

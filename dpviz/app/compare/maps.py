@@ -178,7 +178,9 @@ def _make_panes(
     density = public_density_top(points, views[0])
     cells = {str(place): view.cells() for place, view in enumerate(views) if view.fits}
     if shown == FALSE_POSITIVES:
-        squares = [SquaresView.of(release, points, zoom, dark=is_dark(), about=describe_pick(pick)) for pick, release in releases.items()]
+        squares = [
+            SquaresView.of(release, points.blocks, zoom, dark=is_dark(), about=describe_pick(pick)) for pick, release in releases.items()
+        ]
         cells = {"0": cells["0"]} if "0" in cells else {}
         cells |= {f"squares {place}": view.cells() for place, view in enumerate(squares) if view.fits}
         made = [_name_first(view.pane(cells=f"squares {place}")) for place, view in enumerate(squares)]

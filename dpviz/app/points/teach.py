@@ -176,7 +176,7 @@ def _make_views(shown: Shown, level: int) -> dict[str, View]:
         views[name] = ReleaseView.of(what.release, at, **options)
     if FALSE_POSITIVES in (config().left, config().shown):
         release, zoom = shown.first.release, zoom_like(shown.first.release, level)
-        views["squares"] = SquaresView.of(release, shown.first.data.points, zoom, dark=is_dark(), about=describe_run(shown.first))
+        views["squares"] = SquaresView.of(release, shown.first.data.points.blocks, zoom, dark=is_dark(), about=describe_run(shown.first))
     return views
 
 
