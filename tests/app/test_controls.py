@@ -76,6 +76,7 @@ def now(page):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_dragging_moves_share_between_neighbours(page):
     drag(page, 0, 0.3, 0.4, drop=False)
     assert now(page)[:2] == pytest.approx([40, 10], abs=0.5)
@@ -106,6 +107,7 @@ def test_escape_takes_a_drag_back(page):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_arrow_keys_move_by_one_and_five_percent_and_are_sent_once(page):
     page.locator(".handle").nth(0).focus()
     for press in ("ArrowRight", "ArrowRight", "Shift+ArrowRight", "ArrowLeft"):

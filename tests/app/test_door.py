@@ -103,6 +103,7 @@ def origin(running):
     return running[1].partition("/?")[0]
 
 
+@pytest.mark.slow
 def test_the_server_serves_nothing_without_it(origin):
     for path in PATHS:
         status, _, body = ask(origin, path)

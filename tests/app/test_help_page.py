@@ -70,7 +70,8 @@ class TestSearch:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_searched_and_read_in_a_browser(chromium, address, tmp_path, scheme):
     with visit(chromium, address, "help", scheme=scheme, tmp_path=tmp_path) as (page, _):
         page.get_by_label("Search").fill("scheduler TLS")

@@ -76,6 +76,7 @@ def hostile_trips(**how):
     return good(public(app).check().run())
 
 
+@pytest.mark.slow
 def test_regions_and_levels_on_every_tab_and_level_of_the_trips_page():
     second = TripsConfig(mechanism="flat_gaussian", settings={}).as_second()
     app = hostile_trips(left="Second run", second=second)

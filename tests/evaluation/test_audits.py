@@ -142,10 +142,10 @@ FAULTS = {
     "budget spent on every step of a path again": (path_tree, "discrete_laplace", all_of_epsilon, "path_tree", 400),
     "splits without noise, medians": (MedianTree, "median", lambda tree, study, nodes, *_: exact_medians(nodes), "kdtree", 150),
 }
-"""The first five, of each kind one, are planted in the ordinary run."""
+"""The first three are planted in the ordinary run."""
 
 
-@pytest.mark.parametrize("fault", named(FAULTS, 5))
+@pytest.mark.parametrize("fault", named(FAULTS, 3))
 def test_planted_faults_are_caught(monkeypatch, fault):
     where, name, planted, mechanism, runs = fault
     monkeypatch.setattr(where, name, planted)
@@ -221,6 +221,7 @@ def test_what_a_manifest_shows_beside_counts_is_seen(where, monkeypatch):
     assert not found.passed
 
 
+@pytest.mark.slow
 def test_references_that_are_not_private_are_caught():
     assert not audit_mechanism(ExactKdtree(), runs=100).passed
 

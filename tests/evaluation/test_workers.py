@@ -18,6 +18,7 @@ from dpviz.mechanisms import POINT_MECHANISMS, FlatGaussian, Identity, TopDown
 from tests.evaluation.slow_mechanisms import Dying, Endless, Failing
 from tests.evaluation.test_compare import COMMUTERS, study
 from tests.mechanisms.joined import installed
+from tests.often import often
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30
@@ -152,6 +153,7 @@ def test_a_number_of_workers_out_of_range_is_refused(workers):
         next(compare(study(), workers=workers))
 
 
+@pytest.mark.slow
 def test_a_stop_ends_workers_in_the_middle_of_a_run(patient):
     which, stop = study(mechanisms={"endless": Endless()}, repeats=100), threading.Event()
     threading.Timer(0.3, stop.set).start()
@@ -170,7 +172,7 @@ def rows_and_error(which, **options):
     return rows, None
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", often([1, 2], 1))
 def test_a_study_goes_on_without_what_fails_and_names_it_at_the_end(workers, patient):
     """Also in workers, where the failing mechanism prints between the rows."""
     which = study(mechanisms={"failing": Failing(), "cells": Identity()}, epsilons=(1, 2, "1/2"), repeats=5)

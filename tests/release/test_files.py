@@ -475,6 +475,7 @@ def test_any_changed_byte_of_a_zip_gives_the_same_release_or_a_clear_error(folde
     assert_only_clear_errors(io.BytesIO(bytes(data)))
 
 
+@pytest.mark.slow
 def test_the_report_needs_no_library_of_the_app():
     code = "import sys; sys.modules.update(dict.fromkeys(['pydeck', 'altair', 'PIL', 'streamlit'])); import dpviz.view.report"
     subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)
