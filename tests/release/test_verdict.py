@@ -6,11 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, Identity, PrivTree, Quadtree, StabilityHistogram, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.nouns import counted_noun
-from dpviz.release.verdict import NOISE, ROUGH, USABLE, compute_needed_total, verdict
+from dpviz.release.verdict import MAYBE_EMPTY, NOISE, ROUGH, USABLE, compute_needed_total, verdict
+from dpviz.samples.flows import load_flow_sample
 from dpviz.space.tree import remove_descendants
 from tests.release_cases import points_of
 from tests.view.trips_cases import grid, random_trips
@@ -108,3 +110,51 @@ def test_the_verdict_on_a_list_says_how_many_pairs_it_lists_and_what_it_leaves_o
     found, listed = verdict(release), len(release.stages[-1].count)
     assert found.headline.endswith(f"lists {listed:,} of its {found.levels[-1].parts:,} pairs.")
     assert " trips are in pairs that are not listed; coarser levels count them." in found.detail
+
+
+@pytest.fixture(scope="module")
+def flights():
+    return load_flow_sample("us_flights")
+
+
+def released_flights(flights, key, epsilon, **settings):
+    mechanism = FLOW_MECHANISMS[key].from_settings({**FLOW_MECHANISMS[key].page_settings, **settings})
+    return mechanism.release(flights, ApproxBudget(epsilon, "1e-8"), Entropy.seeded(1))
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "5"])
+@pytest.mark.parametrize("key", FLOW_MECHANISMS)
+def test_the_verdict_on_flights_agrees_with_their_false_discoveries_which_it_does_not_see(flights, key, epsilon):
+    release = released_flights(flights, key, epsilon)
+    found, table = verdict(release), evaluate_flows(release, flights).by_stage
+    assert [stage.name for stage in found.stages] == table["between"].tolist()
+    for stage, wrong in zip(found.stages, table["false_discovery"].tolist(), strict=True):
+        assert wrong - 2 <= 100 * stage.empty <= wrong + 20
+        if stage.grade == USABLE:
+            assert wrong <= 25
+            assert f"at {stage.name}" not in found.headline
+        if wrong > 52:
+            assert (stage.grade, stage.cause) == (NOISE, MAYBE_EMPTY)
+        if stage.cause == MAYBE_EMPTY:
+            assert wrong > (12 if stage.grade == ROUGH else 40)
+            said = [int(number) for number in re.findall(r"up to (\d+) %", found.headline, re.IGNORECASE)]
+            assert max(said) >= wrong - 2
+    assert "All levels are usable" not in found.headline
+
+
+@pytest.mark.parametrize("settings", [{"neighbours": "add_remove"}, {"false_discovery": None}], ids=str)
+def test_the_verdict_agrees_with_the_false_discoveries_of_other_settings(flights, settings):
+    release = released_flights(flights, "fitted_tree", 1, **settings)
+    table = evaluate_flows(release, flights).by_stage
+    for stage, wrong in zip(verdict(release).stages, table["false_discovery"].tolist(), strict=True):
+        assert wrong - 2 <= 100 * stage.empty <= wrong + 20
+
+
+def test_the_verdict_on_trips_says_which_pairs_may_be_noise_in_two_sentences(flights):
+    found = verdict(released_flights(flights, "fitted_tree", 1))
+    pattern = (
+        r"Believe all levels down to division to state, and airport to airport, which lists [\d,]+ of its 93,025 pairs\."
+        r" But up to \d\d % of the released pairs at state to state and up to \d\d % at state to airport may be noise\."
+    )
+    assert re.fullmatch(pattern, found.headline)
+    assert {stage.name: stage.grade for stage in found.stages}["state to airport"] == NOISE
