@@ -57,6 +57,7 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
         on_unit=lambda relative: _change(relative=relative),
         on_shares=partial(_use_shares, shares) if fresh and len(shares) > 1 else None,
         on_drag=partial(_expect, what, zooms) if fresh and len(shares) > 1 else None,
+        whole=mechanism.whole_budget,
     )
     if st.session_state.pop(_RERUN, False):
         st.rerun()
