@@ -169,6 +169,17 @@ class TestDrawing:
         assert (table["low"] <= table["high"]).all()
         assert ((table["true"] - table["released"]).abs() < 200).all()
 
+    def test_a_chosen_region_is_let_go_by_a_button_in_the_row_of_the_status(self):
+        app = fine(press_draw(trips_app()))
+        assert "all regions" not in [button.key for button in app.button]
+        app.selectbox(key="region").set_value(8)
+        app = fine(app.run())
+        name = trips_drawn(app).releases[0].tree.origins.names_of(1)[8]
+        assert any(f"Only flights from and to {name}." in each.value for each in app.get("html"))
+        app = fine(app.button(key="all regions").click().run())
+        assert app.session_state["trips config"].region is None
+        assert "all regions" not in [button.key for button in app.button]
+
     def test_a_pair_of_regions_is_answered_at_any_two_levels(self):
         app = open_tab(press_draw(trips_app()), "Pair of regions")
         assert any("**Believe all levels down to " in each.value for each in app.markdown)
