@@ -314,7 +314,7 @@ def draw_trips(release: FlowRelease, view: TripsMapSettings, truth: PairSums | N
     return TripsDrawing(
         areas=[_make_areas(each, shape, view, side, tops) for each, shape, side in zip(hierarchies, shapes, regions, strict=True)],
         arcs=arcs,
-        legend=_join_legends(look.legend, view, regions[0], tops),
+        legend=_join_legends(look.legend, view, regions[0], tops, "" if shapes[0].polygons else hierarchies[0].levels[view.level - 1]),
         note=_write_note(release, view, pairs, pairs[drawn], total),
         description=_describe_map(release, view, len(drawn)),
         drawn=len(drawn),
@@ -639,11 +639,13 @@ def _choose_size_top(released: Totals) -> float:
     return scale_top_of(sum(released.values()))
 
 
-def _join_legends(of_arcs: Legend, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops) -> Legend:
-    """Describe the colours of the regions: alone, or after the legend of the arcs."""
+def _join_legends(of_arcs: Legend, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops, circles: str) -> Legend:
+    """Describe the colours of the regions, alone or after the legend of the arcs; `circles` names regions that are circles."""
     if view.marks == AREAS:
         below = bool((numbers.values(view.shown) < 0).any())
         legend = make_legend(_area_scale(view, tops), negatives=below)
+        if circles:
+            legend = replace(legend, title=f"{legend.title}; one circle per {line(circles)}")
         return replace(legend, top="100") if view.shown in (FALSE_POSITIVES, NOT_LISTED) else legend
     if view.shown not in _SHADED:
         return of_arcs
