@@ -89,17 +89,17 @@ PRESETS = (
     ),
     Preset(
         title="Flights",
-        text="Seven million flights between 305 airports: which routes survive the noise?",
+        text="Seven million flights between 51 states at ε 0.01: large flows survive the noise, small ones turn grey.",
         picture="preset_flights.webp",
         page="trips",
-        link={"sample": "us_flights", "mechanism": "fitted_tree"},
+        link={"sample": "us_flights", "mechanism": "fitted_tree", "epsilon": "0.01", "level": "2", "top": "1000"},
     ),
     Preset(
         title="Commuters",
         text="Made-up commuters between 217 counties, on three levels that add up.",
         picture="preset_commuters.webp",
         page="trips",
-        link={"sample": "northeast_commuters", "mechanism": "fitted_tree", "level": "3"},
+        link={"sample": "northeast_commuters", "mechanism": "fitted_tree", "epsilon": "1", "level": "3", "top": "500"},
     ),
     Preset(
         title="One person's routes without a bound",

@@ -828,7 +828,7 @@ def choose_below_zero_color(dark: bool) -> Color:
 def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region.
 
-    Released pairs below zero have a colour of their own, and released pairs that are not certain are pale.
+    Released pairs below zero have a colour of their own. Pairs that are not certain are pale; without a chosen region they are grey.
     """
     true = pairs.true if view.shown == TRUE else None
     shown = np.abs(pairs.released) if true is None else true
@@ -837,7 +837,8 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     base = np.where(arrives[:, None], into, out)
     pale = np.zeros(len(shown), np.bool_) if true is not None else ~pairs.certain
     negative = pale & (pairs.released < 0)
-    base = np.where(pale[:, None], (base + np.array(_GREY)) // 2, base)
+    faded = np.array(_GREY) if view.chosen is None else (base + np.array(_GREY)) // 2  # of a chosen region, both directions stay apart
+    base = np.where(pale[:, None], faded, base)
     base = np.where(negative[:, None], choose_below_zero_color(view.dark), base)
     color = _add_alpha(base, widths.strength(shown))
     color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
@@ -848,7 +849,7 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     if negative.any():
         marks.append(((_css(choose_below_zero_color(view.dark)),), "below zero, by noise"))
     if (pale & ~negative).any():
-        marks.append((to_css(np.array([[*_GREY, 115]], np.uint8)), "pale: not told apart from 0"))
+        marks.append((to_css(np.array([[*_GREY, 115]], np.uint8)), f"{'grey' if view.chosen is None else 'pale'}: not told apart from 0"))
     title = f"{'true ' if view.shown == TRUE else ''}{view.unit} per pair"
     return Look(
         color=color,

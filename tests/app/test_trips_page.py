@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from dpviz.app import cached
-from dpviz.app.session import read_link
+from dpviz.app.session import read_link, to_query
 from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES
 from dpviz.mechanisms import FLOW_MECHANISMS
@@ -232,6 +232,7 @@ class TestControls:
     def test_delta_and_the_link_carry_the_configuration(self):
         link = FLIGHTS | {"delta": "1e-06", "epsilon": "0.3", "settings": '{"dial":2.0}', "shown": "Error", "region": "2"}
         link |= {"mechanism": "top_down", "pairs": "certain", "scales": '{"error 1":50.0,"area error 1":500.0}', "marks": "Areas"}
+        link |= {"top": "1000"}
         app = fine(trips_app(link))
         config = app.session_state["trips config"]
         assert (config.delta, config.epsilon, config.settings) == (1e-6, 0.3, {"dial": 2.0})
@@ -242,12 +243,16 @@ class TestControls:
         nonsense = ({"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"}, {"pairs": "y"})
         for link in nonsense:
             known = TripsConfig(settings={}) if "settings" in link else TripsConfig()
-            assert read_link(TripsConfig, link | {"mechanism": "fitted_tree", "sample": "nothing"}) == known
+            usual = {"epsilon": "0.01", "level": "2", "top": "1000", "mechanism": "fitted_tree", "sample": "nothing"}
+            assert read_link(TripsConfig, usual | link) == known
         good(trips_app({name: text for link in nonsense for name, text in link.items()}))
 
     def test_a_link_of_an_earlier_version_opens_top_down_with_its_settings(self):
         assert read_link(TripsConfig, {}) == TripsConfig(mechanism="fitted_tree", settings={"false_discovery": 0.05})
-        assert read_link(TripsConfig, {"epsilon": "2"}) == TripsConfig(mechanism="top_down", settings={}, epsilon=2.0)
+        assert read_link(TripsConfig, {"epsilon": "2"}) == TripsConfig(mechanism="top_down", settings={}, epsilon=2.0, level=None, top=500)
+        assert read_link(TripsConfig, {"mechanism": "fitted_tree"}) == TripsConfig(epsilon=1.0, level=None, top=500)
+        assert to_query(TripsConfig(level=None))["level"] == "None"
+        assert read_link(TripsConfig, to_query(TripsConfig())) == TripsConfig()
         old = read_link(TripsConfig, {"settings": '{"conversion":"simple","dial":2.0}', "beside": "flat_gaussian"})
         assert [how.build().non_defaults() for how in (old, old.second_run())] == [
             {"dial": 2.0, "accounting": "paper"},

@@ -78,7 +78,7 @@ def choose_filters(regions: Regions, level: int, *, stacked: bool = False) -> tu
         PAIR_FILTERS,
         key="pairs",
         help="Which released pairs are drawn. Noise makes some counts negative. A pair is certain if its interval, which holds for all"
-        " pairs at once with probability 95 %, is above 0; the others are pale.",
+        " pairs at once with probability 95 %, is above 0; the others are grey.",
         on_change=when_chosen("pairs", lambda value: TRIPS.change(pairs=value)),
     )
     top_label, least_label = "Arcs at most", "Minimum trips"
