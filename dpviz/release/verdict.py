@@ -12,13 +12,15 @@ import numpy as np
 import scipy
 
 from dpviz.amounts import format_decimal
-from dpviz.release.flow_release import INTERVAL_STDDEVS, FlowRelease
+from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
 
 USABLE, ROUGH, NOISE = _GRADES = "usable", "rough", "mostly noise"
 MOST_USABLE, MOST_ROUGH = 0.4, 1.0  # noise divided by the average number, up to which a level is usable, and rough
 MOST_EMPTY_USABLE, MOST_EMPTY_ROUGH = 0.25, 0.5  # share of released pairs that may be noise, up to which a level is usable, and rough
+_CLASSES, _SMALL = np.array([-3.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0]), 1e-9  # lower ends of classes of numbers, in standard deviations
+_ROUNDS = 100
 LARGE_NOISE, MAYBE_EMPTY, TOO_LOW = "large noise", "may be empty", "too low"
 """Why a level is not usable."""
 RULE = (
@@ -31,9 +33,9 @@ SQUARES_RULE = (
     " many equal squares the level has. Up to 100 % it is rough; beyond that the error is larger than what is counted."
 )
 PAIRS_RULE = (
-    " Besides, at most 25 % of its released pairs may be noise; up to 50 % the level is rough. A pair may be noise, without a single"
-    " {unit}, if its own 95 % interval contains 0; to these come as many as pairs without {counted} exceed that by chance. Of a list, it"
-    " is at most what its bound allows."
+    " Besides, at most 25 % of its released pairs may be noise; up to 50 % the level is rough. As many may be noise as pairs without a"
+    " single {unit} could reach such numbers by noise alone; in a list, no more than its bound allows. Pairs with few {counted} count as"
+    " noise, too, since nobody can tell."
 )
 _REST_NOTE = " {rest} of all {counted} are in pairs that are not listed; coarser levels count them."
 _DROPPED_NOTE = (
@@ -266,9 +268,9 @@ def _grade_point_level(release: Release, level: int) -> LevelVerdict:
 def estimate_empty_share(release: FlowRelease, stage: int) -> float:
     """Estimate how many of the released pairs of a stage may have no trips, from public numbers alone.
 
-    A pair may have none if its own 95 % interval contains 0. Of n pairs without trips, the noise of some exceeds that by chance: n times
-    the tail beyond the smallest released number, in standard deviations, but at least 1.96. Here n is the number of the pairs that were
-    counted and not released, plus the estimate itself. For a list, the share is at most the bound that it was made for.
+    Released numbers are sorted into classes by their size in standard deviations. Of n pairs without trips, noise brings n p into a class
+    that noise reaches with probability p; so up to min(released in it, n p) of a class may have none. Here n is the number of the pairs
+    that were counted and not released, plus the estimate itself. For a list, the share is at most the bound that it was made for.
 
     Pairs with few trips cannot be told apart from those without: where most pairs have some, the estimate is too high.
 
@@ -281,15 +283,20 @@ def estimate_empty_share(release: FlowRelease, stage: int) -> float:
     """
     counts = release.stages[stage]
     positive = counts.count > 0
-    size = int(positive.sum())
-    stddev = release.stddev(stage)[positive]
+    stddev = release.stddev_by_pair(stage)[positive]
     noisy = np.isfinite(stddev) & (stddev > 0)
-    if not size or not noisy.any():
+    size, stddev, numbers = int(positive.sum()), stddev[noisy], counts.noisy[positive][noisy]
+    if not len(numbers):
         return 0.0
-    ratio = counts.noisy[positive][noisy] / stddev[noisy]
+    edges = np.maximum(_CLASSES, (numbers / stddev).min() - _SMALL)
+    limits = np.floor(edges[:, None] * stddev)
+    above = np.append((numbers > limits).sum(axis=1), 0)
+    tails = np.append(scipy.special.ndtr(-(limits + 0.5) / stddev).mean(axis=1), 0.0)
+    of_class, chance = above[:-1] - above[1:], tails[:-1] - tails[1:]
     counted = release.tree.size(stage) if release.every_pair else max(counts.measured, len(counts.count))
-    tail = float(scipy.special.ndtr(-max(INTERVAL_STDDEVS, float(ratio.min()))))
-    empty = (int((ratio <= INTERVAL_STDDEVS).sum()) + tail * (counted - size)) / (1 - tail)
+    empty = float(size)
+    for _ in range(_ROUNDS):
+        empty = float(np.minimum(of_class, (counted - size + empty) * chance).sum())
     bound = release.most_false if stage == release.tree.height else None
     return min(empty / size, 1.0 if bound is None else bound)
 
