@@ -232,7 +232,7 @@ class TestControls:
     def test_delta_and_the_link_carry_the_configuration(self):
         link = FLIGHTS | {"delta": "1e-06", "epsilon": "0.3", "settings": '{"dial":2.0}', "shown": "Error", "region": "2"}
         link |= {"mechanism": "top_down", "pairs": "certain", "scales": '{"error 1":50.0,"area error 1":500.0}', "marks": "Areas"}
-        link |= {"top": "1000"}
+        link |= {"top": "700"}
         app = fine(trips_app(link))
         config = app.session_state["trips config"]
         assert (config.delta, config.epsilon, config.settings) == (1e-6, 0.3, {"dial": 2.0})
@@ -243,7 +243,7 @@ class TestControls:
         nonsense = ({"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"}, {"pairs": "y"})
         for link in nonsense:
             known = TripsConfig(settings={}) if "settings" in link else TripsConfig()
-            usual = {"epsilon": "0.01", "level": "2", "top": "1000", "mechanism": "fitted_tree", "sample": "nothing"}
+            usual = {"epsilon": "0.05", "level": "2", "top": "1500", "mechanism": "fitted_tree", "sample": "nothing"}
             assert read_link(TripsConfig, usual | link) == known
         good(trips_app({name: text for link in nonsense for name, text in link.items()}))
 

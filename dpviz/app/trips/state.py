@@ -51,14 +51,14 @@ class TripsConfig(PageConfig):
     sample: str = "us_flights"
     mechanism: str = TRIP_FAMILY.usual[0]
     settings: dict[str, Any] = field(default_factory=lambda: dict(FLOW_MECHANISMS[TRIP_FAMILY.usual[0]].page_settings))
-    epsilon: float | Fraction = 0.01
+    epsilon: float | Fraction = 0.05
     delta: float = 1e-8
     beside: str = ALONE
     level: int | None = 2
     shown: str = RELEASED
     left: str = TRUE
     marks: str = MARKS[0]
-    top: int = 1000
+    top: int = 1500
     least: int = 1
     pairs: str = PAIR_FILTERS[0]
     region: int | None = None
