@@ -70,7 +70,7 @@ _FEW_ARCS, _LEAST_WIDE = 100, 3.5  # up to so many arcs the widest has `WIDEST` 
 _SAMPLES = (0.01, 0.25, 1.0)  # arcs of the legend, as shares of the top of the scale
 _FAINTEST_ARC, _STRONGEST_ARC = 45, 245  # alpha at destinations
 _CORRECT, _GREY = (128, 128, 128, 90), (128, 128, 128)
-_PALE, _PALE_GREY = 0.45, 0.75  # of the opacity of other arcs, in their colour and in grey
+_PALE = 0.45  # of the opacity of other arcs
 _FAINTEST_NEGATIVE = 90  # alpha of pairs below zero
 
 
@@ -841,7 +841,7 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     base = np.where(pale[:, None], faded, base)
     base = np.where(negative[:, None], choose_below_zero_color(view.dark), base)
     color = _add_alpha(base, widths.strength(shown))
-    color[pale, 3] = (color[pale, 3] * (_PALE_GREY if view.chosen is None else _PALE)).astype(np.uint8)
+    color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
     color[negative, 3] = np.maximum(color[negative, 3], _FAINTEST_NEGATIVE)
     marks: list[tuple[tuple[str, ...], str]] = []
     if view.chosen is not None:
