@@ -60,13 +60,6 @@ PRESETS = (
         link={"mechanism": "path_tree", "zoom": "8", "camera": "[-118.135,34.15,11.6]"},
     ),
     Preset(
-        title="A city",
-        text="200,000 made-up residents of Los Angeles: true counts and what a release would say, square by square.",
-        picture="preset_city.webp",
-        page="points",
-        link={"mechanism": "path_tree"},
-    ),
-    Preset(
         title="A city at two budgets",
         text="The same residents with ε 0.02 and ε 1: what a small budget costs.",
         picture="preset_budgets.webp",
@@ -107,6 +100,13 @@ PRESETS = (
         picture="preset_routes.webp",
         page="points",
         link={"mechanism": "path_tree", "sample": "daily_routes", "zoom": "8"},
+    ),
+    Preset(
+        title="The same person with a bound",
+        text="The same ε protects the person: 10 of the fixes count, the noise hides all of them, and no route is published.",
+        picture="preset_bound.webp",
+        page="points",
+        link={"mechanism": "path_tree", "sample": "daily_routes_bounded", "zoom": "8"},
     ),
     Preset(
         title="One person",

@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dpviz.amounts import format_decimal
+from dpviz.amounts import format_decimal, format_percent
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
+from dpviz.release.simultaneous_intervals import point_intervals
 
 USABLE, ROUGH, NOISE = _GRADES = "usable", "rough", "mostly noise"
 MOST_USABLE, MOST_ROUGH = 0.4, 1.0  # noise divided by the average number, up to which a level is usable, and rough
 MOST_EMPTY_USABLE, MOST_EMPTY_ROUGH = 0.25, 0.5  # share of released pairs that may be noise, up to which a level is usable, and rough
 _CLASSES, _SMALL = np.array([-3.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0]), 1e-9  # lower ends of classes of numbers, in standard deviations
 _ROUNDS = 100
+_LEAST_STANDING = 0.25  # share of all records in small partitions that stand out, from which the verdict says so
 LARGE_NOISE, MAYBE_EMPTY, TOO_LOW = "large noise", "may be empty", "too low"
 """Why a level is not usable."""
 RULE = (
@@ -81,6 +83,7 @@ class Verdict:
         listed: the number of pairs in the list of the finest level; None if that level is no list.
         rest: the share of all trips, in percent, that are in no listed pair; None if there is no list, or no trips.
         stages: of trips, the grade of each stage, those between two levels included; `LevelVerdict.level` is then the stage.
+        exception: a sentence after the headline, on parts of noisy levels that can be read all the same; "" without any.
 
     >>> level = LevelVerdict(level=0, name="level 0", parts=1, mean=1000.0, stddev=12.0, grade=USABLE)
     >>> Verdict(levels=(level,), counted="records", parts="partitions").headline
@@ -94,6 +97,7 @@ class Verdict:
     listed: int | None = None
     rest: float | None = None
     stages: tuple[LevelVerdict, ...] = ()
+    exception: str = ""
 
     @property
     def runs(self) -> list[tuple[str, list[LevelVerdict]]]:
@@ -116,7 +120,7 @@ class Verdict:
         if not any(grade == USABLE for grade, _ in grades):
             return f"No level is usable: even the total is {self.levels[0].grade}."
         phrases = [f"{_name_levels(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]
-        return f"{_capitalise('; '.join(phrases))}."
+        return f"{_capitalise('; '.join(phrases))}.{f' {self.exception}' if self.exception else ''}"
 
     @property
     def detail(self) -> str:
@@ -237,7 +241,26 @@ def square_verdict(release: Release, errors: Sequence[float], unit: str = "") ->
     """
     total = float(release.count[0] if release.unbiased is None else release.unbiased[0])
     levels = tuple(_grade_level(zoom, f"level {zoom}", 4**zoom, total, error) for zoom, error in enumerate(errors))
-    return Verdict(levels=levels, counted=unit or counted_noun(release), parts="squares")
+    counted = unit or counted_noun(release)
+    return Verdict(levels=levels, counted=counted, parts="squares", exception=_describe_standing(release, levels, counted))
+
+
+def _describe_standing(release: Release, levels: Sequence[LevelVerdict], counted: str) -> str:
+    """Write how many small partitions stand out from the noise, if they hold much of the whole; else "".
+
+    The average square of a sparse level is empty, so that noise is larger than its number; full squares are known well all the same.
+    """
+    first = next((level.level for level in levels if level.grade == NOISE), None)
+    total = float(release.count[0])
+    if first is None or total <= 0:
+        return ""
+    leaves = release.tree.leaves
+    small = leaves[release.tree.cells[leaves] <= 4.0 ** (release.tree.order - first)]
+    standing = small[point_intervals(release, small)[0] > 0]
+    share = float(release.count[standing].sum()) / total
+    if share < _LEAST_STANDING:
+        return ""
+    return f"Yet {len(standing):,} partitions as small as at level {first} stand out, with {format_percent(share)} of all {counted}."
 
 
 def describe_verdict(release: Release | FlowRelease) -> dict[str, Any]:

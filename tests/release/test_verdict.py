@@ -8,12 +8,14 @@ import pytest
 
 from dpviz.app.trips.state import TripsConfig
 from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.evaluation.metrics import evaluate
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, Identity, PrivTree, Quadtree, StabilityHistogram, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.nouns import counted_noun
-from dpviz.release.verdict import MAYBE_EMPTY, NOISE, ROUGH, USABLE, compute_needed_total, verdict
+from dpviz.release.verdict import MAYBE_EMPTY, NOISE, ROUGH, USABLE, compute_needed_total, square_verdict, verdict
 from dpviz.samples.flows import load_flow_sample
+from dpviz.samples.points import load_sample
 from dpviz.space.tree import remove_descendants
 from tests.release_cases import points_of
 from tests.view.trips_cases import grid, random_trips
@@ -159,3 +161,15 @@ def test_the_verdict_on_trips_says_which_pairs_may_be_noise_in_two_sentences(fli
     )
     assert re.fullmatch(pattern, found.headline)
     assert {stage.name: stage.grade for stage in found.stages}["state to airport"] == NOISE
+
+
+def test_small_partitions_that_stand_out_are_named_beside_levels_that_are_mostly_noise():
+    for sample, stands in (("daily_routes", True), ("la_residents", False)):
+        points = load_sample(sample)
+        release = POINT_MECHANISMS["path_tree"]().release(points, PureBudget("0.5"), Entropy.seeded(1))
+        found = square_verdict(release, evaluate(release, points).by_zoom["rmse"].tolist(), "fixes")
+        assert "are mostly noise." in found.headline
+        assert (
+            bool(re.search(r" Yet \d+ partitions as small as at level 8 stand out, with [0-9.]+ % of all fixes\.$", found.headline))
+            == stands
+        )
