@@ -154,11 +154,11 @@ class Verdict:
         sentences = [f"Believe {', and '.join(believed)}." if believed else "Believe no level."]
         low = [(_capitalise(self._name_run(run)), "is" if len(run) == 1 else "are") for run in others[TOO_LOW]]
         sentences += [f"{names} {verb} too low: small pairs were dropped." for names, verb in low]
-        sentences += [f"At {_name_levels(run)}, the noise is {_compare_with_average(run)}." for run in others[LARGE_NOISE]]
         if others[MAYBE_EMPTY]:
             parts = [f"{100 * max(stage.empty for stage in run):.0f} % {{}}at {_name_levels(run)}" for run in others[MAYBE_EMPTY]]
             text = parts[0].format("of the released pairs ") + "".join(f" and up to {part.format('')}" for part in parts[1:])
             sentences.append(f"{'But up' if believed else 'Up'} to {text} may be noise.")
+        sentences += [f"At {_name_levels(run)}, the noise is {_compare_with_average(run)}." for run in others[LARGE_NOISE]]
         return " ".join(sentences)
 
     def _name_run(self, run: list[LevelVerdict]) -> str:

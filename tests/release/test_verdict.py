@@ -173,3 +173,20 @@ def test_small_partitions_that_stand_out_are_named_beside_levels_that_are_mostly
             bool(re.search(r" Yet \d+ partitions as small as at level 8 stand out, with [0-9.]+ % of all fixes\.$", found.headline))
             == stands
         )
+
+
+def test_standard_deviations_by_pair_hold_and_are_at_most_the_stated_ones(flights):
+    """Of the stages all of whose pairs are released, so that no pair is there because of its noise."""
+    squares = []
+    for seed in range(20):
+        mechanism = FLOW_MECHANISMS["fitted_tree"]()
+        release = mechanism.release(flights, ApproxBudget(1, "1e-8"), Entropy.seeded(seed))
+        evaluation = evaluate_flows(release, flights)
+        for stage in (1, 2):
+            counts, stddev = release.stages[stage], release.stddev_by_pair(stage)
+            assert (stddev <= release.stddev(stage)).all()
+            true = evaluation.true_sums(*release.tree.levels(stage)).at(counts.origin, counts.destination)
+            squares.append(np.mean(((counts.noisy - true) / stddev) ** 2))
+    assert np.mean(squares) < 1.1
+    release = TopDown().release(flights, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
+    assert all(np.array_equal(release.stddev_by_pair(stage), release.stddev(stage)) for stage in range(7))

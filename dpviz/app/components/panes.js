@@ -1,6 +1,6 @@
 // Two or more maps of one area in one deck.gl canvas: one camera, linked hover, a swipe bar, a box that is dragged. deck.gl itself comes from
 // the loader component, under a name of its own.
-const POLL = 40, SETTLED = 600, NARROW = 640, WIDE = 250, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5, HINT = 1500;
+const POLL = 40, SETTLED = 600, NARROW = 640, WIDE = 250, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5, HINT = 1500, LONG = 130;
 const held = new WeakMap(), ruler = document.createElement("canvas").getContext("2d");
 const TILES_WAIT = 200, FINEST_TILES = 19, MOST_TILES = 80, KEPT_TILES = 400;
 let away = null;  // how the maps were left: they may be gone for a while within a visit of the page, as on another tab
@@ -655,7 +655,9 @@ function slide(canvas) {
     if (room - named > 60) write(pane.about, x + named, y, `${small}px`, "left", room - named);
     drawLegend(pen, pane.legend, { x, y: y + 0.33 * above + (stacked ? 0 : 7), width: room, largest: Math.round(small), family: style.fontFamily, ink: text });
   });
-  write(scene.caption, margin, height - 58, "22px");
+  const first = scene.caption.length > LONG ? scene.caption.indexOf(". ") + 1 : 0, room = width - 2 * margin;  // a long caption has two lines
+  if (first) write(scene.caption.slice(0, first), margin, height - 72, "20px", "left", room);
+  write(scene.caption.slice(first).trim(), margin, height - (first ? 47 : 58), first ? "20px" : "22px", "left", room);
   write([scene.stamp, scene.credit].filter(Boolean).join("  \u00b7  "), margin, height - 24, "16px");
   return page;
 }
