@@ -1,6 +1,6 @@
 """Rebuild the pictures of README, help and start page: `python assets/make_picture.py`, with the dev extra and Chromium.
 
-With names of files, such as preset_city.webp, only those pictures of the start page are made.
+With names of files, such as preset_town.webp, only those pictures of the start page are made.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ _STYLE = """<style>
 .dpviz-note { opacity: 0.75; }
 .dpviz-note.row { height: 1.5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .st-key-status { min-height: 2.8rem; justify-content: center; margin: -0.6rem 0; }
+.st-key-all-regions button { min-height: 1.8rem; padding: 0 0.6rem; font-size: 0.85rem; }
+@media (pointer: coarse) { .st-key-status { min-height: 44px; } .st-key-all-regions button { min-height: 44px; } }
 @media (max-width: 640px) { .dpviz-note.row { height: 4.5em; white-space: normal; } .st-key-status { min-height: 5.4rem; } }
 .dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }
 .dpviz-gap { display: inline-block; width: 1.2em; }

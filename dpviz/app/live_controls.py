@@ -62,16 +62,20 @@ class LiveControls:
             st.session_state.get(self.page_state.key)  # Streamlit ends the script here if a newer event has arrived
         return runs
 
-    def show_status(self, questions: list[Hashable], idle: str) -> None:
+    def show_status(self, questions: list[Hashable], idle: str, also: Callable[[], object] | None = None) -> None:
         """Show in a row of fixed height what `show_progress` shows, or else a text, so that nothing below it moves.
 
         Args:
             questions: of the runs that are shown.
             idle: a text while nothing runs.
+            also: shows a small button after that text.
         """
         with st.container(key="status"):
             if not self.show_progress(questions):
-                st.html(f'<div class="dpviz-note">{html(idle)}</div>')
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    st.html(f'<div class="dpviz-note">{html(idle)}</div>', width="content")
+                    if also is not None:
+                        also()
 
     def show_progress(self, questions: list[Hashable]) -> bool:
         """Show that a run takes longer, with a button that stops it, or why there is no result; return whether there is any of this."""

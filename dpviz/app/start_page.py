@@ -60,13 +60,6 @@ PRESETS = (
         link={"mechanism": "path_tree", "zoom": "8", "camera": "[-118.135,34.15,11.6]"},
     ),
     Preset(
-        title="A city",
-        text="200,000 made-up residents of Los Angeles: true counts and what a release would say, square by square.",
-        picture="preset_city.webp",
-        page="points",
-        link={"mechanism": "path_tree"},
-    ),
-    Preset(
         title="A city at two budgets",
         text="The same residents with ε 0.02 and ε 1: what a small budget costs.",
         picture="preset_budgets.webp",
@@ -89,17 +82,17 @@ PRESETS = (
     ),
     Preset(
         title="Flights",
-        text="Seven million flights between 305 airports: which routes survive the noise?",
+        text="Seven million flights between 51 states at ε 0.05: large flows survive the noise, small ones turn grey.",
         picture="preset_flights.webp",
         page="trips",
-        link={"sample": "us_flights", "mechanism": "fitted_tree"},
+        link={"sample": "us_flights", "mechanism": "fitted_tree", "epsilon": "0.05", "level": "2", "top": "1500"},
     ),
     Preset(
         title="Commuters",
         text="Made-up commuters between 217 counties, on three levels that add up.",
         picture="preset_commuters.webp",
         page="trips",
-        link={"sample": "northeast_commuters", "mechanism": "fitted_tree", "level": "3"},
+        link={"sample": "northeast_commuters", "mechanism": "fitted_tree", "epsilon": "1", "level": "3", "top": "500"},
     ),
     Preset(
         title="One person's routes without a bound",
@@ -107,6 +100,13 @@ PRESETS = (
         picture="preset_routes.webp",
         page="points",
         link={"mechanism": "path_tree", "sample": "daily_routes", "zoom": "8"},
+    ),
+    Preset(
+        title="The same person with a bound",
+        text="The same ε protects the person: 10 of the fixes count, the noise hides all of them, and no route is published.",
+        picture="preset_bound.webp",
+        page="points",
+        link={"mechanism": "path_tree", "sample": "daily_routes_bounded", "zoom": "8"},
     ),
     Preset(
         title="One person",

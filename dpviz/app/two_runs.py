@@ -131,7 +131,14 @@ class TwoRuns:
         return Shown(first=last, second=other, before=st.session_state.get(before), fresh=False)
 
 
-def show_in_rows(live: LiveControls, shown: Shown | None, questions: list[Hashable], idle: str, show: ShowResult) -> None:
+def show_in_rows(
+    live: LiveControls,
+    shown: Shown | None,
+    questions: list[Hashable],
+    idle: str,
+    show: ShowResult,
+    also: Callable[[], object] | None = None,
+) -> None:
     """Show what runs give, with a row of their status between what stands above and below it.
 
     The places are always there, in this order: a fragment that runs by itself writes to the place that it had in the last run of the page.
@@ -142,10 +149,11 @@ def show_in_rows(live: LiveControls, shown: Shown | None, questions: list[Hashab
         questions: those of the page, for `LiveControls.show_status`.
         idle: text of the row while nothing runs.
         show: shows the runs, in the places above and below the row.
+        also: shows a small button in the row.
     """
     above, status, below = st.container(), st.container(), st.container()
     with status:
-        live.show_status(questions, idle)
+        live.show_status(questions, idle, also)
     if shown is not None:
         show(shown, above, below)
     else:

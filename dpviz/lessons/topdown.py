@@ -53,16 +53,18 @@ class Stages(Lesson):
     """The pairs of one stage, false positives by stage, and one family of siblings."""
 
     key: ClassVar[str] = "topdown"
-    title: ClassVar[str] = "TopDown, stage by stage"
+    title: ClassVar[str] = "TopDown, level by level"
     text: ClassVar[str] = (
         "TopDown measures the children of every released pair with noise and moves them to the nearest whole numbers that are at least 0"
         " and add up to their parent; noise on an empty pair that stays above 0 is a false positive. IntOpt keeps the largest change small"
         " (Chebyshev) and so is free to lower small counts to 0: on sparse families like these that gives fewer false positives than least"
         " squares, and more small true counts set to 0."
     )
-    task: ClassVar[str] = "go back to stage 2, then up to 4, and see where the crosses begin; then switch the optimiser."
+    task: ClassVar[str] = "go back to level 2, then up to 4, and see where the crosses begin; then switch the optimiser."
 
-    stage: int = setting(4, "Stage", low=0, high=STAGES, help="Each stage refines destinations or origins by one level, in turn.")
+    stage: int = setting(
+        4, "Level", low=0, high=STAGES, help="From one level of pairs to the next, destinations or origins become finer, in turn."
+    )
     optimiser: str = setting(
         CHEBYSHEV, "Optimiser", choices=tuple(OPTIMISERS), help="The least largest change, or the least sum of squared changes."
     )
@@ -77,12 +79,12 @@ class Stages(Lesson):
         wrong = int((pairs["kind"] == EXTRA).sum())
         missed = int((pairs["kind"] == MISSED).sum())
         description = f"{len(pairs)} pairs, {wrong} false positives, {missed} false negatives."
-        matrix = pair_matrix(pairs, f"Stage {self.stage}: {BETWEEN[self.stage]}", description)
+        matrix = pair_matrix(pairs, f"Level {self.stage}: {BETWEEN[self.stage]}", description)
         return Shown(
             rows=((matrix, _by_stage(false_positives)), (_family(release.stages[-1].variance, self.draw),)),
             figures=(
                 Figure(
-                    label="False positives", value=f"{wrong:,}", help="Pairs of this stage released above 0 although they have no trips."
+                    label="False positives", value=f"{wrong:,}", help="Pairs of this level released above 0 although they have no trips."
                 ),
                 Figure(label="False negatives", value=f"{missed:,}", help="Pairs with trips that were released as 0."),
                 Figure(
@@ -95,7 +97,7 @@ class Stages(Lesson):
                 ),
             ),
             note=f"Stronger blue: more trips. Curves: mean over {REPEATS} seeded runs, bars their middle 80 %. Table: one family with the"
-            " noise of a stage; both optimisers see the same noisy numbers and the same sum. Noise below 0 must go up to 0 in any case;"
+            " noise of a level; both optimisers see the same noisy numbers and the same sum. Noise below 0 must go up to 0 in any case;"
             " IntOpt may then lower all others by as much.",
             source="Boninsegna, Silvestri, Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown Approach,"
             " 2025.",
@@ -104,8 +106,8 @@ class Stages(Lesson):
 
 def _by_stage(false_positives: pd.DataFrame) -> object:
     look = Look(
-        title="False positives by stage",
-        x="stage",
+        title="False positives by level",
+        x="level",
         y="pairs",
         order=(CHEBYSHEV, EUCLIDEAN),
         height=430,

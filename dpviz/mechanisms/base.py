@@ -221,6 +221,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         private: False for references that must never be published.
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
         page_settings: settings with which a page starts, where they differ from the defaults.
+        whole_budget: one sentence on why there is nothing to split, shown where `shares` lists a single part.
 
     What every mechanism can do, whatever it counts:
 
@@ -243,6 +244,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     private: ClassVar[bool] = True
     extra_tab: ClassVar[str] = ""
     page_settings: ClassVar[Mapping[str, Any]] = {}
+    whole_budget: ClassVar[str] = "All of ε buys one set of counts: there is nothing to split."
 
     @abstractmethod
     def release(self, data: Data, budget: Budget, entropy: Entropy) -> Output:

@@ -21,8 +21,8 @@ MEASURES = {
     "seconds": "running time (s)",
 }
 
-_TITLES = {"max_error": "Largest error by stage", "false_discovery": "False positives by stage", "seconds": "Run time by budget"}
-_AXES = {"stage": "stage of the tree of pairs (0: all trips)", "epsilon": "privacy budget ε"}
+_TITLES = {"max_error": "Largest error by level", "false_discovery": "False positives by level", "seconds": "Run time by budget"}
+_AXES = {"stage": "level of pairs (0: all trips)", "epsilon": "privacy budget ε"}
 _LOOKS = ("InfTDA", "SH", "TDA-l2", "TDA-linf", "VanillaGauss")  # in the order of the colours and dashes
 _ZERO = ", 0 at the lower end"
 

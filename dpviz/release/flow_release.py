@@ -233,6 +233,20 @@ class FlowRelease:
             return np.full(len(released.count), np.sqrt(released.variance))
         return np.sqrt(self._compute_variance(self.tree.levels(stage), released.origin, released.destination))
 
+    def stddev_by_pair(self, stage: int) -> Floats:
+        """Return (k,) bounds of the standard deviations of `StageCounts.noisy`, in trips, each for its own pair.
+
+        `stddev` states one number for a stage, that of its noisiest pair. Where the numbers are best estimates (`ESTIMATED`), none is
+        noisier than the sum of the finer numbers in its pair.
+
+        Args:
+            stage: 0 to T.
+        """
+        released, stated = self.stages[stage], self.stddev(stage)
+        if ESTIMATED not in self.steps:
+            return stated
+        return np.minimum(stated, np.sqrt(self._compute_variance(self.tree.levels(stage), released.origin, released.destination)))
+
     @overload
     def answer(
         self, origins: ArrayLike, destinations: ArrayLike, *, levels: tuple[Level, Level] | None = None, spread: Literal[False] = False

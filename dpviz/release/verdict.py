@@ -9,14 +9,22 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+import scipy
 
-from dpviz.amounts import format_decimal
+from dpviz.amounts import format_decimal, format_percent
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
+from dpviz.release.simultaneous_intervals import point_intervals
 
-USABLE, ROUGH, NOISE = "usable", "rough", "mostly noise"
+USABLE, ROUGH, NOISE = _GRADES = "usable", "rough", "mostly noise"
 MOST_USABLE, MOST_ROUGH = 0.4, 1.0  # noise divided by the average number, up to which a level is usable, and rough
+MOST_EMPTY_USABLE, MOST_EMPTY_ROUGH = 0.25, 0.5  # share of released pairs that may be noise, up to which a level is usable, and rough
+_CLASSES, _SMALL = np.array([-3.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0]), 1e-9  # lower ends of classes of numbers, in standard deviations
+_ROUNDS = 100
+_LEAST_STANDING = 0.25  # share of all records in small partitions that stand out, from which the verdict says so
+LARGE_NOISE, MAYBE_EMPTY, TOO_LOW = "large noise", "may be empty", "too low"
+"""Why a level is not usable."""
 RULE = (
     "A level is usable if its noise (the mean standard deviation) is at most 40 % of an average number: the released total divided by"
     " how many {parts} {counted_parts}. Up to 100 % it is rough; beyond that the noise is larger than what is"
@@ -25,6 +33,11 @@ RULE = (
 SQUARES_RULE = (
     "A level is usable if the error of a square (root mean square) is at most 40 % of an average number: the released total divided by how"
     " many equal squares the level has. Up to 100 % it is rough; beyond that the error is larger than what is counted."
+)
+PAIRS_RULE = (
+    " Besides, at most 25 % of its released pairs may be noise; up to 50 % the level is rough. As many may be noise as pairs without a"
+    " single {unit} could reach such numbers by noise alone; in a list, no more than its bound allows. Pairs with few {counted} count as"
+    " noise, too, since nobody can tell."
 )
 _REST_NOTE = " {rest} of all {counted} are in pairs that are not listed; coarser levels count them."
 _DROPPED_NOTE = (
@@ -44,6 +57,8 @@ class LevelVerdict:
         mean: the released total divided by `parts`, in records or trips, at least 0.
         stddev: mean standard deviation of the level's numbers.
         grade: `USABLE`, `ROUGH` or `NOISE`.
+        cause: why it is not usable: `LARGE_NOISE`, `MAYBE_EMPTY` or `TOO_LOW`; "" if it is.
+        empty: of trips, the share of the released pairs that may have no trips (`estimate_empty_share`); else 0.
     """
 
     level: int
@@ -52,6 +67,8 @@ class LevelVerdict:
     mean: float
     stddev: float
     grade: str
+    cause: str = ""
+    empty: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +82,8 @@ class Verdict:
         dropped: the smallest released number, if smaller ones were dropped and are missing from all sums, too; else None.
         listed: the number of pairs in the list of the finest level; None if that level is no list.
         rest: the share of all trips, in percent, that are in no listed pair; None if there is no list, or no trips.
+        stages: of trips, the grade of each stage, those between two levels included; `LevelVerdict.level` is then the stage.
+        exception: a sentence after the headline, on parts of noisy levels that can be read all the same; "" without any.
 
     >>> level = LevelVerdict(level=0, name="level 0", parts=1, mean=1000.0, stddev=12.0, grade=USABLE)
     >>> Verdict(levels=(level,), counted="records", parts="partitions").headline
@@ -77,6 +96,8 @@ class Verdict:
     dropped: int | None = None
     listed: int | None = None
     rest: float | None = None
+    stages: tuple[LevelVerdict, ...] = ()
+    exception: str = ""
 
     @property
     def runs(self) -> list[tuple[str, list[LevelVerdict]]]:
@@ -85,7 +106,9 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        """One sentence that says which levels are usable and which are not."""
+        """One sentence that says which levels are usable and which are not; of trips, one or two sentences on all stages."""
+        if any(stage.grade != USABLE for stage in self.stages):
+            return self._describe_stages()
         grades = self.runs
         if len(grades) == 1 and grades[0][0] == USABLE:
             if len(self.levels) == 1:
@@ -97,7 +120,7 @@ class Verdict:
         if not any(grade == USABLE for grade, _ in grades):
             return f"No level is usable: even the total is {self.levels[0].grade}."
         phrases = [f"{_name_levels(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]
-        return f"{_capitalise('; '.join(phrases))}."
+        return f"{_capitalise('; '.join(phrases))}.{f' {self.exception}' if self.exception else ''}"
 
     @property
     def detail(self) -> str:
@@ -118,8 +141,33 @@ class Verdict:
         """The text of the rule by which levels are graded."""
         if self.parts == "squares":
             return SQUARES_RULE
-        which = "of the level were counted, with noise or exactly" if self.parts == "pairs" else "the level has, empty ones included"
-        return RULE.format(parts=self.parts, counted_parts=which)
+        if self.parts == "pairs":
+            rule = RULE.format(parts=self.parts, counted_parts="of the level were counted, with noise or exactly")
+            return rule + PAIRS_RULE.format(counted=self.counted, unit=self.counted.removesuffix("s"))
+        return RULE.format(parts=self.parts, counted_parts="the level has, empty ones included")
+
+    def _describe_stages(self) -> str:
+        """Write which stages of trips can be believed, and why the others cannot."""
+        runs = [list(run) for _, run in groupby(self.stages, key=lambda stage: (stage.grade, stage.cause))]
+        believed = [self._name_run(run) for run in runs if run[0].grade == USABLE]
+        others = {cause: [run for run in runs if run[0].cause == cause] for cause in (TOO_LOW, LARGE_NOISE, MAYBE_EMPTY)}
+        sentences = [f"Believe {', and '.join(believed)}." if believed else "Believe no level."]
+        low = [(_capitalise(self._name_run(run)), "is" if len(run) == 1 else "are") for run in others[TOO_LOW]]
+        sentences += [f"{names} {verb} too low: small pairs were dropped." for names, verb in low]
+        if others[MAYBE_EMPTY]:
+            parts = [f"{100 * max(stage.empty for stage in run):.0f} % {{}}at {_name_levels(run)}" for run in others[MAYBE_EMPTY]]
+            text = parts[0].format("of the released pairs ") + "".join(f" and up to {part.format('')}" for part in parts[1:])
+            sentences.append(f"{'But up' if believed else 'Up'} to {text} may be noise.")
+        sentences += [f"At {_name_levels(run)}, the noise is {_compare_with_average(run)}." for run in others[LARGE_NOISE]]
+        return " ".join(sentences)
+
+    def _name_run(self, run: list[LevelVerdict]) -> str:
+        """Write the names of consecutive stages, and how many pairs the finest lists."""
+        last = run[-1]
+        listed = f", which lists {self.listed:,} of its {last.parts:,} pairs" if self.listed is not None and last is self.stages[-1] else ""
+        if run[0] is not self.stages[0]:
+            return _name_levels(run) + listed
+        return "the total" if len(run) == 1 else f"all levels down to {last.name}{listed}"
 
     def _describe_level(self, level: LevelVerdict) -> str:
         name = _capitalise(level.name)
@@ -145,6 +193,9 @@ def verdict(release: Release | FlowRelease) -> Verdict:
     of some of its many numbers is large by chance. For a level that is mostly empty the rule is strict: its few full partitions may be
     known well.
 
+    Trips have a second rule, since the noise on an average pair says nothing about the many pairs without trips: a level is usable if
+    at most 25 % of its released pairs may have no trips (`estimate_empty_share`), and rough up to 50 %. The worse grade holds.
+
     If pairs below a threshold were dropped before sums were made, the amount that is missing in the sums is unknown. Then coarser
     levels are rough at best.
 
@@ -159,10 +210,15 @@ def verdict(release: Release | FlowRelease) -> Verdict:
     """
     if isinstance(release, FlowRelease):
         dropped = _smallest_released(release)
-        levels = tuple(_grade_trip_level(release, level, lacking=dropped is not None) for level in range(release.depth + 1))
-        listed = None if release.across is None else len(release.stages[-1].count)
+        stages = tuple(_grade_stage(release, stage, lacking=dropped is not None) for stage in range(release.tree.height + 1))
         return Verdict(
-            levels=levels, counted=counted_noun(release), parts="pairs", dropped=dropped, listed=listed, rest=_compute_rest_percent(release)
+            levels=tuple(replace(graded, level=level) for level, graded in enumerate(stages[::2])),
+            counted=counted_noun(release),
+            parts="pairs",
+            dropped=dropped,
+            listed=None if release.across is None else len(release.stages[-1].count),
+            rest=_compute_rest_percent(release),
+            stages=stages,
         )
     levels = tuple(_grade_point_level(release, level) for level in range(release.height + 1))
     return Verdict(levels=levels, counted=counted_noun(release), parts="partitions")
@@ -185,7 +241,26 @@ def square_verdict(release: Release, errors: Sequence[float], unit: str = "") ->
     """
     total = float(release.count[0] if release.unbiased is None else release.unbiased[0])
     levels = tuple(_grade_level(zoom, f"level {zoom}", 4**zoom, total, error) for zoom, error in enumerate(errors))
-    return Verdict(levels=levels, counted=unit or counted_noun(release), parts="squares")
+    counted = unit or counted_noun(release)
+    return Verdict(levels=levels, counted=counted, parts="squares", exception=_describe_standing(release, levels, counted))
+
+
+def _describe_standing(release: Release, levels: Sequence[LevelVerdict], counted: str) -> str:
+    """Write how many small partitions stand out from the noise, if they hold much of the whole; else "".
+
+    The average square of a sparse level is empty, so that noise is larger than its number; full squares are known well all the same.
+    """
+    first = next((level.level for level in levels if level.grade == NOISE), None)
+    total = float(release.count[0])
+    if first is None or total <= 0:
+        return ""
+    leaves = release.tree.leaves
+    small = leaves[release.tree.cells[leaves] <= 4.0 ** (release.tree.order - first)]
+    standing = small[point_intervals(release, small)[0] > 0]
+    share = float(release.count[standing].sum()) / total
+    if share < _LEAST_STANDING:
+        return ""
+    return f"Yet {len(standing):,} partitions as small as at level {first} stand out, with {format_percent(share)} of all {counted}."
 
 
 def describe_verdict(release: Release | FlowRelease) -> dict[str, Any]:
@@ -213,14 +288,55 @@ def _grade_point_level(release: Release, level: int) -> LevelVerdict:
     return _grade_level(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
 
 
-def _grade_trip_level(release: FlowRelease, level: int, *, lacking: bool) -> LevelVerdict:
-    """Grade a level of a release of trips; `lacking` says that sums lack dropped pairs, so that they are rough at best."""
-    stage, total = release.stages[2 * level], float(release.stages[0].count.sum())
-    stddev, known = release.stddev(2 * level), math.isfinite(stage.variance)
-    numbers = stage.measured if known and stage.measured else release.tree.size(2 * level) if release.every_pair else len(stage.count)
+def estimate_empty_share(release: FlowRelease, stage: int) -> float:
+    """Estimate how many of the released pairs of a stage may have no trips, from public numbers alone.
+
+    Released numbers are sorted into classes by their size in standard deviations. Of n pairs without trips, noise brings n p into a class
+    that noise reaches with probability p; so up to min(released in it, n p) of a class may have none. Here n is the number of the pairs
+    that were counted and not released, plus the estimate itself. For a list, the share is at most the bound that it was made for.
+
+    Pairs with few trips cannot be told apart from those without: where most pairs have some, the estimate is too high.
+
+    Args:
+        release: of trips.
+        stage: 0 to T.
+
+    Returns:
+        A share, 0 to 1; 0 if no pair was released.
+    """
+    counts = release.stages[stage]
+    positive = counts.count > 0
+    stddev = release.stddev_by_pair(stage)[positive]
+    noisy = np.isfinite(stddev) & (stddev > 0)
+    size, stddev, numbers = int(positive.sum()), stddev[noisy], counts.noisy[positive][noisy]
+    if not len(numbers):
+        return 0.0
+    edges = np.maximum(_CLASSES, (numbers / stddev).min() - _SMALL)
+    limits = np.floor(edges[:, None] * stddev)
+    above = np.append((numbers > limits).sum(axis=1), 0)
+    tails = np.append(scipy.special.ndtr(-(limits + 0.5) / stddev).mean(axis=1), 0.0)
+    of_class, chance = above[:-1] - above[1:], tails[:-1] - tails[1:]
+    counted = release.tree.size(stage) if release.every_pair else max(counts.measured, len(counts.count))
+    empty = float(size)
+    for _ in range(_ROUNDS):
+        empty = float(np.minimum(of_class, (counted - size + empty) * chance).sum())
+    bound = release.most_false if stage == release.tree.height else None
+    return min(empty / size, 1.0 if bound is None else bound)
+
+
+def _grade_stage(release: FlowRelease, number: int, *, lacking: bool) -> LevelVerdict:
+    """Grade a stage of a release of trips; `lacking` says that sums lack dropped pairs, so that they are rough at best."""
+    stage, total = release.stages[number], float(release.stages[0].count.sum())
+    stddev, known = release.stddev(number), math.isfinite(stage.variance)
+    numbers = stage.measured if known and stage.measured else release.tree.size(number) if release.every_pair else len(stage.count)
     mean = math.sqrt(stage.variance) if known else float(np.mean(stddev)) if len(stddev) else math.inf
-    graded = _grade_level(level, release.tree.title(2 * level), max(numbers, 1), total, mean)
-    return replace(graded, grade=ROUGH) if lacking and level < release.depth and graded.grade == USABLE else graded
+    graded = _grade_level(number, release.tree.title(number), max(numbers, 1), total, mean)
+    empty = estimate_empty_share(release, number)
+    by_empty = USABLE if empty <= MOST_EMPTY_USABLE else ROUGH if empty <= MOST_EMPTY_ROUGH else NOISE
+    graded = replace(graded, empty=empty)
+    if _GRADES.index(by_empty) >= _GRADES.index(graded.grade) and by_empty != USABLE:
+        graded = replace(graded, grade=by_empty, cause=MAYBE_EMPTY)
+    return replace(graded, grade=ROUGH, cause=TOO_LOW) if lacking and number < release.tree.height and graded.grade == USABLE else graded
 
 
 def _smallest_released(release: FlowRelease) -> int | None:
@@ -240,7 +356,9 @@ def _grade_level(level: int, name: str, parts: int, total: float, stddev: float)
     mean = max(total, 0.0) / parts
     ratio = 0.0 if stddev == 0 else stddev / mean if mean > 0 else math.inf
     grade = USABLE if ratio <= MOST_USABLE else ROUGH if ratio <= MOST_ROUGH else NOISE
-    return LevelVerdict(level=level, name=name, parts=parts, mean=mean, stddev=stddev, grade=grade)
+    return LevelVerdict(
+        level=level, name=name, parts=parts, mean=mean, stddev=stddev, grade=grade, cause="" if grade == USABLE else LARGE_NOISE
+    )
 
 
 def _name_levels(levels: list[LevelVerdict]) -> str:
@@ -251,6 +369,13 @@ def _name_levels(levels: list[LevelVerdict]) -> str:
     if first.name != f"level {first.level}":
         return f"{first.name} {'and' if last.level == first.level + 1 else 'down to'} {last.name}"
     return f"levels {first.level} {'and' if last.level == first.level + 1 else 'to'} {last.level}"
+
+
+def _compare_with_average(run: list[LevelVerdict]) -> str:
+    """Write how large the noise of consecutive stages with one grade is, beside an average number."""
+    if run[0].grade == NOISE:
+        return "larger than an average number"
+    return f"up to {100 * max(stage.stddev / stage.mean for stage in run):.0f} % of an average number"
 
 
 def _capitalise(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import geopandas
 import numpy as np
@@ -116,6 +116,7 @@ _COUNTRY_CENTRE = np.array([-24.0, -2.0])  # degrees: the middle of the country,
 _COUNTRY_ROTATION = np.radians(-40.0)
 _EARTH_KM = 6_371.0088
 _CHUNK = 256
+_NEAR_COAST = 0.1  # degrees from an airport to the coast of its island
 
 
 Indices = NDArray[np.intp]
@@ -416,7 +417,23 @@ def _load_us_flights() -> Flows:
     table = geopandas.GeoDataFrame(airports, geometry=points, crs="EPSG:4326")
     table["label"] = table["city"] + " (" + table["airport"] + ")"
     regions = Regions.from_table(table, levels=AIRPORT_LEVELS, names={"state": "state_name", "airport": "label"})
+    outlines = _outline_states(table).loc[regions.ids_of(2)].reset_index(drop=True)
+    regions = replace(regions, geometry=(None, outlines, regions.geometry[-1]))
     return Flows.from_table(_read_table("us_flights"), regions=regions)
+
+
+def _outline_states(airports: geopandas.GeoDataFrame) -> geopandas.GeoSeries:
+    """Make the outlines of the states of airports, by their ids: unions of counties, or for islands without counties their coasts.
+
+    The coasts are those of the bundled map. It lacks some small islands: an airport there gets a circle.
+    """
+    outlines = us_counties().astype({"state": str}).dissolve("state").geometry
+    coasts = geopandas.read_file(folder("assets") / "land.json").geometry.explode(ignore_index=True).to_numpy()
+    for state, points in airports.groupby(airports["state"].astype(str)).geometry:
+        if state not in outlines.index:
+            near = [list(coasts[shapely.distance(coasts, point) < _NEAR_COAST]) or [point.buffer(_NEAR_COAST / 2)] for point in points]
+            outlines[state] = shapely.union_all([shape for shapes in near for shape in shapes])
+    return outlines
 
 
 def _read_table(name: str) -> pd.DataFrame:

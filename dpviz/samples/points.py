@@ -427,10 +427,14 @@ class Sample(SampleInfo):
     Attributes:
         domain: a public domain around the points.
         usual: default number of made-up records; None for real data, whose number is fixed.
+        one_person: whether all records are one person's.
+        most: the records of a person that count, at most, where persons are protected; None where each record is protected by itself.
     """
 
     domain: Domain
     usual: int | None = None
+    one_person: bool = False
+    most: int | None = None
 
 
 _ALL_SAMPLES = (
@@ -489,6 +493,20 @@ _ALL_SAMPLES = (
         synthetic=True,
         domain=Domain(bounds=ROUTES_BOUNDS, crs="EPSG:4326", order=10),
         usual=50_000,
+        one_person=True,
+    ),
+    Sample(
+        key="daily_routes_bounded",
+        title="Bounded routes of one made-up person",
+        description="The same fixes of one invented person, with a bound: 10 of them count, and what is protected is the person.",
+        source="Made up by dpviz.samples.points.daily_routes; streets, stays and ways are invented.",
+        licence="Apache-2.0",
+        unit="fixes",
+        synthetic=True,
+        domain=Domain(bounds=ROUTES_BOUNDS, crs="EPSG:4326", order=10),
+        usual=50_000,
+        one_person=True,
+        most=10,
     ),
 )
 
@@ -513,7 +531,11 @@ def load_sample(key: str, *, domain: Domain | None = None, size: int | None = No
     (1000, 10)
     """
     x, y = sample_xy(key, size, seed)
-    return PointCounts.from_xy(x, y, domain=domain or SAMPLES[key].domain)
+    about = SAMPLES[key]
+    if about.most is None:
+        return PointCounts.from_xy(x, y, domain=domain or about.domain)
+    person = np.zeros(len(x), np.int64)
+    return PointCounts.from_xy(x, y, domain=domain or about.domain, person=person, contributions=about.most, key=b"one person")
 
 
 def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floats, Floats]:
@@ -578,6 +600,7 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
 
 _GENERATORS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
     "daily_routes": daily_routes,
+    "daily_routes_bounded": daily_routes,
     "gaussian_cluster": gaussian_cluster,
     "la_residents": los_angeles,
     "road_crossings": road_points,

@@ -189,7 +189,7 @@ def _format_counts(values: NDArray[Any]) -> list[str]:
 
 
 def _tooltip(unit: str, with_truth: bool) -> str:
-    text = f"<b>{{n}}</b> {html(unit)}<br>95 % between {{a}} and {{b}} for this one alone"
+    text = f"<b>{{n}}</b> {html(unit)}<br>95 %: {{a}} to {{b}}, for this one alone"
     return text + "<br>true {t}, error {e}" if with_truth else text
 
 

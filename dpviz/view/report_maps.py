@@ -391,7 +391,7 @@ def _write_partition_texts(release: Release, nodes: Integers) -> list[str]:
     unit = counted_noun(release)
     low, high = release.interval(nodes)
     return [
-        f"{format_count(count)} {unit}, 95 % between {format_count(a)} and {format_count(b)} for this one alone"
+        f"{format_count(count)} {unit} (95 %: {format_count(a)} to {format_count(b)}, for this one alone)"
         for count, a, b in zip(release.count[nodes].tolist(), low.tolist(), high.tolist(), strict=True)
     ]
 
@@ -548,7 +548,7 @@ def _write_pair_texts(release: FlowRelease, rows: PairRows, chosen: Integers) ->
     """Write the texts shown on hovering over the arcs of the chosen rows; their intervals hold for all pairs at once."""
     columns = (rows.origin, rows.destination, rows.count, rows.low, rows.high)
     return [
-        f"{name_pair(release, rows.level, o, d)}: {count:,} trips, 95 % between {format_count(low)} and {format_count(high)}"
-        " for all pairs at once"
+        f"{name_pair(release, rows.level, o, d)}: {count:,} trips (95 %: {format_count(low)} to {format_count(high)},"
+        " for all pairs together)"
         for o, d, count, low, high in zip(*(column[chosen].tolist() for column in columns), strict=True)
     ]

@@ -314,7 +314,7 @@ def draw_trips(release: FlowRelease, view: TripsMapSettings, truth: PairSums | N
     return TripsDrawing(
         areas=[_make_areas(each, shape, view, side, tops) for each, shape, side in zip(hierarchies, shapes, regions, strict=True)],
         arcs=arcs,
-        legend=_join_legends(look.legend, view, regions[0], tops),
+        legend=_join_legends(look.legend, view, regions[0], tops, "" if shapes[0].polygons else hierarchies[0].levels[view.level - 1]),
         note=_write_note(release, view, pairs, pairs[drawn], total),
         description=_describe_map(release, view, len(drawn)),
         drawn=len(drawn),
@@ -639,11 +639,13 @@ def _choose_size_top(released: Totals) -> float:
     return scale_top_of(sum(released.values()))
 
 
-def _join_legends(of_arcs: Legend, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops) -> Legend:
-    """Describe the colours of the regions: alone, or after the legend of the arcs."""
+def _join_legends(of_arcs: Legend, view: TripsMapSettings, numbers: RegionNumbers, tops: ScaleTops, circles: str) -> Legend:
+    """Describe the colours of the regions, alone or after the legend of the arcs; `circles` names regions that are circles."""
     if view.marks == AREAS:
         below = bool((numbers.values(view.shown) < 0).any())
         legend = make_legend(_area_scale(view, tops), negatives=below)
+        if circles:
+            legend = replace(legend, title=f"{legend.title}; one circle per {line(circles)}")
         return replace(legend, top="100") if view.shown in (FALSE_POSITIVES, NOT_LISTED) else legend
     if view.shown not in _SHADED:
         return of_arcs
@@ -826,7 +828,7 @@ def choose_below_zero_color(dark: bool) -> Color:
 def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region.
 
-    Released pairs below zero have a colour of their own, and released pairs that are not certain are pale.
+    Released pairs below zero have a colour of their own. Pairs that are not certain are pale; without a chosen region they are grey.
     """
     true = pairs.true if view.shown == TRUE else None
     shown = np.abs(pairs.released) if true is None else true
@@ -835,7 +837,8 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     base = np.where(arrives[:, None], into, out)
     pale = np.zeros(len(shown), np.bool_) if true is not None else ~pairs.certain
     negative = pale & (pairs.released < 0)
-    base = np.where(pale[:, None], (base + np.array(_GREY)) // 2, base)
+    faded = np.array(_GREY) if view.chosen is None else (base + np.array(_GREY)) // 2  # of a chosen region, both directions stay apart
+    base = np.where(pale[:, None], faded, base)
     base = np.where(negative[:, None], choose_below_zero_color(view.dark), base)
     color = _add_alpha(base, widths.strength(shown))
     color[pale, 3] = (color[pale, 3] * _PALE).astype(np.uint8)
@@ -846,7 +849,7 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     if negative.any():
         marks.append(((_css(choose_below_zero_color(view.dark)),), "below zero, by noise"))
     if (pale & ~negative).any():
-        marks.append((to_css(np.array([[*_GREY, 115]], np.uint8)), "pale: not told apart from 0"))
+        marks.append((to_css(np.array([[*_GREY, 115]], np.uint8)), f"{'grey' if view.chosen is None else 'pale'}: not told apart from 0"))
     title = f"{'true ' if view.shown == TRUE else ''}{view.unit} per pair"
     return Look(
         color=color,

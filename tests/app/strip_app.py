@@ -58,6 +58,7 @@ def show():
         on_unit=lambda relative: note(relative=relative),
         on_shares=lambda shares: note(shares=shares),
         on_drag=tried,
+        whole="One set of counts takes all of ε.",
     )
     shares = " ".join(f"{share:.3f}" for share in state.shares)
     st.text(f"level {state.shown}, percent {state.relative}, shares {shares}, calls {' '.join(state.calls)}.")

@@ -316,3 +316,22 @@ def test_where_the_library_of_maps_fails_the_maps_are_shown_one_by_one(chromium,
         assert page.locator(".canvas").count() == 0
         page.get_by_role("button", name="Again", exact=True).click()
         page.get_by_text("Run 2, seeded").wait_for()
+
+
+def test_a_wheel_over_a_map_that_was_not_pressed_moves_the_page_and_says_how_to_zoom(at):
+    with at() as page:
+        hint, before = page.locator(".hint.shown"), camera(page)
+        height = page.locator(".canvas").bounding_box()["height"]
+        page.mouse.move(*place(page, 0, 0.5, 0.5))
+        page.mouse.wheel(60, 0)
+        assert hint.count() == 0
+        page.mouse.wheel(0, 5)
+        hint.wait_for()
+        assert hint.inner_text() == "Click the map, then zoom by wheel"
+        assert page.locator(".canvas").bounding_box()["height"] == height
+        until(lambda: hint.count() == 0, "the end of the hint")
+        assert camera(page) == before
+        page.mouse.click(*place(page, 0, 0.5, 0.5))
+        page.mouse.wheel(0, -60)
+        until(lambda: camera(page) != before, "a zoom by wheel")
+        assert hint.count() == 0

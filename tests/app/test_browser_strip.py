@@ -278,7 +278,7 @@ def test_false_positives_are_shown_where_the_truth_is(visit):
 
 def test_a_single_part_has_no_handle(visit):
     page = visit("whole")
-    page.get_by_text("all of ε").wait_for()
+    page.get_by_text("One set of counts takes all of ε.").wait_for()
     assert page.get_by_role("slider").count() == 0
 
 

@@ -50,7 +50,7 @@ def test_trips_of_files_are_reproduced(tmp_path, capsys):
     assert [step.amount for step in release.receipt.steps] == [step.amount for step in made.receipt.steps]
     assert (release.receipt.unit, release.receipt.neighbours) == (made.receipt.unit, made.receipt.neighbours)
     assert [release.tree.size(stage) for stage in range(5)] == [made.tree.size(stage) for stage in range(5)]
-    assert [entry.budget for entry in entries()] == [ApproxBudget(1, "1e-8")] * 2
+    assert [entry.budget for entry in entries()] == [ApproxBudget("0.05", "1e-8")] * 2
 
 
 @pytest.mark.parametrize(("start", "link"), [(points_app, CURATE), (trips_app, CURATE_TRIPS), (points_app, SMALL), (trips_app, FLIGHTS)])

@@ -38,3 +38,18 @@ def test_routes_of_one_person_are_protected_record_by_record():
     app = press("One person's routes without a bound")
     assert app.session_state["config"].sample == "daily_routes"
     assert any("nothing bounds what one person adds" in each.value for each in app.caption)
+    said = verdict_on_person(app)
+    assert "for this person, ε 0.5 is ε 25,000. Levels 0 to 6 are usable; level 7 is rough; levels 8 to 10 are mostly noise. Yet " in said
+    assert " partitions as small as at level 8 stand out, with " in said
+
+
+def verdict_on_person(app):
+    """The verdict as it is read, without the escapes of Markdown."""
+    return next(text for each in app.markdown if " this person" in (text := each.value.replace("\\", "")))
+
+
+def test_with_a_bound_nothing_of_the_routes_is_released():
+    app = press("The same person with a bound")
+    assert app.session_state["config"].sample == "daily_routes_bounded"
+    said = "Only 10 fixes of this person count, and ε 0.5 protects all of them together: the routes stay hidden. No level is usable"
+    assert said in verdict_on_person(app)

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from dpviz.app import cached
-from dpviz.app.session import read_link
+from dpviz.app.session import read_link, to_query
 from dpviz.app.trips.state import TripsConfig
 from dpviz.app.trips.tabs import TAB_TITLES
 from dpviz.mechanisms import FLOW_MECHANISMS
@@ -169,9 +169,20 @@ class TestDrawing:
         assert (table["low"] <= table["high"]).all()
         assert ((table["true"] - table["released"]).abs() < 200).all()
 
+    def test_a_chosen_region_is_let_go_by_a_button_in_the_row_of_the_status(self):
+        app = fine(press_draw(trips_app()))
+        assert "all regions" not in [button.key for button in app.button]
+        app.selectbox(key="region").set_value(8)
+        app = fine(app.run())
+        name = trips_drawn(app).releases[0].tree.origins.names_of(1)[8]
+        assert any(f"Only flights from and to {name}." in each.value for each in app.get("html"))
+        app = fine(app.button(key="all regions").click().run())
+        assert app.session_state["trips config"].region is None
+        assert "all regions" not in [button.key for button in app.button]
+
     def test_a_pair_of_regions_is_answered_at_any_two_levels(self):
         app = open_tab(press_draw(trips_app()), "Pair of regions")
-        assert any("**Levels 0 " in each.value or "**All levels" in each.value for each in app.markdown)
+        assert any("**Believe all levels down to " in each.value for each in app.markdown)
         app.selectbox(key="pair From level").set_value("state").run()
         fine(app.selectbox(key="pair To level").set_value("all").run())
         assert {"Released answer", "95 % interval, noise only", "True answer"} <= set(figures(app))
@@ -221,6 +232,7 @@ class TestControls:
     def test_delta_and_the_link_carry_the_configuration(self):
         link = FLIGHTS | {"delta": "1e-06", "epsilon": "0.3", "settings": '{"dial":2.0}', "shown": "Error", "region": "2"}
         link |= {"mechanism": "top_down", "pairs": "certain", "scales": '{"error 1":50.0,"area error 1":500.0}', "marks": "Areas"}
+        link |= {"top": "700"}
         app = fine(trips_app(link))
         config = app.session_state["trips config"]
         assert (config.delta, config.epsilon, config.settings) == (1e-6, 0.3, {"dial": 2.0})
@@ -231,12 +243,16 @@ class TestControls:
         nonsense = ({"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"}, {"pairs": "y"})
         for link in nonsense:
             known = TripsConfig(settings={}) if "settings" in link else TripsConfig()
-            assert read_link(TripsConfig, link | {"mechanism": "fitted_tree", "sample": "nothing"}) == known
+            usual = {"epsilon": "0.05", "level": "2", "top": "1500", "mechanism": "fitted_tree", "sample": "nothing"}
+            assert read_link(TripsConfig, usual | link) == known
         good(trips_app({name: text for link in nonsense for name, text in link.items()}))
 
     def test_a_link_of_an_earlier_version_opens_top_down_with_its_settings(self):
         assert read_link(TripsConfig, {}) == TripsConfig(mechanism="fitted_tree", settings={"false_discovery": 0.05})
-        assert read_link(TripsConfig, {"epsilon": "2"}) == TripsConfig(mechanism="top_down", settings={}, epsilon=2.0)
+        assert read_link(TripsConfig, {"epsilon": "2"}) == TripsConfig(mechanism="top_down", settings={}, epsilon=2.0, level=None, top=500)
+        assert read_link(TripsConfig, {"mechanism": "fitted_tree"}) == TripsConfig(epsilon=1.0, level=None, top=500)
+        assert to_query(TripsConfig(level=None))["level"] == "None"
+        assert read_link(TripsConfig, to_query(TripsConfig())) == TripsConfig()
         old = read_link(TripsConfig, {"settings": '{"conversion":"simple","dial":2.0}', "beside": "flat_gaussian"})
         assert [how.build().non_defaults() for how in (old, old.second_run())] == [
             {"dial": 2.0, "accounting": "paper"},

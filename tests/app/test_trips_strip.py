@@ -3,7 +3,7 @@
 import pytest
 
 from dpviz.app.trips import strip as page
-from dpviz.mechanisms import FLOW_MECHANISMS
+from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS
 from tests.app.seen import fine, trips_drawn
 from tests.app.start import FLIGHTS, trips_app
 
@@ -56,3 +56,10 @@ def test_columns_are_levels_with_their_shares_errors_and_false_discoveries(monke
     assert [part.level for part in parts] == [1, 2, 3, 4, 5, 6]
     assert seen["shown"] == 2
     assert seen["levels"][2].about.startswith("100 pairs, ")
+
+
+def test_a_mechanism_without_a_split_says_why_nothing_can_be_dragged(monkeypatch):
+    seen = shown(trips_app(FLIGHTS | {"mechanism": "flat_gaussian", "settings": "{}"}), monkeypatch)
+    assert len(seen["parts"]) == 1
+    assert seen["whole"] == "All of ε buys one set of counts: there is nothing to split."
+    assert POINT_MECHANISMS["path_tree"].whole_budget.startswith("This mechanism splits the budget itself: ")

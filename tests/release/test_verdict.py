@@ -6,11 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpviz.app.trips.state import TripsConfig
+from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.evaluation.metrics import evaluate
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, Identity, PrivTree, Quadtree, StabilityHistogram, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.nouns import counted_noun
-from dpviz.release.verdict import NOISE, ROUGH, USABLE, compute_needed_total, verdict
+from dpviz.release.verdict import MAYBE_EMPTY, NOISE, ROUGH, USABLE, compute_needed_total, square_verdict, verdict
+from dpviz.samples.flows import load_flow_sample
+from dpviz.samples.points import load_sample
 from dpviz.space.tree import remove_descendants
 from tests.release_cases import points_of
 from tests.view.trips_cases import grid, random_trips
@@ -108,3 +113,80 @@ def test_the_verdict_on_a_list_says_how_many_pairs_it_lists_and_what_it_leaves_o
     found, listed = verdict(release), len(release.stages[-1].count)
     assert found.headline.endswith(f"lists {listed:,} of its {found.levels[-1].parts:,} pairs.")
     assert " trips are in pairs that are not listed; coarser levels count them." in found.detail
+
+
+@pytest.fixture(scope="module")
+def flights():
+    return load_flow_sample("us_flights")
+
+
+def released_flights(flights, key, epsilon, **settings):
+    mechanism = FLOW_MECHANISMS[key].from_settings({**FLOW_MECHANISMS[key].page_settings, **settings})
+    return mechanism.release(flights, ApproxBudget(epsilon, "1e-8"), Entropy.seeded(1))
+
+
+@pytest.mark.parametrize("epsilon", [TripsConfig().epsilon, "0.1", "0.5", "1", "5"])
+@pytest.mark.parametrize("key", FLOW_MECHANISMS)
+def test_the_verdict_on_flights_agrees_with_their_false_discoveries_which_it_does_not_see(flights, key, epsilon):
+    release = released_flights(flights, key, epsilon)
+    found, table = verdict(release), evaluate_flows(release, flights).by_stage
+    assert [stage.name for stage in found.stages] == table["between"].tolist()
+    for stage, wrong in zip(found.stages, table["false_discovery"].tolist(), strict=True):
+        assert wrong - 3 <= 100 * stage.empty <= wrong + 15
+        if stage.grade == USABLE:
+            assert wrong <= 25
+            assert f"at {stage.name}" not in found.headline
+        if wrong > 52:
+            assert (stage.grade, stage.cause) == (NOISE, MAYBE_EMPTY)
+        if stage.cause == MAYBE_EMPTY:
+            assert wrong > (12 if stage.grade == ROUGH else 40)
+            said = [int(number) for number in re.findall(r"up to (\d+) %", found.headline, re.IGNORECASE)]
+            assert max(said) >= wrong - 2
+    assert "All levels are usable" not in found.headline
+
+
+@pytest.mark.parametrize("settings", [{"neighbours": "add_remove"}, {"false_discovery": None}], ids=str)
+def test_the_verdict_agrees_with_the_false_discoveries_of_other_settings(flights, settings):
+    release = released_flights(flights, "fitted_tree", 1, **settings)
+    table = evaluate_flows(release, flights).by_stage
+    for stage, wrong in zip(verdict(release).stages, table["false_discovery"].tolist(), strict=True):
+        assert wrong - 3 <= 100 * stage.empty <= wrong + 15
+
+
+def test_the_verdict_on_trips_says_which_pairs_may_be_noise_in_two_sentences(flights):
+    found = verdict(released_flights(flights, "fitted_tree", 1))
+    pattern = (
+        r"Believe all levels down to division to state, and airport to airport, which lists [\d,]+ of its 93,025 pairs\."
+        r" But up to \d\d % of the released pairs at state to state and up to \d\d % at state to airport may be noise\."
+    )
+    assert re.fullmatch(pattern, found.headline)
+    assert {stage.name: stage.grade for stage in found.stages}["state to airport"] == NOISE
+
+
+def test_small_partitions_that_stand_out_are_named_beside_levels_that_are_mostly_noise():
+    for sample, stands in (("daily_routes", True), ("la_residents", False)):
+        points = load_sample(sample)
+        release = POINT_MECHANISMS["path_tree"]().release(points, PureBudget("0.5"), Entropy.seeded(1))
+        found = square_verdict(release, evaluate(release, points).by_zoom["rmse"].tolist(), "fixes")
+        assert "are mostly noise." in found.headline
+        assert (
+            bool(re.search(r" Yet \d+ partitions as small as at level 8 stand out, with [0-9.]+ % of all fixes\.$", found.headline))
+            == stands
+        )
+
+
+def test_standard_deviations_by_pair_hold_and_are_at_most_the_stated_ones(flights):
+    """Of the stages all of whose pairs are released, so that no pair is there because of its noise."""
+    squares = []
+    for seed in range(20):
+        mechanism = FLOW_MECHANISMS["fitted_tree"]()
+        release = mechanism.release(flights, ApproxBudget(1, "1e-8"), Entropy.seeded(seed))
+        evaluation = evaluate_flows(release, flights)
+        for stage in (1, 2):
+            counts, stddev = release.stages[stage], release.stddev_by_pair(stage)
+            assert (stddev <= release.stddev(stage)).all()
+            true = evaluation.true_sums(*release.tree.levels(stage)).at(counts.origin, counts.destination)
+            squares.append(np.mean(((counts.noisy - true) / stddev) ** 2))
+    assert np.mean(squares) < 1.1
+    release = TopDown().release(flights, ApproxBudget(1, "1e-8"), Entropy.seeded(1))
+    assert all(np.array_equal(release.stddev_by_pair(stage), release.stddev(stage)) for stage in range(7))

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import shapely
 
 from dpviz.bundled import folder
 from dpviz.data.flows import Flows
@@ -74,6 +75,16 @@ def test_the_flights_are_those_of_2008_between_airports_where_they_are(samples):
     assert regions.names_of(3)[boston] == "Boston (BOS)"
     assert regions.ids_of(2)[regions.ancestors(2)[marquette]] == "MI"
     assert (regions.ids_of(1)[-1], regions.leaf_count(1)[-1]) == ("Territories", 5)
+
+
+def test_states_and_divisions_of_airports_have_outlines_in_which_their_airports_are(samples):
+    regions = samples["us_flights"].regions
+    airports, states = (regions.geometry[level].to_numpy() for level in (2, 1))
+    assert len(regions.outlines(1)) == 10
+    assert set(shapely.get_type_id(states)) == {3, 6}
+    assert shapely.is_valid(states).all()
+    assert shapely.distance(airports, states[regions.parent[2]]).max() < 0.05
+    assert regions.outlines(3) is None
 
 
 def test_counties_are_all_there_with_their_people_and_valid_outlines_that_do_not_overlap():

@@ -70,8 +70,9 @@ def test_every_sample_loads_into_its_domain_with_every_record_and_nothing_droppe
     sample, points, (x, y) = SAMPLES[key], load_sample(key), sample_xy(key, some)
     west, south, east, north = sample.domain.bounds
     assert points.domain == sample.domain
-    assert points.dropped == 0
-    assert points.count.sum() == (PAPER_SIZE if some else len(x)) > 0
+    counted = sample.most or (PAPER_SIZE if some else len(x))
+    assert points.dropped == (len(x) - counted if sample.most else 0)
+    assert points.count.sum() == counted > 0
     assert sample.key == key
     assert sample.unit in {"places", "crossings", "fixes", "records"}
     assert (sample.usual is None) != sample.synthetic
@@ -279,3 +280,12 @@ def test_one_person_s_fixes_lie_on_few_ways_and_mostly_stand_in_a_release_that_p
     far_above_noise = release.count[nodes] > 5 * release.stddev[nodes]
     assert truth[far_above_noise].sum() > 0.5 * points.count.sum()
     assert (truth[far_above_noise] > 0).all()
+
+
+def test_with_a_bound_ten_of_the_same_fixes_count_and_the_person_is_protected():
+    points, again = (load_sample("daily_routes_bounded") for _ in range(2))
+    assert (points.count.sum(), points.contributions, points.unit) == (10, 10, "person")
+    assert np.array_equal(points.column, again.column)
+    assert set(zip(points.column.tolist(), points.row.tolist(), strict=True)) <= set(
+        zip(*(getattr(load_sample("daily_routes"), axis).tolist() for axis in ("column", "row")), strict=True)
+    )

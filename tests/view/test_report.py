@@ -251,7 +251,7 @@ def test_partitions_are_shapes_with_their_released_numbers():
     page, nodes = page_of(release), release.nodes()
     assert sum(bool(re.fullmatch(r"[pn]\d+", attrs.get("class", ""))) for attrs in page.all("path")) == len(nodes) == 64
     low, high = (signed(end[0]) for end in release.interval(nodes[:1]))
-    assert f"{signed(round(release.count[nodes[0]]))} records, 95 % between {low} and {high}" in page.text
+    assert f"{signed(round(release.count[nodes[0]]))} records (95 %: {low} to {high}, for this one alone)" in page.text
 
 
 def test_a_fine_release_is_drawn_coarser_and_says_so():
@@ -259,7 +259,7 @@ def test_a_fine_release_is_drawn_coarser_and_says_so():
     assert len(html) < MOST_BYTES
     text = Page(html).text
     assert "4,096 partitions (level 6). The release has finer levels, down to 65,536 partitions" in text
-    assert text.count("95 % between") == 4096
+    assert text.count(", for this one alone)") == 4096
 
 
 def test_arcs_are_the_strongest_pairs_and_point_from_light_to_strong_and_without_geometry_there_is_no_map():

@@ -6,9 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpviz.mechanisms import FittedTree
+from dpviz.mechanisms import FittedTree, TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.samples.flows import load_flow_sample
 from dpviz.view.canvas import Scene
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_drawing import (
@@ -104,6 +105,13 @@ class TestAreas:
         alpha = arrays["0 fill 0"].reshape(-1, 4)[:, 3]
         totals = np.array([true_of(case, region) for region in range(24)])
         assert alpha[np.argmax(totals)] == alpha.max() > alpha[np.argmin(totals)]
+
+    def test_states_are_areas_and_airports_are_circles_which_the_legend_says(self):
+        release = TopDown().release(load_flow_sample("us_flights"), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
+        states, airports = (draw_trips(release, TripsMapSettings(level=level, marks=AREAS)) for level in (2, 3))
+        assert (bool(states.areas[0].shapes.polygons), states.legend.title) == (True, "released trips of a region")
+        assert not airports.areas[0].shapes.polygons
+        assert airports.legend.title == "released trips of a region; one circle per airport"
 
     def test_an_error_has_two_signs(self, case):
         drawing = drawing_of(case, shown="Error", marks=AREAS)

@@ -1,6 +1,6 @@
 // Two or more maps of one area in one deck.gl canvas: one camera, linked hover, a swipe bar, a box that is dragged. deck.gl itself comes from
 // the loader component, under a name of its own.
-const POLL = 40, SETTLED = 600, NARROW = 640, WIDE = 250, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5;
+const POLL = 40, SETTLED = 600, NARROW = 640, WIDE = 250, PADDING = 14, STEP = 80, MOST_LINES = 6000, CLICK = 5, HINT = 1500, LONG = 130;
 const held = new WeakMap(), ruler = document.createElement("canvas").getContext("2d");
 const TILES_WAIT = 200, FINEST_TILES = 19, MOST_TILES = 80, KEPT_TILES = 400;
 let away = null;  // how the maps were left: they may be gone for a while within a visit of the page, as on another tab
@@ -23,6 +23,8 @@ function create(root) {
   canvas.frame = add(canvas.cover, "div", "box");
   canvas.cross = add(canvas.cover, "div", "cross");
   canvas.cross.hidden = true;
+  canvas.hint = add(canvas.cover, "div", "hint", { "aria-hidden": "true" });
+  canvas.hint.textContent = "Click the map, then zoom by wheel";
   canvas.tips = [];
   canvas.watch = new ResizeObserver(() => { if (canvas.deck) { fitHeight(canvas); arrange(canvas); } });
   canvas.watch.observe(canvas.map);
@@ -36,6 +38,7 @@ function finish(canvas) {
   clearTimeout(canvas.settling);
   clearTimeout(canvas.swipeSettling);
   clearTimeout(canvas.tilesTimer);
+  clearTimeout(canvas.hinting);
   canvas.watch.disconnect();
   for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, canvas.letGo);
   canvas.deck?.finalize();
@@ -455,6 +458,7 @@ function listen(canvas) {
   map.addEventListener("pointerup", (event) => release(canvas, event), true);
   canvas.letGo = () => setTimeout(() => { canvas.press = null; });  // a press may be let go outside the map
   for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, canvas.letGo);
+  map.addEventListener("wheel", (event) => hintAtWheel(canvas, event), { passive: true });
   map.addEventListener("keydown", (event) => key(canvas, event));
   map.addEventListener("focus", () => { if (map.matches(":focus-visible")) announce(canvas); });
   map.addEventListener("blur", () => { canvas.cross.hidden = true; });
@@ -489,7 +493,16 @@ function settleSwipe(canvas) {
 function hold(canvas, held) {
   if (canvas.held === held || !canvas.deck) return;
   canvas.held = held;
+  if (held) canvas.hint.classList.remove("shown");
   arrange(canvas);
+}
+
+// A wheel over a map that was not pressed moves the page: for a moment the map says how to zoom. Touch sends no wheel, and has its pinch.
+function hintAtWheel(canvas, event) {
+  if (canvas.held || !canvas.deck || Math.abs(event.deltaY) < Math.abs(event.deltaX)) return;
+  canvas.hint.classList.add("shown");
+  clearTimeout(canvas.hinting);
+  canvas.hinting = setTimeout(() => canvas.hint.classList.remove("shown"), HINT);
 }
 
 function press(canvas, event) {
@@ -645,7 +658,9 @@ function slide(canvas) {
     if (room - named > 60) write(pane.about, x + named, y, `${small}px`, "left", room - named);
     drawLegend(pen, pane.legend, { x, y: y + 0.33 * above + (stacked ? 0 : 7), width: room, largest: Math.round(small), family: style.fontFamily, ink: text });
   });
-  write(scene.caption, margin, height - 58, "22px");
+  const first = scene.caption.length > LONG ? scene.caption.indexOf(". ") + 1 : 0, room = width - 2 * margin;  // a long caption has two lines
+  if (first) write(scene.caption.slice(0, first), margin, height - 72, "20px", "left", room);
+  write(scene.caption.slice(first).trim(), margin, height - (first ? 47 : 58), first ? "20px" : "22px", "left", room);
   write([scene.stamp, scene.credit].filter(Boolean).join("  \u00b7  "), margin, height - 24, "16px");
   return page;
 }

@@ -45,7 +45,7 @@ function post(strip, kind, value) {
 // What Python says is shown, except for what was changed here since: an older answer does not take a newer change back.
 function receive(strip, data) {
   const frame = JSON.stringify([
-    data.levels.map((level) => [level.name, level.finer]), data.parts.map((part) => [part.label, part.level, part.structure]), withWrong(data), data.editable, data.unit,
+    data.levels.map((level) => [level.name, level.finer]), data.parts.map((part) => [part.label, part.level, part.structure]), withWrong(data), data.editable, data.unit, data.whole,
   ]);
   if (frame !== strip.frame) stop(strip);
   confirm(strip, data);
@@ -140,7 +140,7 @@ function build(strip, frame) {
   grid.textContent = "";
   const named = data.levels.some((level) => level.name.includes(" "));  // names of several words have two lines
   grid.classList.toggle("named", named);
-  const first = 2 + own.length, heights = [named ? "38px" : own.length ? "30px" : "27px", split ? "60px" : "25px", "82px", ...(wrong ? ["37px"] : [])];
+  const first = 2 + own.length, heights = [named ? "38px" : own.length ? "30px" : "27px", split ? "60px" : "minmax(25px, auto)", "82px", ...(wrong ? ["37px"] : [])];
   grid.style.gridTemplateRows = heights.join(" ");
   grid.style.gridTemplateColumns = `var(--names) ${own.length ? `repeat(${own.length}, minmax(54px, 96px)) ` : ""}repeat(${n}, minmax(${named ? 62 : 46}px, 96px))`;
   strip.column = add(grid, "div", "column");
@@ -189,7 +189,7 @@ function addBudget(strip, own, split) {
   strip.knobs = [];
   strip.cells = [];
   if (!split) {
-    add(grid, "div", "whole", {}, { gridColumn: "2 / -1" }).textContent = "all of ε";
+    add(grid, "div", "whole", {}, { gridColumn: "2 / -1" }).textContent = data.whole;
     return;
   }
   const group = add(grid, "div", "row", { role: "group", "aria-label": "Split of the privacy budget" });

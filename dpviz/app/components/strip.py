@@ -149,6 +149,7 @@ def strip(
     on_shares: Callable[[list[float]], object] | None = None,
     on_drag: Callable[[list[float]], Sequence[float | None] | None] | None = None,
     words: StripWords = SQUARES,
+    whole: str = "all of ε",
 ) -> None:
     """Show the levels of a release in aligned columns: a button to show the level, its share of the budget, its errors.
 
@@ -169,6 +170,7 @@ def strip(
         on_shares: see `StripCalls`; None if the split cannot be changed.
         on_drag: see `StripCalls`; None if nothing is known before a run.
         words: what the strip calls things.
+        whole: where there is a single part, one sentence on why nothing can be dragged.
 
     Raises:
         BudgetError: shares are not finite numbers of at least 0, or all of them are 0.
@@ -181,7 +183,7 @@ def strip(
         receive((st.session_state.get(key) or {}).get("sent"), memory, levels, parts, calls)
 
     data = message(levels, parts, memory, calls) | {"shown": range(len(levels))[shown], "unit": unit, "relative": relative}
-    data["words"] = asdict(words)
+    data |= {"words": asdict(words), "whole": whole}
     _strip(key=key, data=data, on_sent_change=carry_out(sent))
 
 

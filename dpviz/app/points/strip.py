@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
 import streamlit as st
 
+from dpviz.amounts import format_decimal
 from dpviz.app.components.strip import StripLevel, StripPart, strip
 from dpviz.app.controls import share_locks, use_shares
 from dpviz.app.points.state import POINTS, Drawn, config
@@ -17,6 +19,7 @@ from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
 from dpviz.mechanisms.base import Share
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import Verdict, square_verdict
+from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain
 from dpviz.view.escape import html
 
@@ -57,6 +60,7 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
         on_unit=lambda relative: _change(relative=relative),
         on_shares=partial(_use_shares, shares) if fresh and len(shares) > 1 else None,
         on_drag=partial(_expect, what, zooms) if fresh and len(shares) > 1 else None,
+        whole=mechanism.whole_budget,
     )
     if st.session_state.pop(_RERUN, False):
         st.rerun()
@@ -114,6 +118,18 @@ def verdict_of(what: Drawn) -> Verdict | None:
     if not what.release.receipt.private or what.evaluation is None:
         return None
     return square_verdict(what.release, what.evaluation.by_zoom["rmse"].tolist(), what.data.unit)
+
+
+def describe_person(what: Drawn) -> str:
+    """Write what is protected where all records of a sample are one person's; "" elsewhere."""
+    sample = SAMPLES.get(what.data.source.data_part.sample or "")
+    if sample is None or not sample.one_person:
+        return ""
+    unit, epsilon, records = what.data.unit, Fraction(what.config.epsilon), int(what.data.points.count.sum())
+    if sample.most is None:
+        together = format_decimal(float(epsilon * records), 3)
+        return f"All {records:,} {unit} are one person's, each protected by itself: for this person, ε {float(epsilon):g} is ε {together}."
+    return f"Only {records:,} {unit} of this person count, and ε {float(epsilon):g} protects all of them together: the routes stay hidden."
 
 
 def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:

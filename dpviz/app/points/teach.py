@@ -18,7 +18,7 @@ from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_config import SECOND
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, Data, Drawn, config, question_of, run_of
-from dpviz.app.points.strip import level_like, show_strip, verdict_of, zoom_like
+from dpviz.app.points.strip import describe_person, level_like, show_strip, verdict_of, zoom_like
 from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, link_box, open_linked_box, set_query_box, tabs
 from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.streets import streets_wanted
@@ -98,7 +98,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
         show_strip(first, level, None if shown.before is None else shown.before.evaluation, fresh=shown.fresh, title=_title_of_strip(first))
         if not config().present:
             if result is not None:
-                show_verdict(result.headline, result.detail, result.rule, whose)
+                show_verdict(f"{describe_person(first)} {result.headline}".strip(), result.detail, result.rule, whose)
             teach_note(protected)
         let_maps_come_first(POINTS)
         with st.container(key="figures"):

@@ -46,7 +46,7 @@ def trips_controls() -> TripsData | None:
         required=True,
         format_func=str.capitalize,
         label_visibility="collapsed",
-        on_change=when_chosen("trips source", lambda value: TRIPS.change(source=value)),
+        on_change=when_chosen("trips source", lambda value: TRIPS.change(source=value, level=None)),
     )
     return _choose_sample() if how.source == "sample" else _choose_files()
 

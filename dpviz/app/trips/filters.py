@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from dpviz.app.fields import Field, in_range
-from dpviz.app.session import show_value, when_chosen
+from dpviz.app.session import carry_out, show_value, when_chosen
 from dpviz.app.trips.state import MOST_ARCS, TRIPS
 from dpviz.space.regions import Regions
 from dpviz.view.trips_drawing import PAIR_FILTERS
@@ -30,6 +31,18 @@ def chosen_region(regions: Regions, level: int) -> int | None:
     """Return the index of the region whose trips alone are drawn; None for all."""
     region: int | None = TRIPS.config().region
     return None if region is None or region >= regions.size(level) else region
+
+
+def chosen_name(regions: Regions) -> str:
+    """Return the name of the chosen region of the shown level; "" without one."""
+    level = shown_level(regions)
+    region = chosen_region(regions, level)
+    return "" if region is None else str(regions.names_of(level)[region])
+
+
+def offer_all_regions() -> None:
+    """Show a small button that lets the chosen region go."""
+    st.button("All regions", key="all regions", icon=":material/close:", on_click=carry_out(partial(TRIPS.change, region=None)))
 
 
 def toggle_region(region: int | None) -> None:
@@ -65,7 +78,7 @@ def choose_filters(regions: Regions, level: int, *, stacked: bool = False) -> tu
         PAIR_FILTERS,
         key="pairs",
         help="Which released pairs are drawn. Noise makes some counts negative. A pair is certain if its interval, which holds for all"
-        " pairs at once with probability 95 %, is above 0; the others are pale.",
+        " pairs at once with probability 95 %, is above 0; the others are grey.",
         on_change=when_chosen("pairs", lambda value: TRIPS.change(pairs=value)),
     )
     top_label, least_label = "Arcs at most", "Minimum trips"

@@ -44,20 +44,21 @@ class TripsConfig(PageConfig):
         region: index of the region of the level shown from and to which trips are drawn; None for all.
     """
 
+    always_in_link: ClassVar[tuple[str, ...]] = (*PageConfig.always_in_link, "epsilon", "level", "top")
     family: ClassVar[AnyFamily] = TRIP_FAMILY
     view_parts: ClassVar[tuple[str, ...]] = (*PageConfig.view_parts, "level", "marks", "top", "least", "pairs", "region")
 
     sample: str = "us_flights"
     mechanism: str = TRIP_FAMILY.usual[0]
     settings: dict[str, Any] = field(default_factory=lambda: dict(FLOW_MECHANISMS[TRIP_FAMILY.usual[0]].page_settings))
-    epsilon: float | Fraction = 1.0
+    epsilon: float | Fraction = 0.05
     delta: float = 1e-8
     beside: str = ALONE
-    level: int | None = None
+    level: int | None = 2
     shown: str = RELEASED
     left: str = TRUE
     marks: str = MARKS[0]
-    top: int = 500
+    top: int = 1500
     least: int = 1
     pairs: str = PAIR_FILTERS[0]
     region: int | None = None
@@ -77,9 +78,11 @@ class TripsConfig(PageConfig):
     def update_link(cls, query: Mapping[str, str]) -> dict[str, str]:
         """Return the parameters of a link as today's version writes them.
 
-        Earlier versions left out TopDown, their default. In Teach they compared mechanisms as "beside", now a second run.
+        Earlier versions left out their defaults: TopDown, ε 1, the finest level that is easy to read, 500 arcs. In Teach they compared
+        mechanisms as "beside", now a second run.
         """
-        updated = {"mechanism": "top_down", "settings": "{}", **query} if query and "mechanism" not in query else dict(query)
+        earlier = {"epsilon": "1.0", "level": str(None), "top": "500"} if query else {}
+        updated = earlier | ({"mechanism": "top_down", "settings": "{}", **query} if query and "mechanism" not in query else dict(query))
         beside, mechanism = updated.get("beside", ALONE), updated.get("mechanism", "")
         if beside in FLOW_MECHANISMS and mechanism in FLOW_MECHANISMS and updated.get("mode", TEACH) == TEACH:
             try:
@@ -98,7 +101,7 @@ class TripsConfig(PageConfig):
         return cls.run_readers() | {
             "sample": choice_reader(*FLOW_SAMPLES),
             "beside": choice_reader(ALONE, *FLOW_MECHANISMS),
-            "level": number_reader(1, 16, int),
+            "level": _read_level,
             "shown": choice_reader(*kinds),
             "left": choice_reader(*kinds, SECOND),
             "marks": choice_reader(*MARKS),
@@ -107,6 +110,11 @@ class TripsConfig(PageConfig):
             "pairs": choice_reader(*PAIR_FILTERS),
             "region": number_reader(0, 2**31, int),
         }
+
+
+def _read_level(text: str) -> int | None:
+    """Read a level of a link; "None" stands for the finest that is easy to read."""
+    return None if text == str(None) else number_reader(1, 16, int)(text)
 
 
 def _settings_beside(mechanism: str, chosen: dict[str, Any]) -> dict[str, Any]:

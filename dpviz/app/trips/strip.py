@@ -57,6 +57,7 @@ def show_strip(what: TripsDrawn, level: int, before: TripsDrawn | None, *, fresh
         on_shares=partial(_use_shares, shares) if changes else None,
         on_drag=partial(_expect, what) if changes else None,
         words=PAIRS,
+        whole=mechanism.whole_budget,
     )
     if st.session_state.pop(_RERUN, False):
         st.rerun()
@@ -88,12 +89,12 @@ def _expect(what: TripsDrawn, shares: list[float]) -> list[float | None] | None:
 def _make_levels(what: TripsDrawn, before: TripsDrawn | None) -> list[StripLevel]:
     release, rows = what.releases[0], what.evaluations[0].by_stage.to_dict("records")
     earlier = _find_earlier(what, before)
-    means = {2 * level.level: level.mean for level in verdict(release).levels}
+    means = [level.mean for level in verdict(release).stages]
     return [
         StripLevel(
             name=line(row["between"]),
             about=f"{row['pairs']:,} pairs, {row['released_pairs']:,} of them released",
-            mean=means.get(stage) or _mean_of(release, stage),
+            mean=means[stage] or None,
             expected=_expected_error(release, stage),
             measured=row["rms_error_present"],
             before=earlier.get(stage),
@@ -109,12 +110,6 @@ def _find_earlier(what: TripsDrawn, before: TripsDrawn | None) -> dict[int, floa
     if before is None or before.releases[0].tree != what.releases[0].tree:
         return {}
     return dict(enumerate(before.evaluations[0].by_stage["rms_error_present"].tolist()))
-
-
-def _mean_of(release: FlowRelease, stage: int) -> float | None:
-    """Return the average trips of a released pair of a stage between levels; None if there are none."""
-    counts = release.stages[stage].count
-    return float(release.stages[0].count.sum()) / len(counts) if len(counts) and release.stages[0].count.sum() > 0 else None
 
 
 def _expected_error(release: FlowRelease, stage: int) -> float | None:

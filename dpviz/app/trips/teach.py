@@ -19,7 +19,7 @@ from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_config import SECOND
 from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.streets import streets_wanted
-from dpviz.app.trips.filters import choose_filters, chosen_region, shown_level, toggle_region
+from dpviz.app.trips.filters import choose_filters, chosen_name, chosen_region, offer_all_regions, shown_level, toggle_region
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, question_of, run_of
 from dpviz.app.trips.strip import show_strip
 from dpviz.app.trips.tabs import PAIR_TAB, REGION_TAB, fill_in_pair, key_figures, show_tabs
@@ -88,8 +88,10 @@ def show_teach(data: TripsData | None, row: DeltaGenerator, protected: str, *, f
     if not record_public_look(data):
         return
     shown, questions = RUNS.follow(data, fits=fits)
-    idle = "" if shown is None else _stamp(shown.first)
-    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected))
+    idle, also = "" if shown is None else _stamp(shown.first), None
+    if shown is not None and (name := chosen_name(shown.first.releases[0].tree.origins)):
+        idle, also = f"{idle} Only {shown.first.data.unit} from and to {name}.", offer_all_regions
+    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
 
 
 def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:

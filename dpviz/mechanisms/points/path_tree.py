@@ -102,6 +102,7 @@ class PathTree(PointMechanism):
     summary: ClassVar[str] = (
         "Splits quarters where the released counts are large enough; the budget that a path has left counts its leaf again."
     )
+    whole_budget: ClassVar[str] = "This mechanism splits the budget itself: every path from the whole to a leaf spends all of ε."
 
     growth: float = setting(
         1.26, "More ε per level (factor)", low=1, high=4, help="A level gets this many times the budget of the level above it."

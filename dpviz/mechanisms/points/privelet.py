@@ -50,6 +50,7 @@ class Privelet(PointMechanism):
     key: ClassVar[str] = "privelet"
     title: ClassVar[str] = "Privelet"
     summary: ClassVar[str] = "Puts noise on a wavelet of a fine grid: sums over large areas stay accurate, single cells are noisier."
+    whole_budget: ClassVar[str] = "This mechanism splits the budget itself: all of ε buys differences of all levels at once."
 
     order: int = setting(10, "Order of the grid", low=1, high=11, help="The grid has 2^order cells per side; cut to the resolution.")
 

@@ -109,7 +109,7 @@ class FittedTree(FlowMechanism):
         optional=True,
         low=0.0001,
         high=0.9999,
-        help="List only pairs of the finest level that noise hardly explains: in expectation, at most this share (0 to 1) of the listed"
+        help="List only pairs of the finest level that noise hardly explains: on average, at most this share (0 to 1) of the listed"
         " pairs has no trip. All other trips are published as a rest of the pair above; coarser levels have no such list. Left empty,"
         " every pair above 0 is listed.",
         good="a share from 0.0001 to 0.9999, such as 0.05 for 5 %, or leave it empty (None in Python), so that every pair is listed",
