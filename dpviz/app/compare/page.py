@@ -21,9 +21,10 @@ from dpviz.app.compare.earlier import (
     has_earlier_rows,
     is_first_look,
     load_controls,
-    make_job,
     remember_study,
     show_first_look,
+    start_study,
+    stop_study,
     table_with_link,
 )
 from dpviz.app.compare.figures import (
@@ -49,6 +50,7 @@ from dpviz.app.compare.state import (
     Pick,
     is_points,
     job,
+    picks,
     possible_picks,
     still_public,
     study_of,
@@ -133,6 +135,8 @@ def compare_page() -> None:
     COMPARE.write_address()
     st.session_state[CONFIG_SHOWN] = COMPARE.config()
     study_job = job()
+    if study_job is not None:
+        keeper().take(study_job)  # once more after the connection was lost for a moment, when the session let go of it
     if study_job is None:
         _show_introduction(data)
     elif still_public(study_job):
@@ -179,23 +183,27 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
         label = "Resume the study" if is_begun and study_job is not None and not is_first_look(study_job) else label
     if is_done:
         st.caption("All of them are made. Another seed draws new noise.")
-    is_locked = show_lock()
-    cannot_start = is_locked or study is None or state == RUNNING or is_done
-    pressed = st.button(label, type="primary", width="stretch", disabled=cannot_start, key="draw")
-    wanted = st.session_state.pop(WANTED, False) and not cannot_start
+    is_locked, is_running = show_lock(), state == RUNNING
+    pressed = st.button(label, type="primary", width="stretch", disabled=is_locked or study is None or is_running or is_done, key="draw")
+    is_shown = is_done or (study_job is not None and is_running and study_job.config[0].same_study(COMPARE.config()))
+    wanted = st.session_state.pop(WANTED, False) and not is_shown
     if (pressed or wanted) and not is_locked and study is not None and data is not None:
         serve_press("compare", lambda: _start_study(study, data), "Starting ...")
     show_refusal("compare")
 
 
 def _start_study(study: Study, data: CompareData) -> None:
-    """Start a study in the background; earlier rows that belong to the same runs are kept, and so is what the maps show."""
+    """Start a study in the background; earlier rows that belong to the same runs are kept, and so is what the maps show.
+
+    What was picked for the new study, as a link may do, comes first.
+    """
     before = job()
-    on_maps = () if before is None else tuple(shown_picks(before))
+    on_maps = [] if before is None else shown_picks(before)
     remember_study(study, data)
-    make_job(study, data).start(FIRST_ROWS)
-    if on_maps:
-        COMPARE.change(picked=on_maps)
+    started = start_study(study, data, FIRST_ROWS)
+    possible = set(possible_picks(started))
+    if not picks(started) and (kept := tuple(each for each in on_maps if each in possible)):
+        COMPARE.change(picked=kept)
 
 
 def _show_introduction(data: CompareData | None) -> None:
@@ -315,7 +323,7 @@ def _show_progress(study_job: StudyJob) -> None:
     left.progress(min(study_job.made / study_job.total, 1.0), text)
     if right is not None and right.button("Stop", key="stop study", width="stretch"):
         with st.spinner("Stopping ..."):
-            study_job.stop()
+            stop_study(study_job)
         st.rerun()
     if state == FAILED:
         show_error(study_job.error)
