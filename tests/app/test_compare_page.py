@@ -7,17 +7,19 @@ from itertools import islice
 from threading import Semaphore
 from unittest.mock import Mock
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from dpviz.app import cached, jobs
 from dpviz.app.compare.answer import describe_answer
-from dpviz.app.compare.earlier import LOADED, table_with_link
+from dpviz.app.compare.earlier import LOADED, WANTED, table_with_link
 from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace, study_of
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import check_link, describe_refused, read_link, to_query
+from dpviz.app.start_page import PRESETS
 from dpviz.cli.compare import csv_text
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
@@ -283,6 +285,44 @@ class TestFirstLook:
     def test_how_long_releases_took_does_not_decide_what_it_shows(self, monkeypatch):
         monkeypatch.setattr("dpviz.app.compare.answer.MOST_SECONDS", 0.0)
         assert len(scene(fine(compare_app({})))[0]["panes"]) == 4
+
+
+class TestPreset:
+    """A picture of the start page opens its own study, and its address opens the same picture."""
+
+    PRESET = next(preset.link for preset in PRESETS if preset.page == "compare")
+    TITLES = ("True records", "Path-budget tree, ε 2", "Path-budget tree, ε 0.2", "Path-budget tree, ε 0.02")
+
+    def opened(self, app):
+        """The page after a press on the picture, once the study is made."""
+        app.session_state["compare config"] = read_link(CompareConfig, self.PRESET)
+        app.session_state[WANTED] = True
+        return fine(tab(finished(good(app.run())), "On the map"))
+
+    RUNNING = LINK | {"repeats": "200", "order": "8", "seed": "95"}
+
+    @pytest.mark.parametrize("before", [{}, LINK, PRESET, RUNNING], ids=["first look", "done", "the same", "running"])
+    def test_it_shows_what_its_picture_shows_whatever_was_there_before(self, before):
+        app = compare_app(before)
+        if before:
+            started(app)
+            if "seed" not in before:
+                finished(app)
+        app = self.opened(app)
+        assert tuple(pane["title"] for pane in scene(app)[0]["panes"]) == self.TITLES
+        assert "Done: 6 of 6 releases" in app.get("progress")[0].proto.text
+        assert scene(app)[0]["link"]
+
+    def test_its_address_opens_the_same_maps_here_and_where_nothing_was_made(self):
+        app = self.opened(compare_app({}))
+        shown, link = scene(app), query_of(app)
+        for forget in (lambda: None, cached.sample_study_rows.clear):
+            forget()
+            again = fine(tab(finished(compare_app(link)), "On the map"))
+            assert query_of(again) == link
+            assert scene(again)[0]["panes"] == shown[0]["panes"]
+            assert all(np.array_equal(each, shown[1][name]) for name, each in scene(again)[1].items())
+            cached.shared_studies.clear()
 
 
 class TestAnswer:

@@ -149,6 +149,17 @@ def remember_study(study: Study, data: CompareData) -> None:
     COMPARE.change_for_good(study=study_id(study) if is_shared(data) else "")
 
 
+def name_shown_study() -> None:
+    """Write the study that is shown into the page's configuration, if it is the one chosen on the left and this server made its rows."""
+    study_job, config = job(), COMPARE.config()
+    if study_job is None or is_first_look(study_job) or not study_job.is_shared or not study_job.config[0].same_study(config):
+        return
+    if study_job.state in (RUNNING, DONE):
+        COMPARE.change_for_good(study=study_job.id)
+    elif not config.study.startswith(study_job.study.fingerprint):
+        COMPARE.change_for_good(study=study_job.study.fingerprint)
+
+
 def start_when_shown() -> None:
     """Let the page start the study of its configuration as soon as it is shown, as if its button had been pressed."""
     st.session_state[WANTED] = True

@@ -21,6 +21,7 @@ from dpviz.app.compare.earlier import (
     has_earlier_rows,
     is_first_look,
     load_controls,
+    name_shown_study,
     remember_study,
     show_first_look,
     start_study,
@@ -86,7 +87,10 @@ TICK = 1.0  # seconds between two refreshes of a running study
 FIRST_ROWS = 1.2  # seconds that a start waits for the first rows, so that the page shows its chart at once
 CHART = "compare chart"
 CONFIG_SHOWN = "compare seen"  # key of the configuration that the whole page last showed; a fragment that finds another one runs the page
-_NO_FADING = "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }</style>"
+_STYLE = (  # no fading while a study runs; the buttons of the chart lie in its own upper corner, not over *Stop*
+    "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }"
+    ".st-key-study [data-testid='stElementToolbar'] { top: 0 !important; }</style>"
+)
 _STATE_WORDS = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
 MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "On the map",
@@ -132,6 +136,7 @@ def compare_page() -> None:
     with st.sidebar:
         data = _sidebar()
         forget_button("compare")
+    name_shown_study()
     COMPARE.write_address()
     st.session_state[CONFIG_SHOWN] = COMPARE.config()
     study_job = job()
@@ -242,7 +247,7 @@ def _show_results(study_job: StudyJob) -> None:
         if config.source == OWN:
             st.caption("This study is kept for this session only: download study.csv under *Table*, and load it again on the left.")
     state, table = study_job.state, study_job.table()
-    st.html(_NO_FADING)
+    st.html(_STYLE)
     with st.container(key="study", gap="xsmall"):
         st.fragment(_show_progress_and_chart, run_every=TICK if state == RUNNING else None)(study_job, data, state, len(table))
     if not len(table):
