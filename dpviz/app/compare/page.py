@@ -266,16 +266,14 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
     """
     if (state == RUNNING and study_job.state != RUNNING) or (not rows_shown and len(study_job.table())):
         st.rerun()
-    table = study_job.table()
-    if not len(table):
-        _show_progress(study_job)
-        st.caption("The first releases are being made ..." if study_job.state == RUNNING else "No release was made yet.")
-        return
-    answer = st.container()
+    table, answer = study_job.table(), st.container()
     *columns, end = st.columns([3, 3, 2], vertical_alignment="bottom")
     figure, workload = figure_controls(study_job.study.questions.names(), data, columns)
     with end:
         _show_progress(study_job)
+    if not len(table):
+        answer.caption("The first releases are being made ..." if study_job.state == RUNNING else "No release was made yet.")
+        return
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
     if len(rows):
@@ -324,9 +322,10 @@ def _show_progress(study_job: StudyJob) -> None:
     state = study_job.state
     words = "A first look" if state == STOPPED and is_first_look(study_job) else _STATE_WORDS.get(state, "Running")
     text = f"{words}: {study_job.made:,} of {number_of(study_job.total, 'release')}"
-    left, right = st.columns([3, 1], vertical_alignment="bottom") if state == RUNNING else (st.container(), None)
-    left.progress(min(study_job.made / study_job.total, 1.0), text)
-    if right is not None and right.button("Stop", key="stop study", width="stretch"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="progress"):
+        st.progress(min(study_job.made / study_job.total, 1.0), text)
+        is_stopped = state == RUNNING and st.button("Stop", key="stop study")
+    if is_stopped:
         with st.spinner("Stopping ..."):
             stop_study(study_job)
         st.rerun()
