@@ -8,8 +8,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from dpviz.app.compare.state import CompareConfig, study_of
 from dpviz.app.jobs import SECONDS_WITHOUT_PAGE
@@ -133,6 +135,26 @@ def test_a_study_goes_on_while_its_page_is_loaded_anew_and_has_the_rows_of_one_t
     figures = ["run", "workload", "repeat", "n3", "mae", "mean20", "median20"]
     pd.testing.assert_frame_equal(found[figures].head(len(whole)), whole[figures])
     assert len(found.drop_duplicates(["run", "workload"])) == len(found) == 20 * len(whole)
+
+
+@pytest.mark.parametrize("link", [SHORT, "compare?kind=Trips&sample=us_flights&steps=1&repeats=1"], ids=["points", "trips"])
+def test_the_picture_of_several_maps_fills_a_slide(chromium, address, tmp_path, link):
+    with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Start the study").click()
+        page.get_by_text("Done:").wait_for()
+        live_map(page)
+        camera = page.locator(".canvas").get_attribute("data-camera")
+        with page.expect_download() as download:
+            page.locator(".canvas .tools").get_by_text("PNG").click()
+        download.value.save_as(tmp_path / "slide.png")
+        assert page.locator(".canvas").get_attribute("data-camera") == camera
+        assert page.locator("canvas").count() >= 1
+    slide = np.asarray(Image.open(tmp_path / "slide.png").convert("RGB"))
+    assert slide.shape == (900, 1600, 3)
+    white = (slide == 255).all(axis=2).mean(axis=1)
+    assert max(np.diff(np.flatnonzero(white < 1), prepend=0, append=900)) < 45, "no stripe of the slide is empty"
+    for half in (slide[200:500], slide[500:800]):
+        assert len(np.unique(half.reshape(-1, 3), axis=0)) > 50
 
 
 def test_the_camera_of_the_maps_is_in_the_address_and_stays_while_another_tab_is_open(chromium, address, tmp_path):
