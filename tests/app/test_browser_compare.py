@@ -16,8 +16,8 @@ from PIL import Image
 from dpviz.app.compare.state import CompareConfig, study_of
 from dpviz.app.jobs import SECONDS_WITHOUT_PAGE
 from dpviz.app.session import read_link
-from dpviz.evaluation import compare
-from dpviz.evaluation.tables import tidy
+from dpviz.evaluation.compare import compare
+from dpviz.evaluation.tables import read_rows, tidy
 from dpviz.samples.points import SAMPLES, load_sample
 from tests.app.browse import live_map, pane_colours, until, visit
 
@@ -127,7 +127,7 @@ def test_a_study_goes_on_while_its_page_is_loaded_anew_and_has_the_rows_of_one_t
         with page.expect_download() as download:
             page.get_by_role("button", name="Download every run (CSV)").click()
         download.value.save_as(tmp_path / "study.csv")
-    found = pd.read_csv(tmp_path / "study.csv", dtype={"study": str, "run": str}, float_precision="round_trip")
+    found = read_rows(tmp_path / "study.csv")
     config = read_link(CompareConfig, dict(parse_qsl(link.partition("?")[2])))
     points = load_sample("gaussian_cluster", domain=replace(SAMPLES["gaussian_cluster"].domain, order=7))
     study = study_of(SimpleNamespace(data=points), replace(config, repeats=3))
