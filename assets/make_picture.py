@@ -1,6 +1,6 @@
 """Rebuild the pictures of README, help and start page: `python assets/make_picture.py`, with the dev extra and Chromium.
 
-With names of files, such as preset_town.webp, only those pictures of the start page are made.
+With names of files, such as preset_town.webp or preset_town_dark.webp, only those pictures of the start page are made.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 FLAGS = "--no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist"
 WIDTH, HEIGHT, TALL = 1360, 900, 1400
 PATIENCE, MOMENT = 180, 2.0
-QUALITY = 82
+QUALITY = {"light": 82, "dark": 66}  # by theme; all pictures of the start page together stay below 300 kB
 THUMBNAIL = (720, 300)
 PICKED = 'picked=[["Path-budget tree",0.45],["Quadtree",0.45]]'
 
@@ -41,14 +41,15 @@ def main() -> None:
         _wait(f"http://127.0.0.1:{port}/_stcore/health")
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS.split())
-            page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
-            page.set_default_timeout(1000 * PATIENCE)
-            if sys.argv[1:]:
+            for scheme in QUALITY:
+                page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
+                page.set_default_timeout(1000 * PATIENCE)
                 for preset in PRESETS:
-                    if preset.picture in sys.argv[1:]:
-                        _take_preset(page, f"http://127.0.0.1:{port}", preset)
-            else:
-                _take(page, f"http://127.0.0.1:{port}")
+                    if not sys.argv[1:] or preset.picture_in(scheme) in sys.argv[1:]:
+                        _take_preset(page, f"http://127.0.0.1:{port}", preset, scheme)
+                if scheme == "light" and not sys.argv[1:]:
+                    _take(page, f"http://127.0.0.1:{port}")
+                page.close()
             browser.close()
     finally:
         server.terminate()
@@ -64,14 +65,12 @@ def _take(page: Page, address: str) -> None:
     page.goto(f"{address}/learn?stop=sums")
     page.get_by_role("button", name="Reset").wait_for()
     _save(_steady(page), "learn")
-    for preset in PRESETS:
-        _take_preset(page, address, preset)
     page.set_viewport_size({"width": WIDTH, "height": TALL})
     _pressed(page, f"{address}/compare?{PICKED}", "Start the study", "Done:", "compare")
 
 
-def _take_preset(page: Page, address: str, preset: Preset) -> None:
-    """The picture of the start page that stands for a preset."""
+def _take_preset(page: Page, address: str, preset: Preset, scheme: str) -> None:
+    """The picture of the start page that stands for a preset, in a light or a dark theme."""
     page.goto(f"{address}/{preset.page}?{urlencode(preset.link)}")
     if preset.page == "learn":
         page.get_by_role("button", name="Reset").wait_for()
@@ -87,14 +86,14 @@ def _take_preset(page: Page, address: str, preset: Preset) -> None:
     page.mouse.move(WIDTH - 2, HEIGHT - 2)
     picture = Image.open(io.BytesIO(shown.screenshot())).convert("RGB")
     if preset.page == "compare":
-        picture = _in_a_row(picture)
-    ImageOps.fit(picture, THUMBNAIL).save(ROOT / "assets" / preset.picture, quality=QUALITY, method=6)
+        picture = _in_a_row(picture, "white" if scheme == "light" else "black")
+    ImageOps.fit(picture, THUMBNAIL).save(ROOT / "assets" / preset.picture_in(scheme), quality=QUALITY[scheme], method=6)
 
 
-def _in_a_row(picture: Image.Image) -> Image.Image:
-    """Show the middle of each of four maps, which lie in a row."""
+def _in_a_row(picture: Image.Image, gap: str) -> Image.Image:
+    """Show the middle of each of four maps, which lie in a row, with a gap of a colour between them."""
     width, size = picture.width // 4, (THUMBNAIL[0] // 4 - 2, THUMBNAIL[1])
-    row = Image.new("RGB", THUMBNAIL, "white")
+    row = Image.new("RGB", THUMBNAIL, gap)
     for place in range(4):
         pane = picture.crop((place * width, 0, (place + 1) * width, picture.height))
         row.paste(ImageOps.fit(pane, size), (place * (size[0] + 2) + 1, 0))
@@ -136,7 +135,7 @@ def _steady(page: Page) -> bytes:
 
 
 def _save(picture: bytes, name: str) -> None:
-    Image.open(io.BytesIO(picture)).convert("RGB").save(ROOT / "assets" / f"{name}.webp", quality=QUALITY, method=6)
+    Image.open(io.BytesIO(picture)).convert("RGB").save(ROOT / "assets" / f"{name}.webp", quality=QUALITY["light"], method=6)
 
 
 if __name__ == "__main__":

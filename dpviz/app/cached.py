@@ -13,7 +13,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpviz.app.jobs import Keeper, KnownRows, SessionCounts
+from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
@@ -98,6 +98,12 @@ def sample_study_rows(fingerprint: str) -> KnownRows:  # noqa: ARG001
     return KnownRows()
 
 
+@st.cache_resource(max_entries=1, show_spinner=False)
+def shared_studies() -> SharedStudies:
+    """Return the studies on public samples that are running; a session that is loaded anew finds its study there."""
+    return SharedStudies()
+
+
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspect_regions_file(digest: str, name: str, _content: bytes) -> RegionsFile:  # noqa: ARG001
     """Describe a file of regions: its columns and levels."""
@@ -159,6 +165,7 @@ PER_SESSION = (
 
 
 def forget() -> None:
-    """Clear all caches of this session; public samples, which all sessions share, are not cleared."""
+    """Clear all caches of this session, and end its background work; public samples, which all sessions share, are not cleared."""
+    keeper().end_all()
     for function in PER_SESSION:
         function.clear()

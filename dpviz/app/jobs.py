@@ -1,15 +1,20 @@
 """Long work in the background of a page: studies, counts of files, and searches for an epsilon.
 
 Each runs in a thread, which collects the results. Stopping a study ends its workers, and stopping a count removes its temporary files.
+
+A count or a search ends with its session. A study on a sample may be held by several sessions: when the last of them is gone, as for a
+moment while a page is loaded anew, it goes on for `SECONDS_WITHOUT_PAGE` and then stops.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, Timer
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pandas as pd
@@ -25,11 +30,22 @@ from dpviz.publishing.private_data import OpenedData
 
 RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
 SECONDS_TO_STOP = 10.0  # seconds in which a stopped study or search ends
+SECONDS_WITHOUT_PAGE = 60.0  # seconds for which a study on a sample goes on after the last page that held it is gone
 SECONDS_TO_STOP_COUNT = 30.0  # seconds to wait at most until a stopped count has removed its temporary files
 _FEWEST_WORKERS, _MOST_WORKERS = 2, 8
 _MOST_RELEASES = 8
 _SECONDS_BETWEEN_CHECKS = 0.02
 MOST_KNOWN_ROWS = 20_000  # of one sample and seed, about 30 MB
+
+
+def study_id(study: Study) -> str:
+    """Return the fingerprint of a study's rows, and a digest of what the fingerprint leaves out: its runs and their names.
+
+    Two studies of the same id make the same rows, except for the measured seconds.
+    """
+    first_runs = [(run.label, run.id) for run in study.runs()[: len(study) // study.repeats]]
+    digest = hashlib.blake2b(repr((first_runs, study.repeats)).encode(), digest_size=4).hexdigest()
+    return f"{study.fingerprint}-{digest}"
 
 
 class StudyJob:
@@ -40,15 +56,25 @@ class StudyJob:
         config: what the page keeps with the study; the job itself does not use it.
         rows: rows of an earlier part of the same study, or of a study with other mechanisms on the same data; they are not made again.
         known_rows: takes every row that this job makes, but not the earlier ones; None if nothing outside the session may keep them.
+        is_shared: whether other sessions may hold this job as well: all of its rows were made by this server, on a sample.
+
+    Attributes:
+        id: what `study_id` returns.
     """
 
-    def __init__(self, study: Study, config: Any, rows: list[dict[str, Any]], known_rows: KnownRows | None = None) -> None:
+    def __init__(
+        self, study: Study, config: Any, rows: list[dict[str, Any]], known_rows: KnownRows | None = None, *, is_shared: bool = False
+    ) -> None:
         self.study, self.config, self.error = study, config, ""
+        self.id, self.is_shared = study_id(study), is_shared
         done = pd.DataFrame(list(rows))
         self.made, self.total = len(finished_runs(study, done) & {run.id for run in study.runs()}) if rows else 0, len(study)
-        self._known_rows = known_rows
+        self.known_rows = known_rows
         self._rows = rows
         self._stop = Event()
+        self._lock, self._lock_of_releases = Lock(), Lock()
+        self._holders: set[Keeper] = set()
+        self._timer: Timer | None = None
         self._releases: dict[str, Any] = {}
         self._table: tuple[int, pd.DataFrame] = (-1, pd.DataFrame())
         self._thread = Thread(target=self._work, args=(done,), name="study", daemon=True)
@@ -56,6 +82,10 @@ class StudyJob:
     def start(self, patience: float = 0.0) -> None:
         """Start the thread; call it once. Wait up to `patience` seconds for the first rows."""
         self._thread.start()
+        self.wait_for_rows(patience)
+
+    def wait_for_rows(self, patience: float) -> None:
+        """Wait up to `patience` seconds for the first rows of a job that has been started."""
         until = time.monotonic() + patience
         while self._thread.is_alive() and not self._rows and time.monotonic() < until:
             time.sleep(_SECONDS_BETWEEN_CHECKS)
@@ -65,6 +95,44 @@ class StudyJob:
         self._stop.set()
         if wait and self._thread.is_alive():
             self._thread.join(SECONDS_TO_STOP)
+
+    def hold(self, keeper: Keeper) -> bool:
+        """Let a session hold this job, so that it goes on; return False if it is ending already."""
+        with self._lock:
+            if self._stop.is_set() and self.state == RUNNING:
+                return False
+            self._holders.add(keeper)
+            self._cancel_timer()
+            return True
+
+    def let_go(self, keeper: Keeper, seconds: float = 0.0) -> None:
+        """Let a session hold this job no longer. If none holds it, it is stopped; if it is shared, after so many seconds."""
+        with self._lock:
+            self._holders.discard(keeper)
+            if self._holders:
+                return
+            self._cancel_timer()
+            if self.is_shared and seconds:
+                self._timer = Timer(seconds, self._stop_unless_held)
+                self._timer.daemon = True
+                self._timer.start()
+            else:
+                self._stop.set()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether any session holds this job."""
+        return bool(self._holders)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _stop_unless_held(self) -> None:
+        with self._lock:
+            if not self._holders:
+                self._stop.set()
 
     @property
     def state(self) -> str:
@@ -87,19 +155,20 @@ class StudyJob:
 
     def release(self, run: Run) -> Any:
         """Repeat the release that a run measured, from its seed: a simulation, which spends nothing. The last few are kept."""
-        if run.id not in self._releases:
-            while len(self._releases) >= _MOST_RELEASES:
-                del self._releases[next(iter(self._releases))]
-            self._releases[run.id] = self.study.release(run)
-        return self._releases[run.id]
+        with self._lock_of_releases:
+            if run.id not in self._releases:
+                while len(self._releases) >= _MOST_RELEASES:
+                    del self._releases[next(iter(self._releases))]
+                self._releases[run.id] = self.study.release(run)
+            return self._releases[run.id]
 
     def _work(self, done: pd.DataFrame) -> None:
         workers = max(_FEWEST_WORKERS, min(os.cpu_count() or 1, _MOST_WORKERS))
         try:
             for row in compare(self.study, workers=workers, done=done, stop=self._stop, progress=self._count):
                 self._rows.append(row)
-                if self._known_rows is not None:
-                    self._known_rows.add(row)
+                if self.known_rows is not None:
+                    self.known_rows.add(row)
         except DpvizError as error:
             self.error = str(error)
         except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; data of studies are public)
@@ -132,6 +201,36 @@ class KnownRows:
             return list(self._rows.values())
 
 
+class SharedStudies:
+    """The studies on samples that run on this server or were completed by it a moment ago, by their ids.
+
+    Nothing is kept alive here: a study is found for as long as a session holds it, and for `SECONDS_WITHOUT_PAGE` after that.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: WeakValueDictionary[str, StudyJob] = WeakValueDictionary()
+        self._lock = Lock()
+
+    def find(self, name: str) -> StudyJob | None:
+        """Return the study of an id that is running or complete; None if there is none."""
+        with self._lock:
+            job = self._jobs.get(name)
+        return job if job is not None and job.state in (RUNNING, DONE) else None
+
+    def start(self, job: StudyJob, keeper: Keeper, patience: float) -> StudyJob:
+        """Start a job for a session, unless a job of the same study is running: then let the session hold that one. Return the job held."""
+        with self._lock:
+            running = self._jobs.get(job.id)
+            if running is not None and running.state == RUNNING and keeper.take(running):
+                return running
+            keeper.take(job)
+            job.start()
+            if job.is_shared:
+                self._jobs[job.id] = job
+        job.wait_for_rows(patience)
+        return job
+
+
 class Job(Protocol):
     """Work in the background that can be stopped."""
 
@@ -140,21 +239,44 @@ class Job(Protocol):
 
 
 class Keeper:
-    """The owner of a session's background work: keeps one job of each kind, and stops them when the session ends."""
+    """The owner of a session's background work: keeps one job of each kind, and lets go of them when the session ends."""
 
     def __init__(self) -> None:
         self._jobs: dict[type, Job] = {}
 
-    def take(self, job: Job) -> None:
-        """Keep a job, and stop the earlier job of the same kind."""
+    def take(self, job: Job) -> bool:
+        """Keep a job, and end the earlier job of the same kind; return False, and keep nothing, if the job is ending already."""
+        if isinstance(job, StudyJob) and not job.hold(self):
+            return False
         earlier = self._jobs.pop(type(job), None)
-        if earlier is not None:
-            earlier.stop(wait=False)
+        if earlier is not None and earlier is not job:
+            self._end(earlier)
         self._jobs[type(job)] = job
+        return True
+
+    def end(self, job: Job) -> None:
+        """Keep a job no longer; a study that other sessions hold goes on there, everything else is stopped."""
+        if self._jobs.get(type(job)) is job:
+            del self._jobs[type(job)]
+        self._end(job)
+
+    def end_all(self) -> None:
+        """Keep no job any longer: see `end`."""
+        for job in list(self._jobs.values()):
+            self.end(job)
 
     def stop_all(self) -> None:
-        """Stop all jobs without waiting for them: Streamlit calls this where nothing may take long."""
+        """End all jobs without waiting for them, shared studies after a while: Streamlit calls this where nothing may take long.
+
+        The browser may only be loading the page anew, and then finds its study running.
+        """
         for job in self._jobs.values():
+            self._end(job, SECONDS_WITHOUT_PAGE)
+
+    def _end(self, job: Job, seconds: float = 0.0) -> None:
+        if isinstance(job, StudyJob):
+            job.let_go(self, seconds)
+        else:
             job.stop(wait=False)
 
 

@@ -14,6 +14,7 @@ from dpviz.app.compare.state import COMPARE
 from dpviz.app.components.panes import load_deck
 from dpviz.app.page_state import PageState
 from dpviz.app.points.state import POINTS
+from dpviz.app.session import is_dark
 from dpviz.app.trips.state import TRIPS
 from dpviz.bundled import folder
 
@@ -25,7 +26,7 @@ class Preset:
     Attributes:
         title: a few words.
         text: one sentence on what is to be seen.
-        picture: name of the file in `assets`, made from a real run.
+        picture: name of the file in `assets` for a light theme, made from a real run.
         page: "points", "trips", "compare" or "learn".
         link: the parameters of the page's address.
     """
@@ -35,6 +36,10 @@ class Preset:
     picture: str
     page: str
     link: Mapping[str, str]
+
+    def picture_in(self, theme: str) -> str:
+        """Return the name of the file in `assets` for a "light" or a "dark" theme."""
+        return self.picture.replace(".webp", "_dark.webp") if theme == "dark" else self.picture
 
     @property
     def page_state(self) -> PageState | None:
@@ -152,7 +157,7 @@ def start_page(pages: Mapping[str, StreamlitPage]) -> None:
 
 def _show_preset(preset: Preset, pages: Mapping[str, StreamlitPage]) -> None:
     """Show a picture with a button that opens what it shows."""
-    st.image(folder("assets") / preset.picture, width="stretch", alt=preset.text)
+    st.image(folder("assets") / preset.picture_in("dark" if is_dark() else "light"), width="stretch", alt=preset.text)
     if st.button(preset.title, key=f"preset {preset.title}", width="stretch"):
         state = preset.page_state
         if state is not None:

@@ -1,12 +1,24 @@
-"""The Compare page in Chromium: a study is started, stopped and resumed, a point is clicked, and workers end with their page."""
+"""The Compare page in Chromium: a study is started, stopped, resumed and loaded anew, a point is clicked, workers end after their page."""
 
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import parse_qsl
 
+import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 
+from dpviz.app.compare.state import CompareConfig, study_of
+from dpviz.app.jobs import SECONDS_WITHOUT_PAGE
+from dpviz.app.session import read_link
+from dpviz.evaluation.compare import compare
+from dpviz.evaluation.tables import read_rows, tidy
+from dpviz.samples.points import SAMPLES, load_sample
 from tests.app.browse import live_map, pane_colours, until, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -96,6 +108,55 @@ def test_after_a_reload_the_study_is_there_and_a_table_of_it_can_be_loaded(chrom
         until(lambda: "order=5" in page.url, "the address has the choices of the table")
 
 
+def test_a_study_goes_on_while_its_page_is_loaded_anew_and_has_the_rows_of_one_that_is_not_interrupted(chromium, address, tmp_path):
+    link = LONG.replace("repeats=40", "repeats=60&seed=4")
+    with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Start the study").click()
+        until(lambda: made(page)[0] > 2, "the first releases")
+        until(lambda: "study=" in page.url, "the address names the study")
+        before = made(page)[0]
+        page.reload()
+        page.get_by_text("Running:").first.wait_for()
+        assert before <= made(page)[0] < 360
+        page.get_by_test_id("stMain").get_by_role("button", name="Stop", exact=True).wait_for()
+        assert page.locator(MARKS).count()
+        assert page.get_by_role("button", name="Start the study").is_disabled()
+        page.get_by_text("Done:").wait_for(timeout=150_000)
+        assert made(page) == (360, 360)
+        page.get_by_role("tab", name="Table").click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download every run (CSV)").click()
+        download.value.save_as(tmp_path / "study.csv")
+    found = read_rows(tmp_path / "study.csv")
+    config = read_link(CompareConfig, dict(parse_qsl(link.partition("?")[2])))
+    points = load_sample("gaussian_cluster", domain=replace(SAMPLES["gaussian_cluster"].domain, order=7))
+    study = study_of(SimpleNamespace(data=points), replace(config, repeats=3))
+    whole = tidy(study, compare(study, workers=2))
+    figures = ["run", "workload", "repeat", "n3", "mae", "mean20", "median20"]
+    pd.testing.assert_frame_equal(found[figures].head(len(whole)), whole[figures])
+    assert len(found.drop_duplicates(["run", "workload"])) == len(found) == 20 * len(whole)
+
+
+@pytest.mark.parametrize("link", [SHORT, "compare?kind=Trips&sample=us_flights&steps=1&repeats=1"], ids=["points", "trips"])
+def test_the_picture_of_several_maps_fills_a_slide(chromium, address, tmp_path, link):
+    with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Start the study").click()
+        page.get_by_text("Done:").wait_for()
+        live_map(page)
+        camera = page.locator(".canvas").get_attribute("data-camera")
+        with page.expect_download() as download:
+            page.locator(".canvas .tools").get_by_text("PNG").click()
+        download.value.save_as(tmp_path / "slide.png")
+        assert page.locator(".canvas").get_attribute("data-camera") == camera
+        assert page.locator("canvas").count() >= 1
+    slide = np.asarray(Image.open(tmp_path / "slide.png").convert("RGB"))
+    assert slide.shape == (900, 1600, 3)
+    white = (slide == 255).all(axis=2).mean(axis=1)
+    assert max(np.diff(np.flatnonzero(white < 1), prepend=0, append=900)) < 45, "no stripe of the slide is empty"
+    for half in (slide[200:500], slide[500:800]):
+        assert len(np.unique(half.reshape(-1, 3), axis=0)) > 50
+
+
 def test_the_camera_of_the_maps_is_in_the_address_and_stays_while_another_tab_is_open(chromium, address, tmp_path):
     def zoom():
         return json.loads(page.locator(".canvas").get_attribute("data-camera"))["zoom"]
@@ -126,8 +187,8 @@ def test_the_camera_of_the_maps_is_in_the_address_and_stays_while_another_tab_is
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are looked up in /proc")  # noqa: PTH112
-def test_workers_end_with_the_page_that_started_them(chromium, address, tmp_path):
+def test_workers_end_some_time_after_the_page_that_started_them(chromium, address, tmp_path):
     with visit(chromium, address, LONG.replace("repeats=40", "repeats=200"), scheme="dark", tmp_path=tmp_path) as (page, _):
         page.get_by_role("button", name="Start the study").click()
         until(lambda: workers(address), "workers of the study")
-    until(lambda: not workers(address), "no worker once the browser is gone")
+    until(lambda: not workers(address), "no worker some time after the browser is gone", SECONDS_WITHOUT_PAGE + 40)

@@ -1,24 +1,29 @@
 """The Compare page without a browser: studies beside it that fail, stop, go on and end with the session, on samples and one's own data."""
 
 import json
+from collections import Counter
 from fractions import Fraction
 from itertools import islice
+from threading import Semaphore
 from unittest.mock import Mock
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from dpviz.app import cached, jobs
 from dpviz.app.compare.answer import describe_answer
-from dpviz.app.compare.earlier import LOADED, table_with_link
+from dpviz.app.compare.earlier import LOADED, WANTED, table_with_link
 from dpviz.app.compare.looks import add_variants, looks_by_label
 from dpviz.app.compare.page import FOUND, TABS, pick
-from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace
+from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace, study_of
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import check_link, describe_refused, read_link, to_query
+from dpviz.app.start_page import PRESETS
 from dpviz.cli.compare import csv_text
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation import compare as real
+from dpviz.evaluation.tables import tidy
 from dpviz.mechanisms import Identity, Quadtree, UniformGrid
 from dpviz.privacy.ledger import Ledger
 from dpviz.view.study_figures import FIGURES
@@ -63,6 +68,14 @@ def finished(app):
     job = app.session_state[JOB]
     assert ended(job) == DONE, job.error
     return good(app.run())
+
+
+def finished_table(link):
+    """The table of a study that is not interrupted, without the measured seconds."""
+    config = read_link(CompareConfig, link)
+    points = cached.sample(config.chosen_sample, None, config.order)
+    made = study_of(Mock(data=points), config)
+    return tidy(made, real.compare(made)).drop(columns="seconds")
 
 
 def answered(app):
@@ -256,6 +269,60 @@ class TestFirstLook:
         rows = fine(compare_app({})).session_state[JOB].rows
         monkeypatch.setattr("dpviz.app.compare.earlier.compare", Mock(side_effect=AssertionError("made again")))
         assert fine(compare_app({})).session_state[JOB].rows == rows
+
+    @pytest.mark.parametrize("kind", ["Points", "Trips"])
+    def test_it_is_the_same_in_a_fresh_server_and_in_one_where_others_have_made_more_or_less(self, kind):
+        fresh = fine(tab(compare_app({"kind": kind}), "On the map"))
+        for other in ({"repeats": 4, "steps": 5}, {"repeats": 1, "steps": 3}):
+            cached.sample_study_rows.clear()
+            finished(started(compare_app({}, CompareConfig(kind=kind, **other))))
+            busy = fine(tab(compare_app({"kind": kind}), "On the map"))
+            assert runs_of(busy) == runs_of(fresh)
+            assert [each.value for each in busy.markdown] == [each.value for each in fresh.markdown]
+            assert [chart["description"] for chart in charts(busy)] == [chart["description"] for chart in charts(fresh)]
+            assert scene(busy)[0]["panes"] == scene(fresh)[0]["panes"]
+
+    def test_how_long_releases_took_does_not_decide_what_it_shows(self, monkeypatch):
+        monkeypatch.setattr("dpviz.app.compare.answer.MOST_SECONDS", 0.0)
+        assert len(scene(fine(compare_app({})))[0]["panes"]) == 4
+
+
+class TestPreset:
+    """A picture of the start page opens its own study, and its address opens the same picture."""
+
+    PRESET = next(preset.link for preset in PRESETS if preset.page == "compare")
+    TITLES = ("True records", "Path-budget tree, ε 2", "Path-budget tree, ε 0.2", "Path-budget tree, ε 0.02")
+
+    def opened(self, app):
+        """The page after a press on the picture, once the study is made."""
+        app.session_state["compare config"] = read_link(CompareConfig, self.PRESET)
+        app.session_state[WANTED] = True
+        return fine(tab(finished(good(app.run())), "On the map"))
+
+    RUNNING = LINK | {"repeats": "200", "order": "8", "seed": "95"}
+
+    @pytest.mark.parametrize("before", [{}, LINK, PRESET, RUNNING], ids=["first look", "done", "the same", "running"])
+    def test_it_shows_what_its_picture_shows_whatever_was_there_before(self, before):
+        app = compare_app(before)
+        if before:
+            started(app)
+            if "seed" not in before:
+                finished(app)
+        app = self.opened(app)
+        assert tuple(pane["title"] for pane in scene(app)[0]["panes"]) == self.TITLES
+        assert "Done: 6 of 6 releases" in app.get("progress")[0].proto.text
+        assert scene(app)[0]["link"]
+
+    def test_its_address_opens_the_same_maps_here_and_where_nothing_was_made(self):
+        app = self.opened(compare_app({}))
+        shown, link = scene(app), query_of(app)
+        for forget in (lambda: None, cached.sample_study_rows.clear):
+            forget()
+            again = fine(tab(finished(compare_app(link)), "On the map"))
+            assert query_of(again) == link
+            assert scene(again)[0]["panes"] == shown[0]["panes"]
+            assert all(np.array_equal(each, shown[1][name]) for name, each in scene(again)[1].items())
+            cached.shared_studies.clear()
 
 
 class TestAnswer:
@@ -547,6 +614,75 @@ class TestFoundAgain:
         pd.testing.assert_frame_equal(
             again.session_state[JOB].table().drop(columns="seconds"), before.session_state[JOB].table().drop(columns="seconds")
         )
+
+    @pytest.fixture
+    def slow(self, monkeypatch):
+        """Lets a study make as many rows as the test allows; counts how often each run is made."""
+        allowed, made = Semaphore(20), Counter()
+
+        def waiting(study, **options):
+            for row in real.compare(study, **options):
+                while not allowed.acquire(timeout=0.05):
+                    if options["stop"].is_set():
+                        return
+                made[row["run"], row["workload"]] += 1
+                yield row
+
+        monkeypatch.setattr(jobs, "compare", waiting)
+        yield lambda: allowed.release(10_000), made
+        for running in list(cached.shared_studies()._jobs.values()):
+            running.stop(wait=False)
+
+    def test_after_a_reload_a_study_goes_on_and_nothing_is_made_twice(self, slow):
+        go_on, made = slow
+        whole = finished_table(SEEDED | {"seed": "91", "repeats": "4"})
+        cached.sample_study_rows.clear()
+        app = started(compare_app(SEEDED | {"seed": "91", "repeats": "4"}))
+        job = app.session_state[JOB]
+        until(lambda: len(job.rows) == 20, "the rows that are allowed")
+        again = fine(compare_app(query_of(good(app.run()))))
+        assert again.session_state[JOB] is job
+        assert "Running:" in again.get("progress")[0].proto.text
+        assert "stop study" in keys(again.button)
+        assert charts(again)
+        go_on()
+        pd.testing.assert_frame_equal(finished(again).session_state[JOB].table().drop(columns="seconds"), whole)
+        assert set(made.values()) == {1}
+
+    def test_after_a_reload_it_goes_on_whatever_was_chosen_on_the_left_meanwhile(self, slow):
+        app = started(compare_app(SEEDED | {"seed": "92"}))
+        good(labelled(app.number_input, "Repeats of each").set_value(3).run())
+        again = fine(compare_app(query_of(app)))
+        assert again.session_state[JOB] is app.session_state[JOB]
+        assert "have changed since this study" in captions(again)
+
+    def test_a_study_whose_page_was_gone_for_long_goes_on_but_not_one_that_was_stopped(self, slow):
+        app = started(compare_app(SEEDED | {"seed": "93"}))
+        job = app.session_state[JOB]
+        until(lambda: len(job.rows) == 20, "the rows that are allowed")
+        query = query_of(good(app.run()))
+        job.stop()
+        again = fine(compare_app(query))
+        assert again.session_state[JOB] is not job
+        assert again.session_state[JOB].state == RUNNING
+        good(again.button(key="stop study").click().run())
+        assert ended(again.session_state[JOB]) == STOPPED
+        stopped = fine(compare_app(query_of(good(again.run()))))
+        assert "Stopped:" in stopped.get("progress")[0].proto.text
+        assert stopped.button(key="draw").label == "Resume the study"
+
+    def test_stopping_it_in_one_session_does_not_stop_it_in_another(self, slow):
+        go_on, _ = slow
+        app = started(compare_app(SEEDED | {"seed": "94"}))
+        job, other = app.session_state[JOB], jobs.Keeper()
+        assert other.take(job)
+        good(app.button(key="stop study").click().run())
+        assert (app.session_state[JOB].state, job.state) == (STOPPED, RUNNING)
+        assert app.button(key="draw").label == "Resume the study"
+        good(app.button(key="draw").click().run())
+        assert app.session_state[JOB] is job
+        go_on()
+        assert ended(job) == DONE
 
     def test_a_table_brings_its_study_and_its_controls_back(self, before, no_releases):
         app = load(compare_app({"seed": "1"}), table_of(before))

@@ -7,7 +7,20 @@ from unittest.mock import Mock
 import pytest
 
 from dpviz.app import jobs
-from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, CountingJob, InverseJob, Keeper, KnownRows, SessionCounts, StudyJob
+from dpviz.app.jobs import (
+    DONE,
+    FAILED,
+    RUNNING,
+    STOPPED,
+    CountingJob,
+    InverseJob,
+    Keeper,
+    KnownRows,
+    SessionCounts,
+    SharedStudies,
+    StudyJob,
+    study_id,
+)
 from dpviz.data.counting.job import cancellation
 from dpviz.errors import InputError, SettingError
 from dpviz.evaluation.compare import compare
@@ -166,3 +179,77 @@ class TestStudies:
         for job in (first, second):
             job._thread.join(PATIENCE)
             assert job.state == STOPPED
+
+
+class TestShared:
+    """A study on a sample is followed by several sessions, and goes on for a while when the last of them is gone."""
+
+    @pytest.fixture(autouse=True)
+    def one_process(self, monkeypatch):
+        monkeypatch.setattr(jobs, "_FEWEST_WORKERS", 1)
+        monkeypatch.setattr(jobs, "_MOST_WORKERS", 1)
+
+    @pytest.fixture
+    def studies(self):
+        """The registry, and what ends every study that a test leaves."""
+        keepers = [Keeper() for _ in range(3)]
+        yield SharedStudies(), *keepers
+        for keeper in keepers:
+            keeper.end_all()
+
+    def job(self, **how):
+        return StudyJob(study(**{"repeats": 4000} | how), None, [], is_shared=True)
+
+    def test_a_study_that_runs_is_not_started_again(self, studies):
+        shared, first, second, third = studies
+        running = shared.start(self.job(), first, PATIENCE)
+        assert running.rows
+        assert shared.start(self.job(), second, 0) is running
+        assert shared.find(running.id) is running
+        other = shared.start(self.job(repeats=3999), third, 0)
+        assert other is not running
+        assert other.study.fingerprint == running.study.fingerprint
+
+    def test_it_ends_at_once_where_nobody_else_follows_it(self, studies):
+        shared, first, second, _ = studies
+        running = shared.start(self.job(), first, PATIENCE)
+        shared.start(self.job(), second, 0)
+        first.end(running)
+        assert running.state == RUNNING
+        assert running.is_held
+        second.end_all()
+        until(lambda: running.state == STOPPED, "the end", PATIENCE)
+        assert shared.find(running.id) is None
+        again = shared.start(self.job(), first, PATIENCE)
+        assert again is not running
+        assert again.state == RUNNING
+
+    def test_a_page_that_is_loaded_anew_finds_it_running_and_one_that_never_comes_back_ends_it(self, studies, monkeypatch):
+        shared, first, second, third = studies
+        running = shared.start(self.job(), first, PATIENCE)
+        first.stop_all()
+        assert shared.find(running.id) is running
+        assert second.take(running)
+        monkeypatch.setattr(jobs, "SECONDS_WITHOUT_PAGE", 0.05)
+        second.stop_all()
+        until(lambda: running.state == STOPPED, "the end", PATIENCE)
+        assert shared.start(self.job(), third, PATIENCE) is not running
+
+    def test_one_of_a_single_session_is_not_found_and_ends_with_it(self, studies):
+        shared, first, *_ = studies
+        own = shared.start(StudyJob(study(repeats=4000), None, []), first, PATIENCE)
+        assert shared.find(own.id) is None
+        first.stop_all()
+        until(lambda: own.state == STOPPED, "the end", PATIENCE)
+
+    def test_one_that_is_ending_is_not_followed(self, studies):
+        shared, first, second, _ = studies
+        running = shared.start(self.job(), first, PATIENCE)
+        running.stop(wait=False)
+        assert running.state == STOPPED or not second.take(running)
+
+    def test_the_id_names_runs_and_labels(self):
+        ids = [study_id(study(**how)) for how in ({}, {"repeats": 3}, {"seed": 5}, {"mechanisms": {"other name": Identity()}})]
+        assert len(set(ids)) == 4
+        assert ids[0] == study_id(study())
+        assert ids[0].startswith(study().fingerprint)

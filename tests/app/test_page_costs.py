@@ -1,6 +1,11 @@
-"""What pages cost the server and the browser, control by control on the samples: pytest -m benchmark prints the tables."""
+"""What pages cost the server and the browser, control by control on the samples: pytest -m benchmark prints the tables.
 
+Seconds are printed, not checked: they are those of one computer, whatever else it does. Messages and random words are checked.
+"""
+
+import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,7 +29,6 @@ from tests.app.walk import press_draw
 pytestmark = pytest.mark.benchmark
 as_shown = element_tree._format_value_for_widget
 
-LARGEST_TIME, FIRST_MAP = 1.0, 3.0  # seconds
 TRIES = 2  # visits: a computer has other work too, and the sooner counts
 PATIENCE = 120
 DRAWS = ("draw", "publish", "find epsilon", "stop study", "compare repeat", "compare picked")
@@ -32,7 +36,8 @@ CHOICES = ("selectbox", "slider", "select_slider", "checkbox", "toggle", "multis
 FIELDS = ("number_input", "text_input", "text_area")
 TABS = {"points": ("tab", POINTS_TABS), "trips": ("trips tab", TRIPS_TABS), "compare": ("compare tab", COMPARE_TABS)}
 FIRST_TABS = {key: names[0] for key, names in TABS.values()}
-STUDY = {"steps": 2, "repeats": 2, "picked": (("Quadtree", 0.1), ("Quadtree", 2.0), ("Uniform grid (UG)", 0.1), ("Uniform grid (UG)", 2.0))}
+PICKED = (("Path-budget tree", 2.0), ("Quadtree", 2.0), ("Uniform grid (UG)", 2.0), ("Quadtree", 0.1))
+STUDY = {"steps": 2, "repeats": 2, "picked": PICKED}  # with all releases that the maps show when nothing is picked
 
 
 @dataclass
@@ -94,10 +99,22 @@ def steps(widget, kind):
         return [type(now)(widget.max if now != widget.max else widget.min), now]
     if kind == "multiselect":
         return [now[:-1], now] if len(now) > 1 else []
-    if kind == "select_slider" and widget.key != "order" and widget.key != "compare order":
-        return [float(option) for option in (next(option for option in widget.options if float(option) != now), now)]
+    if kind == "select_slider":
+        others = [value for value in values_of(widget) if value != now]
+        return [others[0], now] if others else []
     shown = as_shown(widget.format_func, now)
     return [Shown(next(option for option in widget.options if option != shown)), Shown(shown)] if len(widget.options) > 1 else []
+
+
+def values_of(widget):
+    """The values of a slider of options, which AppTest knows by their texts only: numbers that are written as one of them."""
+    texts = widget.options
+    numbers = [float(text) for text in texts if re.fullmatch(r"[\d.e+-]+", text)]
+    found = {}
+    for number in (*range(1, 64), *numbers):
+        with suppress(IndexError, KeyError, ValueError):
+            found.setdefault(str(widget.format_func(number)), number)
+    return [found[text] for text in texts if text in found]
 
 
 class Shown(str):
@@ -199,28 +216,28 @@ PAGES = {
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES)
-def test_no_control_is_slow_or_sends_much_or_draws_noise(page, words, capsys):
+def test_no_control_sends_much_or_draws_noise(page, words, capsys):
     costs = PAGES[page](words)
     with capsys.disabled():
         (seconds, slow), (size, large) = costs.slowest, costs.largest
         print(f"\n{page:8} {costs.controls:4} moves   {seconds:5.2f} s ({slow})   {size / 2**20:5.2f} MiB ({large})   {costs.words} words")
     assert costs.controls > 3
-    assert costs.slowest[0] < LARGEST_TIME, costs.slowest
     assert costs.largest[0] < LARGEST_MESSAGE, costs.largest
     assert costs.words == 0
 
 
 @pytest.mark.browser
 @pytest.mark.timeout(900)
-def test_the_first_map_is_there_soon(chromium, serve, address, tmp_path, capsys):
+def test_when_the_first_map_is_there(chromium, serve, address, tmp_path, capsys):
     """Against a page of nothing but a title in the same run: what is above that is this app's, with its map drawn in software."""
     empty = tmp_path / "empty.py"
     empty.write_text("import streamlit as st\nst.title('empty')\n")
     opened_empty = soonest(chromium, serve(empty), "", lambda page: page.get_by_role("heading", name="empty").wait_for(), tmp_path)
     drawn = soonest(chromium, address, "points", lambda page: until(lambda: min(pane_colours(page)) > 10, "the maps"), tmp_path)
     with capsys.disabled():
-        print(f"\nfirst map, warm server: {drawn:.2f} s from opening; an empty page {opened_empty:.2f} s")
-    assert drawn - opened_empty < FIRST_MAP
+        print(
+            f"\nfirst map, warm server: {drawn:.2f} s from opening, {drawn / opened_empty:.1f} times an empty page's {opened_empty:.2f} s"
+        )
 
 
 def soonest(chromium, address, path, seen, tmp_path):

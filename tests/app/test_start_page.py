@@ -9,15 +9,29 @@ from dpviz.bundled import folder
 from tests.app.seen import fine
 from tests.app.walk import ROOT
 
-LARGEST_PICTURE = 60_000  # bytes
+LARGEST_PICTURE, MOST_OF_ALL = 60_000, 300_000  # bytes
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.picture)
 def test_every_preset_has_a_small_picture_and_a_link_that_is_understood(preset):
-    assert (folder("assets") / preset.picture).stat().st_size < LARGEST_PICTURE
+    for theme in ("light", "dark"):
+        assert (folder("assets") / preset.picture_in(theme)).stat().st_size < LARGEST_PICTURE
     if preset.page_state is not None:
         _, refused = check_link(preset.page_state.kind, preset.link)
         assert refused == []
+
+
+def test_all_pictures_together_are_small():
+    files = {preset.picture_in(theme) for preset in PRESETS for theme in ("light", "dark")}
+    assert sum((folder("assets") / file).stat().st_size for file in files) < MOST_OF_ALL
+
+
+def test_a_dark_page_has_dark_pictures(monkeypatch):
+    shown = []
+    monkeypatch.setattr("dpviz.app.start_page.is_dark", lambda: True)
+    monkeypatch.setattr("streamlit.image", lambda file, **_: shown.append(file.name))
+    fine(AppTest.from_file(ROOT / "app.py", default_timeout=60).run())
+    assert shown == [preset.picture_in("dark") for preset in PRESETS]
 
 
 def press(title):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from dpviz.app.compare.earlier import is_first_look
 from dpviz.app.compare.figures import shown_figure, shown_workload
 from dpviz.app.compare.state import MOST_PICKED, Pick, picks
 from dpviz.app.jobs import RUNNING, StudyJob
@@ -35,7 +36,8 @@ def describe_answer(rows: pd.DataFrame, unit: str, where: str) -> str:
 def shown_picks(job: StudyJob) -> list[Pick]:
     """Return the releases on the maps: those that were picked, or else the configurations with the least errors at the middle ε.
 
-    While a study runs, and where a release takes long, nothing is shown that was not picked.
+    While a study runs, and where a release takes long, nothing is shown that was not picked. A first look does not ask how long they
+    took, which differs from computer to computer.
     """
     if (picked := picks(job)) or job.state == RUNNING:
         return picked
@@ -44,9 +46,11 @@ def shown_picks(job: StudyJob) -> list[Pick]:
         return []
     rows = summary(table[table["workload"] == shown_workload(job.study.questions.names(), figure)])
     ranked = rank_at_middle(_comparable(rows[rows["figure"] == figure]))
-    seconds = rows[rows["figure"] == "seconds"].set_index(["label", "epsilon"])["mean"]
     pairs = [(str(label), float(epsilon)) for label, epsilon in zip(ranked["label"], ranked["epsilon"], strict=True)]
-    return [pair for pair in pairs if seconds[pair] <= MOST_SECONDS][: MOST_PICKED - 1]
+    if not is_first_look(job):
+        seconds = rows[rows["figure"] == "seconds"].set_index(["label", "epsilon"])["mean"]
+        pairs = [pair for pair in pairs if seconds[pair] <= MOST_SECONDS]
+    return pairs[: MOST_PICKED - 1]
 
 
 def rank_at_middle(rows: pd.DataFrame) -> pd.DataFrame:

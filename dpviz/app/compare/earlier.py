@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -14,12 +13,12 @@ import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.compare.state import COMPARE, JOB, OWN, CompareConfig, CompareData, job, study_of
-from dpviz.app.jobs import RUNNING, KnownRows, StudyJob
+from dpviz.app.jobs import DONE, RUNNING, KnownRows, StudyJob, study_id
 from dpviz.app.session import read_link, show_error, to_query
 from dpviz.errors import DpvizError, InputError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Study
-from dpviz.evaluation.tables import parse_rows
+from dpviz.evaluation.tables import finished_runs, parse_rows
 
 LOADED, PROBLEM, FILE = "compare loaded", "compare load problem", "compare table"  # keys of the session's state
 WANTED = "compare study wanted"  # key of the session's state: whether the study is to be started by itself
@@ -67,46 +66,98 @@ def is_shared(data: CompareData) -> bool:
     return data.bundled and COMPARE.config().source != OWN
 
 
-def earlier_rows(study: Study, data: CompareData) -> list[dict[str, Any]]:
-    """Return the rows with the fingerprint of a study: of the last studies of this session, of the server, and of a loaded table."""
+def earlier_rows(study: Study, data: CompareData) -> tuple[list[dict[str, Any]], bool]:
+    """Return the rows with the fingerprint of a study: of the last studies of this session, of the server, and of a loaded table.
+
+    Returns:
+        The rows, and whether this server made all of them on a sample, so that other sessions may see them.
+    """
     unique: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in chain.from_iterable(_sources(study, data)):
-        unique.setdefault((row["run"], row["workload"]), row)
-    return list(unique.values())
+    may_share = is_shared(data)
+    for rows, is_own in _sources(study, data):
+        may_share = may_share and (is_own or not rows)
+        for row in rows:
+            unique.setdefault((row["run"], row["workload"]), row)
+    return list(unique.values()), may_share
 
 
 def has_earlier_rows(study: Study, data: CompareData) -> bool:
     """Return whether there are rows with the fingerprint of a study."""
-    return any(_sources(study, data))
+    return any(rows for rows, _ in _sources(study, data))
 
 
-def _sources(study: Study, data: CompareData) -> Iterator[list[dict[str, Any]]]:
-    """Yield lists of rows with the fingerprint of a study; those that this server made come before those of a loaded table."""
+def _sources(study: Study, data: CompareData) -> Iterator[tuple[list[dict[str, Any]], bool]]:
+    """Yield lists of rows with the fingerprint of a study, and whether this server made them; a loaded table comes last."""
     for study_job in filter(None, (job(), *reversed(st.session_state.get(BEFORE, ())))):
         if study_job.study.fingerprint == study.fingerprint:
-            yield study_job.rows
+            yield study_job.rows, study_job.is_shared
     loaded, shared = loaded_table(), known_rows(study, data)
     if shared is not None:
-        yield shared.rows()
+        yield shared.rows(), True
     if loaded is not None and loaded.fingerprint == study.fingerprint:
-        yield loaded.rows
+        yield loaded.rows, False
 
 
-def make_job(study: Study, data: CompareData) -> StudyJob:
-    """Make the job of a study, with its earlier rows, the study of this session; the rows of the last studies before it are kept."""
-    before = job()
-    new_job = StudyJob(study, (COMPARE.config(), data), earlier_rows(study, data), known_rows(study, data))
-    if before is not None:
-        kept: deque[StudyJob] = st.session_state.setdefault(BEFORE, deque(maxlen=MOST_BEFORE))
-        kept.append(before)
+def start_study(study: Study, data: CompareData, patience: float) -> StudyJob:
+    """Start a study in the background with its earlier rows, or follow the same study where it is running; return its job.
+
+    Args:
+        study: the study.
+        data: the data of the study.
+        patience: seconds to wait at most for the first rows.
+    """
+    _keep_before()
+    started = cached.shared_studies().start(_new_job(study, data), cached.keeper(), patience)
+    st.session_state[JOB] = started
+    return started
+
+
+def show_study(study: Study, data: CompareData, rows: list[dict[str, Any]] | None = None) -> None:
+    """Show a study as far as it was made: all of its earlier rows, or only those given."""
+    _keep_before()
+    new_job = _new_job(study, data, rows)
     cached.keeper().take(new_job)
     st.session_state[JOB] = new_job
-    return new_job
+
+
+def stop_study(study_job: StudyJob) -> None:
+    """Stop the study of this session, and keep its rows. If another session follows it as well, it goes on there."""
+    cached.keeper().end(study_job)
+    if study_job.is_held:
+        config, data = study_job.config
+        st.session_state[JOB] = StudyJob(study_job.study, (config, data), study_job.rows, study_job.known_rows, is_shared=True)
+    else:
+        study_job.stop()
+    if COMPARE.config().study == study_job.id:
+        COMPARE.change_for_good(study=study_job.study.fingerprint)
+
+
+def _new_job(study: Study, data: CompareData, rows: list[dict[str, Any]] | None = None) -> StudyJob:
+    earlier, may_share = earlier_rows(study, data) if rows is None else (rows, is_shared(data))
+    return StudyJob(study, (COMPARE.config(), data), earlier, known_rows(study, data), is_shared=may_share)
+
+
+def _keep_before() -> None:
+    """Keep the rows of the study that is shown, before another one takes its place."""
+    if (before := job()) is not None:
+        kept: deque[StudyJob] = st.session_state.setdefault(BEFORE, deque(maxlen=MOST_BEFORE))
+        kept.append(before)
 
 
 def remember_study(study: Study, data: CompareData) -> None:
     """Write a study on a sample into the page's configuration, so that it is found again when the page is loaded anew."""
-    st.session_state[COMPARE.key] = replace(COMPARE.config(), study=study.fingerprint if is_shared(data) else "")
+    COMPARE.change_for_good(study=study_id(study) if is_shared(data) else "")
+
+
+def name_shown_study() -> None:
+    """Write the study that is shown into the page's configuration, if it is the one chosen on the left and this server made its rows."""
+    study_job, config = job(), COMPARE.config()
+    if study_job is None or is_first_look(study_job) or not study_job.is_shared or not study_job.config[0].same_study(config):
+        return
+    if study_job.state in (RUNNING, DONE):
+        COMPARE.change_for_good(study=study_job.id)
+    elif not config.study.startswith(study_job.study.fingerprint):
+        COMPARE.change_for_good(study=study_job.study.fingerprint)
 
 
 def start_when_shown() -> None:
@@ -115,35 +166,62 @@ def start_when_shown() -> None:
 
 
 def find_again(study: Study, data: CompareData) -> None:
-    """Show what was made of a study before: the releases of a loaded table, or those of the study that the address names.
+    """Show what was made of a study before: the releases of a loaded table, or the study that the address names.
 
-    If this server has made none of the study that the address names, it starts as if its button had been pressed, unless it is large.
+    Args:
+        study: the study that is chosen on the page.
+        data: the data of the study.
     """
     study_job, loaded = job(), loaded_table()
     if loaded is not None and loaded.belongs_to(study):
         if study_job is None or (study_job.state != RUNNING and not _has_all(study_job, study, loaded.rows)):
             _show_rows(study, data)
-    elif study_job is None and is_shared(data) and COMPARE.config().study == study.fingerprint:
+    elif study_job is None and is_shared(data):
+        _show_named(study, data)
+
+
+def _show_named(study: Study, data: CompareData) -> None:
+    """Show the study that the address names: as it runs, or as far as it was made.
+
+    It is started by itself unless it is large, or was stopped by hand, or other settings are chosen; then the address names its rows only.
+    """
+    named = COMPARE.config().study
+    is_same, found = named == study_id(study), cached.shared_studies().find(named)
+    if found is not None and (is_same or found.state == RUNNING) and cached.keeper().take(found):
+        st.session_state[JOB] = found
+    elif named.startswith(study.fingerprint):
         _show_rows(study, data)
-        if job() is None and len(study) <= MOST_OF_LINK:
+        shown = job()
+        is_missing = shown is None or (is_same and shown.state != DONE)
+        if is_missing and len(study) <= MOST_OF_LINK:
             start_when_shown()
 
 
 def show_first_look(study: Study, data: CompareData) -> None:
     """Show a few releases of the usual study on a sample, unless another study is shown or named; they count as part of that study.
 
-    They take under a second, once on this server.
+    It shows the same whatever other sessions have made. The releases take under a second, once on this server.
     """
     config, study_job, known = COMPARE.config(), job(), known_rows(study, data)
     is_free = study_job is None or (is_first_look(study_job) and not study_job.config[0].same_study(config))
     if known is None or not config.is_usual or config.study or not is_free:
         return
-    if not _has_runs(study, known.rows()):
-        few = study_of(data, replace(config, steps=LOOK_STEPS, repeats=LOOK_REPEATS))
-        with st.spinner("A first look ..."):
-            for row in compare(few):
-                known.add(row)
-    st.session_state[FIRST_LOOK] = make_job(study, data)
+    show_study(study, data, _rows_of(study_of(data, replace(config, steps=LOOK_STEPS, repeats=LOOK_REPEATS)), known))
+    st.session_state[FIRST_LOOK] = job()
+
+
+def _rows_of(study: Study, known: KnownRows) -> list[dict[str, Any]]:
+    """Return the rows of a small study; those that are not known yet are made, and known from then on."""
+    runs = {run.id for run in study.runs()}
+    rows = [row for row in known.rows() if row["run"] in runs]
+    done = pd.DataFrame(rows)
+    if finished_runs(study, done) == runs:
+        return rows
+    with st.spinner("A first look ..."):
+        for row in compare(study, done=done):
+            known.add(row)
+            rows.append(row)
+    return rows
 
 
 def is_first_look(study_job: StudyJob) -> bool:
@@ -181,7 +259,8 @@ def table_with_link(study_job: StudyJob) -> pd.DataFrame:
 
     Data of one's own are in no link, so their tables have no such column.
     """
-    config, table = study_job.config[0], study_job.table()
+    shown, config, table = COMPARE.config(), study_job.config[0], study_job.table()
+    config = shown if shown.source == config.source and config.same_study(shown) else config
     return table if config.source == OWN else table.assign(link=urlencode(to_query(replace(config, study="", camera=None))))
 
 
@@ -228,6 +307,6 @@ def _has_all(study_job: StudyJob, study: Study, rows: list[dict[str, Any]]) -> b
 
 
 def _show_rows(study: Study, data: CompareData) -> None:
-    """Show a study as far as it was made; the button resumes it."""
-    if _has_runs(study, earlier_rows(study, data)):
-        make_job(study, data)
+    """Show a study as far as it was made, if anything was; the button resumes it."""
+    if _has_runs(study, earlier_rows(study, data)[0]):
+        show_study(study, data)

@@ -21,9 +21,11 @@ from dpviz.app.compare.earlier import (
     has_earlier_rows,
     is_first_look,
     load_controls,
-    make_job,
+    name_shown_study,
     remember_study,
     show_first_look,
+    start_study,
+    stop_study,
     table_with_link,
 )
 from dpviz.app.compare.figures import (
@@ -49,6 +51,7 @@ from dpviz.app.compare.state import (
     Pick,
     is_points,
     job,
+    picks,
     possible_picks,
     still_public,
     study_of,
@@ -84,7 +87,10 @@ TICK = 1.0  # seconds between two refreshes of a running study
 FIRST_ROWS = 1.2  # seconds that a start waits for the first rows, so that the page shows its chart at once
 CHART = "compare chart"
 CONFIG_SHOWN = "compare seen"  # key of the configuration that the whole page last showed; a fragment that finds another one runs the page
-_NO_FADING = "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }</style>"
+_STYLE = (  # no fading while a study runs; the buttons of the chart lie in its own upper corner, not over *Stop*
+    "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }"
+    ".st-key-study [data-testid='stElementToolbar'] { top: 0 !important; }</style>"
+)
 _STATE_WORDS = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
 MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "On the map",
@@ -130,9 +136,12 @@ def compare_page() -> None:
     with st.sidebar:
         data = _sidebar()
         forget_button("compare")
+    name_shown_study()
     COMPARE.write_address()
     st.session_state[CONFIG_SHOWN] = COMPARE.config()
     study_job = job()
+    if study_job is not None:
+        keeper().take(study_job)  # once more after the connection was lost for a moment, when the session let go of it
     if study_job is None:
         _show_introduction(data)
     elif still_public(study_job):
@@ -179,23 +188,27 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
         label = "Resume the study" if is_begun and study_job is not None and not is_first_look(study_job) else label
     if is_done:
         st.caption("All of them are made. Another seed draws new noise.")
-    is_locked = show_lock()
-    cannot_start = is_locked or study is None or state == RUNNING or is_done
-    pressed = st.button(label, type="primary", width="stretch", disabled=cannot_start, key="draw")
-    wanted = st.session_state.pop(WANTED, False) and not cannot_start
+    is_locked, is_running = show_lock(), state == RUNNING
+    pressed = st.button(label, type="primary", width="stretch", disabled=is_locked or study is None or is_running or is_done, key="draw")
+    is_shown = is_done or (study_job is not None and is_running and study_job.config[0].same_study(COMPARE.config()))
+    wanted = st.session_state.pop(WANTED, False) and not is_shown
     if (pressed or wanted) and not is_locked and study is not None and data is not None:
         serve_press("compare", lambda: _start_study(study, data), "Starting ...")
     show_refusal("compare")
 
 
 def _start_study(study: Study, data: CompareData) -> None:
-    """Start a study in the background; earlier rows that belong to the same runs are kept, and so is what the maps show."""
+    """Start a study in the background; earlier rows that belong to the same runs are kept, and so is what the maps show.
+
+    What was picked for the new study, as a link may do, comes first.
+    """
     before = job()
-    on_maps = () if before is None else tuple(shown_picks(before))
+    on_maps = [] if before is None else shown_picks(before)
     remember_study(study, data)
-    make_job(study, data).start(FIRST_ROWS)
-    if on_maps:
-        COMPARE.change(picked=on_maps)
+    started = start_study(study, data, FIRST_ROWS)
+    possible = set(possible_picks(started))
+    if not picks(started) and (kept := tuple(each for each in on_maps if each in possible)):
+        COMPARE.change(picked=kept)
 
 
 def _show_introduction(data: CompareData | None) -> None:
@@ -234,7 +247,7 @@ def _show_results(study_job: StudyJob) -> None:
         if config.source == OWN:
             st.caption("This study is kept for this session only: download study.csv under *Table*, and load it again on the left.")
     state, table = study_job.state, study_job.table()
-    st.html(_NO_FADING)
+    st.html(_STYLE)
     with st.container(key="study", gap="xsmall"):
         st.fragment(_show_progress_and_chart, run_every=TICK if state == RUNNING else None)(study_job, data, state, len(table))
     if not len(table):
@@ -253,16 +266,14 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
     """
     if (state == RUNNING and study_job.state != RUNNING) or (not rows_shown and len(study_job.table())):
         st.rerun()
-    table = study_job.table()
-    if not len(table):
-        _show_progress(study_job)
-        st.caption("The first releases are being made ..." if study_job.state == RUNNING else "No release was made yet.")
-        return
-    answer = st.container()
+    table, answer = study_job.table(), st.container()
     *columns, end = st.columns([3, 3, 2], vertical_alignment="bottom")
     figure, workload = figure_controls(study_job.study.questions.names(), data, columns)
     with end:
         _show_progress(study_job)
+    if not len(table):
+        answer.caption("The first releases are being made ..." if study_job.state == RUNNING else "No release was made yet.")
+        return
     rows = summary(table[table["workload"] == workload])
     rows = rows[rows["figure"] == figure].reset_index(drop=True)
     if len(rows):
@@ -311,11 +322,12 @@ def _show_progress(study_job: StudyJob) -> None:
     state = study_job.state
     words = "A first look" if state == STOPPED and is_first_look(study_job) else _STATE_WORDS.get(state, "Running")
     text = f"{words}: {study_job.made:,} of {number_of(study_job.total, 'release')}"
-    left, right = st.columns([3, 1], vertical_alignment="bottom") if state == RUNNING else (st.container(), None)
-    left.progress(min(study_job.made / study_job.total, 1.0), text)
-    if right is not None and right.button("Stop", key="stop study", width="stretch"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="progress"):
+        st.progress(min(study_job.made / study_job.total, 1.0), text)
+        is_stopped = state == RUNNING and st.button("Stop", key="stop study")
+    if is_stopped:
         with st.spinner("Stopping ..."):
-            study_job.stop()
+            stop_study(study_job)
         st.rerun()
     if state == FAILED:
         show_error(study_job.error)

@@ -42,7 +42,7 @@ MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
 MOST_CONFIGURATIONS = 24
 MOST_ZOOM, MOST_LEVELS = 6, 16  # finest zoom level of the maps of points, and most levels of regions that a link may name
 JOB = "study"
-_VARIANT, _FINGERPRINT = re.compile("[0-9a-f]{8}"), re.compile("[0-9a-f]{16}")
+_VARIANT, _STUDY = re.compile("[0-9a-f]{8}"), re.compile("[0-9a-f]{16}(-[0-9a-f]{8})?")
 
 Pick = tuple[str, float]
 
@@ -74,7 +74,8 @@ class CompareConfig:
         level: geographic level of the maps of trips, 1 for the coarsest; None for the finest one that is easy to read.
         repeat: number of the repeat whose releases are on the maps.
         camera: longitude, latitude and zoom of the maps; None for the whole domain.
-        study: fingerprint of the study that was started last on a sample, by which it is found again when the page is loaded anew.
+        study: id of the study that was started last on a sample, by which it is found again when the page is loaded anew; only the
+            fingerprint of its rows if it was stopped by hand, so that it does not start by itself.
     """
 
     view_parts: ClassVar[tuple[str, ...]] = (
@@ -221,7 +222,7 @@ class CompareConfig:
             "level": number_reader(1, MOST_LEVELS, int),
             "repeat": number_reader(1, MOST_REPEATS, int),
             "camera": read_camera,
-            "study": _read_fingerprint,
+            "study": _read_study,
         }
 
 
@@ -282,7 +283,7 @@ def is_in_address(study_job: StudyJob) -> bool:
     """Return whether the address of the page opens this study for somebody else: one on a sample, with the settings on the left."""
     config, data = study_job.config
     shown: CompareConfig = COMPARE.config()
-    is_named = shown.study == study_job.study.fingerprint or (shown.is_usual and not shown.study)
+    is_named = shown.study in (study_job.id, study_job.study.fingerprint) or (shown.is_usual and not shown.study)
     return bool(data.bundled and config.source != OWN and config.same_study(shown) and is_named)
 
 
@@ -308,8 +309,8 @@ def _read_picks(text: str) -> tuple[Pick, ...]:
     return tuple(pairs[:MOST_PICKED])
 
 
-def _read_fingerprint(text: str) -> str:
-    if not _FINGERPRINT.fullmatch(text):
+def _read_study(text: str) -> str:
+    if not _STUDY.fullmatch(text):
         raise ValueError
     return text
 

@@ -145,6 +145,7 @@ function places(canvas) {
 
 // Rows and columns of the panes.
 function lattice(canvas) {
+  if (canvas.rows) return [canvas.rows, Math.ceil(count(canvas) / canvas.rows)];
   const n = count(canvas), columns = swipes(canvas) ? 2 : n === 1 || isNarrow(canvas) ? 1 : isWide(canvas) ? n : 2;
   return [Math.ceil(n / columns), columns];
 }
@@ -637,13 +638,13 @@ function copyLink(canvas, button) {
 function slide(canvas) {
   const { scene } = canvas, page = document.createElement("canvas"), [width, height] = [1600, 900], margin = 40;
   Object.assign(page, { width, height });
-  const pen = page.getContext("2d"), style = getComputedStyle(canvas.root), text = style.color;
+  const pen = page.getContext("2d"), style = getComputedStyle(canvas.tools), text = style.color;
   pen.fillStyle = scene.paper;
   pen.fillRect(0, 0, width, height);
   const write = (words, x, y, font, align = "left", room = width) => { Object.assign(pen, { fillStyle: text, font: `${font} ${style.fontFamily}`, textAlign: align }); pen.fillText(words, x, y, room); return Math.min(room, pen.measureText(words).width); };
   write(scene.title, margin, 58, "600 34px");
   const stacked = canvas.heads.classList.contains("over");
-  const top = stacked ? 80 : 164, bottom = height - 100, scale = Math.min((width - 2 * margin) / canvas.map.clientWidth, (bottom - top) / canvas.map.clientHeight);
+  const top = stacked ? 80 : 164, bottom = height - (scene.caption ? 100 : 64), scale = Math.min((width - 2 * margin) / canvas.map.clientWidth, (bottom - top) / canvas.map.clientHeight);
   const above = stacked ? canvas.room * scale : 62, [large, small] = stacked ? [0.27 * above, 0.21 * above] : [20, 16];
   const wide = canvas.map.clientWidth * scale, high = canvas.map.clientHeight * scale, left = (width - wide) / 2;
   canvas.deck.redraw("picture");
@@ -716,8 +717,37 @@ function drawPart(pen, part, x, y, type, ink) {
   pen.strokeRect(x, y - 0.8 * type, part.width, 0.9 * type);
 }
 
-function save(canvas) {
-  slide(canvas).toBlob((blob) => {
+// Three or four maps in one row would leave much of a slide empty: they are drawn once more beside the page, in its size and in that number
+// of rows in which the domain is largest.
+function drawForSlide(canvas) {
+  if (count(canvas) < 3 || lattice(canvas)[0] > 1) return Promise.resolve(canvas);
+  const { deck } = globalThis.dpvizDeck, map = add(document.body, "div", ""), root = { dataset: {}, clientWidth: 1520 }, heads = document.createElement("div");
+  const spare = canvas.scene.caption ? 0 : 36, [row, rows] = [[1, 636 + spare], [2, 720 + spare]].map(([number, high]) => {
+    Object.assign(map.style, { position: "fixed", left: "-9999px", top: 0, width: "1520px", height: `${high}px` });
+    const stage = { ...canvas, root, map, heads, rows: number, room: 78, high, hover: null };
+    return { ...stage, fitted: fit(stage, deck), places: places(stage) };
+  });
+  const stage = rows.fitted.zoom > row.fitted.zoom ? rows : row;
+  heads.classList.toggle("over", stage === rows);
+  map.style.height = `${stage.high}px`;
+  stage.camera = { ...canvas.camera, zoom: canvas.camera.zoom + stage.fitted.zoom - fit(canvas, deck).zoom };
+  return new Promise((resolve) => {
+    const settle = (frames) => (frames ? requestAnimationFrame(() => settle(frames - 1)) : resolve(stage));
+    const views = stage.places.map((place, i) => new deck.MapView({ id: String(i), ...place }));
+    const viewState = Object.fromEntries(views.map((view) => [view.id, stage.camera]));
+    const layerFilter = ({ layer, viewport }) => layer.id.startsWith("all:") || layer.id.startsWith(`${viewport.id}:`);
+    stage.sized = true;
+    stage.deck = new deck.Deck({ parent: map, views, viewState, layers: [], layerFilter, onLoad: () => { draw(stage, deck); settle(20); } });
+  });
+}
+
+async function save(canvas) {
+  const stage = await drawForSlide(canvas), picture = slide(stage);
+  if (stage !== canvas) {
+    stage.deck.finalize();
+    stage.map.remove();
+  }
+  picture.toBlob((blob) => {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
     link.download = "dpviz.png";
