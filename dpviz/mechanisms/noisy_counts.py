@@ -13,7 +13,7 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.audit_points import USUAL, Added, point_pair
-from dpviz.mechanisms.base import LevelError, Mechanism
+from dpviz.mechanisms.base import LevelError, Mechanism, Share
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget, PureBudget
 from dpviz.privacy.consistency import Spread, add_up, least_squares, shrink_small_counts
@@ -70,6 +70,13 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
     def depends_on_data(self, release: Release) -> bool:
         """Return whether other data could lead to other partitions: some budget pays for partitions, or the spread is approximate."""
         return release.approximate is not None or any(share.structure for share in self.shares(release.domain))
+
+    def plan_shares(self, domain: Domain) -> list[Share]:  # noqa: ARG002
+        """List the shares that a path from the whole domain to the finest level spends by plan, if released counts decide where paths end.
+
+        Such a split cannot be changed share by share. By default there is no plan beside `shares`.
+        """
+        return []
 
     def level_errors(self, release: Release) -> list[LevelError]:
         """List the root mean square deviation of the partitions of each level, in records."""

@@ -11,6 +11,7 @@ from dpviz.amounts import format_decimal
 from dpviz.app import live_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.points import strip, teach
+from dpviz.mechanisms import Identity, PathTree
 from tests.app.seen import captions, drawn, errors, fine, good, keys, labelled, layers_of, scene, scenes
 from tests.app.start import CURATE, SMALL, pages, points_app, query_of, uploaded
 from tests.app.walk import open_tab, public
@@ -150,6 +151,19 @@ def test_another_way_to_count_the_same_file_is_another_run():
     assert drawn(app).data.points.count.sum() == 2
     fine(labelled(app.selectbox, "Records per row").set_value("n").run())
     assert drawn(app).data.points.count.sum() == drawn(app).evaluation.truth[0] == 12
+
+
+def test_a_split_that_the_mechanism_makes_itself_is_shown_and_cannot_be_dragged(monkeypatch):
+    seen = {}
+    monkeypatch.setattr(strip, "strip", lambda levels, parts, **options: seen.update(options, parts=parts))
+    points_app(SMALL | {"mechanism": "path_tree", "settings": "{}"})
+    assert [part.level for part in seen["parts"]] == [1, 2, 3, 4, 5, 6]
+    assert sum(part.share for part in seen["parts"]) == pytest.approx(1)
+    assert (seen["on_shares"], seen["whole"]) == (None, PathTree.whole_budget)
+    points_app(SMALL | {"mechanism": "identity", "settings": "{}"})
+    assert (len(seen["parts"]), seen["whole"]) == (1, Identity.whole_budget)
+    points_app()
+    assert (len(seen["parts"]), seen["whole"]) == (5, "")
 
 
 def test_no_column_of_the_strip_comes_or_goes_with_the_budget():

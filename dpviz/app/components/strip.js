@@ -423,7 +423,9 @@ function tell(strip) {
   tip.textContent = text;
   const marks = { measured: withWrong(strip.data), before: strip.data.levels.some((level) => known(level.before)) };
   for (const [name, there] of Object.entries(marks)) legend.querySelector(`.${name}`).parentElement.hidden = !there;
-  legend.querySelector(".hint").hidden = !strip.knobs.some((_, k) => free(strip, k));
+  const drags = strip.knobs.some((_, k) => free(strip, k)), hint = legend.querySelector(".hint"), { whole } = strip.data;
+  hint.textContent = drags ? "Drag a bar to move budget" : strip.knobs.length ? whole : "";
+  hint.hidden = !hint.textContent;
 }
 
 const announce = (strip, text) => { strip.live.textContent = text; };

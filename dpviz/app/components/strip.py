@@ -149,7 +149,7 @@ def strip(
     on_shares: Callable[[list[float]], object] | None = None,
     on_drag: Callable[[list[float]], Sequence[float | None] | None] | None = None,
     words: StripWords = SQUARES,
-    whole: str = "all of ε",
+    whole: str = "",
 ) -> None:
     """Show the levels of a release in aligned columns: a button to show the level, its share of the budget, its errors.
 
@@ -170,7 +170,7 @@ def strip(
         on_shares: see `StripCalls`; None if the split cannot be changed.
         on_drag: see `StripCalls`; None if nothing is known before a run.
         words: what the strip calls things.
-        whole: where there is a single part, one sentence on why nothing can be dragged.
+        whole: one sentence on why nothing can be dragged; "" if a share can be, or could be in another run.
 
     Raises:
         BudgetError: shares are not finite numbers of at least 0, or all of them are 0.

@@ -17,6 +17,7 @@ from dpviz.errors import DpvizError
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
 from dpviz.mechanisms.base import Share
+from dpviz.mechanisms.noisy_counts import PointMechanism
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import Verdict, square_verdict
 from dpviz.samples.points import SAMPLES
@@ -43,27 +44,39 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
         shares = mechanism.shares(what.data.points.domain)
     except DpvizError:
         shares = [Share(label="counts", share=1.0)]
-    locks = share_locks(len(shares)) if len(shares) > 1 else [False]
-    levels = [share.level if share.level in zooms else None for share in shares]
-    parts = [
-        StripPart(label=share.label, share=share.share, locked=locked, level=at, structure=share.structure)
-        for share, locked, at in zip(shares, locks, levels, strict=True)
-    ]
+    changes = fresh and len(shares) > 1
     strip(
         make_levels(what, before),
-        parts,
+        _make_parts(mechanism, shares, what.release.domain),
         shown=zoom_like(what.release, level),
         unit=what.data.unit,
         relative=config().relative,
         key="strip",
         on_level=lambda zoom: _change(zoom=level_like(what.release, zoom)),
         on_unit=lambda relative: _change(relative=relative),
-        on_shares=partial(_use_shares, shares) if fresh and len(shares) > 1 else None,
-        on_drag=partial(_expect, what, zooms) if fresh and len(shares) > 1 else None,
-        whole=mechanism.whole_budget,
+        on_shares=partial(_use_shares, shares) if changes else None,
+        on_drag=partial(_expect, what, zooms) if changes else None,
+        whole=mechanism.whole_budget if len(shares) == 1 else "",
     )
     if st.session_state.pop(_RERUN, False):
         st.rerun()
+
+
+def _make_parts(mechanism: PointMechanism, shares: list[Share], domain: Domain) -> list[StripPart]:
+    """Make the parts of the budget: those of the split, or else those that the mechanism plans for a path to the finest level."""
+    zooms, planned = zooms_of(domain), mechanism.plan_shares(domain) if len(shares) == 1 else []
+    shown = planned if planned and all(share.level in zooms for share in planned) else shares
+    locks = share_locks(len(shares)) if len(shares) > 1 else [False] * len(shown)
+    return [
+        StripPart(
+            label=share.label,
+            share=share.share,
+            locked=locked,
+            level=share.level if share.level in zooms else None,
+            structure=share.structure,
+        )
+        for share, locked in zip(shown, locks, strict=True)
+    ]
 
 
 def _change(**updates: object) -> None:

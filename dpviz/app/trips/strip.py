@@ -57,7 +57,7 @@ def show_strip(what: TripsDrawn, level: int, before: TripsDrawn | None, *, fresh
         on_shares=partial(_use_shares, shares) if changes else None,
         on_drag=partial(_expect, what) if changes else None,
         words=PAIRS,
-        whole=mechanism.whole_budget,
+        whole=mechanism.whole_budget if len(shares) == 1 else "",
     )
     if st.session_state.pop(_RERUN, False):
         st.rerun()

@@ -11,13 +11,14 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import Share, setting
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
 from dpviz.privacy.budget import GRAIN, Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
 from dpviz.space.grids import quarter_tree, split_nodes
 from dpviz.space.interpolate import INSIDE
 
@@ -102,7 +103,9 @@ class PathTree(PointMechanism):
     summary: ClassVar[str] = (
         "Splits quarters where the released counts are large enough; the budget that a path has left counts its leaf again."
     )
-    whole_budget: ClassVar[str] = "This mechanism splits the budget itself: every path from the whole to a leaf spends all of ε."
+    whole_budget: ClassVar[str] = (
+        "This mechanism splits ε itself: bars show a path to the last level, and a leaf above it spends what is left."
+    )
 
     growth: float = setting(
         1.26, "More ε per level (factor)", low=1, high=4, help="A level gets this many times the budget of the level above it."
@@ -147,10 +150,20 @@ class PathTree(PointMechanism):
         finish = Finish(mechanism=self, budget=budget, notes=notes, approximate=APPROXIMATE, **finish_settings(self))
         return replace(counter.make_release(finish, tree, value, variance), noisy=first, again=again)
 
+    def plan_shares(self, domain: Domain) -> list[Share]:
+        """List the shares of the levels, the first quarters first, on a path down to single cells on which no level is skipped."""
+        return [
+            Share(label=f"zoom {depth}", share=weight, level=depth) for depth, weight in enumerate(self._weights(domain.order), start=1)
+        ]
+
+    def _weights(self, order: int) -> list[float]:
+        """Compute the shares of depths 1 to `order` on such a path; they add up to 1."""
+        growth = [self.growth**depth for depth in range(1, order + 1)]
+        return [(1 - self.mix) * value / sum(growth) + self.mix / order for value in growth]
+
     def schedule(self, order: int) -> list[int]:
         """Compute phi for depths 1 to `order`, in units of 2**-30: the part of its remaining budget that a measured node spends."""
-        growth = [self.growth**depth for depth in range(1, order + 1)]
-        weights = [(1 - self.mix) * value / sum(growth) + self.mix / order for value in growth]
+        weights = self._weights(order)
         return [int(weight / sum(weights[depth:]) * 2**PHI_BITS) for depth, weight in enumerate(weights[:-1])] + [2**PHI_BITS]
 
     def _measure(self, counter: NoisyCounts, epsilon: Fraction) -> list[Measured]:
