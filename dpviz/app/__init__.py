@@ -27,6 +27,7 @@ _STYLE = """<style>
 .dpviz-note { opacity: 0.75; }
 .dpviz-note.row { height: 1.5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .st-key-status { min-height: 2.8rem; justify-content: center; margin: -0.6rem 0; }
+.st-key-status [data-testid="stHorizontalBlock"], .st-key-status > div { gap: 0.2rem 1rem; }
 .st-key-all-regions button { min-height: 1.8rem; padding: 0 0.6rem; font-size: 0.85rem; }
 @media (pointer: coarse) { .st-key-status { min-height: 44px; } .st-key-all-regions button { min-height: 44px; } }
 @media (max-width: 640px) { .dpviz-note.row { height: 4.5em; white-space: normal; } .st-key-status { min-height: 5.4rem; } }

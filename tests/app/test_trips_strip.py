@@ -3,7 +3,7 @@
 import pytest
 
 from dpviz.app.trips import strip as page
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS
+from dpviz.mechanisms import FLOW_MECHANISMS
 from tests.app.seen import fine, trips_drawn
 from tests.app.start import FLIGHTS, trips_app
 
@@ -62,4 +62,3 @@ def test_a_mechanism_without_a_split_says_why_nothing_can_be_dragged(monkeypatch
     seen = shown(trips_app(FLIGHTS | {"mechanism": "flat_gaussian", "settings": "{}"}), monkeypatch)
     assert len(seen["parts"]) == 1
     assert seen["whole"] == "All of ε buys one set of counts: there is nothing to split."
-    assert POINT_MECHANISMS["path_tree"].whole_budget.startswith("This mechanism splits the budget itself: ")
