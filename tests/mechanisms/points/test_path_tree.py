@@ -16,6 +16,7 @@ from dpviz.privacy.budget import GRAIN, PureBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
 from tests import trees
 from tests.often import often
 from tests.transcripts import EPSILON, Script, compared, loss, pair
@@ -86,6 +87,9 @@ def test_the_schedule_gives_the_levels_their_weights_and_the_bottom_all_that_is_
     assert phi[-1] == 2**30
     assert (sum(spent), rest, min(spent) > 0) == (GRAIN, 0, True)
     np.testing.assert_allclose(np.array(spent) / GRAIN, weights, atol=1e-8)
+    planned = mechanism.plan_shares(Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
+    np.testing.assert_allclose([share.share for share in planned], weights)
+    assert [share.level for share in planned] == list(range(1, order + 1))
 
 
 def variance_of(parameter: float) -> float:
