@@ -124,7 +124,7 @@ COLUMNS = {
 }
 COARSEST, FINEST = 0, 8  # zoom levels that *Which ε?* offers
 FOUND = "compare found epsilons"  # key of the search for *Which ε?* in the session's state
-SEARCH_WAIT, SEARCH_TICK = 0.6, 0.7  # seconds until a search is shown as running, and between two refreshes
+SEARCH_WAIT, SEARCH_TICK = 1.5, 0.5  # seconds until a search is shown as running, and between two refreshes
 
 
 def compare_page() -> None:
