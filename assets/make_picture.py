@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlencode
 
 from PIL import Image, ImageOps
@@ -25,7 +26,8 @@ ROOT = Path(__file__).parents[1]
 FLAGS = "--no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist"
 WIDTH, HEIGHT, TALL = 1360, 900, 1400
 PATIENCE, MOMENT = 180, 2.0
-QUALITY = {"light": 82, "dark": 66}  # by theme; all pictures of the start page together stay below 300 kB
+Scheme = Literal["light", "dark"]
+QUALITY: dict[Scheme, int] = {"light": 82, "dark": 66}  # all pictures of the start page together stay below 300 kB
 THUMBNAIL = (720, 300)
 PICKED = 'picked=[["Path-budget tree",0.45],["Quadtree",0.45]]'
 
@@ -69,7 +71,7 @@ def _take(page: Page, address: str) -> None:
     _pressed(page, f"{address}/compare?{PICKED}", "Start the study", "Done:", "compare")
 
 
-def _take_preset(page: Page, address: str, preset: Preset, scheme: str) -> None:
+def _take_preset(page: Page, address: str, preset: Preset, scheme: Scheme) -> None:
     """The picture of the start page that stands for a preset, in a light or a dark theme."""
     page.goto(f"{address}/{preset.page}?{urlencode(preset.link)}")
     if preset.page == "learn":

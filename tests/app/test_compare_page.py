@@ -695,6 +695,13 @@ class TestFoundAgain:
         assert tab(app, "Table").dataframe[0].value["Runs"].unique().tolist() == [2]
         assert "compare restore" not in keys(app.button)
 
+    def test_a_table_brings_its_study_back_where_another_study_shares_its_releases(self, before, no_releases):
+        app = load(compare_app(SEEDED | {"mechanisms": '["identity","htf"]'}), table_of(before))
+        assert "Stopped: 4 of 8 releases" in app.get("progress")[0].proto.text
+        fine(app.button(key="compare restore").click().run())
+        assert "Done: 8 of 8 releases" in app.get("progress")[0].proto.text
+        assert "have changed since this study" not in captions(app)
+
     def test_a_table_without_a_link_is_taken_over_when_the_same_is_chosen(self, before, no_releases):
         content = csv_text(before.session_state[JOB].table()).encode()
         app = load(compare_app(SEEDED | {"mechanisms": '["htf"]'}), content)

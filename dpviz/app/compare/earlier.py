@@ -21,6 +21,7 @@ from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import finished_runs, parse_rows
 
 LOADED, PROBLEM, FILE = "compare loaded", "compare load problem", "compare table"  # keys of the session's state
+RESTORED = "compare restored"  # key of the session's state: whether the settings of a loaded table were just chosen
 WANTED = "compare study wanted"  # key of the session's state: whether the study is to be started by itself
 FIRST_LOOK = "compare first look"  # key of the session's state: the study that was shown before a button was pressed
 LOOK_STEPS, LOOK_REPEATS = 3, 2  # of a first look; the usual study has these ε and repeats, too
@@ -172,9 +173,10 @@ def find_again(study: Study, data: CompareData) -> None:
         study: the study that is chosen on the page.
         data: the data of the study.
     """
-    study_job, loaded = job(), loaded_table()
+    study_job, loaded, is_restored = job(), loaded_table(), st.session_state.pop(RESTORED, False)
     if loaded is not None and loaded.belongs_to(study):
-        if study_job is None or (study_job.state != RUNNING and not _has_all(study_job, study, loaded.rows)):
+        is_new = study_job is None or is_restored or not _has_all(study_job, study, loaded.rows)
+        if is_new and (study_job is None or study_job.state != RUNNING):
             _show_rows(study, data)
     elif study_job is None and is_shared(data):
         _show_named(study, data)
@@ -295,6 +297,7 @@ def _receive() -> None:
 def _restore(config: CompareConfig) -> None:
     """Choose the data, mechanisms and budgets of a table."""
     COMPARE.change(**{name: value for name, value in vars(config).items() if name not in ("study", "camera")})
+    st.session_state[RESTORED] = True
 
 
 def _has_runs(study: Study, rows: list[dict[str, Any]]) -> bool:

@@ -124,7 +124,7 @@ COLUMNS = {
 }
 COARSEST, FINEST = 0, 8  # zoom levels that *Which ε?* offers
 FOUND = "compare found epsilons"  # key of the search for *Which ε?* in the session's state
-SEARCH_WAIT, SEARCH_TICK = 0.6, 0.7  # seconds until a search is shown as running, and between two refreshes
+SEARCH_WAIT, SEARCH_TICK = 1.5, 0.5  # seconds until a search is shown as running, and between two refreshes
 
 
 def compare_page() -> None:
@@ -200,10 +200,13 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
 def _start_study(study: Study, data: CompareData) -> None:
     """Start a study in the background; earlier rows that belong to the same runs are kept, and so is what the maps show.
 
-    What was picked for the new study, as a link may do, comes first.
+    What was picked for the new study, as a link may do, comes first. Maps that lack configurations, since their releases were not made
+    yet, are chosen anew at the end.
     """
     before = job()
     on_maps = [] if before is None else shown_picks(before)
+    if before is not None and len(on_maps) < min(MOST_PICKED - 1, len(before.study.mechanisms)):
+        on_maps = []
     remember_study(study, data)
     started = start_study(study, data, FIRST_ROWS)
     possible = set(possible_picks(started))
