@@ -26,6 +26,8 @@ _STYLE = """<style>
 .dpviz-legend, .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
 .dpviz-note.row { height: 1.5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.dpviz-headline { font-size: 0.95rem; line-height: 1.4; margin: -0.3rem 0; }
+[data-testid="stLayoutWrapper"]:has(> .st-key-play-next) { position: absolute; }
 .st-key-status { min-height: 2.8rem; justify-content: center; margin: -0.6rem 0; }
 .st-key-status [data-testid="stHorizontalBlock"], .st-key-status > div { gap: 0.2rem 1rem; }
 .st-key-all-regions button { min-height: 1.8rem; padding: 0 0.6rem; font-size: 0.85rem; }

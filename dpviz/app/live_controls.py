@@ -71,14 +71,17 @@ class LiveControls:
             also: shows a small button after that text.
         """
         with st.container(key="status"):
-            if not self.show_progress(questions):
+            if not self.show_progress(questions, idle):
                 with st.container(horizontal=True, vertical_alignment="center"):
                     st.html(f'<div class="dpviz-note">{html(idle)}</div>', width="content")
                     if also is not None:
                         also()
 
-    def show_progress(self, questions: list[Hashable]) -> bool:
-        """Show that a run takes longer, with a button that stops it, or why there is no result; return whether there is any of this."""
+    def show_progress(self, questions: list[Hashable], idle: str) -> bool:
+        """Show that a run takes longer, with a button that stops it, or why there is no result; return whether there is any of this.
+
+        While runs are played, a run that takes longer is no news: the text for no run stays.
+        """
         runs = self.runs()
         refusals = [refusal for question in questions if (refusal := runs.refusal(question))]
         if refusals:
@@ -88,15 +91,18 @@ class LiveControls:
                 st.caption(":orange[Stopped: the maps show the settings before.]", width="stretch")
                 st.button("Run again", key="resume", on_click=runs.resume)
         elif runs.running is not None:
-            st.fragment(self._tick, run_every=TICK)()
+            st.fragment(self._tick, run_every=TICK)(idle)
         else:
             return False
         return True
 
-    def _tick(self) -> None:
+    def _tick(self, idle: str) -> None:
         run = self.runs().running
         if run is None:
             st.rerun()
+        if self._left_to_play > 0:
+            st.html(f'<div class="dpviz-note">{html(idle)}</div>')
+            return
         with st.container(horizontal=True, vertical_alignment="center"):
             text = f"Running for {run.seconds:.1f} s; the maps show the settings before ..."
             st.progress(min(0.95, run.seconds / (run.seconds + 2)), text, width="stretch")
@@ -107,7 +113,8 @@ class LiveControls:
     def play(self) -> None:
         """While runs are played, take the next one about every second; call it before what the runs show."""
         if self._left_to_play > 0:
-            st.fragment(self._play_next, run_every=PLAY_TICK)(self.page_state.config().run)
+            with st.container(key="play next"):  # in no row of its own: nothing below it moves
+                st.fragment(self._play_next, run_every=PLAY_TICK)(self.page_state.config().run)
 
     def _play_next(self, shown_run: int) -> None:
         if self._left_to_play <= 0 or self.page_state.config().run != shown_run or self.runs().running is not None:

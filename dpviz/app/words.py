@@ -16,7 +16,7 @@ from dpviz.privacy.receipt import Receipt
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import verdict
-from dpviz.view.escape import markdown
+from dpviz.view.escape import html, markdown
 
 AT_ONCE = "The 95 % intervals hold for all {numbers:,} numbers of the release at once, and so also for the largest ones, which stand first."
 CHOSEN_BEFOREHAND = "It holds for what was chosen without a look at the counts, not for the largest of many."
@@ -141,6 +141,17 @@ def verdict_row(release: Release | FlowRelease, title: str = "") -> None:
         return
     result = verdict(release)
     show_verdict(result.headline, result.detail, result.rule, title)
+
+
+def show_headline(headline: str, title: str = "") -> None:
+    """Show the first sentences of a verdict in a row of their own, before the numbers on which they rest."""
+    name = f"{html(title)}: " if title else ""
+    st.html(f'<div class="dpviz-headline">{name}<b>{html(headline)}</b></div>')
+
+
+def show_detail(detail: str, rule: str) -> None:
+    """Show the other sentences of a verdict, with its rule behind a question mark."""
+    st.markdown(markdown(detail), help=markdown(rule))
 
 
 def show_verdict(headline: str, detail: str, rule: str, title: str = "") -> None:

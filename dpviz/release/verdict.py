@@ -18,6 +18,7 @@ from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import point_intervals
 
 USABLE, ROUGH, NOISE = _GRADES = "usable", "rough", "mostly noise"
+TOO_FINE = "too fine"  # of squares: counts of larger partitions are spread over them
 MOST_USABLE, MOST_ROUGH = 0.4, 1.0  # noise divided by the average number, up to which a level is usable, and rough
 MOST_EMPTY_USABLE, MOST_EMPTY_ROUGH = 0.25, 0.5  # share of released pairs that may be noise, up to which a level is usable, and rough
 _CLASSES, _SMALL = np.array([-3.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0]), 1e-9  # lower ends of classes of numbers, in standard deviations
@@ -56,7 +57,7 @@ class LevelVerdict:
         parts: the number of partitions in the level, or of pairs that were counted (with noise or exactly).
         mean: the released total divided by `parts`, in records or trips, at least 0.
         stddev: mean standard deviation of the level's numbers.
-        grade: `USABLE`, `ROUGH` or `NOISE`.
+        grade: `USABLE`, `ROUGH` or `NOISE`; of squares `TOO_FINE`, too.
         cause: why it is not usable: `LARGE_NOISE`, `MAYBE_EMPTY` or `TOO_LOW`; "" if it is.
         empty: of trips, the share of the released pairs that may have no trips (`estimate_empty_share`); else 0.
     """
@@ -120,6 +121,8 @@ class Verdict:
         if not any(grade == USABLE for grade, _ in grades):
             return f"No level is usable: even the total is {self.levels[0].grade}."
         phrases = [f"{_name_levels(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]
+        if grades[-1][0] == TOO_FINE:
+            phrases[-1] += f": {'its' if len(grades[-1][1]) == 1 else 'their'} counts are spread, not measured"
         return f"{_capitalise('; '.join(phrases))}.{f' {self.exception}' if self.exception else ''}"
 
     @property
@@ -224,13 +227,15 @@ def verdict(release: Release | FlowRelease) -> Verdict:
     return Verdict(levels=levels, counted=counted_noun(release), parts="partitions")
 
 
-def square_verdict(release: Release, errors: Sequence[float], unit: str = "") -> Verdict:
+def square_verdict(release: Release, errors: Sequence[float], unit: str = "", noise: Sequence[float] | None = None) -> Verdict:
     """Grade zoom levels, by the rule of `verdict`, for the equal squares into which each cuts the domain, whatever the partitions are.
 
     Args:
         release: of points; only its released total is used.
         errors: (n,) errors of a square at zoom levels 0 to n - 1, in records: expected (`expected_error`), or measured on public data.
         unit: what is counted, in the plural; "records" without it.
+        noise: (n,) the part of `errors` that comes from noise. A level whose error is larger than what is counted is `TOO_FINE` if less
+            than half of its squared error is noise: the rest comes from spreading the counts of larger partitions.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -238,9 +243,16 @@ def square_verdict(release: Release, errors: Sequence[float], unit: str = "") ->
     >>> release = dv.Quadtree(height=3).release(points, dv.PureBudget(0.2), dv.Entropy.seeded(1))
     >>> square_verdict(release, [10, 20, 30, 40]).headline
     'Levels 0 and 1 are usable; level 2 is rough; level 3 is mostly noise.'
+    >>> square_verdict(release, [10, 20, 30, 40], noise=[10, 20, 30, 25]).headline
+    'Levels 0 and 1 are usable; level 2 is rough; level 3 is too fine: its counts are spread, not measured.'
     """
     total = float(release.count[0] if release.unbiased is None else release.unbiased[0])
     levels = tuple(_grade_level(zoom, f"level {zoom}", 4**zoom, total, error) for zoom, error in enumerate(errors))
+    parts = errors if noise is None else noise
+    levels = tuple(
+        replace(level, grade=TOO_FINE) if level.grade == NOISE and part**2 < error**2 / 2 else level
+        for level, error, part in zip(levels, errors, parts, strict=True)
+    )
     counted = unit or counted_noun(release)
     return Verdict(levels=levels, counted=counted, parts="squares", exception=_describe_standing(release, levels, counted))
 
@@ -250,7 +262,7 @@ def _describe_standing(release: Release, levels: Sequence[LevelVerdict], counted
 
     The average square of a sparse level is empty, so that noise is larger than its number; full squares are known well all the same.
     """
-    first = next((level.level for level in levels if level.grade == NOISE), None)
+    first = next((level.level for level in levels if level.grade in (NOISE, TOO_FINE)), None)
     total = float(release.count[0])
     if first is None or total <= 0:
         return ""

@@ -151,7 +151,7 @@ class ReleaseView:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SquaresView:
-    """The equal squares of a zoom level: which are released as occupied though nothing is there, and the other way round. CURATOR ONLY.
+    """The equal squares of a zoom level: true counts, and which are released as occupied though nothing is there. CURATOR ONLY.
 
     Attributes:
         release: public.
@@ -205,8 +205,33 @@ class SquaresView:
     def _released(self) -> Floats:
         return self.release.blocks(self.zoom)
 
+    def truth_pane(self, *, cells: str, unit: str, top: float) -> Pane:
+        """Make a pane of the true counts, which does not change with the release.
+
+        Args:
+            cells: name of the squares in the scene.
+            unit: what is counted, in the plural.
+            top: top of the colour scale.
+        """
+        area = self.release.domain.areas_km2(self.rectangles)
+        density = self.truth.ravel() / area
+        scale = replace(density_scale(density, area, self.release.domain, unit), dark=self.dark, top=top)
+        empty = density == 0
+        shades = choose_shades(scale, density, empty)
+        legend = make_legend(scale, negatives=False, pale=f"no {unit}" if empty.any() else "")
+        pane = Pane(title=f"True {unit}", about=f"squares of level {self.zoom}", words="true {true}", legend=legend)
+        return self._fill(pane, shades, make_palette(scale), cells)
+
+    def _fill(self, pane: Pane, shades: NDArray[np.uint8], palette: Colors, cells: str) -> Pane:
+        """Return a pane with the squares in their colours, as rectangles or, of many, as one picture."""
+        if self.fits:
+            return replace(pane, cells=cells, shades=shades, palette=palette)
+        note = f"{self.truth.size:,} squares, drawn as one picture: numbers show at coarser levels."
+        colors = palette[shades].reshape(*self.truth.shape, 4)
+        return replace(pane, note=note, picture=draw_picture(self.release.domain, colors))
+
     def pane(self, *, cells: str) -> Pane:
-        """Make the pane; `cells` is the name of the squares in the scene."""
+        """Make the pane of false positives and negatives; `cells` is the name of the squares in the scene."""
         empty, present = self.truth == 0, self._released >= PRESENT
         kinds = np.where(empty & present, 1, np.where(~empty & ~present, 2, 0)).astype(np.uint8)
         palette = Scale(kind="marks", top=1.0, title="", dark=self.dark).colors(np.arange(3))
@@ -216,10 +241,7 @@ class SquaresView:
             words="true {true}, released {released}",
             legend=self._describe_marks(palette, empty),
         )
-        if self.fits:
-            return replace(pane, cells=cells, shades=kinds.ravel(), palette=palette)
-        note = f"{self.truth.size:,} squares, drawn as one picture: numbers show at coarser levels."
-        return replace(pane, note=note, picture=draw_picture(self.release.domain, palette[kinds]))
+        return self._fill(pane, kinds.ravel(), palette, cells)
 
     def _describe_marks(self, palette: Colors, empty: Mask) -> Legend:
         """Say what the colours mean, and how many squares of each kind are wrong."""
@@ -229,6 +251,16 @@ class SquaresView:
             f"occupied, released as empty: {wrong['false_negatives']:,} of {self.truth.size - number:,}",
         )
         return Legend(title="", marks=tuple((to_css(palette[[kind]]), text) for kind, text in enumerate(meanings, start=1)))
+
+
+def has_squares(release: Release, level: int, zoom: int) -> bool:
+    """Return whether the partitions of a level are all the equal squares of a zoom level."""
+    nodes = release.nodes(level)
+    if len(nodes) != 4**zoom:
+        return False
+    west, south, east, north = release.tree.rectangles(nodes).T
+    side = release.domain.side >> zoom
+    return bool((east - west == side).all() and (north - south == side).all())
 
 
 def cell_box(view: ReleaseView | SquaresView, cell: int) -> Bounds | None:

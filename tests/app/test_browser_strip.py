@@ -290,7 +290,7 @@ def test_handles_are_large_enough_for_fingers_and_names_stay_in_view(visit):
     name, scroll = page.locator(".label").first, page.locator(".scroll")
     left = name.bounding_box()["x"]
     scroll.evaluate("element => { element.style.width = '200px'; element.scrollLeft = 60; }")
-    assert scroll.evaluate("element => element.scrollLeft") == 60
+    assert scroll.evaluate("element => element.scrollLeft") > 30, "whole columns: numbers are not cut"
     assert name.bounding_box()["x"] == pytest.approx(left, abs=1)
 
 

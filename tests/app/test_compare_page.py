@@ -609,7 +609,7 @@ class TestFoundAgain:
         query = query_of(before) | {"picked": '[["Quadtree",2.0]]', "shown": "False positives", "zoom": "3"}
         header, arrays = scene(fine(tab(compare_app(query), "On the map")))
         truth, marks = header["panes"]
-        assert (truth["cells"], marks["cells"], len(arrays[marks["shades"]])) == ("0", "squares 0", 64)
+        assert (truth["cells"], marks["cells"], len(arrays[marks["shades"]])) == ("truth", "0", 64)
         assert marks["about"] == "False positives and negatives, squares of level 3"
 
     def test_a_study_that_this_server_has_not_made_starts_when_its_link_is_opened(self, before):

@@ -40,8 +40,21 @@ def type_epsilon(app, text):
 def test_the_first_picture_needs_no_press_and_shows_a_good_mechanism():
     app = fine(points_app({}))
     assert titles(app) == ["True records", "Released records"]
-    assert abouts(app) == ["", "Path-budget tree, ε 0.5, run 1"]
+    assert abouts(app) == ["squares of level 6", "Path-budget tree, ε 0.5, run 1"]
     assert "draw" not in keys(app.button)
+
+
+def test_the_true_map_stays_the_same_whatever_the_budget():
+    app, seen = points_app(SMALL | {"mechanism": "path_tree", "settings": "{}"}), []
+    for epsilon in ("0.01", "20"):
+        header, arrays = scene(type_epsilon(app, epsilon))
+        truth, released = header["panes"]
+        seen.append((truth, arrays[truth["shades"]].tolist(), len(arrays[released["shades"]])))
+    (few, few_shades, few_partitions), (many, many_shades, many_partitions) = seen
+    assert (few, few_shades) == (many, many_shades)
+    assert few_partitions < many_partitions
+    assert few["about"] == "squares of level 6"
+    assert abouts(points_app(SMALL | {"settings": '{"height":6}'}))[0] == "", "of a full quadtree the squares are the partitions"
 
 
 def test_every_control_shows_its_run_and_the_address_opens_the_same_picture():
@@ -207,8 +220,11 @@ def test_the_answer_to_a_box_stands_under_the_maps_while_its_tab_is_open():
     assert "drag a box on a map" in under()
     open_tab(app, "Range query")
     released, interval, true = (metric.value for metric in app.metric if "answer" in metric.label or "interval" in metric.label)
-    assert f"Box: released {released} (noise alone, 95 %: {interval}), true {true}: " in under()
     number = lambda text: int(re.search(r"[+-]?[\d,]+", text)[0].replace(",", ""))  # noqa: E731
+    low, high = (number(end) for end in interval.split(" to "))
+    half = next(each for each in re.findall(r"± ([\d,]+)\)", under()))
+    assert abs(number(half) - (high - low) / 2) <= 0.5
+    assert f"Box: released {released} (noise, 95 %: ± {half}), true {true}: " in under()
     parts = [number(part) for part in re.findall(r"[+-][\d,]+ by", under())]
     assert sum(parts) == pytest.approx(number(released) - number(true), abs=len(parts)), "noise, and what is assumed in a cut partition"
     app.number_input(key="query East").set_value(1e9)
@@ -238,4 +254,4 @@ def test_the_button_of_the_scale_is_always_there_and_works_for_maps_of_errors():
 def test_the_verdict_and_the_strip_say_of_which_map_they_are():
     app = choose(points_app(), "pane left", "Second run")
     assert "Budget and error of the right map: Quadtree, ε 0.5, run 1." in " ".join(each.value for each in app.html)
-    assert any(each.value.startswith("Right map: **") for each in app.markdown)
+    assert any("Right map: <b>Level" in each.value for each in app.html)

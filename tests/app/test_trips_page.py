@@ -182,7 +182,7 @@ class TestDrawing:
 
     def test_a_pair_of_regions_is_answered_at_any_two_levels(self):
         app = open_tab(press_draw(trips_app()), "Pair of regions")
-        assert any("**Believe all levels down to " in each.value for each in app.markdown)
+        assert any("<b>Believe all levels down to " in each.value for each in app.html)
         app.selectbox(key="pair From level").set_value("state").run()
         fine(app.selectbox(key="pair To level").set_value("all").run())
         assert {"Released answer", "95 % interval, noise only", "True answer"} <= set(figures(app))

@@ -10,7 +10,7 @@ from PIL import Image
 
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import evaluate
-from dpviz.mechanisms import POINT_FAMILY, HilbertTree, Quadtree
+from dpviz.mechanisms import POINT_FAMILY, HilbertTree, Kdtree, Quadtree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
@@ -18,7 +18,7 @@ from dpviz.view import points_canvas
 from dpviz.view.canvas import TONES
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.partition_looks import OVERLAP
-from dpviz.view.points_canvas import ERROR, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, density_top
+from dpviz.view.points_canvas import ERROR, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, density_top, has_squares
 from dpviz.view.points_map import INTERPOLATED
 from tests.often import often
 from tests.scenes import PLANE, scene_of, unpack, words_at
@@ -164,6 +164,18 @@ class TestSquares:
         release, points = made(domain=METRES)
         view = SquaresView.of(release, points.blocks, 4, dark=False)
         assert (view.zoom, view.fits, len(view.cells().rectangles)) == (3, True, 64)
+
+    def test_true_counts_are_pale_where_there_is_nothing_and_have_a_scale_from_outside(self):
+        release, points = made(Quadtree(height=1))
+        view = SquaresView.of(release, points.blocks, 3, dark=False)
+        pane = view.truth_pane(cells="a", unit="people", top=5.0)
+        assert (pane.title, pane.about, pane.legend.top) == ("True people", "squares of level 3", "5 and more")
+        assert (is_pale(pane) == (points.blocks(3).ravel() == 0)).all()
+
+    def test_a_full_quadtree_has_the_squares_of_its_level_and_a_tree_of_medians_does_not(self):
+        assert has_squares(made()[0], 3, 3)
+        assert not has_squares(made()[0], 3, 2)
+        assert not has_squares(made(Kdtree(height=2))[0], 2, 2)
 
     def test_a_rectangle_that_is_not_there_has_no_box(self):
         release, points = made()

@@ -175,20 +175,20 @@ def _make_panes(
         ReleaseView.of(release, levels[pick], unit=unit, dark=is_dark(), truth=truths[pick], about=describe_pick(pick))
         for pick, release in releases.items()
     ]
-    density = public_density_top(points, views[0])
-    cells = {str(place): view.cells() for place, view in enumerate(views) if view.fits}
+    density = public_density_top(points, views[0].release, unit)
+    squares = [
+        SquaresView.of(release, points.blocks, zoom, dark=is_dark(), about=describe_pick(pick)) for pick, release in releases.items()
+    ]
     if shown == FALSE_POSITIVES:
-        squares = [
-            SquaresView.of(release, points.blocks, zoom, dark=is_dark(), about=describe_pick(pick)) for pick, release in releases.items()
-        ]
-        cells = {"0": cells["0"]} if "0" in cells else {}
-        cells |= {f"squares {place}": view.cells() for place, view in enumerate(squares) if view.fits}
-        made = [_name_first(view.pane(cells=f"squares {place}")) for place, view in enumerate(squares)]
+        cells = {str(place): view.cells() for place, view in enumerate(squares) if view.fits}
+        made = [_name_first(view.pane(cells=str(place))) for place, view in enumerate(squares)]
     else:
+        cells = {str(place): view.cells() for place, view in enumerate(views) if view.fits}
         top = max(scale_top_of(3 * view.release.stddev[view.nodes]) for view in views) if shown == ERROR else density
         made = [_name_first(view.pane(shown, cells=str(place), top=top)) for place, view in enumerate(views)]
     if shown != TRUE and len(made) < MOST_PICKED:
-        made.insert(0, views[0].pane(TRUE, cells="0", top=density))
+        made.insert(0, squares[0].truth_pane(cells="truth", unit=unit, top=density))
+        cells |= {"truth": squares[0].cells()} if squares[0].fits else {}
     return cells, made
 
 

@@ -407,7 +407,8 @@ function sentence(strip, i) {
 const unknown = ({ data, first }) => Boolean(data.answer && data.answer.serial >= first && !data.answer.expected);
 
 function describe(strip, k) {
-  const i = strip.data.parts[k].level, error = i !== null && strip.tried ? valued(strip, i, strip.tried[i]) : null;
+  const i = strip.data.parts[k].level, answered = strip.tried && !strip.pending.drag;  // an older answer is of another share
+  const error = i !== null && answered ? valued(strip, i, strip.tried[i]) : null;
   const end = error !== null ? `, expected error ${shown(strip, error)}` : unknown(strip) ? ", its error is known after the new run" : "";
   return `${title(strip, k)}: ${percent(strip.shares[k])}${end}`;
 }

@@ -38,7 +38,6 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
         fresh: whether the run is that of the controls; if not, the strip shows its split and cannot change it.
         title: of which run the strip is.
     """
-    st.html(f'<div class="dpviz-note row">{html(title)}</div>')
     zooms, mechanism = zooms_of(what.release.domain), (config() if fresh else what.config).build()
     try:
         shares = mechanism.shares(what.data.points.domain)
@@ -58,6 +57,7 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
         on_drag=partial(_expect, what, zooms) if changes else None,
         whole=mechanism.whole_budget if len(shares) == 1 else "",
     )
+    st.html(f'<div class="dpviz-note row">{html(title)}</div>')
     if st.session_state.pop(_RERUN, False):
         st.rerun()
 
@@ -130,7 +130,8 @@ def verdict_of(what: Drawn) -> Verdict | None:
     """Return the verdict on the zoom levels of the strip, from measured errors of public data; None for a reference, which has no noise."""
     if not what.release.receipt.private or what.evaluation is None:
         return None
-    return square_verdict(what.release, what.evaluation.by_zoom["rmse"].tolist(), what.data.unit)
+    errors, noise = (what.evaluation.by_zoom[name].tolist() for name in ("rmse", "expected"))
+    return square_verdict(what.release, errors, what.data.unit, noise)
 
 
 def describe_person(what: Drawn) -> str:

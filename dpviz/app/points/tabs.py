@@ -179,7 +179,7 @@ def describe_answer(what: Drawn) -> str:
         return "outside the domain, where nothing was counted."
     inside = _part_inside(release, box)
     low, high = (float(end[0]) for end in release.answer_interval([inside]))
-    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (noise alone, 95 %: {low:,.0f} to {high:,.0f})"
+    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (noise, 95 %: ± {(high - low) / 2:,.0f})"
     if what.evaluation is not None:
         parts = _answer_parts(what, what.evaluation, inside)
         text += f", true {parts.truth:,.0f}: {parts.noise:+,.0f} by noise"
@@ -219,6 +219,11 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
     middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}", help=_interval_help(what.release))
+    if not low <= estimate <= high:
+        st.caption(
+            f"The interval is centred on {(low + high) / 2:,.0f}, the count without biased steps and with partitions filled evenly. The"
+            " released answer differs since small counts were shrunk, or partitions lean towards fuller neighbours."
+        )
     if evaluation is None:
         st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_CUT_PARTITIONS[what.release.inside]}.")
         return

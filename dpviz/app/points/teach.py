@@ -18,19 +18,19 @@ from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_config import SECOND
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, Data, Drawn, config, question_of, run_of
-from dpviz.app.points.strip import describe_person, level_like, show_strip, verdict_of, zoom_like
+from dpviz.app.points.strip import describe_person, level_like, show_strip, verdict_of, zoom_like, zooms_of
 from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, link_box, open_linked_box, set_query_box, tabs
 from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.streets import streets_wanted
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, show_in_rows
-from dpviz.app.words import budget_text, show_verdict
+from dpviz.app.words import budget_text, show_detail, show_headline, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
 from dpviz.view.canvas import Pane, Scene, ground_of, names_of
 from dpviz.view.colors import scale_top_of
 from dpviz.view.escape import html
-from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, cell_box
+from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, has_squares
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
 
 HEIGHT, TALL = 450, 560  # pixels of the canvas with its legends and tools; of one for a projector
@@ -95,10 +95,12 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
         else:
             _show_canvas(scene, first.data.points.domain, on_maps)
     with below:
+        if result is not None and not config().present:
+            show_headline(f"{describe_person(first)} {result.headline}".strip(), whose)
         show_strip(first, level, None if shown.before is None else shown.before.evaluation, fresh=shown.fresh, title=_title_of_strip(first))
         if not config().present:
             if result is not None:
-                show_verdict(f"{describe_person(first)} {result.headline}".strip(), result.detail, result.rule, whose)
+                show_detail(result.detail, result.rule)
             teach_note(protected)
         let_maps_come_first(POINTS)
         with st.container(key="figures"):
@@ -177,18 +179,32 @@ def _make_views(shown: Shown, level: int) -> dict[str, View]:
     if FALSE_POSITIVES in (config().left, config().shown):
         release, zoom = shown.first.release, zoom_like(shown.first.release, level)
         views["squares"] = SquaresView.of(release, shown.first.data.points.blocks, zoom, dark=is_dark(), about=describe_run(shown.first))
+    if TRUE in (config().left, config().shown):
+        release, zoom = shown.first.release, _zoom_of_truth(shown.first, level)
+        if not has_squares(release, level, zoom):
+            views["truth"] = SquaresView.of(release, shown.first.data.points.blocks, zoom, dark=is_dark())
     return views
+
+
+def _zoom_of_truth(what: Drawn, level: int) -> int:
+    """Return the zoom level of the squares of the true counts: the chosen level whether or not the release has it, so that they stay."""
+    chosen, zooms = config().zoom, zooms_of(what.release.domain)
+    if chosen is not None:
+        return zoom_like(what.release, level) if level == chosen else min(chosen, zooms[-1])
+    return min(EASY_ZOOM, zooms[-1])
 
 
 def _view_of(kind: str, views: dict[str, View]) -> str:
     """Return the name of the view that a map of some kind shows."""
-    name = {SECOND: "second", FALSE_POSITIVES: "squares"}.get(kind, "first")
+    name = {SECOND: "second", FALSE_POSITIVES: "squares", TRUE: "truth"}.get(kind, "first")
     return name if name in views else "first"
 
 
 def _make_pane(view: ReleaseView | SquaresView, kind: str, cells: str, data: Data) -> Pane:
     if isinstance(view, SquaresView):
-        return view.pane(cells=cells)
+        if kind == FALSE_POSITIVES:
+            return view.pane(cells=cells)
+        return view.truth_pane(cells=cells, unit=data.unit, top=public_density_top(data.points, view.release, data.unit))
     shown = RELEASED if kind == SECOND else kind
     pane = view.pane(shown, cells=cells, top=_scale_top(view, shown, data))
     return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
@@ -197,7 +213,7 @@ def _make_pane(view: ReleaseView | SquaresView, kind: str, cells: str, data: Dat
 def _scale_top(view: ReleaseView, shown: str, data: Data) -> float | None:
     """Return the top of a map's colour scale, which stays the same: of densities by the public data, of errors by the first run."""
     if shown != ERROR:
-        return public_density_top(data.points, view)
+        return public_density_top(data.points, view.release, data.unit)
     name = f"error {view.level}"
     scales = config().scales
     if name not in scales:

@@ -32,7 +32,6 @@ def show_strip(what: TripsDrawn, level: int, before: TripsDrawn | None, *, fresh
         fresh: whether the run is that of the controls; if not, the strip shows its split and cannot change it.
         title: of which run the strip is.
     """
-    st.html(f'<div class="dpviz-note row">{html(title)}</div>')
     release, mechanism = what.releases[0], (TRIPS.config() if fresh else what.config).build()
     try:
         shares = mechanism.shares(release.tree.origins)
@@ -59,6 +58,7 @@ def show_strip(what: TripsDrawn, level: int, before: TripsDrawn | None, *, fresh
         words=PAIRS,
         whole=mechanism.whole_budget if len(shares) == 1 else "",
     )
+    st.html(f'<div class="dpviz-note row">{html(title)}</div>')
     if st.session_state.pop(_RERUN, False):
         st.rerun()
 

@@ -24,7 +24,7 @@ from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, quest
 from dpviz.app.trips.strip import show_strip
 from dpviz.app.trips.tabs import PAIR_TAB, REGION_TAB, fill_in_pair, key_figures, show_tabs
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, show_in_rows
-from dpviz.app.words import budget_text, show_chart, show_verdict
+from dpviz.app.words import budget_text, show_chart, show_detail, show_headline, show_verdict
 from dpviz.release.verdict import verdict
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds
@@ -115,9 +115,11 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
         else:
             _show_canvas(maps, first.data)
     with below:
+        if not TRIPS.config().present:
+            show_headline(result.headline, whose)
         _show_strip(shown, level, whose)
         if not TRIPS.config().present:
-            show_verdict(result.headline, f"{_describe_false(first, level)} {result.detail}", result.rule, whose)
+            show_detail(f"{_describe_false(first, level)} {result.detail}", result.rule)
             _show_notes(maps)
             teach_note(protected)
         let_maps_come_first(TRIPS)
