@@ -103,7 +103,8 @@ def charts(app):
 def shown_on_canvas(app):
     """First word of what each pane shows, and its number of partitions."""
     header, arrays = scene(app)
-    return [((pane["about"] or pane["title"]).split()[0], len(arrays[pane["shades"]])) for pane in header["panes"]]
+    names = [pane["title"] if pane["title"].startswith("True") else pane["about"] or pane["title"] for pane in header["panes"]]
+    return [(name.split()[0], len(arrays[pane["shades"]])) for name, pane in zip(names, header["panes"], strict=True)]
 
 
 def has_canvas(app):
