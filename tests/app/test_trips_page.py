@@ -43,6 +43,20 @@ class TestBeforeTheFirstDraw:
         assert not draws.called
 
 
+class TestWhatIsProtected:
+    def test_a_trip_where_no_person_is_declared(self):
+        said = captions(fine(trips_app()))
+        assert "the odds that one trip is in the data change" in said
+        assert "**Protected:** replacing one trip between the regions by another, or adding or removing it. **Not" in said
+
+    def test_a_person_where_the_data_say_so(self, monkeypatch):
+        flows = replace(load_flow_sample("us_flights"), contributions=3, unit="person", exactly=True)
+        monkeypatch.setattr(cached, "flow_sample", lambda _: flows)
+        said = captions(fine(trips_app()))
+        assert "the odds that one person is in the data change" in said
+        assert "**Protected:** replacing one person, with all trips of this person, by another" in said
+
+
 class TestDrawing:
     def test_teach_releases_every_stage_once_without_a_press_and_again_when_a_control_changes(self, draws):
         app = fine(trips_app())
