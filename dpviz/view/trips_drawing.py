@@ -771,7 +771,7 @@ def _choose_error_top(release: FlowRelease, level: int) -> float:
 
 
 def _write_arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> TooltipTexts:
-    """Write the tooltips of pairs: "A to B", the released number (called so where the map shows another one), and the true one if given.
+    """Write the tooltips of pairs: "A to B", the released number, called so on all maps alike, and the true one if given.
 
     Pairs are chosen by size, so the intervals hold for all pairs at once.
     """
@@ -779,9 +779,8 @@ def _write_arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs)
     names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
     rest = _write_rest_of_pairs(release, view.level, pairs)
     unit = deck(view.unit)
-    told = "" if view.shown in (RELEASED, NOT_LISTED) else "released "
     shown = [
-        f"{told}{format_count(count)} {unit}{_write_interval(a, b)}{more}"
+        f"released {format_count(count)} {unit}{_write_interval(a, b)}{more}"
         for count, a, b, more in zip(pairs.released.tolist(), pairs.low.tolist(), pairs.high.tolist(), rest, strict=True)
     ]
     true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
