@@ -217,7 +217,7 @@ def _read_epsilon(text: object) -> float | Fraction:
 
 
 def _show_promise(page_state: PageState) -> None:
-    """Explain what epsilon means for one record; warn if epsilon is very small or very large."""
+    """Explain what epsilon means for what the data protect one of; warn if epsilon is very small or very large."""
     mechanism, epsilon = page_state.config().build(), page_state.config().epsilon
     if not mechanism.private:
         st.caption(
@@ -226,8 +226,8 @@ def _show_promise(page_state: PageState) -> None:
         return
     but = ", except with probability δ" if mechanism.needs_delta else ""
     st.caption(
-        "Whatever is released, the odds that one record (or person) is in the data change by at most a factor of"
-        f" {math.exp(epsilon):,.3g}{but}."
+        f"Whatever is released, the odds that one {page_state.protected or 'record (or person)'} is in the data change by at most a factor"
+        f" of {math.exp(epsilon):,.3g}{but}."
     )
     if epsilon < 0.05:
         st.warning("So small a budget buries all but very large counts in noise.")

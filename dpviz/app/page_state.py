@@ -135,11 +135,24 @@ class PageState:
             st.session_state[f"loaded {self.key}"] = (data, self.config())
 
     def offer(self, data: LoadedData | None) -> None:
-        """Offer data of a file loaded in Teach, which are public, to the Compare page; otherwise withdraw the last offer."""
+        """Offer data of a file loaded in Teach, which are public, to the Compare page; otherwise withdraw the last offer.
+
+        What the data protect is kept in either mode, for `protected`.
+        """
+        st.session_state[self._protected] = "" if data is None else data.private.unit
         if data is None or self.config().mode != TEACH or self.config().source == "sample":
             st.session_state.pop(f"public {self.key}", None)
         else:
             st.session_state[f"public {self.key}"] = data
+
+    @property
+    def _protected(self) -> str:
+        return f"{self.key} protects"
+
+    @property
+    def protected(self) -> str:
+        """What a release of the data last loaded protects one of: "record", "trip" or "person"; "" while none are loaded."""
+        return str(st.session_state.get(self._protected, ""))
 
     def offered_data(self) -> Any | None:
         """Return the data of a file that was declared public and loaded in Teach in this session; None if there are none."""

@@ -93,7 +93,7 @@ def region_intervals(release: FlowRelease, level: int, side: str) -> tuple[Float
 
 
 def rest_intervals(
-    release: FlowRelease, levels: tuple[int, int], origin: Places, destination: Places, numbers: int
+    release: FlowRelease, levels: tuple[int, int], origin: Places, destination: Places, numbers: int, *, most: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """Compute intervals for the trips between larger regions that are in no listed pair of the finest level.
 
@@ -102,12 +102,19 @@ def rest_intervals(
     The centre is the unbiased number of the pair minus those of its listed pairs. Listed pairs were chosen by their noise, so that the sum
     of their noise is not that of a fixed set: `bound_chosen_noise` bounds it for every set.
 
+    A rest is a part of its whole. So where an interval of the whole holds, too, its upper end bounds the rest, and the smaller one of two
+    upper ends holds (`most`). All of these intervals together miss with probability at most 0.05 if `numbers` counts the wholes, too:
+    `count_of_region_numbers` does. `count_of_numbers` counts at least twice as many pairs as have a rest: each pair of two levels above
+    the finest, and at least one of the stage that refines it.
+
     Args:
         release: of trips, with a list.
         levels: level of the origins and level of the destinations; one of them may be 0.
         origin: (q,) indices of origin regions.
         destination: (q,) indices of destination regions.
         numbers: how many such numbers a reader can choose from.
+        most: (q,) upper ends for the wholes, by `region_intervals` or `pair_intervals`, infinite where a pair was not released; None for
+            rests that are stated alone.
 
     Returns:
         (q,) lower and (q,) upper ends, whole numbers of at least 0; NaN where no interval is known.
@@ -122,7 +129,8 @@ def rest_intervals(
     inside = tree.origins.leaf_count(levels[0])[origin].astype(np.float64) * tree.destinations.leaf_count(levels[1])[destination]
     reach = _bound_rest(stddev, math.sqrt(leaves.variance), listed, inside, numbers)
     rounded = 0.0 if release.totals is None else (listed + 1) / 2  # estimates were rounded to whole numbers
-    return _make_ends(whole - sum_pairs(*above, leaves.noisy, width).at(origin, destination), reach + rounded)
+    low, high = _make_ends(whole - sum_pairs(*above, leaves.noisy, width).at(origin, destination), reach + rounded)
+    return low, high if most is None else np.maximum(np.fmin(high, most), low)
 
 
 def has_unbiased_sums(release: FlowRelease) -> bool:

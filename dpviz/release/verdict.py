@@ -158,9 +158,7 @@ class Verdict:
         low = [(_capitalise(self._name_run(run)), "is" if len(run) == 1 else "are") for run in others[TOO_LOW]]
         sentences += [f"{names} {verb} too low: small pairs were dropped." for names, verb in low]
         if others[MAYBE_EMPTY]:
-            parts = [f"{100 * max(stage.empty for stage in run):.0f} % {{}}at {_name_levels(run)}" for run in others[MAYBE_EMPTY]]
-            text = parts[0].format("of the released pairs ") + "".join(f" and up to {part.format('')}" for part in parts[1:])
-            sentences.append(f"{'But up' if believed else 'Up'} to {text} may be noise.")
+            sentences.append(f"{'But up' if believed else 'Up'} to {_name_empty_shares(others[MAYBE_EMPTY])} may be noise.")
         sentences += [f"At {_name_levels(run)}, the noise is {_compare_with_average(run)}." for run in others[LARGE_NOISE]]
         return " ".join(sentences)
 
@@ -381,6 +379,13 @@ def _name_levels(levels: list[LevelVerdict]) -> str:
     if first.name != f"level {first.level}":
         return f"{first.name} {'and' if last.level == first.level + 1 else 'down to'} {last.name}"
     return f"levels {first.level} {'and' if last.level == first.level + 1 else 'to'} {last.level}"
+
+
+def _name_empty_shares(runs: list[list[LevelVerdict]]) -> str:
+    """Write of each stage how many of its released pairs may be noise: a bound of its own, since stages with one grade differ."""
+    first, *others = [f"{100 * stage.empty:.0f} %{{}} at {stage.name}" for run in runs for stage in run]
+    parts = [first.format(" of the released pairs"), *(other.format("") for other in others)]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _compare_with_average(run: list[LevelVerdict]) -> str:

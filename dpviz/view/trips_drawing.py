@@ -543,15 +543,18 @@ def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> To
 
 
 def _write_region_texts(release: FlowRelease, view: TripsMapSettings, released: tuple[Totals, Totals]) -> tuple[list[str], list[str]]:
-    """Write the released numbers of each region with their intervals: trips that start there, that end there, and that do both.
+    """Write the released numbers of each region with their intervals: all trips, those that start there, end there, and do both.
+
+    All trips are what the colour shows. Maps of one release share these texts, so that each says that its numbers are released.
 
     Returns:
         A text for each origin, and one for each destination; if both are the same regions, the same texts twice.
     """
     sides = enumerate(("origin", "destination"))
-    starts, ends = (_write_side(release, view.level, side, released[index], deck(view.unit)) for index, side in sides)
+    unit = deck(view.unit)
+    starts, ends = (_write_side(release, view.level, side, released[index], unit) for index, side in sides)
     if WITHIN not in released[0]:
-        return starts, ends
+        return [f"released {text}" for text in starts], [f"released {text}" for text in ends]
     level = view.level
     index, unlisted = np.arange(len(starts)), _find_unlisted_stays(release, level)
     low, high = _find_intervals(release, level, index, index)
@@ -559,7 +562,8 @@ def _write_region_texts(release: FlowRelease, view: TripsMapSettings, released: 
         "" if hidden else f"\n{format_count(count)} do both{_write_interval(*interval)}"
         for count, hidden, interval in zip(released[0][WITHIN].tolist(), unlisted.tolist(), zip(low, high, strict=True), strict=True)
     ]
-    both = [f"{start}\n{end}{more}" for start, end, more in zip(starts, ends, within, strict=True)]
+    every = [f"released {format_count(count)} {unit} in all" for count in _sum_totals(released[0]).tolist()]
+    both = [f"{first}\n{start}\n{end}{more}" for first, start, end, more in zip(every, starts, ends, within, strict=True)]
     return both, both
 
 
@@ -567,17 +571,19 @@ def _write_side(release: FlowRelease, level: int, side: str, released: Totals, u
     """Write for each region the trips that start there, or that end there, and how many of them are in no listed pair."""
     name, verb = (LEAVING, f"{unit} start here") if side == "origin" else (ARRIVING, f"{unit} end here")
     totals = (released[name] + released.get(WITHIN, 0)).tolist()
-    intervals = map(_write_interval, *region_intervals(release, level, side))
-    rests = _write_rests(release, level, side, len(totals))
+    ends = region_intervals(release, level, side)
+    rests = _write_rests(release, level, side, ends[1])
+    intervals = map(_write_interval, *ends)
     return [f"{format_count(count)} {verb}{interval}{rest}" for count, interval, rest in zip(totals, intervals, rests, strict=True)]
 
 
-def _write_rests(release: FlowRelease, level: int, side: str, size: int) -> list[str]:
-    """Write for each region how many of its trips are in no listed pair; "" unless the level's pairs are a list."""
+def _write_rests(release: FlowRelease, level: int, side: str, most: Floats) -> list[str]:
+    """Write for each region how many of its trips are in no listed pair, `most` at most; "" unless the level's pairs are a list."""
+    size = len(most)
     if release.across is None or level < release.depth:
         return [""] * size
     levels, pairs = ((level, 0), _pair_with_root(size)) if side == "origin" else ((0, level), _pair_with_root(size)[::-1])
-    low, high = rest_intervals(release, levels, *pairs, count_of_region_numbers(release))
+    low, high = rest_intervals(release, levels, *pairs, count_of_region_numbers(release), most=most)
     rests = zip(release.rest(*levels).at(*pairs).tolist(), low, high, strict=True)
     return [f"\n{_write_rest(count, a, b)}" if count else "" for count, a, b in rests]
 
@@ -659,6 +665,11 @@ def _first_values(totals: Totals) -> Integers:
     return next(iter(totals.values()))
 
 
+def _sum_totals(totals: Totals) -> Integers:
+    """Return (n,) all trips of each region, by which regions are coloured."""
+    return np.asarray(np.sum(list(totals.values()), axis=0))
+
+
 def _find_unlisted_stays(release: FlowRelease, level: int) -> Mask:
     """Find (n,) the origins of a level whose trips within the region are not listed; none if the destinations are other regions."""
     index = np.arange(release.tree.origins.size(level), dtype=np.int32)
@@ -668,10 +679,12 @@ def _find_unlisted_stays(release: FlowRelease, level: int) -> Mask:
 
 
 def _write_totals(totals: Totals) -> list[str]:
-    """Write the true trips of each of n regions that start there, that end there, and that do both."""
+    """Write the true trips of each of n regions: all of them, those that start there, that end there, and that do both."""
     within = totals.get(WITHIN, 0)
     columns = {"start": LEAVING, "end": ARRIVING, "both": WITHIN}
     values = {word: totals[name] + (within if name != WITHIN else 0) for word, name in columns.items() if name in totals}
+    if WITHIN in totals:
+        values = {"in all": _sum_totals(totals), **values}
     rows = zip(*(column.tolist() for column in values.values()), strict=True)
     return [", ".join(f"{format_count(value)} {word}" for word, value in zip(values, row, strict=True)) for row in rows]
 
@@ -758,7 +771,7 @@ def _choose_error_top(release: FlowRelease, level: int) -> float:
 
 
 def _write_arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> TooltipTexts:
-    """Write the tooltips of pairs: "A to B", the released number, and the true one where it may be shown.
+    """Write the tooltips of pairs: "A to B", the released number, called so on all maps alike, and the true one if given.
 
     Pairs are chosen by size, so the intervals hold for all pairs at once.
     """
@@ -767,7 +780,7 @@ def _write_arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs)
     rest = _write_rest_of_pairs(release, view.level, pairs)
     unit = deck(view.unit)
     shown = [
-        f"{format_count(count)} {unit}{_write_interval(a, b)}{more}"
+        f"released {format_count(count)} {unit}{_write_interval(a, b)}{more}"
         for count, a, b, more in zip(pairs.released.tolist(), pairs.low.tolist(), pairs.high.tolist(), rest, strict=True)
     ]
     true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
@@ -779,8 +792,8 @@ def _write_arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs)
 
 
 def _write_interval(low: float, high: float) -> str:
-    """Write the interval of a number, in trips; "" where there is none."""
-    return f" (95 %: {format_count(low)} to {format_count(high)})" if math.isfinite(high) else ""
+    """Write the interval of a number, in trips, which holds for all numbers of its kind at once; "" where there is none."""
+    return f" (95 %, all at once: {format_count(low)} to {format_count(high)})" if math.isfinite(high) else ""
 
 
 def _write_rest_of_pairs(release: FlowRelease, level: int, pairs: Pairs) -> list[str]:
@@ -788,7 +801,7 @@ def _write_rest_of_pairs(release: FlowRelease, level: int, pairs: Pairs) -> list
     if release.across is None or level == release.depth:
         return [""] * len(pairs.origin)
     ends = pairs.origin.astype(np.int32), pairs.destination.astype(np.int32)
-    low, high = rest_intervals(release, (level, level), *ends, count_of_numbers(release))
+    low, high = rest_intervals(release, (level, level), *ends, count_of_numbers(release), most=pairs.high)
     rests = zip(release.rest(level, level).at(*ends).tolist(), low, high, strict=True)
     return [f"\n{_write_rest(count, a, b)}" if count else "" for count, a, b in rests]
 

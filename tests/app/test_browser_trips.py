@@ -62,11 +62,11 @@ def test_a_click_on_a_state_shows_what_leaves_arrives_and_stays_and_survives_ano
         click_pane(page, 0, -20, 20)
         page.get_by_role("tab", name="Region", exact=True, selected=True).wait_for()
         page.get_by_text("Only those from or to").first.wait_for()
-        page.get_by_text("for sums over many regions, of the best single level").wait_for()
+        page.get_by_text("for sums over many regions, it is that of the best single level").wait_for()
         until(lambda: "region=" in page.evaluate("location.href"), "the region in the address")
         page.get_by_role("tab", name="Receipt").click()
         page.get_by_role("tab", name="Region", exact=True).click()
-        page.get_by_text("for sums over many regions, of the best single level").wait_for()
+        page.get_by_text("for sums over many regions, it is that of the best single level").wait_for()
         click_pane(page, 0, -20, 20)
         page.get_by_text("Click a region on the map").wait_for()
 
@@ -81,7 +81,7 @@ def test_both_maps_say_the_same_of_an_arc_and_a_click_on_it_asks_for_its_pair(ch
         origin, _, destination = left.split("\n")[0].partition(" to ")
         page.mouse.click(x, y)
         page.get_by_role("tab", name="Pair of regions", selected=True).wait_for()
-        page.get_by_text("95 % interval, noise only").first.wait_for()
+        page.get_by_text("95 % interval, this pair alone").first.wait_for()
         for side, name in (("From", origin), ("To", destination)):
             until(lambda side=side: page.get_by_role("combobox", name=f"{side}: region").input_value(), "a region")
             assert page.get_by_role("combobox", name=f"{side}: region").input_value() == name

@@ -13,7 +13,7 @@ HOMES = f"lon,lat,{MARK}Column\n-99.876543,38.987654,{LONG}\n-80.25,25.5,{LONG}\
 SHOWN = {
     "Start": "What would you publish?",
     "Points": "Resolution",
-    "Trips": "False pairs listed, at most",
+    "Trips": "False pairs at the finest level, at most",
     "Compare": "has the least error",
     "Release": "What leaves the app.",
 }

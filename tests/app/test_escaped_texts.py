@@ -204,6 +204,7 @@ OURS_ANYWHERE = {
     "a preset's": ("published[current].source",),
     "a budget": ("receipt.converted", "receipt.total", "receipt.currency", "receipt.conversion"),
     "a number": ("what.number",),
+    "record, trip or person": ("page_state.protected",),
     "HTML of dpviz.view, whose texts pass the door there: see tests/view/test_escape.py": ("picture.legend",),
     "fixed words": ("column.consequence", "question.noun"),
 }

@@ -18,7 +18,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.release.verdict import square_verdict
 from dpviz.view.points_map import SHOWN
 from tests.app.seen import account, captions, drawn, drawn_layer, entries, errors, figures, fine, infos, keys, shares_of, texts, warnings
-from tests.app.start import CURATE, SMALL, points_app, query_of
+from tests.app.start import CURATE, SMALL, points_app, query_of, uploaded
 from tests.app.walk import ROOT, open_tab, press_draw, to_mode, truth_switch
 from tests.often import often
 
@@ -64,6 +64,24 @@ class TestBeforeTheFirstDraw:
         assert "**Protected:**" in captions(app)
         assert "**Not protected:** the domain" in captions(app)
         assert not draws.called
+
+
+@pytest.mark.parametrize(
+    ("config", "protected"),
+    [
+        (SMALL, "one record"),
+        (SMALL | {"sample": "daily_routes"}, "one record"),
+        (SMALL | {"sample": "daily_routes_bounded"}, "one person"),
+        (CURATE, "one record"),
+    ],
+)
+def test_the_promise_of_the_budget_names_what_the_data_protect(config, protected):
+    assert f"the odds that {protected} is in the data change" in captions(fine(points_app(config)))
+
+
+def test_the_promise_of_the_budget_names_both_while_it_is_open_what_the_data_protect():
+    app = fine(uploaded(unit=None))
+    assert "the odds that one record (or person) is in the data change" in captions(app)
 
 
 class TestDrawing:

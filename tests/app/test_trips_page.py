@@ -43,11 +43,25 @@ class TestBeforeTheFirstDraw:
         assert not draws.called
 
 
+class TestWhatIsProtected:
+    def test_a_trip_where_no_person_is_declared(self):
+        said = captions(fine(trips_app()))
+        assert "the odds that one trip is in the data change" in said
+        assert "**Protected:** replacing one trip between the regions by another, or adding or removing it. **Not" in said
+
+    def test_a_person_where_the_data_say_so(self, monkeypatch):
+        flows = replace(load_flow_sample("us_flights"), contributions=3, unit="person", exactly=True)
+        monkeypatch.setattr(cached, "flow_sample", lambda _: flows)
+        said = captions(fine(trips_app()))
+        assert "the odds that one person is in the data change" in said
+        assert "**Protected:** replacing one person, with all trips of this person, by another" in said
+
+
 class TestDrawing:
     def test_teach_releases_every_stage_once_without_a_press_and_again_when_a_control_changes(self, draws):
         app = fine(trips_app())
         assert [len(call.args[0]) for call in draws.call_args_list][:2] == [10, 100]
-        assert list(figures(app)) == ["Pairs released", "Typical noise", "Largest error", "False discovery rate"]
+        assert list(figures(app)) == ["Pairs released", "Typical noise", "Largest error", "False discovery rate, division to division"]
         header, _ = scene(app)
         assert [pane["title"] for pane in header["panes"]] == ["True flights", "Released flights"]
         for shown in SHOWN_TRIPS:
@@ -127,7 +141,7 @@ class TestDrawing:
             app.selectbox(key=f"pair {side} level").set_value("airport").run()
             fine(app.selectbox(key=f"pair {side} region 3").set_value(place).run())
         assert figures(app)["Released answer"] == "not listed"
-        assert "95 % interval, noise only" not in figures(app)
+        assert "95 % interval, this pair alone" not in figures(app)
         assert "that are not listed have" in captions(app)
         open_tab(app, TAB_TITLES[0])
         fine(next(button for button in app.button if button.label == "Compare lists of pairs").click().run())
@@ -185,7 +199,7 @@ class TestDrawing:
         assert any("<b>Believe all levels down to " in each.value for each in app.html)
         app.selectbox(key="pair From level").set_value("state").run()
         fine(app.selectbox(key="pair To level").set_value("all").run())
-        assert {"Released answer", "95 % interval, noise only", "True answer"} <= set(figures(app))
+        assert {"Released answer", "95 % interval, this pair alone", "True answer"} <= set(figures(app))
 
 
 class TestCurate:
@@ -195,7 +209,7 @@ class TestCurate:
         assert "ε 1, δ 1e-8. The next draw makes it ε 2, δ 2e-8" in captions(app)
         assert not trips_drawn(app).releases[0].simulation
         for name in TAB_TITLES:
-            assert {*figures(fine(open_tab(app, name)))} <= PUBLIC_FIGURES
+            assert {*figures(fine(open_tab(app, name)))} <= PUBLIC_FIGURES | {"95 % interval, this pair alone"}
             assert all("true" not in frame.value.columns for frame in app.dataframe)
         assert not account().truth_seen
         fine(truth_switch(app).set_value(True).run())

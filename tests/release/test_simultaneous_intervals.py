@@ -25,6 +25,7 @@ from dpviz.release.simultaneous_intervals import (
     region_intervals,
     rest_intervals,
 )
+from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 from dpviz.view.report_maps import choose_level
 from dpviz.view.report_numbers import list_largest_pairs, list_point_examples
@@ -144,7 +145,8 @@ def test_the_intervals_of_totals_and_rests_of_all_regions_cover_the_truth_at_onc
                 inside += [low[i] <= totals[level, side, i] <= high[i] for i in range(len(low))]
                 for region in range(len(low)) if release.across is not None else ():
                     levels, ends = ends_of_region(level, side, region)
-                    low_rest, high_rest = rest_intervals(release, levels, *ends, numbers)
+                    low_rest, high_rest = rest_intervals(release, levels, *ends, numbers, most=high[region : region + 1])
+                    assert high_rest[0] <= high[region]
                     inside.append(low_rest[0] <= rests[level, side, region] <= high_rest[0])
         assert len(inside) == numbers / (1 if release.across is not None else 2)
         missed += not all(inside)
@@ -171,10 +173,24 @@ def test_rests_of_pairs_of_regions_are_covered_at_once():
         listed, true = {*zip(at.origin.tolist(), at.destination.tolist(), strict=True)}, Counter()
         for origin, destination, count in zip(flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist(), strict=True):
             true[int(parent[origin]), int(parent[destination])] += count * ((origin, destination) not in listed)
-        low, high = rest_intervals(release, (1, 1), above.origin, above.destination, count_of_numbers(release))
+        whole = pair_intervals(release, 2)[1]
+        low, high = rest_intervals(release, (1, 1), above.origin, above.destination, count_of_numbers(release), most=whole)
+        assert (high <= whole).all()
         rests = np.array([true[pair] for pair in zip(above.origin.tolist(), above.destination.tolist(), strict=True)])
         missed += bool(((rests < low) | (rests > high)).any())
     assert missed <= 0.05 * runs + 3 * math.sqrt(0.05 * 0.95 * runs)
+
+
+def test_what_is_not_listed_is_never_said_to_be_more_than_the_whole():
+    """Of the flights of a region, and of two states; without the bound by the whole it would be, for several."""
+    release = FittedTree(false_discovery=0.05).release(load_flow_sample("us_flights"), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
+    pairs, numbers = release.stages[4], count_of_numbers(release)
+    whole = pair_intervals(release, 4)[1]
+    alone, bounded = (rest_intervals(release, (2, 2), pairs.origin, pairs.destination, numbers, most=most) for most in (None, whole))
+    assert (alone[1] > whole).sum() > 100
+    assert bounded[0].tolist() == alone[0].tolist()
+    assert bounded[1].tolist() == np.minimum(alone[1], whole).tolist()
+    assert count_of_numbers(release) >= 2 * sum(release.tree.size(2 * level) for level in (1, 2))
 
 
 @pytest.mark.parametrize(("inside", "correlated"), [(5, False), (24, False), (24, True), (300, False)])

@@ -69,7 +69,7 @@ def number(text):
 
 def counts_of(picture):
     """The numbers of the arcs, in the order in which they are drawn."""
-    return [number(row["t"].split(" ")[0]) for row in arcs_of(picture)]
+    return [number(row["t"].removeprefix("released ").split(" ")[0]) for row in arcs_of(picture)]
 
 
 def scaled(truth, factor, plus=0):
@@ -150,7 +150,11 @@ def test_note_and_tooltips_say_how_much_is_not_listed():
     areas = layers_of(mapped((release,), level=2))["regions"]["data"]
     starting = [number(found) for row in areas for found in re.findall(r"start here [^;]*; ([\d,]+) of them not listed", row["t"])]
     assert sum(starting) == rest
-    rests = [found for row in areas for found in re.findall(r"not listed \(95 %: ([\d,]+) to [\d,]+\)(, not told apart from 0)?", row["t"])]
+    rests = [
+        found
+        for row in areas
+        for found in re.findall(r"not listed \(95 %, all at once: ([\d,]+) to [\d,]+\)(, not told apart from 0)?", row["t"])
+    ]
     assert len(rests) >= len(starting) > 0
     assert all((low == "0") == bool(words) for low, words in rests)
     index = np.arange(release.tree.origins.size(2), dtype=np.int32)
@@ -158,7 +162,7 @@ def test_note_and_tooltips_say_how_much_is_not_listed():
     assert unlisted.any()
     assert {row["i"] for row in areas if "do both" not in row["t"]} == set(index[unlisted].tolist())
     arcs = arcs_of(mapped((release,), level=1, top=5000))
-    assert any("of them not listed (95 %: " in row["t"] for row in arcs)
+    assert any("of them not listed (95 %, all at once: " in row["t"] for row in arcs)
 
 
 def test_at_most_5_000_arcs_are_drawn():
@@ -176,7 +180,7 @@ def test_the_tooltip_shows_the_numbers_of_the_release(case):
         count, low, high = numbers[row["o"], row["z"]]
         true = truth.at(np.array([row["o"]], np.int32), np.array([row["z"]], np.int32))[0]
         assert row["n"] == f"{names[row['o']]} to {names[row['z']]}"
-        assert row["t"] == f"{count:,} flights (95 %: {low:,.0f} to {high:,.0f})".replace("-", "−")
+        assert row["t"] == f"released {count:,} flights (95 %, all at once: {low:,.0f} to {high:,.0f})".replace("-", "−")
         assert row["e"] == f"true {true:,}, error {count - true:+,}".replace("-", "−")
 
 
@@ -236,7 +240,7 @@ def test_false_positives_and_negatives_are_marked_and_come_first(noisy):
         expected = {tuple(row) for row in table.loc[table["kind"] == kind, ["origin", "destination"]].itertuples(index=False)}
         assert expected
         assert {(row["o"], row["z"]) for row in arcs_of(picture) if tuple(row["b"][:3]) == color} == expected
-    assert {row["t"] for row in arcs_of(picture) if tuple(row["b"][:3]) == FALSE_NEGATIVE} == {"0 trips"}, "no interval"
+    assert {row["t"] for row in arcs_of(picture) if tuple(row["b"][:3]) == FALSE_NEGATIVE} == {"released 0 trips"}, "no interval"
     numbers = table["kind"].value_counts()
     few = mapped(noisy, truth=True, shown="False positives", top=numbers["false positive"] + numbers["false negative"])
     assert {tuple(row["b"][:3]) for row in arcs_of(few)} == {FALSE_POSITIVE, FALSE_NEGATIVE}
@@ -279,8 +283,9 @@ def test_tooltips_of_regions_show_trips_that_start_there_that_end_there_and_that
         for text, sums in ((row["t"], released_pairs), (row["e"].removeprefix("true: "), truth)):
             own, other = sums.origin == row["i"], sums.destination == row["i"]
             numbers = [sums.count[own].sum(), sums.count[other].sum(), sums.count[own & other].sum()]
-            facts = re.sub(r" \(95 %: [\d,]+ to [\d,]+\)| flights| here| do", "", text).replace(";", ",")
-            assert facts == f"{numbers[0]:,} start, {numbers[1]:,} end, {numbers[2]:,} both".replace("-", "−")
+            facts = re.sub(r"^released | \(95 %, all at once: [\d,]+ to [\d,]+\)| flights| here| do", "", text).replace(";", ",")
+            every = numbers[0] + numbers[1] - numbers[2]
+            assert facts == f"{every:,} in all, {numbers[0]:,} start, {numbers[1]:,} end, {numbers[2]:,} both".replace("-", "−")
         assert "(95 %" not in row["e"]
         assert row["n"] == release.tree.origins.names_of(2)[row["i"]]
 
@@ -291,7 +296,10 @@ def test_totals_of_regions_have_intervals_where_every_pair_was_measured_and_the_
     picture = mapped((release,))
     texts, note = [row["t"] for row in layers_of(picture)["regions"]["data"]], picture.note
     known = mechanism in ("fitted_tree", "flat_gaussian")
-    assert all(bool(re.search(r"start here \(95 %: [\d,]+ to [\d,]+\); [\d,−]+ trips end here \(95 %", text)) == known for text in texts)
+    assert all(
+        bool(re.search(r"start here \(95 %, all at once: [\d,]+ to [\d,]+\); [\d,−]+ trips end here \(95 %", text)) == known
+        for text in texts
+    )
     assert "hold for all numbers of their kind at once" in note
     assert ("without an interval has an unknown error" in note) != known
     assert ("can lie outside its interval" in note) == (mechanism == "fitted_tree")

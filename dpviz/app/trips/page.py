@@ -40,11 +40,13 @@ from dpviz.view.trips_map import trips_map
 
 MAP_HEIGHT, MAP_WIDTH = 620, 780  # pixels
 EASY_TO_SEE = 400  # regions on a map
-_PROTECTED = (
-    "**Protected:** replacing one trip between the regions by another, or adding or removing it (or all trips of one person, where"
-    " that is declared)."
-    " **Not protected:** the regions, the mechanism and its settings, and the total where neighbours are *bounded*."
-)
+_ONE_TRIP = "**Protected:** replacing one trip between the regions by another, or adding or removing it"
+_PROTECTED = {
+    "trip": f"{_ONE_TRIP}.",
+    "person": "**Protected:** replacing one person, with all trips of this person, by another, or adding or removing one.",
+    "": f"{_ONE_TRIP} (or all trips of one person, where that is declared).",
+}
+_NOT_PROTECTED = "**Not protected:** the regions, the mechanism and its settings, and the total where neighbours are *bounded*."
 
 
 def trips_page() -> None:
@@ -57,12 +59,12 @@ def trips_page() -> None:
         load_deck()
         row = teach_row(TRIPS)
     else:
-        curate_row(TRIPS, _PROTECTED)
+        curate_row(TRIPS, _describe_protected(""))  # the data of this run are not known yet
     with st.sidebar:
         data, funding, fits = _show_controls()
     TRIPS.write_address()
     if teaches:
-        show_teach(data, row, _PROTECTED, fits=fits)
+        show_teach(data, row, _describe_protected(TRIPS.protected), fits=fits)
     elif data is None:
         st.info("Choose data on the left to begin.")
     elif (what := drawn()) is not None:
@@ -71,6 +73,11 @@ def trips_page() -> None:
         st.markdown(f"**{data.title}**: press *Draw a release* to see what could be published.")
         st.caption(f"{describe_regions(data.flows.regions)} {describe_spent(funding)}")
     accept_presses(TRIPS.key)
+
+
+def _describe_protected(unit: str) -> str:
+    """Write what a release protects, and what not; `unit` is "trip" or "person", or "" where it is not known."""
+    return f"{_PROTECTED[unit]} {_NOT_PROTECTED}"
 
 
 def _show_controls() -> tuple[TripsData | None, Funding | None, bool]:

@@ -30,6 +30,8 @@ from dpviz.view.trips_drawing import TripsMapSettings
 REGION_TAB, PAIR_TAB = "Region", "Pair of regions"
 TAB_TITLES = ("Errors by level", REGION_TAB, PAIR_TAB, "Consistency", "Receipt", "Table", "Matrix")
 MOST_ROWS = 5000  # of a table
+_WIDE = 1.6  # width of the key figure that names the level, beside 1 for the others
+_MAP_INTERVALS = "The intervals on the maps are wider: they hold for all pairs at once."
 LEVEL_ZERO = "all"  # name of the level above all regions, and id of its one region
 
 
@@ -39,7 +41,8 @@ def key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation | None,
     counts = release.stages[2 * level].count
     show_title(what, index)
     negative, is_list = int((counts < 0).sum()), release.across is not None and level == release.depth
-    columns = iter(st.columns(4 + bool(negative) + is_list))
+    widths = [1.0] * (3 + bool(negative) + is_list)
+    columns = iter(st.columns([*widths, 1.0 if evaluation is None else _WIDE]))
     possible = release.tree.size(2 * level)
     released = "listed pairs" if is_list else "pairs with a count above 0"
     pairs_help = f"{title}: {released} of this level, out of {possible:,} possible ones. {_describe_list_bound(release, level)}"
@@ -65,8 +68,12 @@ def key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation | None,
         return
     row = evaluation.by_stage.to_dict("records")[2 * level]
     next(columns).metric("Largest error", f"{row['max_error']:,}", help=f"Of any pair of this level, in {what.data.unit}.")
-    wrong_help = f"{row['false_positives']:,} released pairs have no trips in truth; {row['false_negatives']:,} true ones are missing."
-    next(columns).metric("False discovery rate", f"{row['false_discovery']:.1f} %", help=wrong_help)
+    wrong_help = (
+        f"{row['false_positives']:,} released pairs of this level have no {what.data.unit} in truth; {row['false_negatives']:,} true ones"
+        f" are missing. {_explain_false(release, level, what.data.unit)}"
+    )
+    label = f"False discovery rate, {markdown(row['between'])}"
+    next(columns).metric(label, f"{row['false_discovery']:.1f} %", help=wrong_help)
 
 
 def _describe_within(release: FlowRelease, level: int) -> str | None:
@@ -85,6 +92,17 @@ def _describe_list_bound(release: FlowRelease, level: int) -> str:
     if level < release.depth:
         return f"Any number of them may be empty: the limit of {format_percent(release.most_false)} holds at the finest level."
     return f"On average, at most {format_percent(release.most_false)} of the listed pairs are empty."
+
+
+def _explain_false(release: FlowRelease, level: int, unit: str) -> str:
+    """Write why released pairs can be empty, and at which level their share is bounded."""
+    few = f"Pairs with few {unit} cannot be told apart from pairs with none."
+    if release.most_false is None:
+        return few
+    limit = f"The limit of {format_percent(release.most_false)} is an average over runs"
+    if level == release.depth:
+        return f"{limit}; pairs that noise may explain are not listed."
+    return f"{few} {limit}, for the list of the finest level alone; this level has no list, and releases every pair above 0."
 
 
 def _show_rest(column: Any, what: TripsDrawn, release: FlowRelease) -> None:
@@ -195,7 +213,10 @@ def _show_region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: Tri
                 st.caption(f"Start and end here: {_describe_rest(release, (view.chosen, view.chosen), what.data.unit)}")
             if release.approximate:
                 st.caption(f"The intervals are approximate: {release.approximate}.")
-    st.caption(f"In {what.data.unit}. Intervals are those of the noise alone; for sums over many regions, of the best single level.")
+    st.caption(
+        f"In {what.data.unit}. Each 95 % interval (low to high) is for its number alone and covers the noise only; for sums over many"
+        " regions, it is that of the best single level."
+    )
 
 
 def _list_totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation | None) -> pd.DataFrame:
@@ -262,7 +283,7 @@ def _show_answer(release: FlowRelease, levels: tuple[int, int], pair: tuple[int,
     count, (low, high) = int(release.answer(*ids, levels=levels)[0]), release.answer_intervals(*ids, levels=levels)
     one.metric("Released answer", f"{count:,} {unit}")
     kind = f"Approximate: {release.approximate}." if release.approximate else "Exact for the noise."
-    two.metric("95 % interval, noise only", f"{low[0]:,.0f} to {high[0]:,.0f}", help=f"{kind} {CHOSEN_BEFOREHAND}")
+    two.metric("95 % interval, this pair alone", f"{low[0]:,.0f} to {high[0]:,.0f}", help=f"{kind} {CHOSEN_BEFOREHAND} {_MAP_INTERVALS}")
     if true is not None:
         three.metric("True answer", f"{true:,}", delta=f"{count - true:+,} error", delta_color="off")
 

@@ -105,7 +105,7 @@ class FittedTree(FlowMechanism):
 
     false_discovery: float | None = setting(
         None,
-        "False pairs listed, at most",
+        "False pairs at the finest level, at most",
         optional=True,
         low=0.0001,
         high=0.9999,
