@@ -20,6 +20,7 @@ from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 from dpviz.view.points_map import INTERPOLATED, choose_values, color_interpolated, find_pixels, fits_bitmap
 
 RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
+_SQUARE_WORDS = "true {true}, released {released}"
 FINEST_SQUARES = 7  # zoom level of the smallest squares that are drawn as rectangles; smaller ones are drawn as a picture
 _OPACITY_OF_OVERLAPS = 0.7
 _TRUE_WORDS, _MEASURED_WORDS, _RELEASED_WORDS = "true {true}, ", "measured {measured}, ", "released {released}\n95 %: {low} to {high}"
@@ -219,7 +220,7 @@ class SquaresView:
         empty = density == 0
         shades = choose_shades(scale, density, empty)
         legend = make_legend(scale, negatives=False, pale=f"no {unit}" if empty.any() else "")
-        pane = Pane(title=f"True {unit}", about=f"squares of level {self.zoom}", words="true {true}", legend=legend)
+        pane = Pane(title=f"True {unit}", about=f"squares of level {self.zoom}", words=_SQUARE_WORDS, legend=legend)
         return self._fill(pane, shades, make_palette(scale), cells)
 
     def _fill(self, pane: Pane, shades: NDArray[np.uint8], palette: Colors, cells: str) -> Pane:
@@ -238,7 +239,7 @@ class SquaresView:
         pane = Pane(
             title=f"False positives and negatives, squares of level {self.zoom}",
             about=self.about,
-            words="true {true}, released {released}",
+            words=_SQUARE_WORDS,
             legend=self._describe_marks(palette, empty),
         )
         return self._fill(pane, kinds.ravel(), palette, cells)

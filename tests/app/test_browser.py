@@ -26,7 +26,7 @@ def test_teach_from_the_start_page_to_two_maps_without_a_press(chromium, address
         page.get_by_role("button", name="Open the map").click()
         until(lambda: min(pane_colours(page)) > 50, "the truth and a release, side by side")
         assert background(page) > 600
-        page.get_by_text("Error of a square").wait_for()
+        page.get_by_text("Error of a square, level").wait_for()
 
 
 @pytest.mark.slow

@@ -154,7 +154,7 @@ class TestDrawing:
         assert figures(app)["Below zero"] == f"{(count < 0).sum():,}"
         texts_of_arcs = scene(app)[0]["panes"][1]["arcs"]["texts"]
         assert texts_of_arcs
-        assert all(text.split("\n")[1].startswith("−") for text in texts_of_arcs)
+        assert all(text.split("\n")[1].startswith("released −") for text in texts_of_arcs)
 
     def test_two_mechanisms_stand_side_by_side_in_curate(self):
         app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "stability_histogram"})))

@@ -27,10 +27,12 @@ from dpviz.view.escape import html
 from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation, points_map
 
 MAP_HEIGHT = 620
-_PROTECTED = (
-    "**Protected:** adding or removing one record (or one person, where a person column is given)."
-    " **Not protected:** the domain, its resolution, the mechanism and its settings, totals that you declare."
-)
+_PROTECTED = {
+    "record": "**Protected:** adding or removing one record.",
+    "person": "**Protected:** adding or removing one person, with all records that count.",
+    "": "**Protected:** adding or removing one record (or one person, where a person column is given).",
+}
+_NOT_PROTECTED = "**Not protected:** the domain, its resolution, the mechanism and its settings, totals that you declare."
 _UNPROTECTED = "**NOT PRIVATE:** the chosen reference protects nothing. It shows what privacy costs."
 
 
@@ -44,12 +46,12 @@ def points_page() -> None:
         load_deck()
         row = teach_row(POINTS)
     else:
-        curate_row(POINTS, _PROTECTED)
+        curate_row(POINTS, _describe_protected(""))  # the data of this run are not known yet
     with st.sidebar:
         data, funding, fits = _show_controls()
     POINTS.write_address()
     if teaches:
-        protected = _PROTECTED if POINTS.mechanisms[config().mechanism].private else _UNPROTECTED
+        protected = _describe_protected(POINTS.protected) if POINTS.mechanisms[config().mechanism].private else _UNPROTECTED
         show_teach(data, row, protected, fits=fits)
     else:
         _show_draws(data, funding)
@@ -65,6 +67,11 @@ def _show_draws(data: Data | None, funding: Funding | None) -> None:
         st.info("Choose data on the left to begin.")
     else:
         st.info(f"Set the mechanism and the budget on the left, then press *Draw a release*. {describe_spent(funding)}")
+
+
+def _describe_protected(unit: str) -> str:
+    """Write what a release protects, and what not; `unit` is "record" or "person", or "" where it is not known."""
+    return f"{_PROTECTED[unit]} {_NOT_PROTECTED}"
 
 
 def _show_controls() -> tuple[Data | None, Funding | None, bool]:
