@@ -233,7 +233,8 @@ def square_verdict(release: Release, errors: Sequence[float], unit: str = "", no
         errors: (n,) errors of a square at zoom levels 0 to n - 1, in records: expected (`expected_error`), or measured on public data.
         unit: what is counted, in the plural; "records" without it.
         noise: (n,) the part of `errors` that comes from noise. A level whose error is larger than what is counted is `TOO_FINE` if less
-            than half of its squared error is noise: the rest comes from spreading the counts of larger partitions.
+            than half of its squared error is noise, or that of a coarser one: the rest comes from spreading the counts of larger
+            partitions.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -247,10 +248,9 @@ def square_verdict(release: Release, errors: Sequence[float], unit: str = "", no
     total = float(release.count[0] if release.unbiased is None else release.unbiased[0])
     levels = tuple(_grade_level(zoom, f"level {zoom}", 4**zoom, total, error) for zoom, error in enumerate(errors))
     parts = errors if noise is None else noise
-    levels = tuple(
-        replace(level, grade=TOO_FINE) if level.grade == NOISE and part**2 < error**2 / 2 else level
-        for level, error, part in zip(levels, errors, parts, strict=True)
-    )
+    spread = [level.grade == NOISE and part**2 < error**2 / 2 for level, error, part in zip(levels, errors, parts, strict=True)]
+    first = spread.index(True) if True in spread else len(levels)
+    levels = tuple(replace(level, grade=TOO_FINE) if level.level >= first and level.grade == NOISE else level for level in levels)
     counted = unit or counted_noun(release)
     return Verdict(levels=levels, counted=counted, parts="squares", exception=_describe_standing(release, levels, counted))
 

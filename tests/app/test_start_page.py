@@ -1,5 +1,7 @@
 """The start page: its pictures are there and open what they show."""
 
+import html
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -53,13 +55,13 @@ def test_routes_of_one_person_are_protected_record_by_record():
     assert app.session_state["config"].sample == "daily_routes"
     assert any("nothing bounds what one person adds" in each.value for each in app.caption)
     said = verdict_on_person(app)
-    assert "for this person, ε 0.5 is ε 25,000. Levels 0 to 6 are usable; level 7 is rough; levels 8 to 10 are mostly noise. Yet " in said
+    assert "for this person, ε 0.5 is ε 25,000. Levels 0 to 6 are usable; level 7 is rough; levels 8 to 10 are too fine: their" in said
     assert " partitions as small as at level 8 stand out, with " in said
 
 
 def verdict_on_person(app):
-    """The verdict as it is read, without the escapes of Markdown."""
-    return next(text for each in app.markdown if " this person" in (text := each.value.replace("\\", "")))
+    """The verdict as it is read."""
+    return next(text for each in app.html if " this person" in (text := html.unescape(each.value)))
 
 
 def test_with_a_bound_nothing_of_the_routes_is_released():
