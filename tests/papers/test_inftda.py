@@ -156,7 +156,7 @@ def test_every_chart_is_complete_with_bars_from_least_to_largest_and_series_that
 def test_panels_are_of_one_set_and_budget_keep_the_looks_of_a_method_and_name_what_is_missing():
     chart = charts()["4"]
     assert {(row["data"], row["epsilon"]) for row in rows(chart)} == {("wide_set", 1)}
-    assert chart["title"]["text"] == "Largest error by stage, wide set, ε = 1, without TDA-linf"
+    assert chart["title"]["text"] == "Largest error by level, wide set, ε = 1, without TDA-linf"
     assert {row["epsilon"] for row in rows(charts()["6"])} == {1, 10}
     assert charts()["6"]["title"]["text"] == "Run time by budget, narrow"
     looks = [
