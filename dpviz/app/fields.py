@@ -55,7 +55,7 @@ class Field:
 
     def _receive(self) -> None:
         """Use what was typed, or keep it as refused."""
-        if is_older_value(self.key, times=5):  # a slider may show the same value: while it moves, a slow browser sends texts of before
+        if is_older_value(self.key, times=2.5):  # a slider may show the same value: while it moves, a slow browser sends texts of before
             return
         typed = st.session_state[self.key]
         if typed == self.value and self.key not in _refused_values():

@@ -28,7 +28,7 @@ from dpviz.privacy.budget import exact
 from dpviz.view.escape import markdown
 
 LONGEST_TEXT = 4000
-SECONDS_OF_OLDER_VALUES = 2.0  # for which a browser may still send a value that the page has replaced
+SECONDS_OF_OLDER_VALUES = 4.0  # for which a browser may still send a value that the page has replaced
 Reader = Callable[[str], Any]
 """A function that reads one parameter of a link; it raises ValueError, TypeError or OverflowError if the text is malformed."""
 
