@@ -176,10 +176,10 @@ def _make_panes(
         for pick, release in releases.items()
     ]
     density = public_density_top(points, views[0].release, unit)
-    squares = [
-        SquaresView.of(release, points.blocks, zoom, dark=is_dark(), about=describe_pick(pick)) for pick, release in releases.items()
-    ]
     if shown == FALSE_POSITIVES:
+        squares = [
+            SquaresView.of(release, points.blocks, zoom, dark=is_dark(), about=describe_pick(pick)) for pick, release in releases.items()
+        ]
         cells = {str(place): view.cells() for place, view in enumerate(squares) if view.fits}
         made = [_name_first(view.pane(cells=str(place))) for place, view in enumerate(squares)]
     else:
@@ -187,8 +187,9 @@ def _make_panes(
         top = max(scale_top_of(3 * view.release.stddev[view.nodes]) for view in views) if shown == ERROR else density
         made = [_name_first(view.pane(shown, cells=str(place), top=top)) for place, view in enumerate(views)]
     if shown != TRUE and len(made) < MOST_PICKED:
-        made.insert(0, squares[0].truth_pane(cells="truth", unit=unit, top=density))
-        cells |= {"truth": squares[0].cells()} if squares[0].fits else {}
+        truth = SquaresView.of(views[0].release, points.blocks, zoom, dark=is_dark())
+        made.insert(0, truth.truth_pane(cells="truth", unit=unit, top=density))
+        cells |= {"truth": truth.cells()} if truth.fits else {}
     return cells, made
 
 
