@@ -46,6 +46,11 @@ def camera(page):
     return [found[name] for name in ("longitude", "latitude", "zoom")]
 
 
+def height(place):
+    """Height in pixels, 0 while the place is not on the page."""
+    return (place.bounding_box() or {"height": 0})["height"]
+
+
 def in_address(page, name):
     """A parameter of the address, None without it."""
     found = parse_qs(urlsplit(page.evaluate("location.href")).query).get(name)
@@ -149,13 +154,13 @@ def test_for_a_projector_the_verdict_is_in_view_and_the_strip_is_larger(at):
     with at() as page:
         page.set_viewport_size({"width": 1280, "height": 720})
         level = page.locator(".level").first
-        before = level.bounding_box()["height"]
+        before = height(level)
         page.get_by_role("button", name="Present", exact=True).click()
         verdict = page.get_by_text(re.compile("Levels 0 to . are usable")).first
         until(lambda: (verdict.bounding_box() or {"y": 999})["y"] < 250, "the verdict above the maps")
-        until(lambda: level.bounding_box()["height"] > 1.3 * before, "larger type in the strip")
+        until(lambda: height(level) > 1.3 * before, "larger type in the strip")
         page.get_by_role("button", name="Back to the controls").click()
-        until(lambda: level.bounding_box()["height"] == pytest.approx(before, abs=1), "the usual type")
+        until(lambda: height(level) == pytest.approx(before, abs=1), "the usual type")
 
 
 def test_the_keyboard_moves_the_map_and_hears_the_numbers_at_its_middle(at):

@@ -27,7 +27,7 @@ export default function ({ data }) {
 
 async function load(address) {
   try {
-    const answer = await fetch(new URL(address, root()));
+    const answer = await fetch(new URL(address, root()), { cache: "force-cache" }); // the address names the version: what was kept is right
     if (!answer.ok) throw new Error(`the bundle is not served: ${answer.status}`);
     const script = URL.createObjectURL(new Blob([BEFORE, await answer.blob(), AFTER], { type: "text/javascript" }));
     await import(script);

@@ -59,7 +59,8 @@ def load_deck(*, ahead: bool = False) -> None:
         ahead: whether the page has no canvas, but the next one may: the browser then loads deck.gl once it has nothing else to do.
     """
     folder = declare_component("deck", path=BUNDLE.parent)  # never shown: it makes Streamlit serve the folder
-    _loader(key="canvas loader", data={"address": f"component/{folder.name}/{BUNDLE.name}", "ahead": ahead})
+    address = f"component/{folder.name}/{BUNDLE.name}?{pydeck.__version__}"
+    _loader(key="canvas loader", data={"address": address, "ahead": ahead})
 
 
 def canvas_failed() -> bool:
