@@ -33,7 +33,7 @@ from tests.app.start import BARE, SMALL, pages_app, query_of, trips_uploaded, up
 from tests.app.walk import by_record, go, press_draw, public, to_mode
 from tests.charts import found
 from tests.evaluation.test_compare import study
-from tests.often import often
+from tests.often import named, often
 
 LINK = {"sample": "gaussian_cluster", "order": "4", "mechanisms": '["quadtree","identity"]', "steps": "2", "repeats": "2"}
 SEEDED = LINK | {"seed": "77"}
@@ -273,6 +273,7 @@ class TestFirstLook:
         monkeypatch.setattr("dpviz.app.compare.earlier.compare", Mock(side_effect=AssertionError("made again")))
         assert fine(compare_app({})).session_state[JOB].rows == rows
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["Points", "Trips"])
     def test_it_is_the_same_in_a_fresh_server_and_in_one_where_others_have_made_more_or_less(self, kind):
         fresh = fine(tab(compare_app({"kind": kind}), "On the map"))
@@ -285,6 +286,7 @@ class TestFirstLook:
             assert [chart["description"] for chart in charts(busy)] == [chart["description"] for chart in charts(fresh)]
             assert scene(busy)[0]["panes"] == scene(fresh)[0]["panes"]
 
+    @pytest.mark.slow
     def test_how_long_releases_took_does_not_decide_what_it_shows(self, monkeypatch):
         monkeypatch.setattr("dpviz.app.compare.answer.MOST_SECONDS", 0.0)
         assert len(scene(fine(compare_app({})))[0]["panes"]) == 4
@@ -304,7 +306,7 @@ class TestPreset:
 
     RUNNING = LINK | {"repeats": "200", "order": "8", "seed": "95"}
 
-    @pytest.mark.parametrize("before", [{}, LINK, PRESET, RUNNING], ids=["first look", "done", "the same", "running"])
+    @pytest.mark.parametrize("before", named({"running": RUNNING, "first look": {}, "done": LINK, "the same": PRESET}, 1))
     def test_it_shows_what_its_picture_shows_whatever_was_there_before(self, before):
         app = compare_app(before)
         if before:
@@ -316,6 +318,7 @@ class TestPreset:
         assert "Done: 6 of 6 releases" in app.get("progress")[0].proto.text
         assert scene(app)[0]["link"]
 
+    @pytest.mark.slow
     def test_its_address_opens_the_same_maps_here_and_where_nothing_was_made(self):
         app = self.opened(compare_app({}))
         shown, link = scene(app), query_of(app)

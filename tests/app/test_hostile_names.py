@@ -91,6 +91,7 @@ def test_regions_and_levels_on_every_tab_and_level_of_the_trips_page():
     assert {*LEVELS, NAMES[10]} <= seen  # every second name lies in the first of the coarse regions
 
 
+@pytest.mark.slow
 def test_compare_with_regions_of_ones_own():
     config = CompareConfig(kind="Trips", source="own", low=1.0, high=1.0, steps=1, repeats=2)
     app = hostile_trips()

@@ -18,6 +18,7 @@ from tests.app.seen import account, captions, entries, errors, figures, fine, go
 from tests.app.start import CURATE_TRIPS, FLIGHTS, REGIONS, query_of, trips_app, trips_uploaded
 from tests.app.test_points_page import PUBLIC_FIGURES
 from tests.app.walk import open_tab, press_draw, public, truth_switch
+from tests.often import often
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ class TestDrawing:
         assert draws.call_count == made
         assert "have changed" not in captions(press_draw(app))
 
-    @pytest.mark.parametrize("key", sorted(FLOW_MECHANISMS))
+    @pytest.mark.parametrize("key", often(sorted(FLOW_MECHANISMS), ["fitted_tree"]))
     def test_every_mechanism_draws_and_fills_every_tab(self, key):
         app = fine(press_draw(trips_app(FLIGHTS | {"mechanism": key})))
         (release,) = trips_drawn(app).releases

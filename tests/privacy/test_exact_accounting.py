@@ -17,6 +17,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.exact_accounting import certified_delta, find_exact_rho
 from dpviz.privacy.noise import discrete_gaussian
 from tests.flow_cases import trips_of
+from tests.often import often
 
 ONE_STAGE = [([Fraction(1, 4)], 12), ([Fraction(3, 10)], 10), ([Fraction(2)], 4), ([Fraction(200)], "1/2"), ([Fraction(10**4)], "1/20")]
 TWO_STAGES = [([Fraction(2), Fraction(8)], 3), ([Fraction(1, 2), Fraction(7, 10)], 8), ([Fraction(50), Fraction(80)], "4/5")]
@@ -87,7 +88,7 @@ def test_stages_without_noise_are_refused(variances):
         certified_delta(variances, Fraction(1), 2)
 
 
-@pytest.mark.parametrize(("variances", "epsilon"), [([2, 8], 3), ([50, 80], 0.8), ([400, 900, 100], 0.5)])
+@pytest.mark.parametrize(("variances", "epsilon"), often([([400, 900, 100], 0.5), ([2, 8], 3), ([50, 80], 0.8)], 1))
 def test_dp_accounting_finds_the_same_delta(variances, epsilon):
     """Google's library composes the same distributions on a coarser grid; its bound is from above, too."""
     losses = [from_discrete_gaussian_mechanism(math.sqrt(v), value_discretization_interval=1e-5) for v in variances for _ in range(2)]

@@ -57,6 +57,7 @@ def test_the_note_says_that_pairs_depend_on_data(mechanism, from_data):
     assert (FROM_DATA in compute_expected_errors(mechanism, COMMUTERS, BOTH).note) == from_data
 
 
+@pytest.mark.slow
 def test_a_list_is_not_foreseen_and_the_note_says_so():
     def notes(mechanism, level):
         return find_epsilon(mechanism, COMMUTERS, WantedError(error=200, level=level)).note
