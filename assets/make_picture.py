@@ -28,7 +28,7 @@ WIDTH, HEIGHT, TALL = 1360, 900, 1400
 PATIENCE, MOMENT = 180, 2.0
 Scheme = Literal["light", "dark"]
 QUALITY: dict[Scheme, int] = {"light": 82, "dark": 66}  # all pictures of the start page together stay below 300 kB
-THUMBNAIL = (720, 300)
+THUMBNAIL, GAP = (720, 300), 2
 PICKED = 'picked=[["Path-budget tree",0.45],["Quadtree",0.45]]'
 
 
@@ -87,18 +87,18 @@ def _take_preset(page: Page, address: str, preset: Preset, scheme: Scheme) -> No
     _steady(page)
     page.mouse.move(WIDTH - 2, HEIGHT - 2)
     picture = Image.open(io.BytesIO(shown.screenshot())).convert("RGB")
-    if preset.page == "compare":
-        picture = _in_a_row(picture, "white" if scheme == "light" else "black")
-    ImageOps.fit(picture, THUMBNAIL).save(ROOT / "assets" / preset.picture_in(scheme), quality=QUALITY[scheme], method=6)
+    panes = {"learn": 1, "compare": 4}.get(preset.page, 2)
+    picture = _in_a_row(picture, panes, "white" if scheme == "light" else "black")
+    picture.save(ROOT / "assets" / preset.picture_in(scheme), quality=QUALITY[scheme], method=6)
 
 
-def _in_a_row(picture: Image.Image, gap: str) -> Image.Image:
-    """Show the middle of each of four maps, which lie in a row, with a gap of a colour between them."""
-    width, size = picture.width // 4, (THUMBNAIL[0] // 4 - 2, THUMBNAIL[1])
+def _in_a_row(picture: Image.Image, panes: int, gap: str) -> Image.Image:
+    """Show the middle of each of some maps, which lie in a row, with a gap of a colour between them."""
+    width, size = picture.width // panes, ((THUMBNAIL[0] + GAP) // panes - GAP, THUMBNAIL[1])
     row = Image.new("RGB", THUMBNAIL, gap)
-    for place in range(4):
+    for place in range(panes):
         pane = picture.crop((place * width, 0, (place + 1) * width, picture.height))
-        row.paste(ImageOps.fit(pane, size), (place * (size[0] + 2) + 1, 0))
+        row.paste(ImageOps.fit(pane, size), (place * (size[0] + GAP), 0))
     return row
 
 

@@ -17,7 +17,7 @@ from dpviz.bundled import folder
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 4.2rem 1.4rem 1rem; max-width: none; }
 [data-testid="stSidebarHeader"] { padding-bottom: 0; margin-bottom: 0; }
-.st-key-draw { position: sticky; bottom: 0; z-index: 2; padding: 0.5rem 0; background: SIDEBAR; }
+[data-testid="stSidebar"] .st-key-draw { position: sticky; bottom: 0; z-index: 2; padding: 0.5rem 0; background: SIDEBAR; }
 [data-testid="stSidebarContent"] { scroll-padding-bottom: 5rem; }
 [data-testid="stElementContainer"]:has([data-testid="stDeckGlJsonChart"]) {
   height: max(420px, calc(100vh - 345px)) !important; flex: none !important; }

@@ -14,6 +14,7 @@ import streamlit as st
 
 from dpviz.app.session import carry_out, is_older_value, show_error, show_value
 from dpviz.errors import DpvizError
+from dpviz.view.escape import markdown
 
 REFUSED, PROBLEMS = "refused fields", "field problems"  # keys of the session's state
 Problem = Callable[[Any], str | None]
@@ -86,7 +87,8 @@ def show_lock() -> bool:
     """Return whether a field of the page has a problem; if so, show beside the button why the button is locked."""
     problems: dict[str, str] = st.session_state.get(PROBLEMS, {})
     if problems:
-        st.caption(f":red[Locked: {len(problems)} field{'s' if len(problems) > 1 else ''} above must be corrected first.]")
+        first, *others = problems.values()
+        st.caption(f":red[Locked. {markdown(first)}{f' {len(others)} more to correct.' if others else ''}]")
     return bool(problems)
 
 

@@ -101,14 +101,14 @@ PRESETS = (
     ),
     Preset(
         title="One person's routes without a bound",
-        text="50,000 fixes of one invented person, each protected by itself: in the release, home and ways are plain to see.",
+        text="50,000 positions of one invented person, each protected by itself: in the release, home and ways are plain to see.",
         picture="preset_routes.webp",
         page="points",
         link={"mechanism": "path_tree", "sample": "daily_routes", "zoom": "8"},
     ),
     Preset(
         title="The same person with a bound",
-        text="The same ε protects the person: 10 of the fixes count, the noise hides all of them, and no route is published.",
+        text="The same ε protects the person: 10 of the positions count, the noise hides all of them, and no route is published.",
         picture="preset_bound.webp",
         page="points",
         link={"mechanism": "path_tree", "sample": "daily_routes_bounded", "zoom": "8"},

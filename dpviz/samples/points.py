@@ -337,8 +337,8 @@ _STREET_KM = 0.8  # between two main streets
 _REACH = 11  # streets from the centre to the farthest stay
 _TURNS = 2  # of a way, in each direction
 _TURNED = np.array([[0.95, 0.3], [-0.3, 0.95]])  # the grid of streets is turned by 17 degrees
-_AT_STAYS = 0.3  # share of the fixes that are not on the way
-_FIX_KM = 0.012  # standard deviation of a fix
+_AT_STAYS = 0.3  # share of the positions that are not on the way
+_SPREAD_KM = 0.012  # standard deviation of a position
 _WAYS = ((0, 1, 10), (0, 2, 6), (1, 3, 5), (0, 4, 3), (0, 5, 2), (5, 6, 1), (0, 7, 1))  # from stay, to stay, trips per week; home is 0
 
 
@@ -349,8 +349,8 @@ def daily_routes(size: int = 50_000, *, seed: int = SEED) -> tuple[Floats, Float
     of stays that the person travels between has one way along the streets, which is taken there and back several times a week.
 
     Args:
-        size: number of fixes, 1 to 10,000,000. All of them are one person's.
-        seed: seed of the stays, ways and fixes; the stays and ways do not depend on the size.
+        size: number of positions, 1 to 10,000,000. All of them are one person's.
+        seed: seed of the stays, ways and positions; the stays and ways do not depend on the size.
 
     Returns:
         (size,) longitude and (size,) latitude in degrees, in random order.
@@ -378,8 +378,8 @@ def daily_routes(size: int = 50_000, *, seed: int = SEED) -> tuple[Floats, Float
     corners = begin[leg] + rng.random((size, 1)) * (end - begin)[leg]
     rests = rng.random(size) < _AT_STAYS
     corners[rests] = stays[rng.choice(len(stays), int(rests.sum()), p=_share_of_stays())]
-    fixes = corners @ _TURNED * _STREET_KM + _FIX_KM * rng.standard_normal((size, 2))
-    x, y = (_ROUTES_CENTRE + fixes / _KM).T
+    positions = corners @ _TURNED * _STREET_KM + _SPREAD_KM * rng.standard_normal((size, 2))
+    x, y = (_ROUTES_CENTRE + positions / _KM).T
     return x.copy(), y.copy()
 
 
@@ -485,11 +485,11 @@ _ALL_SAMPLES = (
     Sample(
         key="daily_routes",
         title="One made-up person's daily routes",
-        description="What the telephone of one invented person records in some weeks. All fixes are this person's, but each is protected"
-        " by itself, as one record: nothing bounds what one person adds.",
+        description="What the telephone of one invented person records in some weeks. All positions are this person's, but each is"
+        " protected by itself, as one record: nothing bounds what one person adds.",
         source="Made up by dpviz.samples.points.daily_routes; streets, stays and ways are invented.",
         licence="Apache-2.0",
-        unit="fixes",
+        unit="positions",
         synthetic=True,
         domain=Domain(bounds=ROUTES_BOUNDS, crs="EPSG:4326", order=10),
         usual=50_000,
@@ -498,10 +498,10 @@ _ALL_SAMPLES = (
     Sample(
         key="daily_routes_bounded",
         title="Bounded routes of one made-up person",
-        description="The same fixes of one invented person, with a bound: 10 of them count, and what is protected is the person.",
+        description="The same positions of one invented person, with a bound: 10 of them count, and what is protected is the person.",
         source="Made up by dpviz.samples.points.daily_routes; streets, stays and ways are invented.",
         licence="Apache-2.0",
-        unit="fixes",
+        unit="positions",
         synthetic=True,
         domain=Domain(bounds=ROUTES_BOUNDS, crs="EPSG:4326", order=10),
         usual=50_000,

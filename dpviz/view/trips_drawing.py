@@ -69,8 +69,9 @@ THINNEST, WIDEST = 1.0, 9.0  # pixels
 _FEW_ARCS, _LEAST_WIDE = 100, 3.5  # up to so many arcs the widest has `WIDEST` pixels; with more it is narrower, but never under 3.5
 _SAMPLES = (0.01, 0.25, 1.0)  # arcs of the legend, as shares of the top of the scale
 _FAINTEST_ARC, _STRONGEST_ARC = 45, 245  # alpha at destinations
-_CORRECT, _GREY = (128, 128, 128, 90), (128, 128, 128)
-_PALE = 0.45  # of the opacity of other arcs
+_CORRECT = (128, 128, 128, 90)
+GREY = (140, 132, 124)  # of uncertain pairs
+_PALE = 0.7  # of the opacity of other arcs
 _FAINTEST_NEGATIVE = 90  # alpha of pairs below zero
 
 
@@ -850,7 +851,7 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     base = np.where(arrives[:, None], into, out)
     pale = np.zeros(len(shown), np.bool_) if true is not None else ~pairs.certain
     negative = pale & (pairs.released < 0)
-    faded = np.array(_GREY) if view.chosen is None else (base + np.array(_GREY)) // 2  # of a chosen region, both directions stay apart
+    faded = np.array(GREY) if view.chosen is None else (base + np.array(GREY)) // 2  # of a chosen region, both directions stay apart
     base = np.where(pale[:, None], faded, base)
     base = np.where(negative[:, None], choose_below_zero_color(view.dark), base)
     color = _add_alpha(base, widths.strength(shown))
@@ -862,7 +863,7 @@ def _color_by_trips(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     if negative.any():
         marks.append(((_css(choose_below_zero_color(view.dark)),), "below zero, by noise"))
     if (pale & ~negative).any():
-        marks.append((to_css(np.array([[*_GREY, 115]], np.uint8)), f"{'grey' if view.chosen is None else 'pale'}: not told apart from 0"))
+        marks.append((to_css(np.array([[*GREY, 115]], np.uint8)), f"{'grey' if view.chosen is None else 'pale'}: not told apart from 0"))
     title = f"{'true ' if view.shown == TRUE else ''}{view.unit} per pair"
     return Look(
         color=color,
@@ -877,7 +878,7 @@ def _color_by_error(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Loo
     legend = make_legend(scale, negatives=False)
     size = np.abs(pairs.error)
     color = _add_alpha(scale.colors(pairs.error)[:, :3], widths.strength(size))
-    return Look(color=color, width=widths.pixels(size), legend=replace(legend, marks=(_direction_mark(_GREY),)))
+    return Look(color=color, width=widths.pixels(size), legend=replace(legend, marks=(_direction_mark(GREY),)))
 
 
 def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
@@ -887,13 +888,13 @@ def _color_by_error_kind(pairs: Pairs, view: TripsMapSettings, widths: Widths) -
     entries = (
         (FALSE_POSITIVE, "false positive: released, no such trip"),
         (FALSE_NEGATIVE, "false negative: trips that the release lacks"),
-        (_GREY, "released and true"),
+        (GREY, "released and true"),
     )
     marks = tuple(((_css(color),), text) for color, text in entries)
     return Look(
         color=colors[pairs.error_kind],
         width=widths.pixels(np.maximum(pairs.released, true)),
-        legend=Legend(title=f"{view.unit} per pair", lines=widths.samples(_GREY), marks=(*marks, _direction_mark(_GREY))),
+        legend=Legend(title=f"{view.unit} per pair", lines=widths.samples(GREY), marks=(*marks, _direction_mark(GREY))),
     )
 
 

@@ -67,5 +67,5 @@ def verdict_on_person(app):
 def test_with_a_bound_nothing_of_the_routes_is_released():
     app = press("The same person with a bound")
     assert app.session_state["config"].sample == "daily_routes_bounded"
-    said = "Only 10 fixes of this person count, and ε 0.5 protects all of them together: the routes stay hidden. No level is usable"
+    said = "Only 10 positions of this person count, and ε 0.5 protects all of them together: the routes stay hidden. No level is usable"
     assert said in verdict_on_person(app)

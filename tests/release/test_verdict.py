@@ -168,10 +168,10 @@ def test_small_partitions_that_stand_out_are_named_beside_levels_that_are_mostly
     for sample, stands in (("daily_routes", True), ("la_residents", False)):
         points = load_sample(sample)
         release = POINT_MECHANISMS["path_tree"]().release(points, PureBudget("0.5"), Entropy.seeded(1))
-        found = square_verdict(release, evaluate(release, points).by_zoom["rmse"].tolist(), "fixes")
+        found = square_verdict(release, evaluate(release, points).by_zoom["rmse"].tolist(), "positions")
         assert "are mostly noise." in found.headline
         assert (
-            bool(re.search(r" Yet \d+ partitions as small as at level 8 stand out, with [0-9.]+ % of all fixes\.$", found.headline))
+            bool(re.search(r" Yet \d+ partitions as small as at level 8 stand out, with [0-9.]+ % of all positions\.$", found.headline))
             == stands
         )
 

@@ -74,7 +74,7 @@ def test_every_sample_loads_into_its_domain_with_every_record_and_nothing_droppe
     assert points.dropped == (len(x) - counted if sample.most else 0)
     assert points.count.sum() == counted > 0
     assert sample.key == key
-    assert sample.unit in {"places", "crossings", "fixes", "records"}
+    assert sample.unit in {"places", "crossings", "positions", "records"}
     assert (sample.usual is None) != sample.synthetic
     assert west <= x.min() <= x.max() <= east
     assert south <= y.min() <= y.max() <= north

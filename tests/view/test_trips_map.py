@@ -18,6 +18,7 @@ from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.trips_drawing import (
+    GREY,
     MOST_ARCS,
     PAIR_FILTERS,
     SHOWN_TRIPS,
@@ -262,7 +263,7 @@ def test_of_a_chosen_region_both_directions_are_drawn_and_nothing_else(case, sho
     if shown in ("Released", "True"):
         for row in arcs_of(picture):
             full = choose_arriving_color(False) if row["z"] == 5 else choose_leaving_color(False)
-            pale = tuple((value + 128) // 2 for value in full)
+            pale = tuple((value + grey) // 2 for value, grey in zip(full, GREY, strict=True))
             assert tuple(row["b"][:3]) in ((full, pale, choose_below_zero_color(False)) if shown == "Released" else (full,))
         assert "arriving" in picture.legend
 

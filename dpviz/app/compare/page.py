@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.cached import keeper
 from dpviz.app.compare.answer import describe_answer, shown_picks
@@ -133,8 +134,9 @@ def compare_page() -> None:
         return
     load_deck()
     show_refused(COMPARE)
+    first_row = st.container()  # the button is beside what it changes, on a phone, too, where the settings are in a menu
     with st.sidebar:
-        data = _sidebar()
+        data = _sidebar(first_row)
         forget_button("compare")
     name_shown_study()
     COMPARE.write_address()
@@ -151,8 +153,8 @@ def compare_page() -> None:
     accept_presses("compare")
 
 
-def _sidebar() -> CompareData | None:
-    """Show the controls, and the button that starts or resumes the study. Return the chosen data; None if they make no study."""
+def _sidebar(first_row: DeltaGenerator) -> CompareData | None:
+    """Show the controls; in the first row, the button that starts or resumes the study. Return the data; None if they make no study."""
     start_checks()
     data = None
     try:
@@ -171,7 +173,8 @@ def _sidebar() -> CompareData | None:
     if study is not None and data is not None:
         find_again(study, data)
         show_first_look(study, data)
-    _start_button(study, data)
+    with first_row:
+        _start_button(study, data)
     load_controls(study)
     return data if study is not None else None
 
@@ -180,16 +183,19 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     study_job = job()
     state = None if study_job is None else study_job.state
     is_done = study_job is not None and state == DONE and study_job.config[0].same_study(COMPARE.config())
-    label = "Start the study"
+    label, about = "Start the study", ""
     if study is not None:
         parts = f"{number_of(len(study.mechanisms), 'configuration')} x {len(study.epsilons)} ε x {number_of(study.repeats, 'repeat')}"
-        st.caption(f"{number_of(len(study), 'release')}: {parts}.")
+        about = f"{number_of(len(study), 'release')}: {parts}."
         is_begun = state in (STOPPED, FAILED) and data is not None and has_earlier_rows(study, data)
         label = "Resume the study" if is_begun and study_job is not None and not is_first_look(study_job) else label
     if is_done:
-        st.caption("All of them are made. Another seed draws new noise.")
+        about += " All of them are made. Another seed draws new noise."
     is_locked, is_running = show_lock(), state == RUNNING
-    pressed = st.button(label, type="primary", width="stretch", disabled=is_locked or study is None or is_running or is_done, key="draw")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button(label, type="primary", disabled=is_locked or study is None or is_running or is_done, key="draw")
+        if about:
+            st.caption(about, width="content")
     is_shown = is_done or (study_job is not None and is_running and study_job.config[0].same_study(COMPARE.config()))
     wanted = st.session_state.pop(WANTED, False) and not is_shown
     if (pressed or wanted) and not is_locked and study is not None and data is not None:
@@ -217,7 +223,7 @@ def _start_study(study: Study, data: CompareData) -> None:
 def _show_introduction(data: CompareData | None) -> None:
     """Show what to do first, and the question that needs no study: which epsilon is enough."""
     st.markdown("##### Which mechanism loses least?", help=ABOUT)
-    st.info("Choose data, mechanisms and budgets on the left, then press *Start the study*. Each is drawn many times, with new noise.")
+    st.info("Choose data, mechanisms and budgets on the left, and press *Start the study*. Each is drawn many times, with new noise.")
     st.caption(
         "You will see error against ε with its spread over the repeats, the frontier of the best, releases of up to four configurations"
         " on the map, errors by zoom level and by size, the parts of the errors, the time that releases take, and the table."
@@ -296,8 +302,7 @@ def _show_answer(study_job: StudyJob, rows: pd.DataFrame, figure: str, workload:
     text = describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))
     looks_first = study_job.state == STOPPED and is_first_look(study_job)
     so_far = "" if study_job.state == DONE else ", a first look" if looks_first else ", so far"
-    more = f" *Start the study* makes all {number_of(study_job.total, 'release')}." if looks_first else ""
-    st.markdown(f"{markdown(data.title)}{so_far}: {text}{more}", help=ABOUT)
+    st.markdown(f"{markdown(data.title)}{so_far}: {text}", help=ABOUT)
 
 
 def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: StudyJob) -> Pick | None:

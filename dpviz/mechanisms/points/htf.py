@@ -422,7 +422,7 @@ class Htf(PointMechanism):
     split_epsilon: float | None = setting(
         None, "ε per level of splits", low=1e-6, high=10, optional=True, help="Instead of a share; at most a quarter of ε in all."
     )
-    ratio: str = setting("2^(1/12)", "More ε per level (factor)", choices=tuple(RATIOS), help="How much more the next level's counts get.")
+    ratio: str = setting("2^(1/12)", "Growth of ε per level", choices=tuple(RATIOS), help="How much more the next level's counts get.")
     stop: str = setting("noise", "Stop below", choices=STOPS, help="A multiple of the noise, or a number of records.")
     stop_noise: float = setting(0.5, "Times the noise", low=0, high=100, when=("stop", "noise"), help="Noise scale of the count itself.")
     stop_count: int = setting(100, "Stop count", low=0, high=10**9, when=("stop", "count"), help="Records at which a partition ends.")

@@ -108,7 +108,7 @@ class PathTree(PointMechanism):
     )
 
     growth: float = setting(
-        1.26, "More ε per level (factor)", low=1, high=4, help="A level gets this many times the budget of the level above it."
+        1.26, "Growth of ε per level", low=1, high=4, help="A level gets this many times the budget of the level above it."
     )
     mix: float = setting(0.2, "Even part", low=0.01, high=1, help="Part of the budget that is spread evenly over the levels.")
     tau: float = setting(3.0, "Split above", low=0, high=100, help="Times the noise scale that a count must exceed to be split.")
