@@ -6,6 +6,7 @@ one before, so that twenty changes in two seconds make at most three runs.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
@@ -110,7 +111,7 @@ class LiveRuns:
         self._errors: dict[Hashable, str] = {}
         self._given_up: set[Hashable] = set()
         self._run: Run | None = None
-        self._begun = -SECONDS_BETWEEN
+        self._begun = -math.inf
 
     def ask(self, works: Mapping[Hashable, Work], shared: Results | None = None) -> None:
         """Answer questions that are not yet answered, in one run; a run for other questions ends.

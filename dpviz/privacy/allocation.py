@@ -20,6 +20,7 @@ PRUNED_LEAVES = 0.6
 LEAF_WEIGHT = 1.07  # the errors of the leaves count for this many times those of other levels
 _SHARPNESS = 60.0  # of the smooth maximum over levels
 _LEAST_SHARE = 1e-3
+_STEP = 1e-4  # of a share that was searched for: processors round in different ways, and seeded noise depends on the shares
 _NO_VARIANCE = 1e-9  # where one child is all of its parent, an exact parent leaves no variance
 
 
@@ -225,7 +226,8 @@ def minimax_shares(fan_outs: Sequence[float], *, root: bool, between: bool, prun
         pruned: whether leaves are measured only below nodes that were kept.
 
     Returns:
-        T + 1 shares, the root's first, which add up to 1; 0 for a stage that is not measured.
+        T + 1 shares, the root's first, which add up to 1; 0 for a stage that is not measured. What the search finds is rounded to steps of
+        1e-4, so that every computer has the same shares.
 
     >>> [round(share, 2) for share in minimax_shares([4, 4, 8, 8], root=False, between=False, pruned=False)]
     [0.0, 0.0, 0.2, 0.0, 0.8]
@@ -247,7 +249,7 @@ def _shares(fan_outs: tuple[float, ...], root: bool, between: bool, pruned: bool
 
 
 def _minimax(fan: Floats, *, root: bool) -> Floats:
-    """Find the (T + 1,) shares of the even stages."""
+    """Find the (T + 1,) shares of the even stages, in steps of `_STEP`."""
     levels = np.arange(0 if root else 2, len(fan) + 1, 2)
     reference = np.maximum(_reference(fan, root=root)[levels], _NO_VARIANCE)
     weight = np.where(levels == len(fan), LEAF_WEIGHT, 1.0)
@@ -265,7 +267,8 @@ def _minimax(fan: Floats, *, root: bool) -> Floats:
         return float(largest + np.log(np.exp(_SHARPNESS * (ratio - largest)).sum()) / _SHARPNESS)
 
     start = np.where(levels == len(fan), 2.0, 0.0)
-    return shares(scipy.optimize.minimize(worst, start, method="L-BFGS-B", options={"maxiter": 800}).x)
+    found = shares(scipy.optimize.minimize(worst, start, method="L-BFGS-B", options={"maxiter": 800}).x)
+    return np.round(found / _STEP) * _STEP
 
 
 def fitted_variance(fan: Floats, weight: Floats, *, root: bool) -> Floats:

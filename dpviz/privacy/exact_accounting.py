@@ -30,6 +30,7 @@ _CUT_SHARE = 1e-6  # of delta, for the losses that are cut off
 _SMALLEST_DELTA = 1e-250  # below it, floating-point numbers are too coarse for a bound
 _LOSS_MARGIN = 2.0**-49  # 16 rounding errors of a float64: see 5. in `certified_delta`
 _MASS_MARGIN = 1 + 1e-9  # the factor of 5. in `certified_delta`
+_BITS_OF_RHO = 20  # of a rho that was searched for: processors round the last bits in different ways, and seeded noise depends on them
 _UNDERFLOW = 1e-300  # more than all products that underflow to 0 add up to
 
 
@@ -108,8 +109,9 @@ def find_exact_rho(budget: ApproxBudget, shares: Sequence[Fraction], changes: in
         changes: 1 for added or removed records, 2 for replaced ones.
 
     Returns:
-        The budget; stage s gets shares[s] * rho, and its noise has the variance changes / (2 shares[s] rho). None if the noise is so
-        large or delta so small that only the tight conversion is known to hold.
+        The budget, rounded down to 20 bits, so that the same settings give the same noise on every computer; stage s gets shares[s] * rho,
+        and its noise has the variance changes / (2 shares[s] rho). None if the noise is so large or delta so small that only the tight
+        conversion is known to hold.
     """
     parts = tuple(share for share in shares if share > 0)
     return _search_rho(budget, parts, changes)
@@ -155,7 +157,10 @@ def _search_rho(budget: ApproxBudget, parts: tuple[Fraction, ...], changes: int)
     tail = delta * _CUT_SHARE
 
     def excess(log_rho: float) -> float:
-        found = _bound_delta(_compute_variances(_exponentiate(log_rho), parts, changes), budget.epsilon, changes, tail, _STEPS_IN_SEARCH)
+        return excess_of(Fraction(math.exp(log_rho)))
+
+    def excess_of(rho: Fraction) -> float:
+        found = _bound_delta(_compute_variances(rho, parts, changes), budget.epsilon, changes, tail, _STEPS_IN_SEARCH)
         return math.log(max(found, _UNDERFLOW) / delta)
 
     low = math.log(float(tight.rho))
@@ -165,14 +170,16 @@ def _search_rho(budget: ApproxBudget, parts: tuple[Fraction, ...], changes: int)
     while excess(high) <= 0:
         low, high = high, high + 0.5
     found = float(scipy.optimize.brentq(excess, low, high, xtol=1e-7))
-    while excess(found) > 0:
-        found -= 1e-7
-    return ZcdpBudget(_exponentiate(found))
+    whole, unit = _round_down(math.exp(found))
+    while excess_of(whole * unit) > 0:
+        whole -= 1
+    return ZcdpBudget(whole * unit)
 
 
-def _exponentiate(log_rho: float) -> Fraction:
-    """Return rho for a logarithm of it: the fraction that equals the floating-point number, so that later steps do not round."""
-    return Fraction(math.exp(log_rho))
+def _round_down(number: float) -> tuple[int, Fraction]:
+    """Return the whole number and the power of two whose product is the largest number of `_BITS_OF_RHO` bits not above `number`."""
+    mantissa, exponent = math.frexp(number)
+    return math.floor(math.ldexp(mantissa, _BITS_OF_RHO)), Fraction(2) ** (exponent - _BITS_OF_RHO)
 
 
 def _compute_variances(rho: Fraction, parts: Sequence[Fraction], changes: int) -> tuple[Fraction, ...]:

@@ -88,7 +88,7 @@ class FittedTree(FlowMechanism):
     >>> import dpviz as dv
     >>> flows = dv.load_flow_sample("us_flights")
     >>> FittedTree().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
-    FlowRelease(fitted_tree, 12,947 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
+    FlowRelease(fitted_tree, 12,945 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "fitted_tree"
