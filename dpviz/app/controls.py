@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
@@ -321,7 +321,7 @@ def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
         use_shares(page_state, parts, [part.share if part.structure else free * next(counts) for part in parts])
     elif name != "custom":
         config = page_state.config()
-        settings = {key: value for key, value in config.settings.items() if key not in SPLIT_SETTINGS}
+        settings = without_split(config.settings)
         default = next(rule.default for rule in config.build().rules() if rule.name == "split")
         page_state.change(settings=settings if name == default else {**settings, "split": name})
 
@@ -366,6 +366,11 @@ def share_field(key: str, label: str, share: float, use: Callable[[float], objec
     """Make the field of a share, in percent."""
     problem = in_range(label, 0, 100)
     return Field(key=key, label=markdown(label), value=round(100 * share, 2), problem=problem, use=lambda typed: use(typed / 100))
+
+
+def without_split(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings without those of the split of the budget."""
+    return {name: value for name, value in settings.items() if name not in SPLIT_SETTINGS}
 
 
 def without_settings(page_state: PageState) -> None:

@@ -26,16 +26,13 @@ class _OtherNoise(Release):
         return None
 
 
-def expected_of_split(
-    release: Release, mechanism: PointMechanism, budget: Budget, contributions: int, zooms: Sequence[int]
-) -> Floats | None:
+def expected_of_split(release: Release, mechanism: PointMechanism, budget: Budget, zooms: Sequence[int]) -> Floats | None:
     """Compute the expected errors of blocks if a release kept its partitions and its budget were split as `mechanism` says.
 
     Args:
         release: made by the same mechanism with the same settings, except for the split of the budget.
         mechanism: the mechanism with the split that is tried.
         budget: the budget of the release.
-        contributions: the bound on the records of one unit, as stated in the receipt of the release.
         zooms: (z,) zoom levels, 0 to the domain's order; there are 2**zoom x 2**zoom equal blocks.
 
     Returns:
@@ -50,12 +47,12 @@ def expected_of_split(
     >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
     >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
     >>> all_on_finest = dv.Quadtree(height=2, split="leaf")
-    >>> expected_of_split(release, all_on_finest, dv.PureBudget(5), points.contributions, [0, 2]).round(2).tolist()
+    >>> expected_of_split(release, all_on_finest, dv.PureBudget(5), [0, 2]).round(2).tolist()
     [0.47, 0.12]
     """
     if release.mechanism != mechanism.key:
         return None
-    variance = mechanism.count_variances(release.tree, release.domain, budget, contributions)
+    variance = mechanism.count_variances(release, budget)
     if variance is None:
         return None
     by_least_squares = bool(finish_settings(mechanism).get("least_squares", Finish.least_squares))

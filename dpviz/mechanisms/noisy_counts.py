@@ -13,7 +13,7 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.audit_points import USUAL, Added, point_pair
-from dpviz.mechanisms.base import LevelError, Mechanism, Share
+from dpviz.mechanisms.base import LevelError, Mechanism
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget, PureBudget
 from dpviz.privacy.consistency import Spread, add_up, least_squares, shrink_small_counts
@@ -71,13 +71,6 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         """Return whether other data could lead to other partitions: some budget pays for partitions, or the spread is approximate."""
         return release.approximate is not None or any(share.structure for share in self.shares(release.domain))
 
-    def plan_shares(self, domain: Domain) -> list[Share]:  # noqa: ARG002
-        """List the shares that a path from the whole domain to the finest level spends by plan, if released counts decide where paths end.
-
-        Such a split cannot be changed share by share. By default there is no plan beside `shares`.
-        """
-        return []
-
     def level_errors(self, release: Release) -> list[LevelError]:
         """List the root mean square deviation of the partitions of each level, in records."""
         errors = []
@@ -88,14 +81,13 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
             errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=INTERVAL_STDDEVS * stddev))
         return errors
 
-    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:  # noqa: ARG002
-        """Compute the variance of the noise that this mechanism would put on the count of each node of a tree; nothing is drawn.
+    def count_variances(self, release: Release, budget: Budget) -> Floats | None:  # noqa: ARG002
+        """Compute the variance of the noise that this mechanism would put on the count of each partition of a release; nothing is drawn.
 
         Args:
-            tree: the partitions, as this mechanism made them with the same settings, but perhaps with another split of the budget.
-            domain: the domain of the tree.
-            budget: the budget of the release.
-            contributions: the bound on the records of one unit.
+            release: made by this mechanism with the same settings, but perhaps with another split of the budget. Its partitions, and which
+                of them were measured, stay as they are.
+            budget: the budget that is split.
 
         Returns:
             (n,) variances, in records squared, infinite where a node would not be measured. None if the mechanism cannot say without a

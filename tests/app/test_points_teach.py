@@ -11,7 +11,7 @@ from dpviz.amounts import format_decimal
 from dpviz.app import live_controls
 from dpviz.app.components.panes import FAILED
 from dpviz.app.points import strip, teach
-from dpviz.mechanisms import Identity, PathTree
+from dpviz.mechanisms import Identity
 from tests.app.seen import captions, drawn, errors, fine, good, keys, labelled, layers_of, scene, scenes
 from tests.app.start import CURATE, SMALL, pages, points_app, query_of, uploaded
 from tests.app.walk import open_tab, public
@@ -166,17 +166,29 @@ def test_another_way_to_count_the_same_file_is_another_run():
     assert drawn(app).data.points.count.sum() == drawn(app).evaluation.truth[0] == 12
 
 
-def test_a_split_that_the_mechanism_makes_itself_is_shown_and_cannot_be_dragged(monkeypatch):
+def test_a_split_can_be_dragged_where_there_is_one(monkeypatch):
     seen = {}
     monkeypatch.setattr(strip, "strip", lambda levels, parts, **options: seen.update(options, parts=parts))
-    points_app(SMALL | {"mechanism": "path_tree", "settings": "{}"})
-    assert [part.level for part in seen["parts"]] == [1, 2, 3, 4, 5, 6]
-    assert sum(part.share for part in seen["parts"]) == pytest.approx(1)
-    assert (seen["on_shares"], seen["whole"]) == (None, PathTree.whole_budget)
     points_app(SMALL | {"mechanism": "identity", "settings": "{}"})
-    assert (len(seen["parts"]), seen["whole"]) == (1, Identity.whole_budget)
+    assert (len(seen["parts"]), seen["on_shares"], seen["whole"]) == (1, None, Identity.whole_budget)
     points_app()
     assert (len(seen["parts"]), seen["whole"]) == (5, "")
+
+
+def test_the_split_of_the_path_budget_tree_can_be_dragged_until_the_resolution_changes(monkeypatch):
+    seen = {}
+    monkeypatch.setattr(strip, "strip", lambda levels, parts, **options: seen.update(options, parts=parts))
+    app = points_app(SMALL | {"mechanism": "path_tree", "settings": "{}"})
+    assert [part.level for part in seen["parts"]] == [1, 2, 3, 4, 5, 6]
+    assert sum(part.share for part in seen["parts"]) == pytest.approx(1)
+    assert all(error > 0 for error in seen["on_drag"]([0.5, 0.1, 0.1, 0.1, 0.1, 0.1]))
+    app.session_state["config"] = replace(
+        app.session_state["config"], settings={"split": "custom", "weights": (5.0, 1.0, 1.0, 1.0, 1.0, 1.0), "tau": 2.0}
+    )
+    fine(app.run())
+    assert [part.share for part in seen["parts"]] == [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]
+    fine(app.select_slider(key="order").set_value(7).run())
+    assert (len(seen["parts"]), app.session_state["config"].settings) == (7, {"tau": 2.0})
 
 
 def test_no_column_of_the_strip_comes_or_goes_with_the_budget():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError
-from dpviz.mechanisms import AdaptiveGrid, HilbertTree, Identity, Kdtree, PrivTree, Quadtree, UniformGrid
+from dpviz.mechanisms import AdaptiveGrid, HilbertTree, Identity, Kdtree, PathTree, PrivTree, Quadtree, UniformGrid
 from dpviz.mechanisms.noisy_counts import level_variances
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -29,12 +29,13 @@ MORE = {
     "uniform_grid, a declared number": UniformGrid(declared_total=400),
     "identity, small cells zeroed": Identity(threshold=True),
     "privtree, a split": PrivTree(structure_share=0.2),
+    "path_tree, skipping": PathTree(tau=0.5, big=1.0),
 }
-SAY = {"quadtree", "kdtree", "hilbert_tree", "uniform_grid", "identity", "privtree"}
+SAY = {"quadtree", "kdtree", "hilbert_tree", "uniform_grid", "identity", "privtree", "path_tree"}
 
 
 def said(mechanism, release):
-    return mechanism.count_variances(release.tree, release.domain, release.receipt.total, release.receipt.contributions)
+    return mechanism.count_variances(release, release.receipt.total)
 
 
 @pytest.mark.parametrize("contributions", [1, 3])
@@ -73,11 +74,11 @@ def test_a_budget_of_another_kind_is_refused():
     release = released(Quadtree(height=3), points_of(10), 1, Entropy.seeded(5))
     for mechanism in (Quadtree(), Kdtree(), UniformGrid(), Identity(), PrivTree()):
         with pytest.raises(BudgetError):
-            mechanism.count_variances(release.tree, release.domain, ZcdpBudget(1), 1)
+            mechanism.count_variances(release, ZcdpBudget(1))
     smooth = Kdtree(variant="smooth-sensitivity", height=3)
-    assert np.isfinite(smooth.count_variances(release.tree, release.domain, ApproxBudget(1, DELTA), 1)).all()
+    assert np.isfinite(smooth.count_variances(release, ApproxBudget(1, DELTA))).all()
     with pytest.raises(BudgetError):
-        smooth.count_variances(release.tree, release.domain, PureBudget(1), 1)
+        smooth.count_variances(release, PureBudget(1))
 
 
 def test_a_depth_without_budget_is_not_measured():
@@ -98,6 +99,7 @@ def test_a_depth_without_budget_is_not_measured():
         (UniformGrid(), [None, None]),
         (AdaptiveGrid(), [None, None, None]),
         (Identity(), [None]),
+        (PathTree(), [1, 2, 3, 4, 5]),
     ],
 )
 def test_parts_know_the_zoom_level_of_their_counts(mechanism, levels):

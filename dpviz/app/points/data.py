@@ -9,18 +9,19 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached
+from dpviz.app.controls import without_split
 from dpviz.app.fields import Field, in_range
 from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
-from dpviz.app.points.state import LARGEST_ORDER, POINTS, Data, config
+from dpviz.app.points.state import LARGEST_ORDER, POINTS, Config, Data, config
 from dpviz.app.session import show_error, show_value, when_chosen
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.sources import FoundFiles, find_files
-from dpviz.errors import DpvizError
+from dpviz.errors import BudgetError, DpvizError
 from dpviz.publishing.config import NO_CRS, DataPart, DomainPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, left_out, refuse_empty_data
 from dpviz.release.nouns import RECORDS
@@ -130,8 +131,24 @@ def _order_control() -> None:
         key="order",
         format_func=describe_resolution,
         help="The domain is cut into so many cells; nothing finer than a cell is ever looked at.",
-        on_change=when_chosen("order", lambda value: POINTS.change(order=value)),
+        on_change=when_chosen("order", _change_order),
     )
+
+
+def _change_order(order: int) -> None:
+    """Change the resolution. A custom split that has a share for each level of the old one is dropped, for both runs."""
+    how = config()
+    second = {**how.second, "settings": _fitting_settings(how.second_run(), order)} if how.second else {}
+    POINTS.change(order=order, settings=_fitting_settings(how, order), second=second)
+
+
+def _fitting_settings(how: Config, order: int) -> dict[str, Any]:
+    """Return the settings of a run, without its custom split if that does not fit a resolution."""
+    try:
+        how.build().check(Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
+    except BudgetError:
+        return without_split(how.settings)
+    return how.settings
 
 
 def describe_resolution(order: int) -> str:

@@ -17,7 +17,6 @@ from dpviz.errors import DpvizError
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
 from dpviz.mechanisms.base import Share
-from dpviz.mechanisms.noisy_counts import PointMechanism
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import Verdict, square_verdict
 from dpviz.samples.points import SAMPLES
@@ -46,7 +45,7 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
     changes = fresh and len(shares) > 1
     strip(
         make_levels(what, before),
-        _make_parts(mechanism, shares, what.release.domain),
+        _make_parts(shares, what.release.domain),
         shown=zoom_like(what.release, level),
         unit=what.data.unit,
         relative=config().relative,
@@ -62,11 +61,9 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
         st.rerun()
 
 
-def _make_parts(mechanism: PointMechanism, shares: list[Share], domain: Domain) -> list[StripPart]:
-    """Make the parts of the budget: those of the split, or else those that the mechanism plans for a path to the finest level."""
-    zooms, planned = zooms_of(domain), mechanism.plan_shares(domain) if len(shares) == 1 else []
-    shown = planned if planned and all(share.level in zooms for share in planned) else shares
-    locks = share_locks(len(shares)) if len(shares) > 1 else [False] * len(shown)
+def _make_parts(shares: list[Share], domain: Domain) -> list[StripPart]:
+    """Make the parts of the budget."""
+    zooms, locks = zooms_of(domain), share_locks(len(shares)) if len(shares) > 1 else [False]
     return [
         StripPart(
             label=share.label,
@@ -75,7 +72,7 @@ def _make_parts(mechanism: PointMechanism, shares: list[Share], domain: Domain) 
             level=share.level if share.level in zooms else None,
             structure=share.structure,
         )
-        for share, locked in zip(shown, locks, strict=True)
+        for share, locked in zip(shares, locks, strict=True)
     ]
 
 
@@ -92,7 +89,7 @@ def _use_shares(parts: list[Share], shares: list[float]) -> None:
 def _expect(what: Drawn, zooms: range, shares: list[float]) -> list[float | None] | None:
     """Compute the expected error of each zoom level with other shares, on the partitions of the shown run; no noise is drawn."""
     how = config()
-    expected = expected_of_split(what.release, how.build().with_shares(shares), how.budget(), what.data.points.contributions, zooms)
+    expected = expected_of_split(what.release, how.build().with_shares(shares), how.budget(), zooms)
     return None if expected is None else [float(error) if math.isfinite(error) else None for error in expected]
 
 

@@ -17,7 +17,6 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
-from dpviz.space.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +54,10 @@ class Identity(PointMechanism):
         """Raise an error if the grid is too large for memory."""
         quadtree(frame, min(self.order, frame.order))
 
-    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:  # noqa: ARG002
+    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""
-        return level_variances(tree, all_on_leaves(tree, require_pure(budget, self.title).epsilon), contributions)
+        epsilons = all_on_leaves(release.tree, require_pure(budget, self.title).epsilon)
+        return level_variances(release.tree, epsilons, release.receipt.contributions)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""

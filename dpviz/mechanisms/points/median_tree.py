@@ -193,10 +193,10 @@ class MedianTree(PointMechanism):
         looser = epsilon_before_sampling_in_paper(float(epsilon), self.sample)
         return f" with ε {float(epsilon_on_sample):.4g} on a sample of {self.sample:.2%} (by the paper's bound {looser:.4g})"
 
-    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:
+    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
-        spending = self.spending(domain, self.require_budget(budget))
-        return None if self.prune else level_variances(tree, spending.counts, contributions)
+        spending = self.spending(release.domain, self.require_budget(budget))
+        return None if self.prune else level_variances(release.tree, spending.counts, release.receipt.contributions)
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -11,8 +12,10 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting
+from dpviz.errors import BudgetError
+from dpviz.mechanisms.base import Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
+from dpviz.privacy.allocation import custom_weights
 from dpviz.privacy.budget import GRAIN, Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
@@ -23,6 +26,8 @@ from dpviz.space.grids import quarter_tree, split_nodes
 from dpviz.space.interpolate import INSIDE
 
 PHI_BITS = 30
+GROWING = "growing"
+_SMALLEST_SHARE, _LEAST_WEIGHT = 1e-3, 1e-6  # of a level: what a drag leaves it, and what a curator may give it
 APPROXIMATE = "the counts that decided what is split are part of the estimates, which biases them, sums over large areas most"
 
 
@@ -103,14 +108,31 @@ class PathTree(PointMechanism):
     summary: ClassVar[str] = (
         "Splits quarters where the released counts are large enough; the budget that a path has left counts its leaf again."
     )
-    whole_budget: ClassVar[str] = (
-        "This mechanism splits ε itself: bars show a path to the last level, and a leaf above it spends what is left."
-    )
 
-    growth: float = setting(
-        1.26, "Growth of ε per level", low=1, high=4, help="A level gets this many times the budget of the level above it."
+    split: str = setting(
+        GROWING,
+        "Budget over levels",
+        choices=(GROWING, "custom"),
+        help="Shares on a path down to single cells; a leaf spends what is left.",
     )
-    mix: float = setting(0.2, "Even part", low=0.01, high=1, help="Part of the budget that is spread evenly over the levels.")
+    weights: tuple[float, ...] = setting(
+        (),
+        "Custom weights",
+        low=0,
+        when=("split", "custom"),
+        help="One above 0 per zoom level, the first quarters first: shares that add up to 1, or whole numbers.",
+    )
+    growth: float = setting(
+        1.26,
+        "Growth of ε per level",
+        low=1,
+        high=4,
+        when=("split", GROWING),
+        help="A level gets this many times the budget of the level above it.",
+    )
+    mix: float = setting(
+        0.2, "Even part", low=0.01, high=1, when=("split", GROWING), help="Part of the budget that is spread evenly over the levels."
+    )
     tau: float = setting(3.0, "Split above", low=0, high=100, help="Times the noise scale that a count must exceed to be split.")
     rise: float = setting(1.03, "Rise per level", low=0.5, high=2, help="Factor on this threshold for each level further down.")
     big: float = setting(8.0, "Skip above", low=1, high=1e6, help="Times the threshold from which a level is skipped: 16 parts at once.")
@@ -129,7 +151,7 @@ class PathTree(PointMechanism):
     inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
-        """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
+        """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
         bound, order = points.contributions, points.domain.order
@@ -150,16 +172,44 @@ class PathTree(PointMechanism):
         finish = Finish(mechanism=self, budget=budget, notes=notes, approximate=APPROXIMATE, **finish_settings(self))
         return replace(counter.make_release(finish, tree, value, variance), noisy=first, again=again)
 
-    def plan_shares(self, domain: Domain) -> list[Share]:
+    def shares(self, frame: Domain) -> list[Share]:
         """List the shares of the levels, the first quarters first, on a path down to single cells on which no level is skipped."""
-        return [
-            Share(label=f"zoom {depth}", share=weight, level=depth) for depth, weight in enumerate(self._weights(domain.order), start=1)
-        ]
+        weights = self._weights(frame.order)
+        return [Share(label=f"zoom {depth}", share=weight, level=depth) for depth, weight in enumerate(weights, start=1)]
+
+    def with_shares(self, shares: Sequence[float]) -> PathTree:
+        """Return a copy with custom weights, one per level, each at least a thousandth: a level without a count could decide no split."""
+        raised = [max(share, _SMALLEST_SHARE) for share in shares_of(shares)]
+        return replace(self, split="custom", weights=tuple(shares_of(raised)))
 
     def _weights(self, order: int) -> list[float]:
-        """Compute the shares of depths 1 to `order` on such a path; they add up to 1."""
+        """Compute the shares of depths 1 to `order` on such a path; they add up to 1.
+
+        Raises:
+            BudgetError: custom weights that are not one number per depth, each at least a millionth of their sum.
+        """
+        if self.split == "custom":
+            weights = custom_weights(self.weights, order, "the first quarters")
+            if min(weights) < _LEAST_WEIGHT * sum(weights):
+                raise BudgetError("Custom weights of the path-budget tree must each be at least a millionth of their sum.")
+            return [weight / sum(weights) for weight in weights]
         growth = [self.growth**depth for depth in range(1, order + 1)]
         return [(1 - self.mix) * value / sum(growth) + self.mix / order for value in growth]
+
+    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
+        """Compute the variance of the noise on the count of each node, where the released tree and its skipped levels stay as they are."""
+        epsilon, tree = require_pure(budget, self.title).epsilon / release.receipt.contributions, release.tree
+        phi, measured = self.schedule(release.domain.order), ~np.isnan(release.noisy)
+        variance, remaining = np.full(len(tree), np.inf), np.full(len(tree), GRAIN, np.int64)
+        for depth in range(1, tree.height + 1):
+            nodes = tree.at_depth(depth)
+            inherited = remaining[tree.parent[nodes]]
+            spent = np.where(measured[nodes], inherited * phi[depth - 1] >> PHI_BITS, 0)
+            remaining[nodes] = inherited - spent
+            again = np.where(tree.children[nodes] == 0, remaining[nodes], 0)
+            precision = 1 / _noise_variances(spent, epsilon) + 1 / _noise_variances(again, epsilon)
+            variance[nodes] = np.divide(1.0, precision, out=np.full(len(precision), np.inf), where=precision > 0)
+        return variance
 
     def schedule(self, order: int) -> list[int]:
         """Compute phi for depths 1 to `order`, in units of 2**-30: the part of its remaining budget that a measured node spends."""
@@ -206,10 +256,14 @@ def _add_noise(counter: NoisyCounts, true: Integers, units: Integers, epsilon: F
 
     Where units are 0, the count is NaN and the variance infinite.
     """
-    value, variance = np.full(len(true), np.nan), np.full(len(true), np.inf)
+    value = np.full(len(true), np.nan)
     for number in np.unique(units[units > 0]).tolist():
         here = np.flatnonzero(units == number)
-        parameter = epsilon * number / GRAIN
-        value[here] = discrete_laplace(true[here], PureBudget(parameter), counter.entropy)
-        variance[here] = laplace_variance(1 / parameter)
-    return value, variance
+        value[here] = discrete_laplace(true[here], PureBudget(epsilon * number / GRAIN), counter.entropy)
+    return value, _noise_variances(units, epsilon)
+
+
+def _noise_variances(units: Integers, epsilon: Fraction) -> Floats:
+    """Return (n,) variances of the noise of counts with (n,) `units` of epsilon / 2**32; infinite where units are 0."""
+    numbers, place = np.unique(units, return_inverse=True)
+    return np.array([laplace_variance(GRAIN / (epsilon * number)) if number else np.inf for number in numbers.tolist()])[place]

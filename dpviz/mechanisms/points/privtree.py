@@ -130,11 +130,11 @@ class PrivTree(PointMechanism):
         )
         return sensitivity / epsilon
 
-    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:  # noqa: ARG002
+    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the leaves alone."""
         _, counts = require_pure(budget, self.title).split([self.structure_share, 1 - self.structure_share])
-        variance = np.full(len(tree), np.inf)
-        variance[tree.leaves] = laplace_variance(contributions / counts)
+        variance = np.full(len(release.tree), np.inf)
+        variance[release.tree.leaves] = laplace_variance(release.receipt.contributions / counts)
         return variance
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002

@@ -18,7 +18,7 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
 from dpviz.space.interpolate import INSIDE
-from dpviz.space.tree import Tree, remove_descendants
+from dpviz.space.tree import remove_descendants
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,10 +108,11 @@ class Quadtree(PointMechanism):
         weights = level_weights(self.split, height, fan_out=self.fan_out, custom=self.weights)
         return weights if self.count_root or self.split == "custom" else [0.0, *weights[1:]]
 
-    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:
+    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
-        weights, _ = self.level_weights(domain)
-        return None if self.prune else level_variances(tree, require_pure(budget, self.title).split(weights), contributions)
+        weights, _ = self.level_weights(release.domain)
+        split = require_pure(budget, self.title).split(weights)
+        return None if self.prune else level_variances(release.tree, split, release.receipt.contributions)
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""

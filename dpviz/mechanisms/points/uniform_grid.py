@@ -19,7 +19,6 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
-from dpviz.space.tree import Tree
 
 MOST_PER_SIDE = 4096
 
@@ -109,12 +108,12 @@ class UniformGrid(PointMechanism):
         total, _ = counter.count("total, for the size of the grid", np.array([counter.points.count.sum()]), total_epsilon)
         return self.rule(int(total[0]), cell_epsilon / bound), cell_epsilon
 
-    def count_variances(self, tree: Tree, domain: Domain, budget: Budget, contributions: int) -> Floats | None:  # noqa: ARG002
+    def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""
         epsilon = require_pure(budget, self.title).epsilon
         if self._measures_total:
             epsilon = PureBudget(epsilon).split([self.total_share, 1 - self.total_share])[1]
-        return level_variances(tree, all_on_leaves(tree, epsilon), contributions)
+        return level_variances(release.tree, all_on_leaves(release.tree, epsilon), release.receipt.contributions)
 
     @property
     def _measures_total(self) -> bool:

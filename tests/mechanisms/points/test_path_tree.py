@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
+from dpviz.errors import BudgetError
 from dpviz.mechanisms import PathTree
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms.points import path_tree
@@ -61,8 +62,11 @@ def test_one_record_costs_exactly_epsilon_whatever_the_first_two_depths_release(
         assert cost(monkeypatch, PathTree(), rng, 3, rng.integers(64, size=1), each_in_turn(decisions)) == EPSILON
 
 
-@pytest.mark.parametrize("mechanism", [PathTree(), PathTree(growth=1, mix=1, calm=0), PathTree(growth=4, mix=0.01, big=1, doubt=1)])
-@pytest.mark.parametrize("order", [3, 10])
+GROWN = [PathTree(), PathTree(growth=1, mix=1, calm=0), PathTree(growth=4, mix=0.01, big=1, doubt=1)]
+SPLIT = [(3, PathTree().with_shares([3, 0, 1])), (10, PathTree().with_shares([0, 3, 0, 2, 1, 0, 0, 5, 1, 0]))]
+
+
+@pytest.mark.parametrize(("order", "mechanism"), [*product((3, 10), GROWN), *SPLIT])
 @pytest.mark.parametrize("most", [measure.MOST_GROWN, 60, 5])
 @pytest.mark.parametrize("bound", [1, 3])
 def test_random_scripts_cost_each_record_its_part_of_epsilon_also_where_memory_ends_the_tree(monkeypatch, mechanism, order, most, bound):
@@ -87,9 +91,19 @@ def test_the_schedule_gives_the_levels_their_weights_and_the_bottom_all_that_is_
     assert phi[-1] == 2**30
     assert (sum(spent), rest, min(spent) > 0) == (GRAIN, 0, True)
     np.testing.assert_allclose(np.array(spent) / GRAIN, weights, atol=1e-8)
-    planned = mechanism.plan_shares(Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
-    np.testing.assert_allclose([share.share for share in planned], weights)
-    assert [share.level for share in planned] == list(range(1, order + 1))
+    shares = mechanism.shares(Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
+    np.testing.assert_allclose([share.share for share in shares], weights)
+    assert [share.level for share in shares] == list(range(1, order + 1))
+
+
+def test_custom_weights_are_the_shares_of_the_levels_and_each_is_large_enough():
+    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=3)
+    assert [share.share for share in PathTree(split="custom", weights=(1, 2, 5)).shares(domain)] == [0.125, 0.25, 0.625]
+    dragged = PathTree().with_shares([0, 0, 3])
+    assert dragged.schedule(3)[:2] == [int(0.001 / 1.002 * 2**30), int(0.001 / 1.001 * 2**30)]
+    for weights in ((1.0, 2.0), (1.0, 0.0, 2.0), (2e-7, 1.0, 1.0), (1.0, 2.0, 3.0, 4.0)):
+        with pytest.raises(BudgetError):
+            PathTree(split="custom", weights=weights).shares(domain)
 
 
 def variance_of(parameter: float) -> float:
