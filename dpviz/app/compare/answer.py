@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from dpviz.amounts import format_decimal
 from dpviz.app.compare.earlier import is_first_look
 from dpviz.app.compare.figures import shown_figure, shown_workload
 from dpviz.app.compare.state import MOST_PICKED, Pick, picks
 from dpviz.app.jobs import RUNNING, StudyJob
 from dpviz.app.session import list_words
 from dpviz.evaluation.tables import summary
-from dpviz.view.charts import format_cell
 from dpviz.view.escape import markdown
 
 MOST_NAMED = 3  # configurations whose errors the sentence names
@@ -81,7 +81,7 @@ def _describe_best(rows: pd.DataFrame) -> str:
 def _describe_middle(rows: pd.DataFrame, unit: str) -> str:
     """Name the errors of the best configurations at the middle ε."""
     ranked = rank_at_middle(rows)
-    values = [f"{markdown(label)} {format_cell(mean)} {unit}" for label, mean in zip(ranked["label"], ranked["mean"], strict=True)]
+    values = [f"{markdown(label)} {format_decimal(mean, 3)} {unit}" for label, mean in zip(ranked["label"], ranked["mean"], strict=True)]
     more = f", {len(values) - MOST_NAMED} more" if len(values) > MOST_NAMED else ""
     return f"At ε {ranked['epsilon'].iloc[0]:g}: {', '.join(values[:MOST_NAMED])}{more}."
 
@@ -92,4 +92,5 @@ def _describe_doubt(rows: pd.DataFrame) -> str:
     if pairs and rows["runs"].max() == 1:
         return "From one repeat each: the order may be chance."
     unclear = [pair for pair in pairs if not pair["high"].iloc[0] < pair["low"].iloc[1]]
-    return f"The 95 % intervals of the best two overlap at {len(unclear)} of {len(pairs)} ε." if unclear else ""
+    where = "this ε" if len(pairs) == 1 else f"{len(unclear)} of {len(pairs)} ε"
+    return f"At {where} the 95 % intervals of the best two overlap: more repeats may change their order." if unclear else ""
