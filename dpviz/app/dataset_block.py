@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import PurePath
 
 import streamlit as st
 
@@ -16,6 +17,7 @@ from dpviz.mechanisms.base import BOUNDED, AnyMechanism
 from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms, require_short_text
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.config import DataPart
 from dpviz.view.escape import html, markdown
 
 CURRENCIES = ("ε, δ", "ρ")
@@ -79,7 +81,7 @@ def _name_field(data: LoadedData) -> str:
     """Ask for the name of the dataset; the name of a sample is preset."""
     part = data.source.data_part
     size_text = "" if part.size is None else f" of {part.size:,}"
-    preset = "" if part.sample is None else f"Sample {part.sample}{size_text}"
+    preset = _name_of_files(part) if part.sample is None else f"Sample {part.sample}{size_text}"
     help_text = "Written to the ledger and to saved configurations, not to releases. The ledger recognises the data by their content."
     key = f"dataset name {data.digest}"
     name = st.text_input(
@@ -93,6 +95,12 @@ def _name_field(data: LoadedData) -> str:
     text, label = str(name or "").strip(), "Name of the dataset"
     wrong = at_most(label, LONGEST_TEXT)(text) or (problem_with(lambda: require_short_text(text, label)) if text else None)
     return text if show_problem(key, wrong) else ""
+
+
+def _name_of_files(part: DataPart) -> str:
+    """Propose the name of the first file, without its ending, as the name of a dataset."""
+    name = PurePath(part.files[0]).stem[:LONGEST_TEXT]
+    return name if problem_with(lambda: require_short_text(name, "")) is None else ""
 
 
 def _cap_fields(data: LoadedData) -> Budget | None:

@@ -184,7 +184,7 @@ def pay_and_draw(data: LoadedData, order: publish.Order, draws: SessionDraws) ->
     Raises:
         DpvizError: nothing was drawn; the text says so if the budget is spent all the same.
     """
-    paid = publish.draw(order, Ledger())
+    paid = publish.draw(order, Ledger(), keeps=True)
     draws.keep(paid, data, order.mechanism)
     return paid
 
@@ -192,6 +192,11 @@ def pay_and_draw(data: LoadedData, order: publish.Order, draws: SessionDraws) ->
 def paid_draws() -> list[PaidDraw]:
     """Return the last paid draws of this session, oldest first."""
     return list(st.session_state.get("kept draws", ()))
+
+
+def find_paid(release: object) -> PaidDraw | None:
+    """Return the paid draw of this session whose release this is; None if it is none."""
+    return next((draw for draw in paid_draws() if draw.paid.release is release), None)
 
 
 def seen_digests() -> set[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from dpviz.app.bundle import Bundle, check_texts, texts_form
 from dpviz.app.dataset_block import dataset_block
-from dpviz.app.fields import at_most, show_lock, show_problem, start_checks
+from dpviz.app.fields import show_lock, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.ledger import Funding, LoadedData, PaidDraw, SessionDraws, convert_to_currency, make_order, paid_draws, session_draws
 from dpviz.app.page_state import PageState
@@ -22,7 +22,7 @@ from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal
 from dpviz.app.trips.state import TRIPS
 from dpviz.app.words import budget_words, show_verdict, verdict_row
-from dpviz.errors import DpvizError, SettingError
+from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.ledger import Ledger
@@ -30,7 +30,6 @@ from dpviz.publishing import publish
 from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
 from dpviz.release.files import MANIFEST, zip_release
 from dpviz.release.manifest import format_amount
-from dpviz.release.tables import FORMATS
 from dpviz.release.verdict import compute_needed_total
 from dpviz.view.escape import markdown
 
@@ -38,16 +37,6 @@ PAGE_STATES: dict[str, PageState] = {"Points": POINTS, "Trips": TRIPS}
 PAGE = "release"
 NEW, PAID = "A new draw", "A draw that is already paid for"
 _NO_SIMULATIONS = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
-LONGEST_LINE, LONGEST_TEXT = 200, 4000
-REQUIRED = ("name", "curator", "description")
-_LABELS = {
-    "name": ("Name of the publication", "for example Homes by neighbourhood, 2024"),
-    "curator": ("Curator", "who answers for it, and how to reach them"),
-    "region": ("Region, if you like", "for example the city of Lyon"),
-    "description": ("Description", "what was counted, when and how it was collected"),
-    "intended_use": ("Intended use, if you like", "what it is good for, and what not"),
-}
-_LONG_TEXTS = ("description", "intended_use")
 _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
@@ -56,7 +45,7 @@ def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | Non
     if show_forgotten():
         return
     _show_first_row()
-    outcome: Outcome | None = newest_result("outcome")
+    outcome: Bundle | None = newest_result("outcome")
     if outcome is not None:
         show_outcome(outcome)
     else:
@@ -90,6 +79,7 @@ def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None)
     data, config, paid_draw = chosen
     mechanism, budget = (paid_draw.mechanism, _budget_of(paid_draw)) if paid_draw is not None else (config.build(), config.budget())
     with left:
+        st.markdown("##### 2 Words")
         texts = texts_form()
     with right:
         funding = _show_account(data, mechanism, budget, paid_draw)
@@ -187,49 +177,6 @@ def _publish_release(release_of: tuple[LoadedData, Any, Any], funding: Funding, 
         outcomes.append(publish_new(make_order(*release_of, funding), release_of[0], texts, draws))
 
 
-def texts_form() -> dict[str, Any]:
-    """Show the form for the curator's texts. Return the typed texts; they are kept for the session, and escaped when shown."""
-    st.markdown("##### 2 Words")
-    st.caption("All of this is published as it is. Write nothing that is known from the private data only.")
-    typed: dict[str, Any] = {}
-    left, right = st.columns(2)
-    for name, column in (("name", left), ("curator", right), ("description", st), ("intended_use", st), ("region", st)):
-        label, example = _LABELS[name]
-        common: dict[str, Any] = {"key": f"publication {name}", "placeholder": example, "persist_state": "session"}
-        if name in _LONG_TEXTS:
-            typed[name] = column.text_area(label, height=80, **common)
-        else:
-            typed[name] = column.text_input(label, **common)
-        show_problem(common["key"], at_most(label, LONGEST_TEXT if name in _LONG_TEXTS else LONGEST_LINE)(typed[name]))
-    st.session_state.setdefault("publication formats", list(FORMATS))
-    typed["formats"] = st.multiselect(
-        "Formats",
-        FORMATS,
-        key="publication formats",
-        persist_state="session",
-        help="geoparquet is lossless and always written: only it can be read back. Manifest and report are always there.",
-    )
-    return typed
-
-
-def check_texts(typed: dict[str, Any]) -> dict[str, Any]:
-    """Check the typed texts and return them without surrounding space.
-
-    Raises:
-        SettingError: a required text is missing, or a text is too long.
-    """
-    texts = {name: str(typed[name] or "").strip() for name in _LABELS}
-    missing = [_LABELS[name][0].lower() for name in REQUIRED if not texts[name]]
-    if missing:
-        raise SettingError(f"Still missing: {', '.join(missing)}. Nothing was drawn or spent.")
-    for name, text in texts.items():
-        longest = LONGEST_TEXT if name in _LONG_TEXTS else LONGEST_LINE
-        if len(text) > longest:
-            raise SettingError(f"{_LABELS[name][0]}: at most {longest:,} characters. Nothing was drawn or spent.")
-    formats = [name for name in FORMATS if name == FORMATS[0] or name in typed["formats"]]
-    return {**texts, "formats": formats}
-
-
 def dry_run_block(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> None:
     """Show the expected error per level, computed from the mechanism alone."""
     st.markdown("##### Dry run")
@@ -263,22 +210,7 @@ def _cached_dry_run(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -
     return cached  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """A publication that is ready for download. PUBLIC.
-
-    Attributes:
-        manifest: the whole manifest, with the list of files.
-        archive: bytes of the zip archive.
-        report: bytes of the report, an HTML page.
-    """
-
-    manifest: dict[str, Any]
-    archive: bytes
-    report: bytes
-
-
-def publish_new(order: publish.Order, data: LoadedData, typed: dict[str, Any], draws: SessionDraws) -> Outcome:
+def publish_new(order: publish.Order, data: LoadedData, typed: dict[str, Any], draws: SessionDraws) -> Bundle:
     """Publish a new draw: check the texts, pay in the ledger, draw, keep the draw, write its files. No call into Streamlit is made.
 
     Raises:
@@ -297,7 +229,7 @@ def publish_new(order: publish.Order, data: LoadedData, typed: dict[str, Any], d
             raise type(error)(f"{error} The draw is paid for and kept. {advice}") from None
 
 
-def publish_kept(paid_draw: PaidDraw, typed: dict[str, Any], draws: SessionDraws) -> Outcome:
+def publish_kept(paid_draw: PaidDraw, typed: dict[str, Any], draws: SessionDraws) -> Bundle:
     """Publish a draw that is already paid for; nothing is spent.
 
     Raises:
@@ -311,14 +243,14 @@ def _publication_texts(typed: dict[str, Any], folder: str) -> publish.Publicatio
     return publish.PublicationTexts(folder=Path(folder) / "release", **check_texts(typed))
 
 
-def _write_files(paid_draw: PaidDraw, texts: publish.PublicationTexts, draws: SessionDraws) -> Outcome:
+def _write_files(paid_draw: PaidDraw, texts: publish.PublicationTexts, draws: SessionDraws) -> Bundle:
     published = publish.write(paid_draw.paid, texts, Ledger())
     draws.published.add(paid_draw.paid.entry)
     manifest = json.loads((published.folder / MANIFEST).read_bytes())
-    return Outcome(manifest=manifest, archive=zip_release(published.folder), report=(published.folder / publish.REPORT).read_bytes())
+    return Bundle(manifest=manifest, archive=zip_release(published.folder), report=(published.folder / publish.REPORT).read_bytes())
 
 
-def show_outcome(outcome: Outcome) -> None:
+def show_outcome(outcome: Bundle) -> None:
     """Show the downloads, and a summary of the manifest."""
     manifest = outcome.manifest
     name = f"dpviz-{manifest['identity']['release_id'][:8]}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.app.cards import WHOM, Cards
 from dpviz.app.fields import in_range, show_problem
 from dpviz.app.ledger import IdentifiedData, record_public_look
 from dpviz.data.reading.inspect import MOST_SHOWN, RepeatedColumn
@@ -43,8 +44,12 @@ class UnitQuestion:
         return answers | {EVERY_ROW: f"Each {noun} is its own person"}
 
 
-def unit_controls(question: UnitQuestion) -> dict[str, Any] | None:
+def unit_controls(question: UnitQuestion, cards: Cards) -> dict[str, Any] | None:
     """Ask whom to protect.
+
+    Args:
+        question: what is asked.
+        cards: says what is missing.
 
     Returns:
         Options of the count, as far as they were chosen: person, contributions, distinct, exactly. None while an answer is missing.
@@ -54,19 +59,24 @@ def unit_controls(question: UnitQuestion) -> dict[str, Any] | None:
     preset = None if question.private else len(answers) - 1
     chosen = st.radio("Whom to protect", answers, preset, format_func=titles.__getitem__, key=f"unit {key}", persist_state="session")
     if chosen is None:
-        st.info("Say whom the release protects: nothing is preselected.")
+        cards.ask(WHOM, "Say whom the release protects: nothing is preselected.")
         return None
     if chosen == EVERY_ROW:
         return {}
     options: dict[str, Any] = {}
     if chosen == PERSON:
         options["person"] = st.selectbox(
-            "Person", question.columns, index=None, key=f"person {key}", placeholder="Choose the column", persist_state="session"
+            "Person",
+            question.columns,
+            index=0 if len(question.columns) == 1 else None,
+            key=f"person {key}",
+            placeholder="Choose the column",
+            persist_state="session",
         )
     most = _bound_field(question, enforced=chosen == PERSON)
     if most is None or (chosen == PERSON and options["person"] is None):
         request = "Choose the column of persons, and say" if chosen == PERSON else "Say"
-        st.info(f"{request} the most {noun}s of one person that count.")
+        cards.ask(WHOM, f"{request} the most {noun}s of one person that count.")
         return None
     more_options = _further_controls(question, most, enforced=chosen == PERSON)
     return options | {"contributions": most} | {name: True for name, on in more_options.items() if on}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,12 +20,12 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.private_data import PrivateData, without_records
+from dpviz.publishing.public_guess import EVEN, SEED, guess_points
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 
 __all__ = ["FoundEpsilon", "WantedError", "compute_error", "find_epsilon"]
 
-SEED = 0
 FROM_DATA = (
     "This mechanism chooses partitions by the data. These errors are those of empty data: a real release has other partitions and other"
     " errors."
@@ -37,8 +37,8 @@ STEPS = 9  # bisections of the last stride, which determine epsilon to a few tho
 ROUNDINGS = 10  # attempts to round epsilon up to three digits
 MOST_ATTEMPTS = 1 + STRIDES + STEPS + ROUNDINGS
 NOT_REACHED = "With this mechanism no ε from 0.001 to 100 gives so small an error on this level: choose a coarser level or a larger error."
-UNIFORM_NOTE = (
-    "This mechanism chooses partitions by the data. They are approximated by those of {records:,} made-up, uniformly distributed records:"
+GUESS_NOTE = (
+    "This mechanism chooses partitions by the data. They are approximated by those of {records:,} made-up records, which lie {spread}:"
     " in real data dense areas have finer partitions with more noise, and empty areas coarser partitions with less."
 )
 SUPPRESSED = "Pairs that are not released count as 0. Their error is not included and can be much larger: a study shows it."
@@ -102,14 +102,16 @@ class WantedError:
         error: largest acceptable root mean square error, in records or trips; above 0.
         level: zoom level of points (2**level x 2**level equal blocks), or level of the regions of trips, 1 for the coarsest.
         delta: for mechanisms that need one.
-        records: a public estimate of the number of records. Partitions that depend on data are then computed for as many made-up,
-            uniformly distributed records; with None, for empty data.
+        records: a public estimate of the number of records. Partitions that depend on data are then computed for as many made-up
+            records; with None, for empty data.
+        spread: how the made-up records lie, one of `SPREADS` of `public_guess`.
     """
 
     error: float
     level: int
     delta: float = 1e-8
     records: int | None = None
+    spread: str = EVEN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +250,11 @@ class _Trials:
         """Made-up records; None where a release without records will do."""
         if self.wanted.records is None or not isinstance(self.data, PointCounts):
             return None
-        return make_uniform_records(self.data, self.wanted.records) if self.mechanism.depends_on_data(self.at_epsilon_one) else None
+        return (
+            guess_points(self.data, self.wanted.records, self.wanted.spread)
+            if self.mechanism.depends_on_data(self.at_epsilon_one)
+            else None
+        )
 
     @cached_property
     def at_epsilon_one(self) -> Any:
@@ -270,19 +276,12 @@ class _Trials:
             elif not release.every_pair:
                 notes.append(SUPPRESSED)
         elif self.mechanism.depends_on_data(release):
-            notes.append(UNIFORM_NOTE.format(records=wanted.records) if wanted.records else FROM_DATA)
+            notes.append(GUESS_NOTE.format(records=wanted.records, spread=wanted.spread) if wanted.records else FROM_DATA)
         if _is_sum(release, wanted.level):
             notes.append(
                 "This level is a sum of finer pairs; the error assumes that all of them are released, and fewer pairs have less noise."
             )
         return " ".join([*notes, ONLY_NOISE])
-
-
-def make_uniform_records(data: PointCounts, records: int) -> PointCounts:
-    """Replace the data by made-up records, uniformly distributed over the lattice; domain, unit and bound stay."""
-    cell, count = np.unique(np.random.default_rng(SEED).integers(0, 4**data.domain.order, records), return_counts=True)
-    row, column = (part.astype(np.int32) for part in np.divmod(cell, data.domain.side))
-    return replace(data, column=column, row=row, count=count.astype(np.int64), dropped=0, outside=0, bad=0, over=0)
 
 
 def _compute_summed_error(release: FlowRelease, level: int) -> float:

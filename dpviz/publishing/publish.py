@@ -33,6 +33,7 @@ __all__ = [
     "call_after_payment",
     "check_order",
     "draw",
+    "note_publication",
     "preview_payment",
     "publish",
     "write",
@@ -70,7 +71,9 @@ def publish(order: Order, words: PublicationTexts, ledger: Ledger, *, say: Say =
     return call_after_payment(paid.account.name, paid.entry, lambda: write(paid, words, ledger, say=say, rescue=True), kept=paid.kept)
 
 
-def draw(order: Order, ledger: Ledger, *, words: PublicationTexts | None = None, say: Say = lambda _: None) -> PaidRelease:
+def draw(
+    order: Order, ledger: Ledger, *, words: PublicationTexts | None = None, keeps: bool = False, say: Say = lambda _: None
+) -> PaidRelease:
     """Pay for one release and make it, without publishing it. The app uses it to show a release; `publish` also writes files.
 
     Args:
@@ -78,6 +81,7 @@ def draw(order: Order, ledger: Ledger, *, words: PublicationTexts | None = None,
         ledger: counts the budget before the release is made; a refused order leaves no entry.
         words: the curator's texts, for a release that will be published: publication is rehearsed before anything is spent, and the
             release is kept on the disk until it is published. None for a release that is only shown.
+        keeps: whether a release without texts is kept on the disk, too, until it is published or discarded.
         say: called with each line of progress.
 
     Raises:
@@ -97,7 +101,7 @@ def draw(order: Order, ledger: Ledger, *, words: PublicationTexts | None = None,
         for line in lines:
             say(line)
         release = _make_release(order, account, definition)
-        kept = None if words is None else _keep_on_disk(release, account, entry, ledger, say)
+        kept = _keep_on_disk(release, account, entry, ledger, say) if keeps or words is not None else None
         return PaidRelease(release=release, account=account, entry=entry.id, kept=kept)
 
     return call_after_payment(account.name, entry.id, make_paid_release)
@@ -144,7 +148,15 @@ def _pay(order: Order, ledger: Ledger, terms: Terms, purpose: str) -> tuple[Acco
         raise KeyboardInterrupt("Interrupted while the draw was paid for: nothing was drawn; dpviz ledger show says what counts.") from None
 
 
-def write(paid: PaidRelease, words: PublicationTexts, ledger: Ledger, *, say: Say = lambda _: None, rescue: bool = False) -> Published:
+def write(
+    paid: PaidRelease,
+    words: PublicationTexts,
+    ledger: Ledger,
+    *,
+    say: Say = lambda _: None,
+    rescue: bool = False,
+    notes: bool = True,
+) -> Published:
     """Write the files of a release that is paid for, and note the publication in the ledger.
 
     Args:
@@ -153,6 +165,8 @@ def write(paid: PaidRelease, words: PublicationTexts, ledger: Ledger, *, say: Sa
         ledger: gives the number of releases so far, and notes this publication.
         say: called with each line of progress.
         rescue: whether to write into a temporary folder if the wanted one cannot be written, so that the release is not lost.
+        notes: whether the publication is noted in the ledger now. Otherwise the release stays kept, and `note_publication` notes it once
+            the files have left the computer's memory.
 
     Raises:
         SettingError: a text or the folder cannot be used; nothing is written.
@@ -179,15 +193,32 @@ def write(paid: PaidRelease, words: PublicationTexts, ledger: Ledger, *, say: Sa
     def write_into(folder: Path) -> Path:
         def write_and_note() -> None:
             write_release(paid.release, folder, manifest, formats=words.formats, files=files)
-            ledger.published(paid.entry, release_id)
+            if notes:
+                ledger.published(paid.entry, release_id)
 
         _write_and_note(write_and_note, folder, release_id)
         return folder
 
     folder = _write_or_rescue(write_into, words.folder, say) if rescue else write_into(words.folder)
-    if paid.kept is not None and folder == words.folder:  # a release in a temporary folder stays kept
+    if notes and paid.kept is not None and folder == words.folder:  # a release in a temporary folder stays kept
         discard(paid.kept)
     return Published(folder=folder, manifest=manifest, account=account)
+
+
+def note_publication(paid: PaidRelease, release_id: str, ledger: Ledger) -> None:
+    """Note that a release whose files were written without a note is published, and remove the copy that is kept of it.
+
+    Args:
+        paid: the release and its entry in the ledger.
+        release_id: from the manifest of the files.
+        ledger: notes the publication.
+
+    Raises:
+        RefusedError: the ledger cannot be read or written; the copy stays.
+    """
+    ledger.published(paid.entry, release_id)
+    if paid.kept is not None:
+        discard(paid.kept)
 
 
 def _write_and_note(write_files: Callable[[], None], folder: Path, release_id: str) -> None:

@@ -174,6 +174,8 @@ class Scene:
         link: whether the address of the page opens the same picture for somebody else.
         text_size: of names on the map, in pixels.
         asks: whether a box can be dragged on the map.
+        asks_now: whether a drag makes a box at first, and does not move the map.
+        what_box: what a box is for, as the help of its button.
         visit: number of the visit of the page; within one, the browser keeps camera and swipe bar even while the maps are away.
         streets: whether the browser lays the tiles of OpenStreetMap under the panes, whose server then sees which area is looked at.
     """
@@ -198,6 +200,8 @@ class Scene:
     link: bool = False
     text_size: int = 12
     asks: bool = False
+    asks_now: bool = False
+    what_box: str = "Drag a box on the map: its count, with its interval. Shift and drag does the same"
     visit: int = 0
     streets: bool = False
 
@@ -232,6 +236,8 @@ class Scene:
             "box": self.box,
             "credit": self.credit,
             "tiles": STREETS if self.streets else "",
+            "asksNow": self.asks_now,
+            "whatBox": self.what_box,
             **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks", "nothing", "visit")},
             **_colours_of_the_ground(self.dark),
         }

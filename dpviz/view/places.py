@@ -60,7 +60,7 @@ def place_names(bounds: Bounds, *, most: int = 400) -> Places:
     >>> places.name, places.zoom.tolist()
     (['Los Angeles', 'Bakersfield', 'Lancaster'], [0.75, 4.0, 4.5625])
     """
-    table = _read()
+    table = read_towns()
     west, south, east, north = bounds
     bottom, top = project(np.array([south, north]))
     extent = max(east - west, top - bottom, _SMALLEST_EXTENT)
@@ -110,20 +110,43 @@ def project(latitude: Floats) -> Floats:
     return np.asarray(np.degrees(np.arcsinh(np.tan(np.radians(np.clip(latitude, -MOST_NORTH, MOST_NORTH))))))
 
 
+def find_towns(text: str, *, most: int = 4) -> list[tuple[str, float, float]]:
+    """Find places by the beginning of their names, the largest first.
+
+    Args:
+        text: what a person typed; upper and lower case are the same.
+        most: how many places are returned, at most.
+
+    Returns:
+        Name, longitude and latitude of each.
+
+    >>> find_towns("los ang", most=1)
+    [('Los Angeles', -118.244, 34.052)]
+    """
+    wanted, table = text.strip().casefold(), read_towns()
+    if not wanted:
+        return []
+    found = [place for place, name in enumerate(table.name.to_pylist()) if name.casefold().startswith(wanted)][:most]
+    return [(table.name[place].as_py(), float(table.longitude[place]), float(table.latitude[place])) for place in found]
+
+
 @dataclass(frozen=True, kw_only=True)
-class _Table:
+class Towns:
     """All places of the bundled file, largest first; `up` is the latitude in the web map's projection."""
 
     name: pa.Array
     longitude: Floats
     latitude: Floats
+    population: NDArray[np.int32]
     up: Floats
     zoom: NDArray[np.float32]
 
 
 @lru_cache(maxsize=1)
-def _read() -> _Table:
+def read_towns() -> Towns:
+    """Read the bundled file of places, once."""
     table = parquet.read_table(folder("assets") / "cities.parquet").combine_chunks()
     longitude, latitude = (table[name].cast(pa.float64()).to_numpy() for name in ("longitude", "latitude"))
     name = table["name"].combine_chunks()
-    return _Table(name=name, longitude=longitude, latitude=latitude, up=project(latitude), zoom=table["zoom"].to_numpy())
+    population, zoom = table["population"].to_numpy(), table["zoom"].to_numpy()
+    return Towns(name=name, longitude=longitude, latitude=latitude, population=population, up=project(latitude), zoom=zoom)

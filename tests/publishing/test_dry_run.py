@@ -21,8 +21,8 @@ from dpviz.publishing.dry_run import (
     compute_expected_errors,
     dry_run,
     find_epsilon,
-    make_uniform_records,
 )
+from dpviz.publishing.public_guess import guess_points
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 
@@ -108,13 +108,13 @@ def test_records_are_not_used(monkeypatch):
 def test_structures_that_depend_on_data_are_approximated_and_the_note_says_so():
     wanted = WantedError(error=2, level=4, records=3000)
     found = find_epsilon(PathTree(), FINE_CROWD, wanted)
-    assert "3,000 made-up, uniformly distributed records" in found.note
+    assert "3,000 made-up records, which lie evenly" in found.note
     assert found.error <= 2
     assert compute_error(PathTree(), FINE_CROWD, wanted, found.epsilon * 1.5) <= 2
     empty = find_epsilon(PathTree(), FINE_CROWD, WantedError(error=2, level=4))
     assert "empty data" in empty.note
     assert empty.epsilon != found.epsilon
-    assert int(make_uniform_records(FINE_CROWD, 3000).count.sum()) == 3000
+    assert int(guess_points(FINE_CROWD, 3000).count.sum()) == 3000
 
 
 def test_trips_by_level():

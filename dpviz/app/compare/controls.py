@@ -24,7 +24,7 @@ from dpviz.app.compare.state import (
 )
 from dpviz.app.controls import DELTAS, EPSILONS
 from dpviz.app.fields import Field, in_range, problem_with
-from dpviz.app.points.data import describe_resolution
+from dpviz.app.points.order import describe_resolution
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError

@@ -78,6 +78,10 @@ function show(canvas, deck) {
     Object.assign(canvas, { opened: scene.swipe, layout: scene.swipe === null ? "side" : "swipe", cut: scene.swipe ?? canvas.cut });
   }
   if (back) Object.assign(canvas, { layout: back.layout, cut: back.cut });
+  if (canvas.askedNow !== scene.asksNow) {
+    Object.assign(canvas, { askedNow: scene.asksNow, boxing: scene.asksNow });
+    canvas.map.classList.toggle("boxing", canvas.boxing);
+  }
   fitHeight(canvas);
   canvas.cells = Object.fromEntries(Object.entries(scene.cells).map(([name, about]) => [name, build(scene, name, about)]));
   canvas.areas = Object.fromEntries(Object.keys(scene.areas).map((name) => [name, buildAreas(scene, name)]));
@@ -615,7 +619,7 @@ function label(canvas) {
     button("Side by side", "Both maps beside each other", canvas.layout === "side", () => setLayout(canvas, "side"));
     button("Swipe", "One map, with a bar between what the panes show", canvas.layout === "swipe", () => setLayout(canvas, "swipe"));
   }
-  if (scene.asks) button("Box", "Drag a box on the map: its count, with its interval. Shift and drag does the same", canvas.boxing, () => setBoxing(canvas, !canvas.boxing));
+  if (scene.asks) button("Box", scene.whatBox, canvas.boxing, () => setBoxing(canvas, !canvas.boxing));
   button("+", "Zoom in", null, () => setCamera(canvas, { ...canvas.camera, zoom: canvas.camera.zoom + 0.5 }));
   button("\u2212", "Zoom out", null, () => setCamera(canvas, { ...canvas.camera, zoom: canvas.camera.zoom - 0.5 }));
   button("Reset view", "Show the whole domain", null, () => setCamera(canvas, fit(canvas, deck)));

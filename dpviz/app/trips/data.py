@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached
+from dpviz.app.cards import DATA, Cards
 from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
@@ -34,10 +35,10 @@ BothRegions = tuple[cached.UploadedRegions, cached.UploadedRegions]
 """The regions where trips begin, and those where they end."""
 
 
-def trips_controls() -> TripsData | None:
-    """Show the controls. Return the loaded data; if something is missing, say so on the page and return None."""
+def trips_controls(cards: Cards) -> TripsData | None:
+    """Show the controls. Return the loaded data; None while something is missing, which `Cards.ask` says."""
     how = TRIPS.config()
-    st.markdown("##### 1 Data")
+    st.subheader("1 Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
     show_value("trips source", how.source)
     st.segmented_control(
         "Where from",
@@ -48,10 +49,10 @@ def trips_controls() -> TripsData | None:
         label_visibility="collapsed",
         on_change=when_chosen("trips source", lambda value: TRIPS.change(source=value, level=None)),
     )
-    return _choose_sample() if how.source == "sample" else _choose_files()
+    return _choose_sample(cards) if how.source == "sample" else _choose_files(cards)
 
 
-def _choose_sample() -> TripsData:
+def _choose_sample(cards: Cards) -> TripsData:
     """Show the choice of a sample, and return its data."""
     how = TRIPS.config()
     show_value("trips sample", how.sample)
@@ -66,6 +67,10 @@ def _choose_sample() -> TripsData:
     flows = cached.flow_sample(how.sample)
     st.caption(about.description, help=f"{describe_regions(flows.regions)} Source: {about.source} Licence: {about.licence}.")
     key = f"trips {how.sample}"
+    if cards.curates:
+        bound = f", of whom at most {flows.contributions:,} {about.unit} count" if flows.contributions > 1 else ""
+        cards.whom.markdown(f"The sample says it: one {flows.unit}{bound}.")
+        cards.where.caption(describe_regions(flows.regions))
     return TripsData(
         flows=flows,
         digest=key,
@@ -103,7 +108,7 @@ class ChosenFiles:
     found: Callable[[], FoundFiles]
 
 
-def _choose_files() -> TripsData | None:
+def _choose_files(cards: Cards) -> TripsData | None:
     """Show the choice of files and of how they are read. Return the counted data; None until all is chosen and counted."""
     regions = _choose_regions("regions", "Regions file")
     apart_help = "Where trips end in another hierarchy than they begin in, of as many levels."
@@ -111,14 +116,18 @@ def _choose_files() -> TripsData | None:
     ends = _choose_regions("ends", "Regions of the destinations") if apart else regions
     chosen_files = _choose_upload() if TRIPS.config().source == "upload" else _choose_paths()
     if regions is None or ends is None or chosen_files is None:
-        st.info("Choose a public file of regions, and a file of trips between them: origin, destination, count.")
+        cards.ask(DATA, "Choose a public file of regions, and a file of trips between them: origin, destination, count.")
         return None
+    if cards.curates:
+        cards.where.caption(describe_regions(regions.regions))
     about, mode = chosen_files.about, TRIPS.config().mode
     options = _choose_columns(about, chosen_files.digest)
     columns = () if about.matrix else about.columns
-    unit = unit_controls(UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {chosen_files.digest}", private=mode == CURATE))
-    if about.person is not None and "person" not in (unit or ()):
-        st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not trips.]")
+    question = UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {chosen_files.digest}", private=mode == CURATE)
+    with cards.whom:
+        unit = unit_controls(question, cards)
+        if about.person is not None and "person" not in (unit or ()):
+            st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not trips.]")
     drop_help = "Rows with an unknown region, or a missing or unreadable cell. Off: the file is refused if there is one."
     drop = st.toggle("Leave out bad rows", key="trips drop", persist_state="session", help=drop_help)
     public_key = f"public {chosen_files.digest}"
@@ -130,10 +139,12 @@ def _choose_files() -> TripsData | None:
     options |= unit
     opened = chosen_files.count((regions, ends), (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
     if opened is None:
+        cards.ask(DATA, "Count the trips.")
         return None
     data = _make_data(chosen_files, opened, regions, ends if apart else None, options)
     if mode == CURATE and columns and "person" not in unit:
-        show_repeated(data, cached.find_id_columns(chosen_files.digest, _list_used_columns(options), chosen_files.found()), "trip")
+        with cards.whom:
+            show_repeated(data, cached.find_id_columns(chosen_files.digest, _list_used_columns(options), chosen_files.found()), "trip")
     return data
 
 

@@ -1,0 +1,76 @@
+"""The cards of Curate: whom to protect, where, how good. What they do not say yet keeps the button locked, and is listed at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+WHOM, WHERE, GOOD, ACCOUNT, DATA = "whom", "where", "good", "account", "data"
+_TITLES = {WHOM: "1 Whom to protect?", WHERE: "2 Where?", GOOD: "3 How good?"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cards:
+    """Where a page asks its questions, and what is still missing.
+
+    Attributes:
+        whom: place of the question whom a release protects.
+        where: place of the questions on coordinates and the public frame.
+        good: place of the expected errors; None in Teach.
+        missing: what is missing, in the order of the questions: the anchor of its card, and a sentence.
+    """
+
+    whom: DeltaGenerator
+    where: DeltaGenerator
+    good: DeltaGenerator | None = None
+    missing: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def curates(self) -> bool:
+        """Whether these are the cards of Curate; in Teach, questions stand one below the other on the left."""
+        return self.good is not None
+
+    def ask(self, card: str, text: str) -> None:
+        """Say what is missing: in Curate at the button, in Teach where the question stands."""
+        if self.curates:
+            self.missing.append((card, text))
+        else:
+            st.info(text)
+
+
+def cards_in_place() -> Cards:
+    """Return places one below the other, right here."""
+    return Cards(whom=st.container(), where=st.container())
+
+
+def show_cards(where: str) -> Cards:
+    """Show the three cards of Curate side by side.
+
+    Args:
+        where: title of the second card, after its number.
+    """
+    titles = {**_TITLES, WHERE: where}
+    places: dict[str, Any] = {}
+    for name, column in zip(titles, st.columns(3, gap="small"), strict=True):
+        with column:
+            places[name] = st.container(border=True, key=f"card {name}")
+        places[name].subheader(titles[name], anchor=name)
+    return Cards(**places)
+
+
+def show_missing(cards: Cards, action: str) -> None:
+    """List at the button what is missing, in order, each with a link to its card."""
+    if not cards.missing:
+        return
+    lines = [f"{number}. [{text}](#{card})" for number, (card, text) in enumerate(cards.missing, start=1)]
+    st.markdown("\n".join([f"**Before {action}:**", "", *lines]))
+
+
+def explain(place: DeltaGenerator, write: Callable[[], object]) -> None:
+    """Write something into a card."""
+    with place:
+        write()

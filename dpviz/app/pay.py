@@ -1,0 +1,92 @@
+"""The end of Curate's questions: the account that pays, what is still missing, and the one button that pays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from dpviz.app.cards import ACCOUNT, DATA, Cards, show_missing
+from dpviz.app.dataset_block import dataset_block
+from dpviz.app.fields import show_lock
+from dpviz.app.ledger import Draws, Funding, LoadedData, convert_to_currency, session_draws
+from dpviz.app.page_state import PageState
+from dpviz.app.saved_config import save_button
+from dpviz.app.session import serve_press, show_refusal
+from dpviz.app.words import amount_text, budget_words
+from dpviz.errors import DpvizError
+from dpviz.privacy.accounts import Amount
+
+
+def show_account(data: LoadedData | None, draws: Draws, cards: Cards) -> Funding | None:
+    """Show the account that would pay, and ask for its name and cap if it is new; None while there are no data."""
+    if data is None:
+        return None
+    with st.container(border=True):
+        st.subheader("4 Who pays?", anchor=ACCOUNT)
+        funding = dataset_block(data, draws, title="")
+    if funding.problem is not None:
+        cards.ask(ACCOUNT, funding.problem)
+    return funding
+
+
+def show_button(
+    page: PageState,
+    data: LoadedData | None,
+    draws: Draws,
+    cards: Cards,
+    funding: Funding | None,
+    draw: Callable[[], object],
+) -> None:
+    """Show what is missing, and the button that says what it pays.
+
+    Args:
+        page: state of the page.
+        data: the loaded data; None while something is missing.
+        draws: mechanisms and budgets of the releases that one press makes.
+        cards: say what is missing.
+        funding: the account that pays.
+        draw: pays for the releases and makes them.
+    """
+    is_wrong = show_lock()
+    if is_wrong:
+        cards.ask(DATA, "Correct what is marked as wrong.")
+    elif data is not None:
+        page.remember(data)  # before the draw: the user may open the Release page while the release is made
+    show_missing(cards, "you can run")
+    locked = bool(cards.missing) or data is None or funding is None
+    if not locked and funding is not None:
+        locked = not _pays_again(funding)
+    if st.button(_label(draws, funding), type="primary", width="stretch", disabled=locked, key="draw") and not locked:
+        serve_press(page.key, draw, "Paying and releasing ...")
+    show_refusal(page.key)
+    if data is not None and not is_wrong:
+        save_button(data, page.config(), funding)
+
+
+def _pays_again(funding: Funding) -> bool:
+    """Return whether the button may pay: at once for the first release of an account in this session, later after a second choice."""
+    account = funding.account
+    entries = [each.paid.entry for each in session_draws().kept if account is not None and each.paid.account.name == account.name]
+    if not entries:
+        return True
+    key = f"pay again {max(entries)}"
+    return st.checkbox("Pay once more: what was released above stays, and this is another release", key=key)
+
+
+def _label(draws: Draws, funding: Funding | None) -> str:
+    """Write what the button does and pays."""
+    cost = _cost(draws, funding)
+    return f"Run and pay {cost}" if cost else "Run and pay"
+
+
+def _cost(draws: Draws, funding: Funding | None) -> str:
+    cap = None if funding is None or funding.account is None else funding.account.terms.cap
+    try:
+        budgets = [convert_to_currency(mechanism, budget, cap) for mechanism, budget in draws]
+        if funding is None or funding.account is None:
+            return " and ".join(budget_words(budget) for budget in budgets)
+        costs: list[Amount] = [funding.account.terms.cost(budget) for budget in budgets]
+    except DpvizError:
+        return ""
+    return amount_text({name: sum((cost[name] for cost in costs), start=0 * part) for name, part in costs[0].items()}) if costs else ""

@@ -1,0 +1,212 @@
+"""Curate on the Points page: three cards that unlock the button, the map before and after a run, and the way to the bundle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import streamlit as st
+
+from dpviz.app.bundle import show_bundle
+from dpviz.app.cards import DATA, Cards, show_cards
+from dpviz.app.components.panes import canvas_failed, load_deck, panes
+from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
+from dpviz.app.fields import start_checks
+from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, curate_row, truth_switch
+from dpviz.app.how_good import Expected, Levels, show_expected
+from dpviz.app.ledger import find_paid
+from dpviz.app.pay import show_account, show_button
+from dpviz.app.points.data import Declared, points_controls
+from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
+from dpviz.app.points.strip import zooms_of
+from dpviz.app.points.tabs import key_figures, partition_box, tabs
+from dpviz.app.points.where import take_box
+from dpviz.app.session import is_dark, show_error
+from dpviz.app.words import verdict_row
+from dpviz.data.points import PointCounts
+from dpviz.errors import BudgetError, DpvizError, SettingError
+from dpviz.evaluation.metrics import Evaluation
+from dpviz.release.nouns import RECORDS
+from dpviz.space.domain import Domain
+from dpviz.view.basemap import Bounds
+from dpviz.view.deck import MOST_FEATURES
+from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
+from dpviz.view.escape import html
+from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation, points_map
+
+MAP_HEIGHT = 620
+DECLARED_HEIGHT = 380
+EASY_LEVEL = 6  # the level whose expected error is shown at first
+_RERUN = "declared map changed the page"
+
+
+def show_curate(protected: str) -> None:
+    """Show the page; `protected` says what a release protects."""
+    load_deck()
+    curate_row(POINTS, protected)
+    view, publish, cards = st.container(), st.container(), show_cards("2 Where?")
+    account, button = st.container(), st.container()
+    with st.sidebar:
+        declared, fits = _show_controls(cards)
+    POINTS.write_address()
+    data, draws = declared.data, [(config().build(), config().budget())] if fits else []
+    with account:
+        funding = show_account(data, draws, cards) if fits else None
+    with cards.good or st.container():
+        frame, levels = (_frame_of(declared), _levels_of(declared.domain)) if fits else (None, None)
+        expected = show_expected(POINTS, cards, frame, levels, RECORDS, funding)
+    with button:
+        show_button(POINTS, data, draws, cards, funding, lambda: draw(cast("Data", data), funding))
+    what = drawn()
+    with view:
+        if what is None:
+            _show_declared(declared, expected)
+        else:
+            _show_release(what.number, data is not None and what.data.points is data.points)
+    with publish:
+        if what is not None and (paid := find_paid(what.release)) is not None:
+            show_bundle(POINTS.key, paid)
+
+
+def _show_controls(cards: Cards) -> tuple[Declared, bool]:
+    """Show the controls on the left: data, mechanism and budget. Return what is declared, and whether mechanism and budget fit.
+
+    A choice that does not fit is reported beside its control, and nothing that was typed is lost.
+    """
+    start_checks()
+    POINTS.remember(None)
+    declared = Declared(data=None)
+    try:
+        declared = points_controls(cards)
+    except DpvizError as error:
+        show_error(str(error))
+        cards.ask(DATA, "Correct the data: what is wrong is said there.")
+    POINTS.offer(declared.data)
+    try:
+        mechanism_controls(POINTS)
+        privacy_controls(POINTS, declared.domain, bar=True)
+        config().build()
+    except (SettingError, BudgetError) as error:
+        show_error(str(error))
+        cards.ask(DATA, "Correct the mechanism or its settings.")
+        if config().mechanism in POINTS.offered_mechanisms():
+            st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
+        return declared, False
+    return declared, True
+
+
+def _frame_of(declared: Declared) -> PointCounts | None:
+    """Return the declared frame, unit and bound without a single record; None while the domain is missing."""
+    if declared.domain is None:
+        return None
+    empty = PointCounts.from_xy([], [], domain=declared.domain)
+    return replace(empty, unit=declared.unit, contributions=declared.bound)
+
+
+def _levels_of(domain: Domain | None) -> Levels | None:
+    """Return the levels of equal squares of a domain; None without a domain."""
+    if domain is None:
+        return None
+    zooms = zooms_of(domain)
+    return Levels(
+        names={zoom: f"level {zoom}" for zoom in zooms}, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=lambda zoom: 4**zoom
+    )
+
+
+@st.fragment
+def _show_declared(declared: Declared, expected: Expected | None) -> None:
+    """Show the declared domain on land, with the expected error of its squares; a box that is dragged declares the domain."""
+    squares = None if expected is None else ExpectedSquares(level=expected.level, error=expected.error, guess=expected.guess)
+    if canvas_failed():
+        st.caption("This browser could not load the map library: type the bounds of the domain.")
+        return
+    scene = declared_scene(declared.domain, squares, list(declared.boxes), unit=RECORDS, dark=is_dark(), height=DECLARED_HEIGHT)
+    with st.container(key="map"):
+        panes(scene.pack(), key="declared map", on_box=_take_box, on_chosen=_ignore, on_camera=_ignore, on_swipe=_ignore)
+    if st.session_state.pop(_RERUN, False) or canvas_failed():
+        st.rerun()
+
+
+def _take_box(box: Bounds) -> None:
+    take_box(box)
+    st.session_state[_RERUN] = True
+
+
+def _ignore(_: object) -> None:
+    """Take no notice of an event of the map."""
+
+
+@st.fragment
+def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+    """Show the map of a release in Curate with its controls, the key figures and the tabs; moving a control draws no noise.
+
+    Args:
+        number: number of the draw.
+        same_data: whether the data on the left are still those of the draw.
+    """
+    what = drawn()
+    if what is None:
+        return
+    if not (same_data and what.config.same_draw(config())):
+        stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
+        st.caption(f":orange[{stale}]")
+    verdict_row(what.release)
+    truth_switch(what.data, what.config.mode)
+    evaluation = truth_of(what)
+    shown, level = _map_controls(what, evaluation)
+    truth = None if evaluation is None else evaluation.truth
+    picture = points_map(what.release, level, shown, unit=what.data.unit, dark=is_dark(), truth=truth)
+    st.html(NO_EXPORT if truth is None else NO_EXPORT + WATERMARK)
+    if not what.release.receipt.private:
+        st.html(NOT_PRIVATE)
+    chosen = st.pydeck_chart(
+        picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
+    )
+    st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in [html(picture.note or ""), _stamp(what)] if note))
+    with st.container(key="figures"):
+        key_figures(what, evaluation, level)
+        tabs(what, evaluation, level, _clicked_box(what, chosen))
+
+
+def _stamp(what: Drawn) -> str | None:
+    """Return an HTML note if the release is a reference or a simulation, which must not be published; else None."""
+    if not what.release.receipt.private:
+        return f"<b>NOT PRIVATE</b>, draw {what.number}: this reference shows what privacy costs, and must never be published."
+    return f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else None
+
+
+def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]:
+    """Ask which map and which level of the tree is shown."""
+    height = what.release.height
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    options = list(SHOWN if evaluation is not None else SHOWN[:1])
+    if can_show_interpolation(what.release):
+        options.insert(1, INTERPOLATED)
+    shown = config().shown if config().shown in options else SHOWN[0]
+    st.session_state["shown"] = shown
+    left.segmented_control(
+        "Map",
+        options,
+        key="shown",
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: POINTS.change(shown=st.session_state["shown"]),
+    )
+    zoom = _hoverable_zoom(what) if config().zoom is None else min(config().zoom or 0, height)
+    st.session_state["zoom"] = zoom
+    if height > 0:
+        right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(zoom=st.session_state["zoom"]))
+    return shown, zoom
+
+
+def _hoverable_zoom(what: Drawn) -> int:
+    height = what.release.height
+    return max(zoom for zoom in range(height + 1) if zoom == 0 or len(what.release.nodes(zoom)) <= MOST_FEATURES)
+
+
+def _clicked_box(what: Drawn, chosen: object) -> Bounds | None:
+    """Return the box of the partition that was clicked, by its index in the release, not in the map layer; None if there is none."""
+    selection = getattr(chosen, "selection", None) or {}
+    objects = selection.get("objects", {}).get("partitions", [])
+    node = objects[0].get("i") if objects else None
+    return partition_box(what.release, node) if isinstance(node, int) and 0 <= node < len(what.release.tree) else None

@@ -1,0 +1,219 @@
+"""Curate on the Trips page: three cards that unlock the button, the map after a run, and the way to the bundle."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import streamlit as st
+
+from dpviz.app.bundle import show_bundle
+from dpviz.app.cards import DATA, Cards, show_cards
+from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
+from dpviz.app.fields import start_checks
+from dpviz.app.first_row import NO_EXPORT, WATERMARK, curate_row, truth_switch
+from dpviz.app.how_good import Levels, show_expected
+from dpviz.app.ledger import find_paid
+from dpviz.app.page_state import CURATE
+from dpviz.app.pay import show_account, show_button
+from dpviz.app.session import (
+    is_dark,
+    show_error,
+    show_value,
+    when_chosen,
+)
+from dpviz.app.trips.data import trips_controls
+from dpviz.app.trips.filters import change_level, choose_filters, chosen_region, shown_level, toggle_region
+from dpviz.app.trips.state import ALONE, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
+from dpviz.app.trips.tabs import fill_in_pair, key_figures, show_tabs
+from dpviz.app.words import show_chart, verdict_row
+from dpviz.data.flows import Flows
+from dpviz.errors import BudgetError, DpvizError, SettingError
+from dpviz.evaluation.flow_metrics import FlowEvaluation
+from dpviz.release.nouns import TRIPS as TRIPS_NOUN
+from dpviz.space.regions import Regions
+from dpviz.view.escape import html, markdown
+from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
+from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, has_geometry
+from dpviz.view.trips_map import trips_map
+
+MAP_HEIGHT, MAP_WIDTH = 620, 780  # pixels
+EASY_TO_SEE = 400  # regions on a map
+
+
+def show_curate(protected: str) -> None:
+    """Show the page; `protected` says what a release protects."""
+    curate_row(TRIPS, protected)
+    view, publish, cards = st.container(), st.container(), show_cards("2 Between which regions?")
+    account, button = st.container(), st.container()
+    with st.sidebar:
+        data, fits = _show_controls(cards)
+    TRIPS.write_address()
+    how = TRIPS.config()
+    draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()] if fits else []
+    with account:
+        funding = show_account(data, draws, cards) if fits else None
+    with cards.good or st.container():
+        frame = None if data is None or not fits else data.flows
+        levels = None if data is None else _levels_of(data.flows)
+        show_expected(TRIPS, cards, frame, levels, TRIPS_NOUN if data is None else data.unit, funding)
+    with button:
+        show_button(TRIPS, data, draws, cards, funding, lambda: draw(cast("TripsData", data), funding))
+    what = drawn()
+    with view:
+        if what is None:
+            st.caption("No release yet. The expected error is in the third card; the button below says what a release costs.")
+        else:
+            _show_release(what.number, data is not None and what.data.flows is data.flows)
+    with publish:
+        for release in () if what is None else what.releases[-1:]:
+            if (paid := find_paid(release)) is not None:
+                show_bundle(TRIPS.key, paid)
+
+
+def _show_controls(cards: Cards) -> tuple[TripsData | None, bool]:
+    """Show the controls on the left: data, mechanism and budget. Return the data, and whether mechanism and budget fit.
+
+    A choice that does not fit is reported beside its control, and nothing that was typed is lost.
+    """
+    start_checks()
+    TRIPS.remember(None)
+    data = None
+    try:
+        data = trips_controls(cards)
+    except DpvizError as error:
+        show_error(str(error))
+        cards.ask(DATA, "Correct the data: what is wrong is said there.")
+    TRIPS.offer(data)
+    try:
+        mechanism_controls(TRIPS)
+        _choose_second()
+        privacy_controls(TRIPS, data.flows.regions if data else None, bar=True)
+        TRIPS.config().build_all()
+    except (SettingError, BudgetError) as error:
+        show_error(str(error))
+        cards.ask(DATA, "Correct the mechanism or its settings.")
+        st.button("Back to the default settings", on_click=without_settings, args=(TRIPS,))
+        return data, False
+    return data, True
+
+
+def _levels_of(flows: Flows) -> Levels:
+    """Return the levels of pairs of regions."""
+    regions, ends = flows.regions, flows.ends
+    names = {level: f"{name} to {ends.levels[level - 1]}" for level, name in enumerate(regions.levels, start=1)}
+    return Levels(names=names, usual=min(names), part="pair", parts_at=lambda level: regions.size(level) * ends.size(level))
+
+
+def _choose_second() -> None:
+    """Ask for a second mechanism, which draws from the same data with the same budget."""
+    how = TRIPS.config()
+    show_value("beside", how.beside)
+    st.selectbox(
+        "Compare with",
+        [ALONE, *TRIPS.mechanisms],
+        key="beside",
+        format_func=lambda key: "Nothing" if key == ALONE else str(TRIPS.mechanisms[key].title),
+        help="A second mechanism with its default settings and the same budget. Each draw then spends the budget twice.",
+        on_change=when_chosen("beside", lambda value: TRIPS.change(beside=value)),
+    )
+
+
+@st.fragment
+def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+    """Show the maps with their controls, and the tabs; moving a control draws no noise."""
+    what = drawn()
+    if what is None:
+        return
+    if what.config.mode == CURATE and not (same_data and what.config.same_draw(TRIPS.config())):
+        stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
+        st.caption(f":orange[{stale}]")
+    for title, release in zip(what.titles, what.releases, strict=True):
+        verdict_row(release, title if len(what.releases) > 1 else "")
+    truth_switch(what.data, what.config.mode)
+    truths = find_truths(what)
+    view = _choose_view(what, shows_truth=bool(truths))
+    if what.config.mode == CURATE:
+        st.html(NO_EXPORT + WATERMARK if truths else NO_EXPORT)
+    with st.container(key="map"):
+        for index, column in enumerate(st.columns(len(what.releases))):
+            with column:
+                _show_map(what, index, view, truths)
+    with st.container(key="figures"):
+        for index in range(len(what.releases)):
+            key_figures(what, index, truths[index] if truths else None, view.level)
+        show_tabs(what, truths, view)
+
+
+def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
+    """Ask what the maps show (one of `SHOWN_TRIPS`, the level, a region, the number of arcs), and return the settings of the maps."""
+    how, regions = TRIPS.config(), what.releases[0].tree.origins
+    level = shown_level(regions)
+    options = SHOWN_TRIPS if shows_truth and has_geometry(regions, level) else SHOWN_TRIPS[:1]
+    shown = how.shown if how.shown in options else SHOWN_TRIPS[0]
+    left, middle = st.columns([3, 2], vertical_alignment="center")
+    show_value("trips shown", shown)
+    left.segmented_control(
+        "Map",
+        options,
+        key="trips shown",
+        required=True,
+        label_visibility="collapsed",
+        on_change=when_chosen("trips shown", lambda value: TRIPS.change(shown=value)),
+    )
+    show_value("level", regions.levels[level - 1])
+    middle.segmented_control(
+        "Level",
+        regions.levels,
+        key="level",
+        required=True,
+        format_func=markdown,
+        label_visibility="collapsed",
+        on_change=when_chosen("level", lambda name: change_level(regions.levels.index(name) + 1)),
+    )
+    top, least, pairs = choose_filters(regions, level)
+    width = MAP_WIDTH // len(what.releases)
+    return TripsMapSettings(
+        level=level,
+        shown=shown,
+        top=top,
+        least=least,
+        pairs=pairs,
+        chosen=chosen_region(regions, level),
+        unit=what.data.unit,
+        dark=is_dark(),
+        width=width,
+    )
+
+
+def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tuple[FlowEvaluation, ...]) -> None:
+    """Show one mechanism's map, or a matrix if the regions have no geometry."""
+    release, truth = what.releases[index], truths[index].true_sums(view.level, view.level) if truths else None
+    if len(what.releases) > 1:
+        st.markdown(f"**{what.titles[index]}**")
+    if not has_geometry(release.tree.origins, view.level):
+        show_chart(matrix_chart(release, view.level, view.unit))
+        st.caption(f"These regions have neither outlines nor coordinates: a matrix stands for the map. {MATRIX_CAPTION}")
+        return
+    picture = trips_map(release, view, truth)
+    key = f"trips map {index}"
+    st.pydeck_chart(
+        picture.deck,
+        height=MAP_HEIGHT,
+        key=key,
+        on_select=lambda: _take_click(key, release.tree.origins, view.level),
+        selection_mode="single-object",
+        alt=picture.description,
+    )
+    st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
+
+
+def _take_click(key: str, regions: Regions, level: int) -> None:
+    """Handle a click on the map: choose a region, or let it go if it was chosen; put the ends of an arc into the tab of pairs."""
+    state: Any = st.session_state.get(key)
+    objects = ((state or {}).get("selection") or {}).get("objects", {})
+    if arcs := objects.get("arcs"):
+        fill_in_pair(regions, level, arcs[0].get("o"), arcs[0].get("z"))
+        return
+    clicked = objects.get("regions")
+    region = clicked[0].get("i") if clicked else None
+    toggle_region(region if isinstance(region, int) else None)
