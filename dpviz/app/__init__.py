@@ -30,9 +30,13 @@ _STYLE = """<style>
 [data-testid="stLayoutWrapper"]:has(> .st-key-play-next) { position: absolute; }
 .st-key-status { min-height: 2.8rem; justify-content: center; margin: -0.6rem 0; }
 .st-key-status [data-testid="stHorizontalBlock"], .st-key-status > div { gap: 0.2rem 1rem; }
-.st-key-all-regions button { min-height: 1.8rem; padding: 0 0.6rem; font-size: 0.85rem; }
-@media (pointer: coarse) { .st-key-status { min-height: 44px; } .st-key-all-regions button { min-height: 44px; } }
+.st-key-all-regions button, .st-key-remove-box button { min-height: 1.8rem; padding: 0 0.6rem; font-size: 0.85rem; }
+@media (pointer: coarse) { .st-key-status { min-height: 44px; }
+  .st-key-all-regions button, .st-key-remove-box button { min-height: 44px; } }
 @media (max-width: 640px) { .dpviz-note.row { height: 4.5em; white-space: normal; } .st-key-status { min-height: 5.4rem; } }
+[class*="st-key-picture"] { position: relative; }
+[class*="st-key-picture"] [data-testid="stButton"] button::after { content: ""; position: absolute; inset: 0; cursor: pointer; }
+[class*="st-key-picture"] :is([data-testid="stElementContainer"], [data-testid="stButton"], button) { position: static; }
 .dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }
 .dpviz-gap { display: inline-block; width: 1.2em; }
 .dpviz-budget { display: flex; height: 0.8rem; border-radius: 3px; overflow: hidden; outline: 1px solid rgba(128,128,128,.45); }

@@ -150,8 +150,8 @@ class LiveControls:
         if self._left_to_play > 0:
             st.session_state[self._play] = 0
             return
-        self._run_again()
-        st.session_state[self._play] = PLAYED
+        self._run_again()  # the first of them
+        st.session_state[self._play] = PLAYED - 1
 
     @property
     def _slot(self) -> str:

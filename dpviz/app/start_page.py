@@ -157,8 +157,10 @@ def start_page(pages: Mapping[str, StreamlitPage]) -> None:
 
 def _show_preset(preset: Preset, pages: Mapping[str, StreamlitPage]) -> None:
     """Show a picture with a button that opens what it shows."""
-    st.image(folder("assets") / preset.picture_in("dark" if is_dark() else "light"), width="stretch", alt=preset.text)
-    if st.button(preset.title, key=f"preset {preset.title}", width="stretch"):
+    with st.container(key=f"picture {preset.title}"):  # the button covers the picture, too: see the style sheet
+        st.image(folder("assets") / preset.picture_in("dark" if is_dark() else "light"), width="stretch", alt=preset.text)
+        is_pressed = st.button(preset.title, key=f"preset {preset.title}", width="stretch")
+    if is_pressed:
         state = preset.page_state
         if state is not None:
             state.open(preset.link)

@@ -68,7 +68,7 @@ class Interval(Lesson):
                     value=f"{result.containing} of {REPEATS}",
                     help=f"At exactly 95 %, {low} to {high} would be usual.",
                 ),
-                Figure(label="Noise, as stated", value=f"± {result.stddev:.3g}", help="Standard deviation, known without the truth."),
+                Figure(label="Standard deviation, as stated", value=f"{result.stddev:.3g}", help="Of the noise, known without the truth."),
                 Figure(
                     label="Bias",
                     value=write_signed(round(result.bias, 1)) if round(result.bias, 1) else "0",

@@ -43,12 +43,14 @@ class Cells:
         rectangles: (k, 4) west, south, east, north as lattice lines.
         numbers: by a short name, (k,) whole numbers that the words of a pane may name.
         near: by the name of a number, the name of another one that it is close to: their difference is sent, which takes fewer bytes.
+        is_grid: whether they are all equal squares of the domain, row by row from the south; the browser then finds their lines itself.
     """
 
     domain: Domain
     rectangles: NDArray[np.int32]
     numbers: dict[str, Integers]
     near: dict[str, str] = field(default_factory=dict)
+    is_grid: bool = False
 
     def differences(self) -> dict[str, Any]:
         """Return the numbers; of those that are near to another one, the difference to it."""
@@ -214,7 +216,7 @@ class Scene:
         """Write the scene as one message: the length of a JSON header in four bytes, the header, then the arrays that it names."""
         arrays: dict[str, NDArray[Any]] = {}
         for name, cells in self.cells.items():
-            arrays |= _pack_rectangles(name, cells.rectangles, cells.domain)
+            arrays |= {} if _is_plain_grid(cells) else _pack_rectangles(name, cells.rectangles, cells.domain)
             arrays |= {f"{name} {key}": smallest_type(numbers) for key, numbers in cells.differences().items()}
         for name, areas in self.areas.items():
             arrays |= _pack_areas(name, areas)
@@ -226,7 +228,7 @@ class Scene:
             "height": self.height,
             "textSize": self.text_size,
             "zooms": [0, 20],
-            "cells": {name: {"side": cells.domain.side, "near": cells.near} for name, cells in self.cells.items()},
+            "cells": {name: _describe_cells(cells) for name, cells in self.cells.items()},
             "areas": {name: {"texts": areas.texts} for name, areas in self.areas.items()},
             "panes": panes,
             "description": self.description,
@@ -359,6 +361,17 @@ def names_in(bounds: Bounds) -> list[tuple[str, float, float, float]]:
     places = place_names(bounds)
     numbers = (np.round(column, 3).tolist() for column in (places.longitude, places.latitude, places.zoom))
     return list(zip(places.name, *numbers, strict=True))
+
+
+def _describe_cells(cells: Cells) -> dict[str, Any]:
+    """Return what the header says of rectangles; of equal squares how many there are in a row."""
+    grid = {"grid": round(len(cells.rectangles) ** 0.5)} if _is_plain_grid(cells) else {}
+    return {"side": cells.domain.side, "near": cells.near, **grid}
+
+
+def _is_plain_grid(cells: Cells) -> bool:
+    """Return whether rectangles are all equal squares of a domain that is parallel to the meridians."""
+    return cells.is_grid and cells.domain.crs in (None, WGS84)
 
 
 def _pack_rectangles(name: str, rectangles: NDArray[np.int32], domain: Domain) -> dict[str, NDArray[Any]]:

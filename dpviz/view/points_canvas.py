@@ -21,7 +21,7 @@ from dpviz.view.points_map import INTERPOLATED, choose_values, color_interpolate
 
 RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
 _SQUARE_WORDS = "true {true}, released {released}"
-FINEST_SQUARES = 7  # zoom level of the smallest squares that are drawn as rectangles; smaller ones are drawn as a picture
+FINEST_SQUARES = 8  # zoom level of the smallest squares that are drawn as rectangles; smaller ones are drawn as a picture
 _OPACITY_OF_OVERLAPS = 0.7
 _TRUE_WORDS, _MEASURED_WORDS, _RELEASED_WORDS = "true {true}, ", "measured {measured}, ", "released {released}\n95 %: {low} to {high}"
 
@@ -200,7 +200,7 @@ class SquaresView:
     def cells(self) -> Cells:
         """Return the squares with the numbers that the words of the pane name; a released count of `PRESENT` or more is at least 1."""
         numbers = {"true": self.truth.ravel(), "released": np.floor(self._released.ravel() + (1 - PRESENT)).astype(np.int64)}
-        return Cells(domain=self.release.domain, rectangles=self.rectangles, numbers=numbers)
+        return Cells(domain=self.release.domain, rectangles=self.rectangles, numbers=numbers, is_grid=True)
 
     @cached_property
     def _released(self) -> Floats:

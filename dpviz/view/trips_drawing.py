@@ -15,7 +15,6 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError
 from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.release.simultaneous_intervals import (
-    count_of_numbers,
     count_of_region_numbers,
     has_unbiased_sums,
     pair_intervals,
@@ -419,7 +418,8 @@ def _note_uncertain(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, 
         missing = "" if (drawn.released < 0).any() else "; none of them is drawn"
         sentences.append(f"{_count_of(negative)} below zero, by noise{missing}.")
     if uncertain > negative:
-        sentences.append(f"{_count_of(uncertain - negative, 'more' if negative else '')} not told apart from 0.")
+        unseen = "" if ((drawn.released > 0) & ~drawn.certain).any() or view.pairs == BELOW_ZERO else "; none of them is drawn"
+        sentences.append(f"{_count_of(uncertain - negative, 'more' if negative else '')} not told apart from 0{unseen}.")
     if within > 0:
         lower = f" ({below_within:,} of them below zero)" if below_within else ""
         sentences.append(f"{_count_of(within, 'more')} within one region, without an arc{lower}.")
@@ -801,10 +801,8 @@ def _write_rest_of_pairs(release: FlowRelease, level: int, pairs: Pairs) -> list
     """Write for each pair how many of its trips are in no listed pair of the finest level; "" without a list, and at that level."""
     if release.across is None or level == release.depth:
         return [""] * len(pairs.origin)
-    ends = pairs.origin.astype(np.int32), pairs.destination.astype(np.int32)
-    low, high = rest_intervals(release, (level, level), *ends, count_of_numbers(release), most=pairs.high)
-    rests = zip(release.rest(level, level).at(*ends).tolist(), low, high, strict=True)
-    return [f"\n{_write_rest(count, a, b)}" if count else "" for count, a, b in rests]
+    rests = release.rest(level, level).at(pairs.origin.astype(np.int32), pairs.destination.astype(np.int32)).tolist()
+    return [f"\n{format_count(count)} of them in pairs that are not listed" if count else "" for count in rests]
 
 
 def _find_intervals(release: FlowRelease, level: int, origin: Integers, destination: Integers) -> tuple[Floats, Floats]:

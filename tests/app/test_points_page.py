@@ -28,7 +28,7 @@ OTHER_HALF = "except with probability δ"
 STALE = "have changed since draw"
 # What this page and the Trips page say in figures before the truth is shown.
 PUBLIC_FIGURES = {
-    *("Partitions shown", "Pairs released", "Typical noise", "Released total", "Budget of this draw"),
+    *("Partitions shown", "Pairs released", "Typical noise (standard deviation)", "Released total", "Budget of this draw"),
     *("Released answer", "95 % interval, noise only"),
 }
 

@@ -62,7 +62,12 @@ class TestDrawing:
     def test_teach_releases_every_stage_once_without_a_press_and_again_when_a_control_changes(self, draws):
         app = fine(trips_app())
         assert [len(call.args[0]) for call in draws.call_args_list][:2] == [10, 100]
-        assert list(figures(app)) == ["Pairs released", "Typical noise", "Largest error", "False discovery rate, division to division"]
+        assert list(figures(app)) == [
+            "Pairs released",
+            "Typical noise (standard deviation)",
+            "Largest error",
+            "False discovery rate, division to division",
+        ]
         header, _ = scene(app)
         assert [pane["title"] for pane in header["panes"]] == ["True flights", "Released flights"]
         for shown in SHOWN_TRIPS:

@@ -135,9 +135,10 @@ def test_negative_and_uncertain_pairs_have_looks_of_their_own_are_counted_and_ca
     assert not looks["above zero"] & (looks["certain"] | looks["below zero"])
     pairs = [known[row["o"], row["z"]] for row in everything]
     negative, uncertain = sum(count < 0 for count, _ in pairs), sum(not certain for _, certain in pairs)
-    assert f"{uncertain - negative:,}{' more' if negative else ''} are not told apart from 0." in mapped(case).note
+    assert f"{uncertain - negative:,}{' more' if negative else ''} are not told apart from 0" in mapped(case).note
     assert (f"{negative:,} are below zero, by noise" in mapped(case).note) == (negative > 0)
-    assert ("none of them is drawn" in mapped(case, top=3).note) == (negative > 0)
+    assert ("by noise; none of them is drawn" in mapped(case, top=3).note) == (negative > 0)
+    assert "told apart from 0; none of them is drawn" in mapped(case, top=3).note
     assert ("below zero, by noise" in mapped(case, top=5000).legend) == (negative > 0) == (release.mechanism == "flat_gaussian")
     numbers = {"above zero": len(pairs) - negative, "below zero": negative, "certain": len(pairs) - uncertain, "all": len(pairs)}
     assert {kind: mapped(case, pairs=kind, top=5000).drawn for kind in PAIR_FILTERS} == numbers
@@ -163,7 +164,7 @@ def test_note_and_tooltips_say_how_much_is_not_listed():
     assert unlisted.any()
     assert {row["i"] for row in areas if "do both" not in row["t"]} == set(index[unlisted].tolist())
     arcs = arcs_of(mapped((release,), level=1, top=5000))
-    assert any("of them not listed (95 %, all at once: " in row["t"] for row in arcs)
+    assert any("of them in pairs that are not listed" in row["t"] for row in arcs)
 
 
 def test_at_most_5_000_arcs_are_drawn():

@@ -328,7 +328,7 @@ def _show_accounting(mechanisms: dict[str, AnyMechanism], data: CompareData) -> 
 
 def _show_progress(study_job: StudyJob) -> None:
     state = study_job.state
-    words = "A first look" if state == STOPPED and is_first_look(study_job) else _STATE_WORDS.get(state, "Running")
+    words = "A first look, made" if state == STOPPED and is_first_look(study_job) else _STATE_WORDS.get(state, "Running")
     text = f"{words}: {study_job.made:,} of {number_of(study_job.total, 'release')}"
     with st.container(horizontal=True, vertical_alignment="bottom", key="progress"):
         st.progress(min(study_job.made / study_job.total, 1.0), text)

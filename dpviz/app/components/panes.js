@@ -208,8 +208,8 @@ function fit(canvas, deck) {
 }
 
 // Rectangles as lattice lines, or corners as parts of the bounds in 65,535ths, become (n, 4) corners in degrees.
-function build(scene, name, { side }) {
-  const { arrays, bounds: [west, south, east, north] } = scene, lines = arrays[`${name} lines`], corners = arrays[`${name} corners`];
+function build(scene, name, { side, grid }) {
+  const { arrays, bounds: [west, south, east, north] } = scene, lines = grid ? squares(grid, side) : arrays[`${name} lines`], corners = arrays[`${name} corners`];
   const n = lines ? lines.length / 4 : corners.length / 8, quads = new Float64Array(8 * n);
   if (lines) {
     for (let i = 0; i < n; i += 1) {
@@ -230,6 +230,16 @@ function build(scene, name, { side }) {
     starts[i + 1] = 5 * (i + 1);
   }
   return { n, quads, positions, starts };
+}
+
+// West, south, east, north of equal squares as lattice lines, row by row from the south.
+function squares(grid, side) {
+  const lines = new Uint32Array(4 * grid * grid), step = side / grid;
+  for (let i = 0; i < grid * grid; i += 1) {
+    const x = (i % grid) * step, y = Math.floor(i / grid) * step;
+    lines.set([x, y, x + step, y + step], 4 * i);
+  }
+  return lines;
 }
 
 function paint(scene, pane) {
@@ -303,7 +313,7 @@ function paneLayers(canvas, deck, pane, i) {
     const key = `${scene.key} ${pane.picture}`;
     if (canvas.pictures?.[i]?.key !== key) loadPicture(canvas, deck, i, key, scene.arrays[pane.picture]);
     const image = canvas.pictures?.[i]?.image;
-    return image ? [new deck.BitmapLayer({ id: `${i}:picture`, image, bounds: scene.bounds, ...flat })] : [];
+    return image ? [new deck.BitmapLayer({ id: `${i}:picture`, image, bounds: scene.bounds, textureParameters: { magFilter: "nearest", minFilter: "linear" }, ...flat })] : [];
   }
   const cells = canvas.cells[pane.cells];
   const polygons = { length: cells.n, startIndices: cells.starts, attributes: { getPolygon: { value: cells.positions, size: 2 }, getFillColor: { value: paint(scene, pane), size: 4 } } };
@@ -344,7 +354,7 @@ function names(canvas) {
     canvas.names = data.length && new deck.TextLayer({ id: "all:names", data, getPosition: (d) => [d[1], d[2]], getText: (d) => d[0], getSize: scene.textSize, getColor: text, background: true, getBackgroundColor: halo, backgroundPadding: [2, 0], fontFamily: "sans-serif", characterSet: "auto", pickable: false, parameters: { depthCompare: "always" } });
     canvas.root.dataset.names = String(data.length);
   }
-  if (canvas.sized) canvas.deck.setProps({ layers: [...streets(canvas, deck), ...canvas.base, ...marks(canvas, deck), canvas.names].filter(Boolean) });
+  if (canvas.sized) canvas.deck.setProps({ layers: [...streets(canvas, deck), ...canvas.base, ...marks(canvas, deck), canvas.names, boxLayer(canvas, deck)].filter(Boolean) });
 }
 
 // Names that are cut at the edge of a map cannot be read: they are left out. All panes have one size, but for the swipe bar, over which names go on.
@@ -359,19 +369,24 @@ function wholeNames(canvas) {
   });
 }
 
-// The cell under the pointer, outlined in every pane, and the box of the range query.
+// The cell under the pointer, outlined in every pane.
 function marks(canvas, deck) {
-  const layers = [], ring = (id, points, color, width) => layers.push(new deck.PathLayer({ id, data: [points], getPath: (d) => d, getColor: color, widthMinPixels: width, widthMaxPixels: width, pickable: false, parameters: { depthCompare: "always" } }));
+  const layers = [];
   canvas.scene.panes.forEach((pane, i) => {
     const found = canvas.hover?.[i] ?? null;
     if (pane.areas) layers.push(...tripMarks(canvas, deck, pane, i, found));
-    else if (found !== null) ring(`${i}:hover`, closed(canvas.cells[canvas.scene.panes[i].cells].quads, found), canvas.scene.accent, 2.5);
+    else if (found !== null) layers.push(ring(deck, `${i}:hover`, closed(canvas.cells[canvas.scene.panes[i].cells].quads, found), canvas.scene.accent, 2.5));
   });
-  if (canvas.scene.box) {
-    const [west, south, east, north] = canvas.scene.box;
-    ring("all:box", [[west, south], [east, south], [east, north], [west, north], [west, south]], canvas.scene.boxColor, 2);
-  }
   return layers;
+}
+
+const ring = (deck, id, points, color, width) => new deck.PathLayer({ id, data: [points], getPath: (d) => d, getColor: color, widthMinPixels: width, widthMaxPixels: width, pickable: false, parameters: { depthCompare: "always" } });
+
+// The box of the range query, over the names.
+function boxLayer(canvas, deck) {
+  if (!canvas.scene.box) return null;
+  const [west, south, east, north] = canvas.scene.box;
+  return ring(deck, "all:box", [[west, south], [east, south], [east, north], [west, north], [west, south]], canvas.scene.boxColor, 2);
 }
 
 const closed = (quads, i) => [0, 2, 4, 6, 0].map((k) => [quads[8 * i + k], quads[8 * i + k + 1]]);
@@ -458,7 +473,13 @@ function listen(canvas) {
     cancelAnimationFrame(canvas.frameRequest);
     canvas.frameRequest = requestAnimationFrame(() => showTips(canvas, at));
   });
-  map.addEventListener("pointerleave", () => { cancelAnimationFrame(canvas.frameRequest); forgetHover(canvas); names(canvas); hold(canvas, false); });
+  map.addEventListener("pointerleave", (event) => {
+    hold(canvas, false);
+    if (event.pointerType === "touch") return;  // a finger that was lifted leaves its numbers on the map
+    cancelAnimationFrame(canvas.frameRequest);
+    forgetHover(canvas);
+    names(canvas);
+  });
   map.addEventListener("pointerdown", (event) => press(canvas, event), true);
   map.addEventListener("pointerup", (event) => release(canvas, event), true);
   canvas.letGo = () => setTimeout(() => { canvas.press = null; });  // a press may be let go outside the map
@@ -550,10 +571,13 @@ function release(canvas, event) {
   } else if (!far) choose(canvas, pressed.at);
 }
 
+// Texts that say something: no text twice, and none that another one begins with.
+const distinct = (texts) => [...new Set(texts.filter(Boolean))].filter((text, i, all) => !all.some((other, k) => k !== i && other.startsWith(text)));
+
 // A click says which cell was chosen, by its place in the order of the pane's cells.
 function choose(canvas, { i, longitude, latitude }) {
   showTips(canvas, { longitude, latitude, i });
-  canvas.live.textContent = [...new Set(canvas.texts.filter(Boolean))].join("; ");
+  canvas.live.textContent = distinct(canvas.texts).join("; ");
   const found = canvas.hover[i], trip = canvas.scene.panes[i].areas && found;
   if (trip) canvas.send("chosen", { pane: i, cell: trip.arc ?? trip.region, kind: trip.arc !== undefined ? "arc" : trip.side ? "end" : "area", longitude, latitude });
   else canvas.send("chosen", { pane: i, cell: found ?? -1, kind: "cell", longitude, latitude });

@@ -140,7 +140,7 @@ function build(strip, frame) {
   grid.textContent = "";
   const named = data.levels.some((level) => level.name.includes(" "));  // names of several words have two lines
   grid.classList.toggle("named", named);
-  const first = 2 + own.length, heights = [named ? "38px" : own.length ? "30px" : "27px", split ? "60px" : "minmax(25px, auto)", "82px", ...(wrong ? ["37px"] : [])];
+  const first = 2 + own.length, heights = [named ? "38px" : own.length ? "30px" : "27px", split ? "60px" : "minmax(25px, auto)", "74px", ...(wrong ? ["33px", "33px"] : [])];
   grid.style.gridTemplateRows = heights.join(" ");
   grid.style.gridTemplateColumns = `var(--names) ${own.length ? `repeat(${own.length}, minmax(54px, 96px)) ` : ""}repeat(${n}, minmax(${named ? 62 : 46}px, 96px))`;
   strip.column = add(grid, "div", "column");
@@ -152,7 +152,7 @@ function build(strip, frame) {
   if (own.length) addHeadings(strip, own);
   addBudget(strip, own, split);
   addErrors(strip, 3);
-  if (wrong) addWrong(strip, 4);
+  strip.wrongs = wrong ? [addWrong(strip, 4, 0), addWrong(strip, 5, 1)] : [];
   const fresh = [...strip.knobs, ...strip.buttons];
   if (focused >= 0 && fresh.length === old.length) fresh[focused].focus({ preventScroll: true });
 }
@@ -233,12 +233,14 @@ function addErrors(strip, row) {
   });
 }
 
-function addWrong(strip, row) {
-  label(strip, row, strip.data.words.row, "false").title = strip.data.words.help;
-  strip.data.levels.forEach((_, i) => {
-    const cell = add(strip.grid, "div", "cell wrong", { role: "img", "data-level": i }, { gridRow: row, gridColumn: strip.place(i) });
-    const number = add(cell, "div", "value"), fill = add(cell, "div", "fill");
-    Object.assign(strip.plots[i], { wrong: cell, value: number, fill, amount: add(fill, "i", "") });
+// A row of shares: `k` is 0 for the wrong ones, 1 for the missed ones.
+function addWrong(strip, row, k) {
+  const words = strip.data.words.rows[k];
+  label(strip, row, words.title, "false").title = words.help;
+  return strip.data.levels.map((_, i) => {
+    const cell = add(strip.grid, "div", `cell wrong ${k ? "missed" : ""}`, { role: "img", "data-level": i }, { gridRow: row, gridColumn: strip.place(i) });
+    const value = add(cell, "div", "value"), fill = add(cell, "div", "fill");
+    return { cell, value, fill, amount: add(fill, "i", "") };
   });
 }
 
@@ -375,17 +377,18 @@ function drawTicks(strip) {
 }
 
 function drawWrong(strip) {
-  strip.plots.forEach(({ wrong, value, fill, amount }, i) => {
-    const { name, base, wrong: count } = strip.data.levels[i], some = known(count) && base > 0, { words } = strip.data;
+  strip.wrongs.forEach((cells, k) => cells.forEach(({ cell, value, fill, amount }, i) => {
+    const level = strip.data.levels[i], [base, count] = k ? [level.there, level.missed] : [level.base, level.wrong], some = known(count) && base > 0;
+    const words = strip.data.words.rows[k];
     value.textContent = some ? percent(count / base) : "\u2013";
-    add(value, "small", "").textContent = some ? `of ${short(base)}` : "none";
-    wrong.classList.toggle("few", some && base < FEW);
+    add(value, "small", "").textContent = some ? ` of ${short(base)}` : " none";
+    cell.classList.toggle("few", some && base < FEW);
     fill.style.display = some ? "" : "none";
     amount.style.width = some ? `${(100 * count) / base}%` : "0";
-    const all = `${percent(count / base)}, ${count.toLocaleString("en")} of ${base.toLocaleString("en")} ${words.base}, ${words.wrong}`;
-    wrong.title = `Level ${name}: ${some ? `${all}${base < FEW ? " (too few to say much)" : ""}` : words.none}.`;
-    wrong.setAttribute("aria-label", wrong.title);
-  });
+    const all = `${percent(count / base)}, ${count?.toLocaleString("en")} of ${base?.toLocaleString("en")} ${words.base}, ${words.wrong}`;
+    cell.title = `Level ${level.name}: ${some ? `${all}${base < FEW ? " (too few to say much)" : ""}` : words.none}.`;
+    cell.setAttribute("aria-label", cell.title);
+  }));
 }
 
 // ---- words ----------------------------------------------------------------------------------------------------------------

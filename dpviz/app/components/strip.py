@@ -49,6 +49,8 @@ class StripLevel:
         before: error of the run before, in records, measured or expected as in this run; None if there was no such run.
         base: number of squares that could be false positives, or pairs that were released; None if it is unknown or must not be shown.
         wrong: number of those that are false; None likewise.
+        there: number of squares, or of pairs, in which something is; None likewise.
+        missed: number of those that are released as empty, or not at all; None likewise.
         finer: whether the release has no partitions so small: the level cannot be shown, and its errors are those of counts that are
             spread evenly.
     """
@@ -61,7 +63,28 @@ class StripLevel:
     before: float | None = None
     base: int | None = None
     wrong: int | None = None
+    there: int | None = None
+    missed: int | None = None
     finer: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StripRow:
+    """What the strip calls a row of shares.
+
+    Attributes:
+        title: of the row.
+        help: what the row says.
+        base: the things of which it is a share.
+        wrong: what the wrong ones of them are.
+        none: said where there is no such thing.
+    """
+
+    title: str
+    help: str
+    base: str
+    wrong: str
+    none: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,32 +93,53 @@ class StripWords:
 
     Attributes:
         part: one of the things that a level counts.
-        row: title of the row of `StripLevel.wrong`.
-        help: what this row says.
-        base: the things that `StripLevel.base` counts.
-        wrong: what the wrong ones of them are.
-        none: said where there is no base.
+        rows: of `StripLevel.wrong` and of `StripLevel.missed`.
     """
 
-    part: str = "square"
-    row: str = "False positives"
-    help: str = (
-        "Of the squares in which nothing is: how many are released as occupied, that is, with 0.5 or more. Counts are spread evenly inside"
-        " a partition: the small squares of a large one may all fall below 0.5, so that a finer level can have fewer"
-    )
-    base: str = "empty squares"
-    wrong: str = "are released as occupied"
-    none: str = "no square is empty"
+    part: str
+    rows: tuple[StripRow, StripRow]
 
 
-SQUARES = StripWords()
+SQUARES = StripWords(
+    part="square",
+    rows=(
+        StripRow(
+            title="False positives",
+            help=(
+                "Of the squares in which nothing is: how many are released as occupied, that is, with 0.5 or more. Counts are spread evenly"
+                " inside a partition: the small squares of a large one may all fall below 0.5, so that a finer level can have fewer"
+            ),
+            base="empty squares",
+            wrong="are released as occupied",
+            none="no square is empty",
+        ),
+        StripRow(
+            title="Missed",
+            help="Of the squares in which something is: how many are released as empty, that is, with less than 0.5",
+            base="occupied squares",
+            wrong="are released as empty",
+            none="no square is occupied",
+        ),
+    ),
+)
 PAIRS = StripWords(
     part="pair",
-    row="False discoveries",
-    help="Of the released pairs: how many have no trips",
-    base="released pairs",
-    wrong="have no trips",
-    none="no pair is released",
+    rows=(
+        StripRow(
+            title="False discoveries",
+            help="Of the released pairs: how many have no trips",
+            base="released pairs",
+            wrong="have no trips",
+            none="no pair is released",
+        ),
+        StripRow(
+            title="Missed",
+            help="Of the pairs with trips: how many are not released",
+            base="pairs with trips",
+            wrong="are not released",
+            none="no pair has trips",
+        ),
+    ),
 )
 
 

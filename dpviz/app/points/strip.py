@@ -16,6 +16,7 @@ from dpviz.app.points.state import POINTS, Drawn, config
 from dpviz.errors import DpvizError
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
+from dpviz.mechanisms import POINT_FAMILY
 from dpviz.mechanisms.base import Share
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import Verdict, square_verdict
@@ -24,6 +25,7 @@ from dpviz.space.domain import Domain
 from dpviz.view.escape import html
 
 _RERUN = "strip changed the page"
+EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
 
 
 @st.fragment
@@ -46,7 +48,7 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
     strip(
         make_levels(what, before),
         _make_parts(shares, what.release.domain),
-        shown=zoom_like(what.release, level),
+        shown=shown_zoom(what.release, level),
         unit=what.data.unit,
         relative=config().relative,
         key="strip",
@@ -96,6 +98,22 @@ def _expect(what: Drawn, zooms: range, shares: list[float]) -> list[float | None
 def zooms_of(domain: Domain) -> range:
     """Return the zoom levels of the strip. They depend on the domain alone, so that no column comes or goes with the budget."""
     return range(min(domain.order, FINEST_ZOOM) + 1)
+
+
+def shown_zoom(release: Release, level: int) -> int:
+    """Return the zoom level that is shown: the chosen one, or one that is easy to see, the same whatever the budget.
+
+    Where partitions depend on the data, a small budget may have none so small; elsewhere the finest partitions are the limit.
+
+    Args:
+        release: public.
+        level: the level of its tree that the maps show.
+    """
+    chosen, finest = config().zoom, zooms_of(release.domain)[-1]
+    if chosen is not None:
+        return zoom_like(release, level) if level == chosen else min(chosen, finest)
+    mechanism = POINT_FAMILY.choices[release.mechanism].from_settings(release.settings)
+    return min(EASY_ZOOM, finest if mechanism.depends_on_data(release) else finest_zoom(release))
 
 
 def finest_zoom(release: Release) -> int:
@@ -167,6 +185,8 @@ def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
                 before=earlier.get(zoom),
                 base=row["empty"],
                 wrong=row["false_positives"],
+                there=4**zoom - row["empty"],
+                missed=row["false_negatives"],
                 finer=zoom > finest,
             )
         )

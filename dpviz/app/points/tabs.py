@@ -16,7 +16,8 @@ from dpviz.app.fields import Field, in_range
 from dpviz.app.ledger import describe_look
 from dpviz.app.page_state import CURATE
 from dpviz.app.points.state import FARTHEST, POINTS, Drawn, config
-from dpviz.app.points.strip import zoom_like
+from dpviz.app.points.strip import shown_zoom
+from dpviz.app.session import carry_out
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, show_chart, small_print
 from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.evaluation.split_objective import objective_curve
@@ -32,6 +33,7 @@ from dpviz.view.basemap import Bounds
 from dpviz.view.study_charts import objective_chart
 
 QUERY_TAB = "Range query"
+_BOX_STAYS = "query box stays"
 NAMES = ("Accuracy by zoom", "By size", QUERY_TAB, "Receipt", "Table")
 MOST_ROWS = 5000
 MOST_PERCENT = 999  # a larger error says only that noise is all there is, as in the strip
@@ -80,13 +82,13 @@ def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     columns[0].metric("Partitions shown", f"{len(nodes):,}", help=shown_help)
     stddev = float(np.median(release.stddev[nodes]))
     noise_help = f"Median standard deviation of a shown partition, in {what.data.unit}; known without the truth."
-    columns[1].metric("Typical noise", f"± {stddev:,.1f}", help=noise_help)
+    columns[1].metric("Typical noise (standard deviation)", f"{stddev:,.1f}", help=noise_help)
     if evaluation is None:
         total, spread = release.count[0], release.stddev[0]
         columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
         columns[3].metric("Budget of this draw", _budget_of(release.receipt), help="See the Receipt tab.")
         return
-    zoom = zoom_like(release, level)
+    zoom = shown_zoom(release, level)
     _error_of_squares(columns[2], what, evaluation, zoom)
     _false_positives(columns[3], evaluation, zoom)
 
@@ -257,8 +259,25 @@ def partition_box(release: Release, node: int) -> Bounds:
 
 
 def set_query_box(box: Bounds) -> None:
-    """Ask the range query for a box, in the domain's coordinates."""
+    """Ask the range query for a box, in the domain's coordinates; it stays on the maps until it is removed."""
     st.session_state.setdefault("query box", [0.0] * 4)[:] = box
+    st.session_state[_BOX_STAYS] = True
+
+
+def shows_box() -> bool:
+    """Return whether the maps show the box of the range query: one that was dragged, clicked or linked, or its tab is open."""
+    return bool(st.session_state.get(_BOX_STAYS)) or st.session_state.get("tab") == QUERY_TAB
+
+
+def offer_no_box() -> None:
+    """Show a small button that removes the box from the maps."""
+    st.button("Remove the box", key="remove box", on_click=carry_out(_remove_box))
+
+
+def _remove_box() -> None:
+    st.session_state[_BOX_STAYS] = False
+    if st.session_state.get("tab") == QUERY_TAB:
+        st.session_state["tab"] = NAMES[0]
 
 
 def open_linked_box(domain: Domain) -> None:
@@ -271,9 +290,9 @@ def open_linked_box(domain: Domain) -> None:
 
 
 def link_box() -> None:
-    """Put the box of the range query into the configuration while its tab is open, so that a link holds it."""
+    """Put the box of the range query into the configuration while the maps show it, so that a link holds it."""
     west, south, east, north = (float(f"{side:.12g}") for side in st.session_state["query box"])
-    asks = st.session_state.get("tab") == QUERY_TAB and west < east and south < north
+    asks = shows_box() and west < east and south < north
     POINTS.change_for_good(box=(west, south, east, north) if asks else None)
 
 
@@ -285,10 +304,12 @@ def keep_box(domain: Domain, clicked: Bounds | None = None) -> None:
     if st.session_state.get("query domain") != (domain.bounds, domain.crs):
         st.session_state["query domain"] = (domain.bounds, domain.crs)
         last_clicked.clear()
+        st.session_state.pop(_BOX_STAYS, None)
         width, height = (east - west) / 4, (north - south) / 4
         box[:] = [west + width, south + height, east - width, north - height]
     if clicked is not None and [clicked] != last_clicked[-1:]:
         last_clicked[:] = [*last_clicked[-1:], clicked]
+        st.session_state[_BOX_STAYS] = True
         sides = np.array(last_clicked)
         box[:] = [*sides[:, :2].min(axis=0).tolist(), *sides[:, 2:].max(axis=0).tolist()]
 

@@ -18,8 +18,19 @@ from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_config import SECOND
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.points.state import POINTS, Data, Drawn, config, question_of, run_of
-from dpviz.app.points.strip import describe_person, level_like, show_strip, verdict_of, zoom_like, zooms_of
-from dpviz.app.points.tabs import QUERY_TAB, describe_answer, keep_box, key_figures, link_box, open_linked_box, set_query_box, tabs
+from dpviz.app.points.strip import EASY_ZOOM, describe_person, level_like, show_strip, shown_zoom, verdict_of
+from dpviz.app.points.tabs import (
+    QUERY_TAB,
+    describe_answer,
+    keep_box,
+    key_figures,
+    link_box,
+    offer_no_box,
+    open_linked_box,
+    set_query_box,
+    shows_box,
+    tabs,
+)
 from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.streets import streets_wanted
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, show_in_rows
@@ -34,7 +45,6 @@ from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, Rel
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
 
 HEIGHT, TALL = 450, 560  # pixels of the canvas with its legends and tools; of one for a projector
-EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
 MOST_NODES = 600_000  # nodes of all releases that a session keeps
 View = ReleaseView | SquaresView
 _STREETS = "street map"
@@ -73,7 +83,8 @@ def show_teach(data: Data | None, row: DeltaGenerator, protected: str, *, fits: 
     open_linked_box(domain)
     keep_box(domain)
     idle = "" if shown is None else f"{_stamp(shown.first)} {_describe_box(shown)}"
-    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected))
+    also = offer_no_box if shown is not None and shows_box() else None
+    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
 
 
 def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:
@@ -117,8 +128,8 @@ def _title_of_strip(first: Drawn) -> str:
 
 
 def _describe_box(shown: Shown) -> str:
-    """Write the answer for the box of the range query, while its tab is open; else how to ask for one."""
-    if st.session_state.get("tab") != QUERY_TAB:
+    """Write the answer for the box of the range query, while the maps show it; else how to ask for one."""
+    if not shows_box():
         return "Box: press Box, or hold Shift, and drag a box on a map to read its count here."
     if shown.second is None:
         return f"Box: {describe_answer(shown.first)}"
@@ -177,21 +188,13 @@ def _make_views(shown: Shown, level: int) -> dict[str, View]:
         options = {"unit": what.data.unit, "dark": is_dark(), "truth": truth, "raw": config().raw, "about": describe_run(what)}
         views[name] = ReleaseView.of(what.release, at, **options)
     if FALSE_POSITIVES in (config().left, config().shown):
-        release, zoom = shown.first.release, zoom_like(shown.first.release, level)
+        release, zoom = shown.first.release, shown_zoom(shown.first.release, level)
         views["squares"] = SquaresView.of(release, shown.first.data.points.blocks, zoom, dark=is_dark(), about=describe_run(shown.first))
     if TRUE in (config().left, config().shown):
-        release, zoom = shown.first.release, _zoom_of_truth(shown.first, level)
+        release, zoom = shown.first.release, shown_zoom(shown.first.release, level)
         if not has_squares(release, level, zoom):
             views["truth"] = SquaresView.of(release, shown.first.data.points.blocks, zoom, dark=is_dark())
     return views
-
-
-def _zoom_of_truth(what: Drawn, level: int) -> int:
-    """Return the zoom level of the squares of the true counts: the chosen level whether or not the release has it, so that they stay."""
-    chosen, zooms = config().zoom, zooms_of(what.release.domain)
-    if chosen is not None:
-        return zoom_like(what.release, level) if level == chosen else min(chosen, zooms[-1])
-    return min(EASY_ZOOM, zooms[-1])
 
 
 def _view_of(kind: str, views: dict[str, View]) -> str:
@@ -245,7 +248,7 @@ def _make_scene(shown: Shown, views: dict[str, View]) -> tuple[Scene, list[View]
         asks=True,
         ground=ground_of(domain),
         places=names_of(domain),
-        box=box_to_map(domain, st.session_state["query box"]) if st.session_state.get("tab") == QUERY_TAB else None,
+        box=box_to_map(domain, st.session_state["query box"]) if shows_box() else None,
         streets=streets_wanted(_STREETS),
     )
     return scene, [views[name] for name in names]

@@ -100,6 +100,8 @@ def _make_levels(what: TripsDrawn, before: TripsDrawn | None) -> list[StripLevel
             before=earlier.get(stage),
             base=row["released_pairs"],
             wrong=row["false_positives"],
+            there=row["true_pairs"],
+            missed=row["false_negatives"],
         )
         for stage, row in enumerate(rows)
     ]

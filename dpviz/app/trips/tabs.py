@@ -61,7 +61,9 @@ def key_figures(what: TripsDrawn, index: int, evaluation: FlowEvaluation | None,
         _show_rest(next(columns), what, release)
     table = release.stage(2 * level, spread=True)
     noise = float(table["stddev"].median()) if len(table) else 0.0
-    next(columns).metric("Typical noise", f"± {noise:,.1f}", help="Median standard deviation of a released pair; known without the truth.")
+    next(columns).metric(
+        "Typical noise (standard deviation)", f"{noise:,.1f}", help="Median standard deviation of a released pair; known without the truth."
+    )
     if evaluation is None:
         next(columns).metric("Released total", f"{int(release.stages[0].count.sum()):,}", help=f"All {what.data.unit}.")
         next(columns).metric("Budget of this draw", f"ε {float(what.config.epsilon):g}", help="See the Receipt tab.")

@@ -38,6 +38,7 @@ from dpviz.view.trips_drawing import (
     NOT_LISTED,
     RELEASED,
     SHOWN_TRIPS,
+    TRUE,
     ScaleTops,
     TripsDrawing,
     TripsMapSettings,
@@ -48,7 +49,7 @@ from dpviz.view.trips_drawing import (
 )
 from dpviz.view.trips_map import trips_map
 
-HEIGHT, TALL = 436, 560  # pixels of the canvas with its legends and tools; of one for a projector
+HEIGHT, TALL = 408, 560  # pixels of the canvas with its legends and tools; of one for a projector
 MAP_WIDTH = 390  # pixels of one of two maps without the canvas
 MOST_PAIRS = 3_000_000  # pairs of all runs that a session keeps
 _STREETS = "street map of trips"
@@ -247,7 +248,10 @@ def describe_run(what: TripsDrawn) -> str:
 
 
 def _make_pane(drawing: TripsDrawing, kind: str, run: str, what: TripsDrawn) -> Pane:
+    leaves_out = drawing.view.shown in (RELEASED, TRUE) and 0 < drawing.drawn < drawing.total
+    some = f"the {drawing.drawn:,} largest of {drawing.total:,} pairs" if leaves_out else ""
     pane = make_pane(drawing, areas=run, about=describe_run(what))
+    pane = replace(pane, about=", ".join(filter(None, [pane.about, some])))
     return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
 
 
