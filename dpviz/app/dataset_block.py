@@ -35,7 +35,8 @@ def dataset_block(data: LoadedData, draws: Draws, *, title: str = "##### 4 Datas
         draws: the mechanisms and budgets of the releases that one press of the button makes; none if it publishes a draw that is paid for.
         title: heading above the block, as Markdown.
     """
-    st.markdown(title)
+    if title:
+        st.markdown(title)
     try:
         account = Ledger().find_by_fingerprints(data.fingerprints)
         funding = _fund_new_data(data, draws) if account is None else _fund_from_account(account, data, draws)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from dpviz.app.cards import ACCOUNT, DATA, Cards, show_missing
-from dpviz.app.dataset_block import dataset_block
+from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock
 from dpviz.app.ledger import Draws, Funding, LoadedData, convert_to_currency, session_draws
 from dpviz.app.page_state import PageState
@@ -25,6 +25,7 @@ def show_account(data: LoadedData | None, draws: Draws, cards: Cards) -> Funding
     with st.container(border=True):
         st.subheader("4 Who pays?", anchor=ACCOUNT)
         funding = dataset_block(data, draws, title="")
+        st.caption(describe_spent(funding))
     if funding.problem is not None:
         cards.ask(ACCOUNT, funding.problem)
     return funding
@@ -51,16 +52,16 @@ def show_button(
     is_wrong = show_lock()
     if is_wrong:
         cards.ask(DATA, "Correct what is marked as wrong.")
-    elif data is not None:
+    elif data is not None and draws:
         page.remember(data)  # before the draw: the user may open the Release page while the release is made
     show_missing(cards, "you can run")
-    locked = bool(cards.missing) or data is None or funding is None
+    locked = bool(cards.missing) or data is None or funding is None or not draws
     if not locked and funding is not None:
         locked = not _pays_again(funding)
     if st.button(_label(draws, funding), type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(page.key, draw, "Paying and releasing ...")
     show_refusal(page.key)
-    if data is not None and not is_wrong:
+    if data is not None and draws and not is_wrong:
         save_button(data, page.config(), funding)
 
 

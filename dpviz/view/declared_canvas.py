@@ -116,5 +116,5 @@ def _describe(domain: Domain | None, expected: ExpectedSquares | None, unit: str
     row, column = np.divmod(np.arange(4**level, dtype=np.int32), 2**level)
     lines = (np.stack([column, row, column + 1, row + 1], axis=1) * (domain.side >> level)).astype(np.int32)
     pane = Pane(title=f"Expected error: {noise} in a square of level {expected.level}", about=about, words=words, legend=legend)
-    cells = Cells(domain=domain, rectangles=lines, numbers=numbers)
+    cells = Cells(domain=domain, rectangles=lines, numbers=numbers, is_grid=True)
     return {"squares": cells}, replace(pane, cells="squares", shades=choose_shades(scale, percent), palette=make_palette(scale))

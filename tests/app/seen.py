@@ -44,6 +44,17 @@ def captions(app):
     return " ".join(as_read(caption) for caption in app.caption)
 
 
+def missing(app):
+    """What the button of Curate waits for, in order."""
+    lists = [as_read(each) for each in app.markdown if each.value.startswith("**Before you can run:**")]
+    return [line.split("[", 1)[1].split("](")[0] for text in lists for line in text.splitlines() if "](#" in line]
+
+
+def noised(calls):
+    """The calls of a mock of noise that put it on records; a dry run puts noise on zeros."""
+    return [call for call in calls.call_args_list if call.args[0].any()]
+
+
 def texts(app):
     return " ".join(as_read(each) for each in app.markdown)
 

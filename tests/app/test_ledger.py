@@ -96,10 +96,10 @@ class TestSums:
     def test_another_version_under_a_known_name_joins_its_account(self):
         fine(press_draw(uploaded()))
         app = uploaded(OTHER)
-        assert NOTHING_SPENT in infos(app)
+        assert "ε 0." not in captions(app)
         labelled(app.text_input, "Name of the dataset").set_value("Homes 1").run()
         assert "another version of it" in captions(app)
-        assert SPENT in infos(app)
+        assert SPENT in captions(app)
         assert NOTHING_SPENT not in spending(app)
         fine(press_draw(app))
         assert account().spent == {"epsilon": Fraction(1), "delta": Fraction(0)}
@@ -169,7 +169,7 @@ class TestRefusals:
         ledger_path.write_bytes(b"not a ledger")
         app = points_app(CURATE)
         assert "no new ledger is made instead" in errors(app)
-        assert "What was spent on these data is not known" in infos(app)
+        assert "What was spent on these data is not known" in captions(app)
         assert "Nothing has been spent" not in spending(app)
         assert app.button(key="draw").disabled
         assert ledger_path.read_bytes() == b"not a ledger"

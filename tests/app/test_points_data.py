@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.seen import captions, drawn, drawn_layer, entries, errors, fine, good, infos, keys, labelled
+from tests.app.seen import captions, drawn, drawn_layer, entries, errors, fine, good, infos, keys, labelled, missing
 from tests.app.start import CURATE, PLACES, SMALL, STATES, SWAPPED, points_app, uploaded
 from tests.app.walk import by_record, choose, press_draw, protect, public, truth_switch
 
@@ -34,10 +34,10 @@ class TestUploads:
         app = points_app(CURATE)
         for source in ("path", "upload"):
             fine(app.segmented_control(key="source").set_value(source).run())
-            assert app.info
+            assert "Choose a file of points." in f"{missing(app)} {infos(app)}"
             assert app.button(key="draw").disabled
         choose(app, PLACES)
-        assert "which CRS" in infos(app)
+        assert "Say which CRS the coordinates are in." in missing(app)
         assert app.button(key="draw").disabled
         fine(press_draw(fine(declare(app))))
         assert drawn(app).release.domain.bounds == (-125.0, 24.0, -66.0, 50.0)

@@ -152,9 +152,11 @@ def test_a_long_run_shows_its_progress_over_the_last_maps_and_can_be_stopped(mon
 
 
 @pytest.mark.parametrize("link", [CURATE, SMALL | {"mode": "Curate", "left": "True", "run": "7"}])
-def test_curate_has_no_canvas_and_nothing_runs_by_itself(link):
+def test_in_curate_the_map_shows_no_record_and_nothing_runs_by_itself(link):
     app = fine(points_app(link))
-    assert not scenes(app)
+    header, arrays = scene(app)
+    assert header["panes"][0]["title"].startswith("Expected error")
+    assert set(arrays) == {"0 shades", "0 palette"}
     assert drawn(app) is None
 
 

@@ -60,7 +60,7 @@ class TestClicks:
     def test_the_release_page_knows_the_data_meanwhile(self, monkeypatch, page):
         app, desk = (points_app(CURATE), POINTS) if page == "points" else (trips_app(PAIR), TRIPS)
         seen = []
-        monkeypatch.setattr(import_module(f"dpviz.app.{page}.page"), "draw", lambda *_: seen.append(desk.loaded()))
+        monkeypatch.setattr(import_module(f"dpviz.app.{page}.curate"), "draw", lambda *_: seen.append(desk.loaded()))
         fine(press_draw(app))
         assert [data.bundled for data, _ in seen] == [True]
 

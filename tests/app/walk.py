@@ -56,16 +56,21 @@ def name_dataset(app, name=None, cap=10.0):
     """Type name and cap of data that are new to the ledger; each record is its own person unless something else was chosen."""
     by_record(app)
     typed = [each for each in app.text_input if each.label == "Name of the dataset"]
-    if typed and not typed[0].value:
+    total = next((each for each in app.number_input if each.label in ("Cap, ε", "Cap, ρ")), None)
+    known = {account.name for account in Ledger().accounts()}
+    if typed and typed[0].value not in known and total is not None and total.value is None:
         typed[0].set_value(name or f"Homes {len(Ledger().accounts()) + 1}")
-        labelled(app.number_input, "Cap, ε").set_value(cap)
+        total.set_value(cap)
         good(app.run())
     return app
 
 
 def press_draw(app):
-    """Press the button that releases; where the page follows its controls, there is none."""
+    """Press the button that releases; where the page follows its controls, there is none. A second payment is chosen once more."""
     if "draw" not in keys(app.button):
         return app
     name_dataset(app)
+    for again in app.checkbox:
+        if str(again.key).startswith("pay again"):
+            good(again.check().run())
     return good(app.button(key="draw").click().run())
