@@ -111,6 +111,7 @@ function start(canvas, deck) {
 function begin(canvas) {
   if (!held.has(canvas.root)) return;
   canvas.sized = true;
+  canvas.map.querySelector("canvas").tabIndex = -1;  // the map around it has the focus, with a name and keys
   names(canvas);
 }
 
@@ -651,7 +652,7 @@ function label(canvas) {
 // Camera and swipe bar reach the address only after they have come to rest; the link has them at once.
 function copyLink(canvas, button) {
   const link = new URL(window.location.href), { longitude, latitude, zoom } = canvas.camera;
-  link.searchParams.set("camera", JSON.stringify([Number(longitude.toFixed(5)), Number(latitude.toFixed(5)), Number(zoom.toFixed(2))]));
+  link.searchParams.set("camera", JSON.stringify([Number(longitude.toFixed(5)), Number(latitude.toFixed(5)), Number(zoom.toFixed(4))]));
   if (swipes(canvas)) link.searchParams.set("swipe", String(canvas.cut));
   else link.searchParams.delete("swipe");
   const tell = (words) => { button.textContent = words; canvas.live.textContent = words; setTimeout(() => { button.textContent = "Copy link"; }, 2500); };
@@ -741,10 +742,10 @@ function drawPart(pen, part, x, y, type, ink) {
   pen.strokeRect(x, y - 0.8 * type, part.width, 0.9 * type);
 }
 
-// Three or four maps in one row would leave much of a slide empty: they are drawn once more beside the page, in its size and in that number
+// Maps in one row would leave much of a slide empty: they are drawn once more beside the page, in its size and in that number
 // of rows in which the domain is largest.
 function drawForSlide(canvas) {
-  if (count(canvas) < 3 || lattice(canvas)[0] > 1) return Promise.resolve(canvas);
+  if (count(canvas) < 2 || swipes(canvas) || lattice(canvas)[0] > 1) return Promise.resolve(canvas);
   const { deck } = globalThis.dpvizDeck, map = add(document.body, "div", ""), root = { dataset: {}, clientWidth: 1520 }, heads = document.createElement("div");
   const spare = canvas.scene.caption ? 0 : 36, [row, rows] = [[1, 636 + spare], [2, 720 + spare]].map(([number, high]) => {
     Object.assign(map.style, { position: "fixed", left: "-9999px", top: 0, width: "1520px", height: `${high}px` });
