@@ -26,14 +26,21 @@ function create(root) {
   canvas.hint = add(canvas.cover, "div", "hint", { "aria-hidden": "true" });
   canvas.hint.textContent = "Click the map, then zoom by wheel";
   canvas.tips = [];
-  canvas.watch = new ResizeObserver(() => { if (canvas.deck) { fitHeight(canvas); arrange(canvas); } });
+  canvas.watch = new ResizeObserver(() => { if (canvas.deck) resize(canvas); });
   canvas.watch.observe(canvas.map);
   listen(canvas);
   return canvas;
 }
 
+// A camera that nobody has moved keeps the whole domain in view.
+function resize(canvas) {
+  fitHeight(canvas);
+  if (canvas.isHome) canvas.camera = fit(canvas, globalThis.dpvizDeck.deck);
+  arrange(canvas);
+}
+
 function finish(canvas) {
-  away = { home: canvas.home, camera: canvas.camera, layout: canvas.layout, cut: canvas.cut };
+  away = { home: canvas.home, isHome: canvas.isHome, camera: canvas.camera, layout: canvas.layout, cut: canvas.cut };
   clearTimeout(canvas.waiting);
   clearTimeout(canvas.settling);
   clearTimeout(canvas.swipeSettling);
@@ -85,6 +92,7 @@ function show(canvas, deck) {
   label(canvas);
   if (moved) {
     canvas.home = home;
+    canvas.isHome = !(back ? !back.isHome : scene.camera);
     canvas.camera = back?.camera ?? scene.camera ?? fit(canvas, deck);
   }
   arrange(canvas);
@@ -190,10 +198,17 @@ function moveCamera(canvas, viewId, state, interaction) {
 
 function setCamera(canvas, { longitude, latitude, zoom }) {
   const [least, most] = canvas.scene.zooms;
+  canvas.isHome = false;
   canvas.camera = { longitude, latitude: Math.max(-85, Math.min(85, latitude)), zoom: Math.max(least, Math.min(most, zoom)) };
   arrange(canvas);
   clearTimeout(canvas.settling);
   canvas.settling = setTimeout(() => canvas.send("camera", canvas.camera), SETTLED);
+}
+
+// The whole domain in view, also if the map is given another size.
+function goHome(canvas) {
+  setCamera(canvas, fit(canvas, globalThis.dpvizDeck.deck));
+  canvas.isHome = true;
 }
 
 function fit(canvas, deck) {
@@ -587,10 +602,10 @@ function key(canvas, event) {
     ArrowLeft: () => ({ ...camera, longitude: camera.longitude - step }), ArrowRight: () => ({ ...camera, longitude: camera.longitude + step }),
     ArrowUp: () => ({ ...camera, latitude: camera.latitude + up }), ArrowDown: () => ({ ...camera, latitude: camera.latitude - up }),
     "+": () => ({ ...camera, zoom: camera.zoom + 0.5 }), "=": () => ({ ...camera, zoom: camera.zoom + 0.5 }), "-": () => ({ ...camera, zoom: camera.zoom - 0.5 }),
-    0: () => fit(canvas, globalThis.dpvizDeck.deck),
   };
   if (event.key === "Enter" || event.key === " ") choose(canvas, { i: 0, longitude: camera.longitude, latitude: camera.latitude });
   else if (ways[event.key]) setCamera(canvas, ways[event.key]());
+  else if (event.key === "0") goHome(canvas);
   else if (event.key === "Escape" && canvas.boxing) setBoxing(canvas, false);
   else return;
   event.preventDefault();
@@ -643,7 +658,7 @@ function label(canvas) {
   if (scene.asks) button("Box", "Drag a box on the map: its count, with its interval. Shift and drag does the same", canvas.boxing, () => setBoxing(canvas, !canvas.boxing));
   button("+", "Zoom in", null, () => setCamera(canvas, { ...canvas.camera, zoom: canvas.camera.zoom + 0.5 }));
   button("\u2212", "Zoom out", null, () => setCamera(canvas, { ...canvas.camera, zoom: canvas.camera.zoom - 0.5 }));
-  button("Reset view", "Show the whole domain", null, () => setCamera(canvas, fit(canvas, deck)));
+  button("Reset view", "Show the whole domain", null, () => goHome(canvas));
   if (scene.link) button("Copy link", "The address of exactly this picture", null, (event) => copyLink(canvas, event.currentTarget));
   button("PNG", "A picture of the maps with legends and caption, in the shape of a slide", null, () => save(canvas));
   add(canvas.tools, "span", "credit").textContent = scene.credit;
