@@ -71,7 +71,7 @@ def open_scene(page: PageState, scene: Scene, frame: object) -> bytes:
 def keep_camera(page: PageState, camera: Camera) -> None:
     """Put a camera that has come to rest into the configuration."""
     longitude, latitude, zoom = camera
-    page.change_for_good(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 2)))
+    page.change_for_good(camera=(round(longitude, 5), round(latitude, 5), round(zoom, 4)))
 
 
 def keep_swipe(page: PageState, at: float | None) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dpviz.arrays import Floats
+from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import expected_error
 from dpviz.mechanisms.noisy_counts import Finish, PointMechanism, finish_settings, reconcile
 from dpviz.privacy.budget import Budget
@@ -26,13 +27,19 @@ class _OtherNoise(Release):
         return None
 
 
-def expected_of_split(release: Release, mechanism: PointMechanism, budget: Budget, zooms: Sequence[int]) -> Floats | None:
-    """Compute the expected errors of blocks if a release kept its partitions and its budget were split as `mechanism` says.
+def expected_of_split(
+    release: Release, mechanism: PointMechanism, budget: Budget, zooms: Sequence[int], points: PointCounts | None = None
+) -> Floats | None:
+    """Compute the expected errors of blocks if the budget of a release were split as `mechanism` says.
+
+    The partitions stay as they are, unless another split has others and public counts say which.
 
     Args:
         release: made by the same mechanism with the same settings, except for the split of the budget.
         mechanism: the mechanism with the split that is tried.
         budget: the budget of the release.
+        points: the counts of the release, if they are public: partitions that depend on counts are then chosen anew, as without noise.
+            That is close where few counts are near a threshold.
         zooms: (z,) zoom levels, 0 to the domain's order; there are 2**zoom x 2**zoom equal blocks.
 
     Returns:
@@ -52,11 +59,12 @@ def expected_of_split(release: Release, mechanism: PointMechanism, budget: Budge
     """
     if release.mechanism != mechanism.key:
         return None
-    variance = mechanism.count_variances(release, budget)
+    chosen = None if points is None else mechanism.partition_exactly(points, budget)
+    tree, variance = (release.tree, mechanism.count_variances(release, budget)) if chosen is None else chosen
     if variance is None:
         return None
     by_least_squares = bool(finish_settings(mechanism).get("least_squares", Finish.least_squares))
-    count, variance, spread = reconcile(release.tree, np.zeros(len(release.tree)), variance, by_least_squares=by_least_squares)
-    changed = {"noise_variance": variance, "count": count, "spread": spread, "inside": "uniform"}
+    count, variance, spread = reconcile(tree, np.zeros(len(tree)), variance, by_least_squares=by_least_squares)
+    changed = {"tree": tree, "noise_variance": variance, "count": count, "noisy": count, "spread": spread, "inside": "uniform"}
     other = _OtherNoise(**{field.name: getattr(release, field.name) for field in fields(release)} | changed)
     return np.array([expected_error(other, zoom) for zoom in zooms])

@@ -98,6 +98,22 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         """
         return None
 
+    def partition_exactly(self, points: PointCounts, budget: Budget) -> tuple[Tree, Floats] | None:  # noqa: ARG002
+        """Choose partitions as this mechanism would if its counts had no noise. NOT PRIVATE: only for public data.
+
+        Args:
+            points: public counts.
+            budget: the budget that is split.
+
+        Returns:
+            The tree, and (n,) the variance of the noise that each node's count would have, infinite where a node would not be measured.
+            None, by default, where partitions depend on no count, or cannot be chosen without noise.
+
+        Raises:
+            BudgetError: another kind of budget, or a split that does not fit the domain.
+        """
+        return None
+
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
         """List a pair of neighbours for each of `audit_inputs`, with runs of the mechanism on both."""
         return [point_pair(added, lambda points, entropy: self.release(points, budget, entropy)) for added in self.audit_inputs]

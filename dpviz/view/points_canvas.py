@@ -145,7 +145,7 @@ class ReleaseView:
             about=self.about,
             words="",
             legend=make_legend(scale, negatives=negatives),
-            note="Inside a partition, density is interpolated between neighbours. Each partition keeps its count.",
+            note="Interpolated inside partitions, which keep their counts.",
             picture=draw_picture(self.release.domain, colors),
         )
 

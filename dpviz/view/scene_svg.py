@@ -9,6 +9,7 @@ import base64
 import math
 import re
 import textwrap
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -24,7 +25,8 @@ WIDTH, MARGIN, GAP = 1600, 40, 16  # pixels, as all lengths here unless said oth
 TALLEST = 1000  # a map
 _EARTH = 6_378_137.0  # metres
 _LETTER = 0.54  # estimated width of a letter, as a share of the font size
-_HEAD = 78  # over a map: its title, its legend and a note
+_HEAD = 102  # over a map: its title, two lines of a legend and a note
+_LEGEND_LINE = 22  # between two lines of a legend
 _BAR, _SHORT_BAR, _MARK = 110, 36, 14  # widths of gradients in a legend
 _LINE = 28  # between two lines of the caption
 _BEND = 0.3  # height of an arc, as a share of its length; `trips.js` has the same
@@ -49,7 +51,10 @@ def draw_svg(scene: Scene) -> str:
     for place, pane in enumerate(scene.panes):
         left = MARGIN + (place % columns) * (width + GAP)
         y = top + (place // columns) * (height + _HEAD + GAP)
-        parts += [_draw_head(pane, place, left, y, colors), _draw_map(scene, pane, place, (left, y + _HEAD, width, height), colors, sheet)]
+        parts += [
+            _draw_head(pane, place, (left, y, width), colors),
+            _draw_map(scene, pane, place, (left, y + _HEAD, width, height), colors, sheet),
+        ]
     bottom = top + math.ceil(len(scene.panes) / columns) * (height + _HEAD + GAP)
     lines = textwrap.wrap(scene.caption, int((WIDTH - 2 * MARGIN) / (20 * _LETTER)))
     notes = [_write(MARGIN, bottom + 24 + _LINE * number, line, 20) for number, line in enumerate(lines)]
@@ -78,47 +83,68 @@ def _to_mercator(degrees: Floats) -> Floats:
     return _EARTH * np.stack([np.radians(degrees[..., 0]), np.arcsinh(np.tan(np.radians(latitude)))], axis=-1)
 
 
-def _draw_head(pane: Pane, place: int, left: float, top: float, colors: dict[str, str]) -> str:
-    """Draw title, legend and note over a map."""
-    about = left + _width(pane.title, 20, bold=True) + 12
-    texts = [_write(left, top + 20, pane.title, 20, bold=True), _write(about, top + 20, pane.about, 16)]
-    return "".join([*texts, _draw_legend(pane.legend, f"legend{place}", left, top + 46, colors), _write(left, top + 68, pane.note, 13)])
+def _draw_head(pane: Pane, place: int, box: tuple[float, float, float], colors: dict[str, str]) -> str:
+    """Draw title, legend and note over a map, in a box: left, top and width."""
+    left, top, width = box
+    about, end = left + _width(pane.title, 20, bold=True) + 12, left + width
+    texts = [_write(left, top + 20, pane.title, 20, bold=True), _write(about, top + 20, _shorten(pane.about, end - about, 16), 16)]
+    legend = _draw_legend(pane.legend, f"legend{place}", (left, top + 46, width), colors)
+    return "".join([*texts, legend, _write(left, top + _HEAD - 10, _shorten(pane.note, width, 13), 13)])
 
 
-def _draw_legend(legend: Legend, name: str, left: float, top: float, colors: dict[str, str]) -> str:
-    """Draw the gradients of a legend with their words, in one row."""
-    parts: list[str] = []
-    at = left
+def _shorten(text: str, room: float, size: int) -> str:
+    """Cut a text that is wider than its room."""
+    letters = int(room / (size * _LETTER))
+    return text if len(text) <= letters else text[: max(letters - 1, 0)].rstrip() + "…" * (letters > 0)
 
-    def write(text: str) -> None:
-        nonlocal at
-        parts.append(_write(at, top, text, 14))
-        at += _width(text, 14) + 8 if text else 0
 
-    def fill(bar: tuple[str, ...], width: int) -> None:
-        nonlocal at
-        key = f"{name}-{len(parts)}"
-        stops = "".join(f'<stop offset="{number / max(len(bar) - 1, 1):.3f}" {_css_color(css, "stop")}/>' for number, css in enumerate(bar))
-        parts.append(
-            f'<linearGradient id="{key}">{stops}</linearGradient><rect x="{at:.1f}" y="{top - 12:.1f}" width="{width}" height="13"'
-            f' fill="url(#{key})" stroke="{colors["line"]}" stroke-width="0.5"/>'
-        )
-        at += width + 8
+@dataclass(frozen=True, kw_only=True)
+class _Swatch:
+    """A part of a legend that is no text: its colours, from left to right, and its size."""
 
-    write(legend.title)
+    colors: tuple[str, ...]
+    width: float
+    height: float = 13.0
+
+
+def _legend_items(legend: Legend) -> list[list[str | _Swatch]]:
+    """Return what a legend consists of: items that stay in one piece, each of texts and of swatches."""
+    items: list[list[str | _Swatch]] = [[legend.title]] if legend.title else []
     if legend.bar:
-        write(legend.low)
-        fill(legend.bar, _BAR)
-        write(legend.top)
-    for css, height, words in legend.lines:
-        parts.append(f'<rect x="{at:.1f}" y="{top - 5 - height / 2:.1f}" width="26" height="{height:.1f}" {_css_color(css, "fill")}/>')
-        at += 34
-        write(words)
-    for bar, words in legend.marks:
-        fill(bar, _SHORT_BAR if len(bar) > 1 else _MARK)
-        write(words)
-    also = "" if legend.also is None else _draw_legend(legend.also, f"{name}-also", at + 10, top, colors)
-    return "".join(parts) + also
+        items.append([legend.low, _Swatch(colors=legend.bar, width=_BAR), legend.top])
+    items += [[_Swatch(colors=(color,), width=26, height=height), words] for color, height, words in legend.lines]
+    items += [[_Swatch(colors=bar, width=_SHORT_BAR if len(bar) > 1 else _MARK), words] for bar, words in legend.marks]
+    return items if legend.also is None else [*items, *_legend_items(legend.also)]
+
+
+def _draw_legend(legend: Legend, name: str, box: tuple[float, float, float], colors: dict[str, str]) -> str:
+    """Draw the gradients of a legend with their words, in as many lines as the width asks for; `box` is left, top and width."""
+    left, top, room = box
+    parts: list[str] = []
+    at, line = left, 0
+    for number, item in enumerate(_legend_items(legend)):
+        needs = sum(_width(part, 14) + 8 if isinstance(part, str) else part.width + 8 for part in item)
+        if at > left and at + needs > left + room:
+            at, line = left, line + 1
+        for place, part in enumerate(item):
+            base = top + _LEGEND_LINE * line
+            if isinstance(part, str):
+                parts.append(_write(at, base, part, 14))
+                at += _width(part, 14) + 8
+            else:
+                parts.append(_draw_swatch(part, f"{name}-{number}-{place}", at, base, colors))
+                at += part.width + 8
+    return "".join(parts)
+
+
+def _draw_swatch(swatch: _Swatch, name: str, left: float, base: float, colors: dict[str, str]) -> str:
+    """Draw the colours of a swatch as a gradient, its middle at the height of small letters."""
+    last = max(len(swatch.colors) - 1, 1)
+    stops = "".join(f'<stop offset="{number / last:.3f}" {_css_color(css, "stop")}/>' for number, css in enumerate(swatch.colors))
+    return (
+        f'<linearGradient id="{name}">{stops}</linearGradient><rect x="{left:.1f}" y="{base - 5 - swatch.height / 2:.1f}"'
+        f' width="{swatch.width}" height="{swatch.height:.1f}" fill="url(#{name})" stroke="{colors["line"]}" stroke-width="0.5"/>'
+    )
 
 
 def _draw_map(scene: Scene, pane: Pane, place: int, box: tuple[float, float, float, float], colors: dict[str, str], sheet: Sheet) -> str:
@@ -235,7 +261,7 @@ def _write_box(box: Bounds, sheet: Sheet) -> str:
 
 
 def _draw_names(scene: Scene, sheet: Sheet, pixel: float, colors: dict[str, str]) -> str:
-    """Draw the names that the canvas shows when it is as large as the map here."""
+    """Draw the names that the canvas shows when it is as large as the map here, but for those that the edge would cut."""
     metres_per_pixel = pixel / sheet.scale
     zoom = math.log2(2 * math.pi * _EARTH / (TILE * metres_per_pixel))
     shown = [(name, longitude, latitude) for name, longitude, latitude, begin in scene.places if begin <= zoom]
@@ -246,7 +272,7 @@ def _draw_names(scene: Scene, sheet: Sheet, pixel: float, colors: dict[str, str]
     texts = [
         f'<text x="{x}" y="{y}">{html(name)}</text>'
         for (name, _, _), (x, y) in zip(shown, at.tolist(), strict=True)
-        if 0 <= x <= sheet.width and 0 <= y <= sheet.height
+        if _width(name, 12) * pixel / 2 <= min(x, sheet.width - x) and 12 * pixel <= y <= sheet.height
     ]
     return f'<g font-size="{12 * pixel:.0f}" text-anchor="middle" {halo}>{"".join(texts)}</g>'
 

@@ -37,6 +37,8 @@ def show():
             before=40.0,
             base=(0, 8, 1000)[level] if truth else None,
             wrong=(0, 1, 250)[level] if truth else None,
+            there=(1, 8, 3000)[level] if truth else None,
+            missed=(0, 4, 300)[level] if truth else None,
         )
         for level in range(3)
     ]

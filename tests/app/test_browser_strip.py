@@ -266,8 +266,10 @@ def test_texts_are_not_read_as_markup(visit):
 def test_false_positives_are_shown_where_the_truth_is(visit):
     page = visit()
     values = [text.replace("\u00a0", " ").split("\n") for text in page.locator(".value").all_inner_texts()]
-    assert values == [["\u2013", "none"], ["13 %", "of 8"], ["25 %", "of 1,000"]]
-    assert page.locator(".wrong.few").count() == 1, "a share of 8 squares says little"
+    assert values[:3] == [["\u2013", "none"], ["13 %", "of 8"], ["25 %", "of 1,000"]]
+    assert values[3:] == [["0 %", "of 1"], ["50 %", "of 8"], ["10 %", "of 3,000"]]
+    assert page.locator(".wrong.few").count() == 3, "a share of 8 squares says little"
+    assert page.get_by_role("img", name="Level 2: 10\u00a0%, 300 of 3,000 occupied squares, are released as empty.").count() == 1
     named = page.get_by_role("img", name="Level 2: 25\u00a0%, 250 of 1,000 empty squares, are released as occupied.")
     assert named.count() == 1
     page = visit("curate")

@@ -27,7 +27,7 @@ def test_moves_within_a_visit_leave_the_opening_as_it_was(page):
     keep_camera(page, (4.123456, 5.0, 6.789))
     assert opening(page, HERE) == first
     page.state["visit"] = 2
-    assert opening(page, HERE) == Opening(visit=2, camera=(4.12346, 5.0, 6.79), swipe=0.4)
+    assert opening(page, HERE) == Opening(visit=2, camera=(4.12346, 5.0, 6.789), swipe=0.4)
 
 
 def test_another_domain_is_shown_as_a_whole(page):

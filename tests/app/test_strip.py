@@ -49,7 +49,7 @@ def test_a_message_is_plain_and_its_shares_add_up(page):
     assert [part["level"] for part in data["parts"]] == [None, 0, 1]
     assert data["levels"][1] == {
         "name": "1", "about": "4 squares", "mean": 200, "expected": 5, "measured": 6, "before": None, "base": 3, "wrong": 1,
-        "there": None, "missed": None, "finer": False,
+        "there": None, "missed": None, "finer": False, "closed": "",
     }  # fmt: skip
     assert (data["editable"], data["live"], data["answer"]) == (True, True, None)
 

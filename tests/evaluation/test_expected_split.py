@@ -14,6 +14,7 @@ from dpviz.mechanisms.points import median_tree, path_tree, privtree
 from dpviz.privacy import medians
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
 
 BUDGET, ORDER = PureBudget(0.8), 6
@@ -79,6 +80,18 @@ def test_they_are_those_of_a_release_with_this_split_and_of_no_other(mechanism, 
     for other in set(SPLITS) - {split}:
         wrong = expected_of_split(on, mechanism.with_shares(shares_of(other, parts)), BUDGET, ZOOMS)
         assert np.abs(wrong / expected(real) - 1).max() > 0.05
+
+
+@pytest.mark.parametrize("shares", [[1] * 8, [1, 1, 1, 1, 1, 4, 1, 1], [1, 1, 1, 1, 6, 1, 1, 1]])
+def test_partitions_that_depend_on_counts_are_chosen_anew_from_public_ones(shares):
+    residents = load_sample("la_residents", domain=replace(SAMPLES["la_residents"].domain, order=8))
+    budget, zooms = PureBudget("0.5"), range(9)
+    tried, other = PathTree().with_shares(shares), PathTree().release(residents, budget, Entropy.seeded(1))
+    runs = [tried.release(residents, budget, Entropy.seeded(seed)) for seed in range(4)]
+    mean = np.mean([[expected_error(run, zoom) for zoom in zooms] for run in runs], axis=0)
+    anew, kept = (np.abs(expected_of_split(other, tried, budget, zooms, points) / mean - 1).max() for points in (residents, None))
+    assert anew < 0.35
+    assert anew < kept or max(shares) == 1
 
 
 @EVERY

@@ -119,7 +119,7 @@ class TestPanes:
         view = view_of(release, truth=truth)
         pane = view.pane(INTERPOLATED, cells="a")
         assert (pane.title, pane.cells, pane.words, len(pane.shades)) == ("Released people, interpolated", "", "", 0)
-        assert "Each partition keeps its count" in pane.note
+        assert "which keep their counts" in pane.note
         assert Image.open(io.BytesIO(pane.picture)).format == "PNG"
         assert "people per unit of area" in pane.legend.title
 

@@ -114,7 +114,7 @@ def study_controls() -> None:
         "Mechanisms",
         list(config.offered),
         key=key,
-        format_func=lambda name: str(config.offered[name].title) + ("" if config.offered[name].private else " (NOT PRIVATE)"),
+        format_func=lambda name: str(config.offered[name].title),
         label_visibility="collapsed",
         on_change=lambda: COMPARE.change(mechanisms=tuple(st.session_state[key])),
     )

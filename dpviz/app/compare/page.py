@@ -358,7 +358,7 @@ def pick(study_job: StudyJob, clicked: Pick | None) -> None:
     if clicked is None or clicked not in set(possible_picks(study_job)):
         return
     others = tuple(other for other in shown_picks(study_job) if other != clicked)
-    COMPARE.change(picked=(*others, clicked)[-MOST_PICKED:])
+    COMPARE.change(picked=(*others, clicked)[-(MOST_PICKED - 1) :])  # the truth keeps its place
 
 
 def compare_tabs(study_job: StudyJob, data: CompareData, rows: pd.DataFrame, maps: Callable[[], None]) -> None:

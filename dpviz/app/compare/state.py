@@ -162,8 +162,11 @@ class CompareConfig:
             )
         mechanisms: dict[str, AnyMechanism] = {}
         for key in self.chosen:
-            title = str(self.offered[key].title) + ("" if self.offered[key].private else " (NOT PRIVATE)")
-            part = VariedPart(key=key, label=title, vary={name: tuple(values) for name, values in self.varied_settings(key).items()})
+            part = VariedPart(
+                key=key,
+                label=str(self.offered[key].title),
+                vary={name: tuple(values) for name, values in self.varied_settings(key).items()},
+            )
             for label, variant in part.variants():
                 mechanisms[label] = variant.build(FAMILY[self.kind], references=True)
         return mechanisms

@@ -26,14 +26,21 @@ function create(root) {
   canvas.hint = add(canvas.cover, "div", "hint", { "aria-hidden": "true" });
   canvas.hint.textContent = "Click the map, then zoom by wheel";
   canvas.tips = [];
-  canvas.watch = new ResizeObserver(() => { if (canvas.deck) { fitHeight(canvas); arrange(canvas); } });
+  canvas.watch = new ResizeObserver(() => { if (canvas.deck) resize(canvas); });
   canvas.watch.observe(canvas.map);
   listen(canvas);
   return canvas;
 }
 
+// A camera that nobody has moved keeps the whole domain in view.
+function resize(canvas) {
+  fitHeight(canvas);
+  if (canvas.isHome) canvas.camera = fit(canvas, globalThis.dpvizDeck.deck);
+  arrange(canvas);
+}
+
 function finish(canvas) {
-  away = { home: canvas.home, camera: canvas.camera, layout: canvas.layout, cut: canvas.cut };
+  away = { home: canvas.home, isHome: canvas.isHome, camera: canvas.camera, layout: canvas.layout, cut: canvas.cut };
   clearTimeout(canvas.waiting);
   clearTimeout(canvas.settling);
   clearTimeout(canvas.swipeSettling);
@@ -89,6 +96,7 @@ function show(canvas, deck) {
   label(canvas);
   if (moved) {
     canvas.home = home;
+    canvas.isHome = !(back ? !back.isHome : scene.camera);
     canvas.camera = back?.camera ?? scene.camera ?? fit(canvas, deck);
   }
   arrange(canvas);
@@ -115,6 +123,7 @@ function start(canvas, deck) {
 function begin(canvas) {
   if (!held.has(canvas.root)) return;
   canvas.sized = true;
+  canvas.map.querySelector("canvas").tabIndex = -1;  // the map around it has the focus, with a name and keys
   names(canvas);
 }
 
@@ -193,10 +202,17 @@ function moveCamera(canvas, viewId, state, interaction) {
 
 function setCamera(canvas, { longitude, latitude, zoom }) {
   const [least, most] = canvas.scene.zooms;
+  canvas.isHome = false;
   canvas.camera = { longitude, latitude: Math.max(-85, Math.min(85, latitude)), zoom: Math.max(least, Math.min(most, zoom)) };
   arrange(canvas);
   clearTimeout(canvas.settling);
   canvas.settling = setTimeout(() => canvas.send("camera", canvas.camera), SETTLED);
+}
+
+// The whole domain in view, also if the map is given another size.
+function goHome(canvas) {
+  setCamera(canvas, fit(canvas, globalThis.dpvizDeck.deck));
+  canvas.isHome = true;
 }
 
 function fit(canvas, deck) {
@@ -590,10 +606,10 @@ function key(canvas, event) {
     ArrowLeft: () => ({ ...camera, longitude: camera.longitude - step }), ArrowRight: () => ({ ...camera, longitude: camera.longitude + step }),
     ArrowUp: () => ({ ...camera, latitude: camera.latitude + up }), ArrowDown: () => ({ ...camera, latitude: camera.latitude - up }),
     "+": () => ({ ...camera, zoom: camera.zoom + 0.5 }), "=": () => ({ ...camera, zoom: camera.zoom + 0.5 }), "-": () => ({ ...camera, zoom: camera.zoom - 0.5 }),
-    0: () => fit(canvas, globalThis.dpvizDeck.deck),
   };
   if (event.key === "Enter" || event.key === " ") choose(canvas, { i: 0, longitude: camera.longitude, latitude: camera.latitude });
   else if (ways[event.key]) setCamera(canvas, ways[event.key]());
+  else if (event.key === "0") goHome(canvas);
   else if (event.key === "Escape" && canvas.boxing) setBoxing(canvas, false);
   else return;
   event.preventDefault();
@@ -646,7 +662,7 @@ function label(canvas) {
   if (scene.asks) button("Box", scene.whatBox, canvas.boxing, () => setBoxing(canvas, !canvas.boxing));
   button("+", "Zoom in", null, () => setCamera(canvas, { ...canvas.camera, zoom: canvas.camera.zoom + 0.5 }));
   button("\u2212", "Zoom out", null, () => setCamera(canvas, { ...canvas.camera, zoom: canvas.camera.zoom - 0.5 }));
-  button("Reset view", "Show the whole domain", null, () => setCamera(canvas, fit(canvas, deck)));
+  button("Reset view", "Show the whole domain", null, () => goHome(canvas));
   if (scene.link) button("Copy link", "The address of exactly this picture", null, (event) => copyLink(canvas, event.currentTarget));
   button("PNG", "A picture of the maps with legends and caption, in the shape of a slide", null, () => save(canvas));
   add(canvas.tools, "span", "credit").textContent = scene.credit;
@@ -655,7 +671,7 @@ function label(canvas) {
 // Camera and swipe bar reach the address only after they have come to rest; the link has them at once.
 function copyLink(canvas, button) {
   const link = new URL(window.location.href), { longitude, latitude, zoom } = canvas.camera;
-  link.searchParams.set("camera", JSON.stringify([Number(longitude.toFixed(5)), Number(latitude.toFixed(5)), Number(zoom.toFixed(2))]));
+  link.searchParams.set("camera", JSON.stringify([Number(longitude.toFixed(5)), Number(latitude.toFixed(5)), Number(zoom.toFixed(4))]));
   if (swipes(canvas)) link.searchParams.set("swipe", String(canvas.cut));
   else link.searchParams.delete("swipe");
   const tell = (words) => { button.textContent = words; canvas.live.textContent = words; setTimeout(() => { button.textContent = "Copy link"; }, 2500); };
@@ -745,10 +761,10 @@ function drawPart(pen, part, x, y, type, ink) {
   pen.strokeRect(x, y - 0.8 * type, part.width, 0.9 * type);
 }
 
-// Three or four maps in one row would leave much of a slide empty: they are drawn once more beside the page, in its size and in that number
+// Maps in one row would leave much of a slide empty: they are drawn once more beside the page, in its size and in that number
 // of rows in which the domain is largest.
 function drawForSlide(canvas) {
-  if (count(canvas) < 3 || lattice(canvas)[0] > 1) return Promise.resolve(canvas);
+  if (count(canvas) < 2 || swipes(canvas) || lattice(canvas)[0] > 1) return Promise.resolve(canvas);
   const { deck } = globalThis.dpvizDeck, map = add(document.body, "div", ""), root = { dataset: {}, clientWidth: 1520 }, heads = document.createElement("div");
   const spare = canvas.scene.caption ? 0 : 36, [row, rows] = [[1, 636 + spare], [2, 720 + spare]].map(([number, high]) => {
     Object.assign(map.style, { position: "fixed", left: "-9999px", top: 0, width: "1520px", height: `${high}px` });

@@ -45,7 +45,7 @@ function post(strip, kind, value) {
 // What Python says is shown, except for what was changed here since: an older answer does not take a newer change back.
 function receive(strip, data) {
   const frame = JSON.stringify([
-    data.levels.map((level) => [level.name, level.finer]), data.parts.map((part) => [part.label, part.level, part.structure]), withWrong(data), data.editable, data.unit, data.whole,
+    data.levels.map((level) => [level.name, level.finer, level.closed]), data.parts.map((part) => [part.label, part.level, part.structure]), withWrong(data), data.editable, data.unit, data.whole,
   ]);
   if (frame !== strip.frame) stop(strip);
   confirm(strip, data);
@@ -108,6 +108,8 @@ function add(parent, tag, name, attributes = {}, style = {}) {
   return element;
 }
 
+// Whether the maps can show a level.
+const opens = (level) => !level.finer && !level.closed;
 const withWrong = (data) => data.levels.some((level) => level.measured !== null);
 
 // Where there is no room for all columns, the level that is shown is in view, right of the names of the rows.
@@ -168,7 +170,7 @@ function addLevels(strip) {
   const group = add(strip.grid, "div", "row", { role: "radiogroup", "aria-label": "Level shown on the map" });
   strip.buttons = strip.data.levels.map((level, i) => {
     const cell = add(group, "div", "cell", { "data-level": i }, { gridRow: 1, gridColumn: strip.place(i) });
-    const button = add(cell, "button", "b level", { type: "button", role: "radio", "aria-label": `Level ${level.name}`, "aria-disabled": level.finer });
+    const button = add(cell, "button", "b level", { type: "button", role: "radio", "aria-label": `Level ${level.name}`, "aria-disabled": !opens(level) });
     add(button, "span", "").textContent = level.name;
     return button;
   });
@@ -402,7 +404,7 @@ function sentence(strip, i) {
   if (known(level.before)) clauses.push(`in the run before ${say(level.before)}`);
   if (strip.tried && known(strip.tried[i])) clauses.unshift(`expected error with this split ${say(strip.tried[i])}${of}`);
   const about = level.about ? ` (${level.about})` : "";
-  const finer = level.finer ? " The release has no partitions so small: counts are spread evenly." : "";
+  const finer = level.closed ? ` ${level.closed}` : level.finer ? " The release has no partitions so small: counts are spread evenly." : "";
   return `Level ${level.name}${about}: ${clauses.length ? clauses.join(", ") : "no error is known"}.${finer}`;
 }
 
@@ -518,7 +520,7 @@ function moveByKey(strip, event, k) {
 }
 
 function chooseByKey(strip, event, i) {
-  const last = strip.data.levels.findLastIndex((level) => !level.finer);
+  const last = strip.data.levels.findLastIndex(opens);
   const to = { ArrowLeft: i - 1, ArrowUp: i - 1, ArrowRight: i + 1, ArrowDown: i + 1, Home: 0, End: last }[event.key];
   if (to === undefined) return false;
   choose(strip, to < 0 ? last : to > last ? 0 : to, PAUSE);
@@ -539,7 +541,7 @@ function choose(strip, i, pause = 0) {
 
 function click(strip, event) {
   const i = strip.buttons.indexOf(event.target.closest?.(".level")), unit = strip.units.indexOf(event.target.closest?.(".unit"));
-  if (i >= 0 && i !== strip.shown && !strip.data.levels[i].finer) choose(strip, i);
+  if (i >= 0 && i !== strip.shown && opens(strip.data.levels[i])) choose(strip, i);
   if (unit < 0 || strip.relative === (unit === 0)) return;
   strip.relative = unit === 0;
   draw(strip);

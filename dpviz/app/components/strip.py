@@ -53,6 +53,7 @@ class StripLevel:
         missed: number of those that are released as empty, or not at all; None likewise.
         finer: whether the release has no partitions so small: the level cannot be shown, and its errors are those of counts that are
             spread evenly.
+        closed: why the maps cannot show the level, as a sentence; "" if they can.
     """
 
     name: str
@@ -66,6 +67,7 @@ class StripLevel:
     there: int | None = None
     missed: int | None = None
     finer: bool = False
+    closed: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,7 +289,7 @@ def receive(event: object, memory: dict[str, Any], levels: Sequence[StripLevel],
                 if calls.on_shares is not None:
                     calls.on_shares(check_shares(value, parts))
         elif kind == "level":
-            if _is_whole(value) and value in range(len(levels)) and not levels[value].finer:
+            if _is_whole(value) and value in range(len(levels)) and not (levels[value].finer or levels[value].closed):
                 calls.on_level(value)
         elif isinstance(value, bool):
             calls.on_unit(value)

@@ -89,9 +89,9 @@ def _use_shares(parts: list[Share], shares: list[float]) -> None:
 
 
 def _expect(what: Drawn, zooms: range, shares: list[float]) -> list[float | None] | None:
-    """Compute the expected error of each zoom level with other shares, on the partitions of the shown run; no noise is drawn."""
+    """Compute the expected error of each zoom level with other shares, from public counts; no noise is drawn."""
     how = config()
-    expected = expected_of_split(what.release, how.build().with_shares(shares), how.budget(), zooms)
+    expected = expected_of_split(what.release, how.build().with_shares(shares), how.budget(), zooms, what.data.points)
     return None if expected is None else [float(error) if math.isfinite(error) else None for error in expected]
 
 

@@ -181,7 +181,7 @@ def describe_answer(what: Drawn) -> str:
         return "outside the domain, where nothing was counted."
     inside = _part_inside(release, box)
     low, high = (float(end[0]) for end in release.answer_interval([inside]))
-    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (noise, 95 %: ± {(high - low) / 2:,.0f})"
+    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (95 %, noise only: {low:,.0f} to {high:,.0f})"
     if what.evaluation is not None:
         parts = _answer_parts(what, what.evaluation, inside)
         text += f", true {parts.truth:,.0f}: {parts.noise:+,.0f} by noise"

@@ -44,7 +44,7 @@ from dpviz.view.escape import html
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, has_squares
 from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
 
-HEIGHT, TALL = 450, 560  # pixels of the canvas with its legends and tools; of one for a projector
+HEIGHT, TALL = 450, 440  # pixels of the canvas with its legends and tools; of one for a projector
 MOST_NODES = 600_000  # nodes of all releases that a session keeps
 View = ReleaseView | SquaresView
 _STREETS = "street map"

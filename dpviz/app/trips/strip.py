@@ -19,6 +19,8 @@ from dpviz.release.verdict import verdict
 from dpviz.view.escape import html, line
 
 _RERUN = "strip of trips changed the page"
+_ONE_REGION = "It is one number: the maps show the levels below it."
+_BETWEEN = "Its pairs join regions of two levels: the maps show the levels beside it."
 
 
 @st.fragment
@@ -64,8 +66,8 @@ def show_strip(what: TripsDrawn, level: int, before: TripsDrawn | None, *, fresh
 
 
 def _choose_stage(stage: int) -> None:
-    """Show the level of a stage; of a stage between two levels the finer one."""
-    change_level(max((stage + 1) // 2, 1))
+    """Show the level of a stage."""
+    change_level(stage // 2)
     st.session_state[_RERUN] = True
 
 
@@ -102,6 +104,7 @@ def _make_levels(what: TripsDrawn, before: TripsDrawn | None) -> list[StripLevel
             wrong=row["false_positives"],
             there=row["true_pairs"],
             missed=row["false_negatives"],
+            closed="" if stage and stage % 2 == 0 else _ONE_REGION if stage == 0 else _BETWEEN,
         )
         for stage, row in enumerate(rows)
     ]

@@ -49,7 +49,7 @@ from dpviz.view.trips_drawing import (
 )
 from dpviz.view.trips_map import trips_map
 
-HEIGHT, TALL = 408, 560  # pixels of the canvas with its legends and tools; of one for a projector
+HEIGHT, TALL = 408, 420  # pixels of the canvas with its legends and tools; of one for a projector
 MAP_WIDTH = 390  # pixels of one of two maps without the canvas
 MOST_PAIRS = 3_000_000  # pairs of all runs that a session keeps
 _STREETS = "street map of trips"

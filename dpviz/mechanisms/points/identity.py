@@ -43,7 +43,13 @@ class Identity(PointMechanism):
     title: ClassVar[str] = "Every cell (Identity)"
     summary: ClassVar[str] = "Counts every cell of a fine grid with noise: unbiased, but large areas add up the noise of many cells."
 
-    order: int = setting(10, "Order of the grid", low=1, high=12, help="The grid has 2^order cells per side; cut to the resolution.")
+    order: int = setting(
+        10,
+        "Resolution, 2^n cells per side",
+        low=1,
+        high=12,
+        help="The number n: 8 makes 256 cells per side; never finer than the resolution of the domain.",
+    )
     threshold: bool = setting(
         False,
         "Zero small cells",

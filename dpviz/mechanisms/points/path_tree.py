@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -24,10 +24,13 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quarter_tree, split_nodes
 from dpviz.space.interpolate import INSIDE
+from dpviz.space.tree import Tree
 
 PHI_BITS = 30
 GROWING = "growing"
 _SMALLEST_SHARE, _LEAST_WEIGHT = 1e-3, 1e-6  # of a level: what a drag leaves it, and what a curator may give it
+AddNoise = Callable[[NoisyCounts, Integers, Integers, Fraction], tuple[Floats, Floats]]
+"""A function such as `_add_noise`."""
 APPROXIMATE = "the counts that decided what is split are part of the estimates, which biases them, sums over large areas most"
 
 
@@ -165,7 +168,7 @@ class PathTree(PointMechanism):
             )
         )
         levels = self._measure(counter, budget.epsilon / bound)
-        tree = quarter_tree([level.node for level in levels], [np.where(level.split, 4, 0) for level in levels], range(len(levels)), order)
+        tree = _make_tree(levels, order)
         value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("mean", "variance"))
         first, again = (np.concatenate([getattr(level, name) for level in levels]) for name in ("first", "again"))
         notes = ("Every path spends all of ε, in parts that depend on what was released; the step stands for their sum.",)
@@ -211,24 +214,31 @@ class PathTree(PointMechanism):
             variance[nodes] = np.divide(1.0, precision, out=np.full(len(precision), np.inf), where=precision > 0)
         return variance
 
+    def partition_exactly(self, points: PointCounts, budget: Budget) -> tuple[Tree, Floats] | None:
+        """Choose partitions as with counts that have no noise, and state the noise that they would have. NOT PRIVATE."""
+        counter = NoisyCounts(points=points, entropy=Entropy.seeded(0))
+        levels = self._measure(counter, require_pure(budget, self.title).epsilon / points.contributions, _add_none)
+        return _make_tree(levels, points.domain.order), np.concatenate([level.variance for level in levels])
+
     def schedule(self, order: int) -> list[int]:
         """Compute phi for depths 1 to `order`, in units of 2**-30: the part of its remaining budget that a measured node spends."""
         weights = self._weights(order)
         return [int(weight / sum(weights[depth:]) * 2**PHI_BITS) for depth, weight in enumerate(weights[:-1])] + [2**PHI_BITS]
 
-    def _measure(self, counter: NoisyCounts, epsilon: Fraction) -> list[Measured]:
-        """Measure all depths, one after the other; `epsilon` is the epsilon per record."""
+    def _measure(self, counter: NoisyCounts, epsilon: Fraction, add_noise: AddNoise | None = None) -> list[Measured]:
+        """Measure all depths, one after the other; `epsilon` is the epsilon per record, `add_noise` is `_add_noise` if it is None."""
+        add_noise = add_noise or _add_noise
         order, cells = counter.points.domain.order, CurveCells.of(counter.points)
         phi = self.schedule(order)
         levels = [Measured.skipped_root()]
         node, remaining, skip, nodes = split_nodes(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_), 5
         for depth in range(1, order + 1):
             true, spent = cells.records(node, depth), np.where(skip, 0, remaining * phi[depth - 1] >> PHI_BITS)
-            first, variance = _add_noise(counter, true, spent, epsilon)
+            first, variance = add_noise(counter, true, spent, epsilon)
             threshold, remaining = self._threshold(first, variance, spent * float(epsilon / GRAIN), depth), remaining - spent
             split = (skip | (first > threshold)) & (depth < order)
             split &= skip | counter.has_room(nodes + 4 * int(split.sum()))
-            again, spread = _add_noise(counter, true, np.where(split, 0, remaining), epsilon)
+            again, spread = add_noise(counter, true, np.where(split, 0, remaining), epsilon)
             levels.append(Measured.of(node, split, (first, variance), (again, spread)))
             skipped = split & (first > self.big * threshold) & (depth + 2 <= order)
             node, remaining, skip = split_nodes(node[split]), np.repeat(remaining[split], 4), np.repeat(skipped[split], 4)
@@ -249,6 +259,16 @@ class PathTree(PointMechanism):
         spread = ((block - block.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) / 3
         calm = self.calm * np.where(np.isfinite(variance), variance, 0.0)
         return np.where(np.repeat(spread, 4) < calm, self.doubt * threshold, threshold)
+
+
+def _make_tree(levels: list[Measured], order: int) -> Tree:
+    return quarter_tree([level.node for level in levels], [np.where(level.split, 4, 0) for level in levels], range(len(levels)), order)
+
+
+def _add_none(counter: NoisyCounts, true: Integers, units: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:  # noqa: ARG001
+    """Return (n,) the true counts in place of noisy ones, with the variances of the noise. NOT PRIVATE."""
+    variance = _noise_variances(units, epsilon)
+    return np.where(np.isfinite(variance), true, np.nan), variance
 
 
 def _add_noise(counter: NoisyCounts, true: Integers, units: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:

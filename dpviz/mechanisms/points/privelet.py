@@ -52,7 +52,13 @@ class Privelet(PointMechanism):
     summary: ClassVar[str] = "Puts noise on a wavelet of a fine grid: sums over large areas stay accurate, single cells are noisier."
     whole_budget: ClassVar[str] = "This mechanism splits the budget itself: all of ε buys differences of all levels at once."
 
-    order: int = setting(10, "Order of the grid", low=1, high=11, help="The grid has 2^order cells per side; cut to the resolution.")
+    order: int = setting(
+        10,
+        "Resolution, 2^n cells per side",
+        low=1,
+        high=11,
+        help="The number n: 8 makes 256 cells per side; never finer than the resolution of the domain.",
+    )
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
