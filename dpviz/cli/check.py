@@ -322,7 +322,8 @@ def lines(facts: Facts) -> list[str]:
     if "text_format" in facts:
         texts.append(f"The text seems to have {TextFormat(**facts['text_format']).describe(facts['format'])}; declare it under [data].")
     if "files" in facts:
-        texts.append(f"{facts['files']:,} files, which engine {facts['engine']} would count; no row was read now.")
+        seen = "only the first lines of one were looked at now" if facts["format"] in SEPARATORS else "no row was read now"
+        texts.append(f"{facts['files']:,} files, which engine {facts['engine']} would count; {seen}.")
     for use in facts["uses"]:
         found_text = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
         texts.append(f"As {use['as']}: {found_text}.")
