@@ -22,6 +22,7 @@ from dpviz.data.reading.text_rows import (
     UTF8,
     UTF16,
     WINDOWS,
+    is_utf8,
     marked_encoding,
     utf8_lines,
     utf16_to_utf8,
@@ -169,7 +170,7 @@ def propose_text_format(kind: str, head: bytes) -> TextFormat:
 def _propose_encoding(head: bytes) -> str:
     """Propose UTF-8 unless more lines break its rules than use it; then Windows-1252, or Latin-1 if a byte is no letter of Windows-1252."""
     lines = [line for line in head.split(b"\n") if not line.isascii()]
-    invalid = [line for line in lines if attempt(lambda line=line: line.decode()) is None]  # type: ignore[misc]
+    invalid = [line for line in lines if not is_utf8(line)]
     if not invalid or 2 * len(invalid) < len(lines):
         return UTF8
     return LATIN if attempt(lambda: b"".join(invalid).decode("cp1252")) is None else WINDOWS

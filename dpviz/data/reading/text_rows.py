@@ -208,7 +208,7 @@ def header_of(head: bytes, separator: str, encoding: str = UTF8) -> Header:
     if end < 0 and len(head) >= HEAD_BYTES and b"\r" not in head:
         raise InputError(HEADER_TOO_LONG)
     line = utf8_lines(head[first.start() : len(head) if end < 0 else end].removesuffix(b"\r"), encoding)
-    if not _is_utf8(line) or b"\0" in line:
+    if not is_utf8(line) or b"\0" in line:
         raise InputError(_HEADER_NOT_UTF8)
     text = line.decode("utf-8")
     if "\r" in text:
@@ -300,7 +300,7 @@ def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
     long = not_utf8 = marks = 0
     if _any_long(lines):
         lines, long = _remove_bad(lines, _are_long)
-    if not _is_utf8(lines):
+    if not is_utf8(lines):
         lines, not_utf8 = _remove_bad(lines, _are_not_utf8)
     quoted = separator != TAB and b'"' in lines
     if b"\r" in lines and (quoted or lines.count(b"\r") > lines.count(b"\r\n")):
@@ -323,7 +323,7 @@ def _end_with_newline(data: bytes, part: slice) -> bytes:
     return lines if lines.endswith(b"\n") else lines + b"\n"
 
 
-def _is_utf8(lines: bytes) -> bool:
+def is_utf8(lines: bytes) -> bool:
     """Return whether all lines are UTF-8."""
     try:
         return lines.isascii() or bool(lines.decode("utf-8"))
@@ -410,7 +410,7 @@ def _empty_table(layout: TextLayout) -> pa.Table:
 def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
     """Cut a text table whose cells may hold line ends between quotation marks."""
     data = utf8_lines(data, layout.encoding)
-    if not _is_utf8(data):
+    if not is_utf8(data):
         raise InputError(NOT_UTF8)
     if NOT_LINE_END.search(data) is None:
         return _empty_table(layout), NO_BAD_LINES
