@@ -206,3 +206,30 @@ def test_a_header_alone_is_a_table_without_a_row(content):
     assert files.rowless == (True,)
     assert "No row follows the header" in refused(refuse_rowless, files)
     assert not np.any(read_points(upload(content, "a.csv"), domain=PLANE, **vars(form)).count)
+
+
+def grid(points):
+    """Records per cell, and the rows that were left out."""
+    cells = np.zeros((8, 8), int)
+    cells[points.row, points.column] = points.count
+    return cells, np.array([points.outside, points.bad, points.over])
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@given(
+    st.sampled_from(list(ENCODINGS)), st.sampled_from(SEPARATORS), st.lists(st.binary(max_size=12) | st.just(b'"'), max_size=4), st.data()
+)
+def test_whatever_a_row_holds_it_adds_the_same_beside_others(encoding, separator, pieces, data):
+    codec = data.draw(st.sampled_from(MARKS[encoding]))
+    form = TextFormat(separator=separator, decimal=",", encoding=encoding)
+    unit = 2 if encoding == "utf-16" else 1
+    end, sep = ("\n".encode(codec)[-unit:], separator.encode(codec)[-unit:])
+    row = sep.join(piece[: len(piece) // unit * unit] for piece in pieces)
+    row = b"".join(row[at : at + unit] for at in range(0, len(row), unit) if row[at : at + unit] != end) + end
+    head = written([("x", "y", "who")], form, codec)
+    others = [written([(1.5, 2.5, "ä"), (6, 7, "b")], form, codec)[2 if unit == 2 else 3 if codec == "utf-8-sig" else 0 :]] * 2
+    read = partial(read_points, domain=PLANE, bad_rows="drop", **vars(form))
+    contents = (others[0] + row + others[1], others[0] + others[1], row + others[0], others[0])
+    together, without, beside, beside_nothing = (grid(read(upload(head + content, "a.csv"))) for content in contents)
+    for one, two, three, four in zip(together, without, beside, beside_nothing, strict=True):
+        np.testing.assert_array_equal(one - two, three - four)
