@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from dpviz.data.library_errors import attempt
-from dpviz.data.reading.safety import Source, first_bytes, format_of, name_of
+from dpviz.data.reading.safety import Source, first_bytes, format_of, is_path, name_of
 from dpviz.data.reading.text_rows import (
     EMPTY_FILE,
     HEAD_BYTES,
@@ -138,7 +139,8 @@ def detect_text_format(source: Source) -> TextFormat:
     kind = format_of(name_of(source))
     if kind not in SEPARATORS:
         raise InputError(f"Only text tables (.csv, .tsv) have a separator, a decimal mark and an encoding, not {kind}.")
-    head = attempt(lambda: first_bytes(source, HEAD_BYTES))
+    is_readable = not is_path(source) or os.path.isfile(source)  # noqa: PTH113  (reading a pipe would wait forever)
+    head = attempt(lambda: first_bytes(source, HEAD_BYTES)) if is_readable else None
     if head is None:
         raise InputError("The file cannot be read: does it exist, and may you read it?")
     if not head:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from functools import partial
 
 import numpy as np
@@ -175,6 +176,8 @@ def test_a_proposal_is_right_for_tsv_and_refused_for_other_files(tmp_path):
     assert "is empty" in refused(detect_text_format, text(""))
     assert "without a byte order mark" in refused(detect_text_format, upload("lon;lat\n".encode("utf-16-le"), "a.csv"))
     assert "does it exist" in refused(detect_text_format, tmp_path / "zq.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert "cannot be read" in refused(detect_text_format, tmp_path / "pipe.csv")
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
