@@ -62,6 +62,7 @@ from dpviz.data.reading.flows import inspect_flows
 from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
+from dpviz.data.reading.text_format import TextFormat, detect_text_format
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError
 from dpviz.evaluation.audits import audit_all, audit_mechanism
 from dpviz.evaluation.compare import compare
@@ -163,6 +164,7 @@ __all__ = [
     "StabilityHistogram",
     "Study",
     "Terms",
+    "TextFormat",
     "TopDown",
     "Tuned",
     "TunedGrid",
@@ -172,6 +174,7 @@ __all__ = [
     "audit_mechanism",
     "compare",
     "describe",
+    "detect_text_format",
     "discrete_gaussian",
     "discrete_laplace",
     "evaluate",

@@ -27,9 +27,10 @@ from dpviz.data.reading.inspect import (
 )
 from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.data.reading.regions import inspect_regions
-from dpviz.data.reading.safety import FORMATS, Limits, read_checked
-from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, refuse_copies
+from dpviz.data.reading.safety import FORMATS, Limits, Source, format_of, name_of, read_checked
+from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, list_files, refuse_copies, refuse_rowless
 from dpviz.data.reading.tables import open_table
+from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat, detect_text_format
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, InputError
 from dpviz.release.files import read_release
@@ -56,7 +57,8 @@ def check(path: Path) -> Facts:
 
     Returns:
         Facts with "kind": "data" or "release". For data: format, columns (the first 40) and uses (as points, trips or regions), the
-        likeliest first. Each use has the columns that were found, and the entries of the configuration that are missing. For several
+        likeliest first. Each use has the columns that were found, and the entries of the configuration that are missing; if a text
+        table is written in another way than the usual one, these are the settings that say how, which are "text_format", too. For several
         tables or a large one, whose rows are not read, also the number of files and the engine that would count them. For a release:
         facts of its manifest and receipt.
 
@@ -70,24 +72,58 @@ def check(path: Path) -> Facts:
         return _release_facts(path)
     large = _find_several_or_large(path, folder=folder)
     tabular = large is not None or FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
-    tables = large if large is not None or not tabular else attempt(lambda: find_files(path))
-    if tables is not None and all(tables.rowless):
-        raise InputError("No row follows the header: nothing could be counted or released.")
+    text_format = PLAIN_TEXT if large is not None else _propose_text_format(path)
+    tables = large if large is not None or not tabular else attempt(lambda: find_files(path, text_format))
+    if tables is not None:
+        refuse_rowless(tables)
     if large is None:
-        _refuse_bad_lines(path)
-        attempts = [*([lambda: _as_trips(inspect_flows(path, through=True))] if tabular else [])]
-        attempts += [lambda: _as_points(inspect_points(path, through=True), lambda: _shapes(path)), lambda: _as_regions(path)]
-        return _data_facts(attempts)
+        _refuse_bad_lines(path, text_format)
+        attempts = [*([lambda: _as_trips(inspect_flows(path, through=True, text_format=text_format))] if tabular else [])]
+        attempts += [lambda: _as_points(_inspect_points(path, text_format), lambda: _shapes(path)), lambda: _as_regions(path, text_format)]
+        return _with_text_format(_data_facts(attempts), text_format)
     refuse_copies(large)
     attempts = [lambda: _as_trips(describe_flows(large)), lambda: _as_points(describe_points(large), lambda: {"point"})]
-    return {**_data_facts(attempts), "files": len(large.sources), "engine": choose_engine(large, AUTO, None, _LIMITS)}
+    facts = {**_data_facts(attempts), "files": len(large.sources), "engine": choose_engine(large, AUTO, None, _LIMITS)}
+    return _with_text_format(facts, large.text_format)
 
 
-def _refuse_bad_lines(path: Path) -> None:
+def _propose_text_format(source: Source) -> TextFormat:
+    """Propose how a text table is written; the usual format for other files, and for files that cannot be opened."""
+    kind = attempt(lambda: format_of(name_of(source)))
+    return (attempt(lambda: detect_text_format(source)) or PLAIN_TEXT) if kind in SEPARATORS else PLAIN_TEXT
+
+
+def _find_proposed(path: Path) -> FoundFiles:
+    """Find the files that a path names, and read their headers as it is proposed for the first of them."""
+    return find_files(path, _propose_text_format(list_files(path)[0]))
+
+
+def _with_text_format(facts: Facts, text_format: TextFormat) -> Facts:
+    """Add the settings of a text table to the facts, and to what is missing for a use as points or trips."""
+    declared = text_format.declarations()
+    if not declared:
+        return facts
+    settings = [f"[data] {line}: the file seems to be written so" for line in text_format.lines()]
+    uses = [{**use, "missing": [*settings, *use["missing"]]} if use["as"] != "regions" else use for use in facts["uses"]]
+    return {**facts, "uses": uses, "text_format": declared}
+
+
+def _inspect_points(path: Path, text_format: TextFormat) -> PointsFile:
+    """Inspect points, and read them through; if a column may hold points in WKT, and no two hold coordinates, read that one."""
+    file = inspect_points(path, through=True, text_format=text_format)
+    if file.rows == 0:
+        raise InputError("The file holds no feature and no row: nothing could be counted or released.")
+    if file.geometry is not None and file.x is None and file.y is None:
+        inspect_points(path, through=True, text_format=text_format, geometry=file.geometry)
+    return file
+
+
+def _refuse_bad_lines(path: Path, text_format: TextFormat) -> None:
     """Refuse a text table with a malformed line."""
     if FORMATS.get(path.suffix.lower()) in SEPARATORS:
         kind, data = read_checked(path, _LIMITS)
-        open_table(kind, data, _LIMITS).take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
+        table = open_table(kind, data, _LIMITS, text_format=text_format)
+        table.take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
 
 
 def _find_several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
@@ -101,9 +137,9 @@ def _find_several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
             refusal = f"The folder holds no release: there is no {MANIFEST}. {error}"
         raise InputError(refusal)
     if not os.path.isfile(path):  # noqa: PTH113
-        return find_files(path) if glob.has_magic(str(path)) else None
+        return _find_proposed(path) if glob.has_magic(str(path)) else None
     large = path.stat().st_size > _LIMITS.file_bytes and FORMATS.get(path.suffix.lower()) in TABLES
-    return find_files(path) if large else None
+    return _find_proposed(path) if large else None
 
 
 def _data_facts(attempts: Sequence[Callable[[], Facts]]) -> Facts:
@@ -165,19 +201,27 @@ def _between_coordinates(file: FlowsFile, pairs: tuple[Pair, Pair], found: Facts
 def _as_points(file: PointsFile, shapes: Callable[[], set[str]]) -> Facts:
     kinds = shapes() if file.has_geometry else set()
     columns = {"x": file.x, "y": file.y, "count": file.count, "person": file.person}
+    in_wkt = file.geometry is not None and file.x is None and file.y is None
+    columns |= {"geometry": file.geometry} if in_wkt else {}
     found = {role: name for role, name in columns.items() if name is not None}
-    missing = [f"[data] {role}: the column" for role in ("x", "y") if role not in found and not file.has_geometry]
+    missing = [f"[data] {role}: the column" for role in ("x", "y") if role not in found and not (file.has_geometry or in_wkt)]
+    missing += [f'[data] geometry = "{file.geometry}": its column holds points in WKT'] if in_wkt else []
     missing += ["[data] crs: which CRS the coordinates are in; it is never guessed"] if file.needs_crs else []
     return {
         "as": "points",
-        "fits": "point" in kinds or {"x", "y"} <= set(found),
+        "fits": "point" in kinds or {"x", "y"} <= set(found) or in_wkt,
         "found": {"geometry": True, **found} if file.has_geometry else found,
         "missing": [*missing, "[domain] bounds and crs: declared in public, never taken from the file"],
         "about": _file_facts(file.format, file.columns),
     }
 
 
-def _as_regions(path: Path) -> Facts:
+def _as_regions(path: Path, text_format: TextFormat) -> Facts:
+    if text_format.declarations():
+        written = text_format.describe(format_of(str(path)))
+        raise InputError(
+            f"{NOTHING} The text seems to have {written}; regions are read from commas or tabs, decimal points and UTF-8 only."
+        )
     file = inspect_regions(path, through=True)
     polygons = file.has_geometry and "polygon" in _shapes(path)
     properties = {"nested": file.nested, "levels": list(file.levels), "geometry": file.has_geometry}
@@ -233,9 +277,11 @@ def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
     use = next(iter(facts["uses"]), None)
     if use is None or "files" in facts or use["as"] == "regions" or "matrix" in use["found"]:
         return None
-    used = [use["found"][role] for role in ("x", "y", "origin", "destination", "count") if role in use["found"]]
+    used = [use["found"][role] for role in ("x", "y", "geometry", "origin", "destination", "count") if role in use["found"]]
+    used = [columns for columns in used if columns is not True]
     return find_repeated_columns(
-        find_files(path), but=[name for columns in used for name in ((columns,) if isinstance(columns, str) else columns)]
+        find_files(path, TextFormat(**facts.get("text_format", {}))),
+        but=[name for columns in used for name in ((columns,) if isinstance(columns, str) else columns)],
     )
 
 
@@ -273,8 +319,11 @@ def lines(facts: Facts) -> list[str]:
         ]
     more = f" and {facts['further_columns']:,} more" if facts["further_columns"] else ""
     texts = [f"{facts['format']}; columns: {', '.join(facts['columns']) or 'none'}{more}."]
+    if "text_format" in facts:
+        texts.append(f"The text seems to have {TextFormat(**facts['text_format']).describe(facts['format'])}; declare it under [data].")
     if "files" in facts:
-        texts.append(f"{facts['files']:,} files, which engine {facts['engine']} would count; no row was read now.")
+        seen = "only the first lines of one were looked at now" if facts["format"] in SEPARATORS else "no row was read now"
+        texts.append(f"{facts['files']:,} files, which engine {facts['engine']} would count; {seen}.")
     for use in facts["uses"]:
         found_text = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
         texts.append(f"As {use['as']}: {found_text}.")

@@ -166,6 +166,24 @@ def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:
     return shapely.get_x(points), shapely.get_y(points)
 
 
+def polygons_as_points(shapes: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return (n,) geometries in which each polygon or multipolygon is replaced by its centroid; None where it has none."""
+    points = shapes.copy()
+    are_polygons = np.isin(shapely.get_type_id(shapes), (shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON))
+    points[are_polygons] = _centroids(shapes[are_polygons])
+    return points
+
+
+def _centroids(polygons: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return (n,) centroids. If shapely fails, the polygons are halved until only the one that it cannot use has none."""
+    with suppress(Exception):  # a polygon of one row may not decide on other rows
+        return np.asarray(shapely.centroid(polygons), object)
+    if len(polygons) == 1:
+        return np.array([None], object)
+    middle = len(polygons) // 2
+    return np.concatenate([_centroids(polygons[:middle]), _centroids(polygons[middle:])])
+
+
 def pairs_of(origin: NDArray[np.signedinteger[Any]], destination: NDArray[np.signedinteger[Any]], width: int) -> Integers:
     """Return (n,) cells of pairs of leaves, origin * width + destination; BAD where either is BAD, else OUTSIDE where either is OUTSIDE."""
     pairs = origin.astype(np.int64) * width + destination

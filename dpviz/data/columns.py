@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 X_NAMES = ("lon", "lng", "long", "longitude", "x", "easting")
 Y_NAMES = ("lat", "latitude", "y", "northing")
 COUNT_NAMES = ("count", "counts", "n", "records", "people")
+GEOMETRY_NAMES = ("geometry", "wkt", "the_geom", "geom")
 PERSON_NAMES = ("person", "person_id", "personid", "user", "user_id", "userid", "uid", "device", "device_id", "subject", "subject_id")
 
 _WEIGHT = re.compile(r"weight|wgt|(^|[^a-z]|per|hh|fin|pop|samp)wt(s|[^a-z]|$)")
@@ -35,7 +36,10 @@ WEIGHTS_REFUSED = (
 
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # how a number is written, without blanks around it
 
-NOT_POINTS = "The geometries are not points. Explode multipoints, or take centroids, before loading."
+NOT_POINTS = (
+    "The geometries are not points. Explode multipoints before loading; polygons are read as their centroids if that is asked for:"
+    " centroids=True."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +49,7 @@ class PointColumns:
     Attributes:
         x: the column of easting or longitude; None if the points are geometries.
         y: the column of northing or latitude.
+        geometry: the column of points in WKT, texts such as POINT (13.4 52.5), instead of x and y.
         count: the column of records that a row stands for.
         person: the column that says who a row belongs to.
     """
@@ -53,6 +58,12 @@ class PointColumns:
     y: str | None = None
     count: str | None = None
     person: str | None = None
+    geometry: str | None = None
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The columns of coordinates that are named: x, y and geometry."""
+        return tuple(name for name in (self.x, self.y, self.geometry) if name is not None)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,8 +119,11 @@ def candidates(names: Iterable[str], aliases: Sequence[str]) -> list[str]:
 
 
 def is_number_text(name: str) -> bool:
-    """Return whether a name is written as a number: the file may then have no header, so that this is an entry of its first row."""
-    return re.fullmatch(NUMBER, name.strip(), re.ASCII) is not None
+    """Return whether a name is written as a number, with a point or a comma before decimals.
+
+    The file may then have no header, so that this is an entry of its first row.
+    """
+    return re.fullmatch(NUMBER, name.strip().replace(",", ".", 1), re.ASCII) is not None
 
 
 def only_candidate(names: Iterable[str], aliases: Sequence[str]) -> str | None:
@@ -124,16 +138,21 @@ def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry:
     Raises:
         InputError: no column has a wanted name, or several have; the column of counts has the name of a survey weight.
     """
-    if has_geometry and (wanted.x is not None or wanted.y is not None):
-        raise InputError("The file has point geometries of its own: leave x and y out.")
-    x = None if has_geometry else _find_axis(names, wanted.x, X_NAMES, "x")
-    y = None if has_geometry else _find_axis(names, wanted.y, Y_NAMES, "y")
+    if has_geometry and wanted.coordinates:
+        raise InputError("The file has point geometries of its own: leave x and y out, or geometry.")
+    if wanted.geometry is not None and (wanted.x is not None or wanted.y is not None):
+        raise InputError("A point is in two columns x and y, or in one column geometry: leave out what does not apply.")
+    geometry = None if wanted.geometry is None else _find_column(names, wanted.geometry)
+    by_axes = not has_geometry and geometry is None
+    x = _find_axis(names, wanted.x, X_NAMES, "x") if by_axes else None
+    y = _find_axis(names, wanted.y, Y_NAMES, "y") if by_axes else None
     if x is not None and x == y:
         raise InputError(f"x and y are the same column {x!r}; they must differ.")
     count = None if wanted.count is None else _find_column(names, wanted.count)
     if count is not None and _WEIGHT.search(fold_name(count)):
         raise InputError(f"Column {count!r} is called a weight. {WEIGHTS_REFUSED}")
-    return PointColumns(x=x, y=y, count=count, person=None if wanted.person is None else _find_column(names, wanted.person))
+    person = None if wanted.person is None else _find_column(names, wanted.person)
+    return PointColumns(x=x, y=y, count=count, person=person, geometry=geometry)
 
 
 def _find_axis(names: Sequence[str], wanted: str | None, aliases: Sequence[str], axis: str) -> str:
@@ -141,9 +160,11 @@ def _find_axis(names: Sequence[str], wanted: str | None, aliases: Sequence[str],
         return _find_column(names, wanted)
     matches = candidates(names, aliases)
     if not matches:
+        shapes = candidates(names, GEOMETRY_NAMES)
+        in_wkt = f" If column {shapes[0]!r} holds points in WKT, declare geometry={shapes[0]!r} instead." if shapes else ""
         raise InputError(
             f"No column for {axis}: the header names none of {', '.join(aliases)}. Say which one it is with {axis}='...';"
-            " the first line of a text table must hold the names, separated by commas (.csv) or tabs (.tsv)."
+            " the first line of a text table must hold the names, separated by commas (.csv) or tabs (.tsv), or as it is declared." + in_wkt
         )
     if len(matches) > 1:
         raise InputError(f"Several columns could be {axis}: {' and '.join(map(repr, matches))}. Say which one it is with {axis}='...'.")
@@ -190,7 +211,7 @@ def no_number(*names: str) -> InputError:
     """Return the error for columns that have entries, none of which is a number."""
     return InputError(
         f"Column {' or '.join(map(repr, names))} holds no number. A number is written in digits, with a point before decimals,"
-        " without thousands separators, units or degree signs."
+        ' without thousands separators, units or degree signs. If decimals have commas in a text table, declare decimal=",".'
     )
 
 
@@ -212,6 +233,11 @@ def is_number(kind: pa.DataType) -> bool:
 def is_text(kind: pa.DataType) -> bool:
     """Return whether an Arrow type is one of texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column's entries; for a dictionary-encoded column, the type of the dictionary's values."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def decode_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:

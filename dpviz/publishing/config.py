@@ -7,8 +7,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpviz.data.counting.engines import AUTO, DASK, ENGINES
+from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES
 from dpviz.data.counting.scheduler import Scheduler
+from dpviz.data.reading.text_format import TextFormat
+from dpviz.data.reading.text_rows import UTF16
 from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
@@ -207,17 +209,22 @@ def _budget(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | No
 T = TypeVar("T", bound="DataPart")
 
 _FILE_KEYS = ("engine", "may_be_empty")
-_COUNTING_KEYS = ("count", "person", "contributions", "distinct", "quoted_newlines")
+_TEXT_KEYS = ("separator", "decimal", "encoding")
+_COUNTING_KEYS = ("count", "person", "contributions", "distinct", *_TEXT_KEYS, "quoted_newlines")
 _NO_QUOTED_NEWLINES = (
     "[data] quoted_newlines = true: in a text table whose cells hold line ends, one malformed row can take thousands of others with it,"
     " more than the privacy guarantee covers. To publish the file, convert it to Parquet."
 )
-_KEYS_OF_KIND = {"points": ("x", "y", "crs"), "trips": ("origin", "destination", "crs", "exactly"), "sample": ("size",)}
+_KEYS_OF_KIND = {
+    "points": ("x", "y", "geometry", "centroids", "crs"),
+    "trips": ("origin", "destination", "crs", "exactly"),
+    "sample": ("size",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataPart:
-    """[data]: points, trips or a sample, and the names of the columns.
+    r"""[data]: points, trips or a sample, and the names of the columns.
 
     Attributes:
         points: files of points, relative to the configuration's folder: a path, a glob such as "homes/*.parquet", a folder of Parquet
@@ -227,6 +234,8 @@ class DataPart:
         size: number of records of a made-up sample of points.
         x: column of easting or longitude. A column that is left out here is found by its usual names.
         y: column of northing or latitude.
+        geometry: column of points in WKT, instead of x and y; engine "numpy" only.
+        centroids: declares that polygons are read as their centroids; otherwise they are no points.
         crs: CRS of the coordinates, if the files do not state it.
         origin: column of the trips' origins, or two columns of coordinates: ["lon", "lat"].
         destination: column of the trips' destinations, or two columns of coordinates.
@@ -235,6 +244,9 @@ class DataPart:
         contributions: the most records or trips of one person that are counted; required with a person column, except for samples.
         distinct: whether each person counts once per cell or pair.
         exactly: declares that every person has exactly `contributions` trips.
+        separator: declares the character between cells of text tables: ",", ";", "|" or "\t"; if left out, the files' ending decides.
+        decimal: declares the decimal mark of numbers in text tables: "." or ",".
+        encoding: declares the encoding of text tables: "utf-8", "utf-16" (engine "numpy" only), "latin-1" or "windows-1252".
         quoted_newlines: declares that cells of text tables contain line ends between quotation marks; for studies only.
         may_be_empty: declares that data may have no record at all; otherwise such data are refused as a probable mistake.
         engine: "numpy" (in memory), "duckdb" (larger than memory) or "dask" (on a cluster); "auto" chooses by the files' size.
@@ -246,6 +258,8 @@ class DataPart:
     size: int | None = None
     x: str | None = None
     y: str | None = None
+    geometry: str | None = None
+    centroids: bool = False
     crs: str | None = None
     origin: str | tuple[str, ...] | None = None
     destination: str | tuple[str, ...] | None = None
@@ -254,6 +268,9 @@ class DataPart:
     contributions: int | None = None
     distinct: bool = False
     exactly: bool = False
+    separator: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
     quoted_newlines: bool = False
     may_be_empty: bool = False
     engine: str = AUTO
@@ -269,8 +286,10 @@ class DataPart:
             raise SettingError(f"[data] {kinds[0]} names no file: give a path, a glob, a folder, or a list of these.")
         if self.distinct and self.person is None:
             raise SettingError("[data] distinct counts each person once per cell or pair: name the person column, or leave distinct out.")
+        self._check_coordinates()
         self._check_ends()
         self._check_newlines()
+        self._check_text_format()
         if self.engine not in (AUTO, *ENGINES):
             raise SettingError(f"[data] engine must be one of {', '.join((AUTO, *ENGINES))}.")
 
@@ -283,6 +302,36 @@ class DataPart:
         for item in fields(DataPart):
             if item.name in all_keys - allowed and getattr(self, item.name) != item.default:
                 raise SettingError(f"[data] {item.name} has no meaning beside {kind}.")
+
+    def _check_coordinates(self) -> None:
+        """Refuse points in WKT beside columns of coordinates, or beside centroids, which only files with shapes have."""
+        if self.geometry is not None and (self.x is not None or self.y is not None):
+            raise SettingError(
+                "[data] geometry names a column of points in WKT, and x and y two of coordinates: leave out what is not there."
+            )
+        if self.centroids and (self.geometry is not None or self.x is not None or self.y is not None):
+            raise SettingError("[data] centroids is for files with polygons of their own: leave x, y and geometry out, or centroids.")
+
+    def _check_text_format(self) -> None:
+        """Refuse settings of text tables that are not known, or that the files' engine does not read."""
+        problem = None
+        try:
+            encoding = self.text_format().encoding
+        except SettingError as error:
+            problem = str(error)
+        if problem is not None:
+            raise SettingError(f"[data] {problem}")
+        if self.engine in (DUCKDB, DASK) and (encoding == UTF16 or self.geometry is not None):
+            setting = "geometry" if self.geometry is not None else 'encoding = "utf-16"'
+            raise SettingError(f'[data] {setting} is read by engine "numpy" only: leave engine out, or convert the files.')
+
+    def text_format(self) -> TextFormat:
+        """Return the declared format of text tables.
+
+        Raises:
+            SettingError: the separator, the decimal mark or the encoding is not known.
+        """
+        return TextFormat(separator=self.separator, decimal=self.decimal, encoding=self.encoding)
 
     def _check_ends(self) -> None:
         """Refuse trips with coordinates at one end and ids at the other."""
@@ -351,7 +400,7 @@ class DataPart:
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of `read_points` or `read_flows` that describe columns and rules, by name."""
-        names = ("x", "y") if self.is_points else ("origin", "destination", "exactly")
+        names = ("x", "y", "geometry", "centroids") if self.is_points else ("origin", "destination", "exactly")
         return {name: getattr(self, name) for name in (*names, "crs", *_COUNTING_KEYS)} | {"contributions": self.contributions or 1}
 
     def with_engine(self: T, engine: str | None, scheduler: Scheduler | None) -> T:

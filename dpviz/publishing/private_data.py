@@ -239,7 +239,7 @@ def open_data(
     if part.sample is not None:
         data = load_sample(part.sample, domain=_domain_or_none(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
         return OpenedData(data=data, fingerprints=(_sample_fingerprint(part), *fingerprints_of(data)))
-    files = find_files(resolve_sources(config))
+    files = find_files(resolve_sources(config), part.text_format())
     request = CountRequest(
         frame=frame,  # type: ignore[arg-type]
         options={**part.options(), "bad_rows": bad_rows},

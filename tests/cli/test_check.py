@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import shapely
 
-from dpviz.cli.check import check, lines
+from dpviz.cli.check import check, lines, repeated
 from dpviz.errors import InputError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.publish import PublicationTexts, publish
@@ -55,7 +55,31 @@ def test_shapes_tell_regions_from_points(tmp_path, frame, name, ending):
     assert "Rosa" not in str(found)
 
 
-LINES = {"1,2": "fewer cells", '1,2,"Rosa': "not closed on its line", "1,2,Ros\xe4": "UTF-8"}
+@pytest.mark.parametrize(
+    ("content", "declared", "use"),
+    [
+        ("lon;lat;user\n1,5;2,5;Ros\xe4\n", {"separator": ";", "decimal": ",", "encoding": "windows-1252"}, "points"),
+        ("home|work|trips\nRosa|b|3\n", {"separator": "|"}, "trips"),
+        ("wkt;user\nPOINT (1.5 2.5);Rosa\n", {"separator": ";"}, "points"),
+        ("lon,lat,user\n1.5,2.5,Rosa\n", {}, "points"),
+    ],
+)
+def test_a_text_table_says_what_to_declare(tmp_path, content, declared, use):
+    (tmp_path / "a.csv").write_bytes(content.encode("latin-1"))
+    (tmp_path / "b.csv").write_bytes(content.replace("Ros", "Emm").encode("latin-1"))
+    for path in (tmp_path / "a.csv", tmp_path / "*.csv"):
+        facts = check(path)
+        assert "Ros" not in json.dumps(facts) + "".join(lines(facts))
+        assert facts.get("text_format", {}) == declared
+        missing = [each.partition(":")[0] for each in facts["uses"][0]["missing"]]
+        assert facts["uses"][0]["as"] == use
+        assert missing[: len(declared)] == [f'[data] {name} = "{value}"' for name, value in declared.items()]
+        assert ('[data] geometry = "wkt"' in missing) == content.startswith("wkt")
+        assert any("between cells" in line for line in lines(facts)) == bool(declared)
+    assert repeated(tmp_path / "a.csv", check(tmp_path / "a.csv")) in ((), None)
+
+
+LINES = {"1,2": "fewer cells", '1,2,"Rosa': "not closed on its line"}
 
 
 @pytest.mark.parametrize(
@@ -72,6 +96,13 @@ LINES = {"1,2": "fewer cells", '1,2,"Rosa': "not closed on its line", "1,2,Ros\x
         ("a.parquet", "Rosa", "damaged|Parquet"),
         ("a.geojson", '{"Rosa"', "damaged|GeoJSON"),
         ("a.tsv", "id\tname\tnote\n1\t2\ta\n3\t4\n", "fewer cells"),
+        ("a.csv", "id,name,note\n1,2,Ros\xe4\n", "UTF-8"),
+        ("a.csv", "lon,lat,\xc3\xa4\n1,2,\xc3\xa4\n1,2,Ros\xe4\n", "UTF-8"),
+        ("a.csv", "lon;lat\n", "No row follows the header"),
+        ("a.csv", "lon;lat\n1,5\n", "fewer cells"),
+        ("a.csv", "Ort;L\xe4nge\nRosa;2,5\n", "semicolons between cells, decimal commas, Windows-1252"),
+        ("a.csv", "wkt,note\nPOINT (1 2),a\nRosa,b\n", "no point in WKT"),
+        ("a.geojson", '{"type": "FeatureCollection", "features": []}', "no feature"),
         *(
             ("a.csv", f"{header}\n1,2,a\n3,4,b\n{line}\n5,6,c", message)
             for header in ("lon,lat,note", "origin,lon,lat", "origin,destination,note", "id,name,note", "id,size,colour")

@@ -16,7 +16,7 @@ from dpviz.publishing.config import from_tables, read_config
 from dpviz.publishing.private_data import file_fingerprints, fingerprints_of, left_out, open_frame, without_records
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
-from tests.publishing.configs import CROWD, FLOWS, POINTS, changed, counted, opened, parts, per_person, written
+from tests.publishing.configs import CROWD, FLOWS, POINTS, TRIPS, changed, counted, opened, parts, per_person, written
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
 PUBLIC = PointCounts.from_xy([1.5, 1.5], [2.5, 2.5], domain=PLANE)
@@ -30,6 +30,33 @@ def test_points_and_trips_come_from_the_folder_of_the_configuration(tmp_path, mo
     assert (trips.count.tolist(), trips.dropped) == ([900, 40, 500], 7)
     with pytest.raises(InputError):
         opened(tmp_path, FLOWS, bad_rows="refuse")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "windows-1252"])
+def test_text_tables_are_read_as_the_configuration_declares(tmp_path, encoding):
+    declared = {"separator": ";", "decimal": ",", "encoding": encoding}
+    CROWD.to_csv(tmp_path / "crowd_zurück.csv", index=False, sep=";", decimal=",", encoding=encoding)
+    found = opened(tmp_path, changed(POINTS, "data", {"points": "crowd_*.csv", **declared})).data
+    assert (found.count.tolist(), found.dropped) == ([2, 1, 1], 1)
+    with pytest.raises(InputError, match=r"declare"):
+        opened(tmp_path, changed(POINTS, "data", {"points": "crowd_*.csv"}))
+    TRIPS.to_csv(tmp_path / "trips_.csv", index=False, sep=";", encoding=encoding)
+    found = opened(tmp_path, changed(FLOWS, "data", {"trips": "trips_.csv", **declared})).data
+    assert (found.count.tolist(), found.dropped) == ([900, 40, 500], 7)
+    (tmp_path / "empty.csv").write_text("lon;lat\n", encoding)
+    with pytest.raises(InputError, match="There is no record: do the files have rows after their headers"):
+        opened(tmp_path, changed(POINTS, "data", {"points": "empty.csv", **declared}))
+
+
+def test_shapes_are_read_as_the_configuration_declares(tmp_path):
+    crowd = geopandas.GeoDataFrame(CROWD, geometry=geopandas.points_from_xy(CROWD["lon"], CROWD["lat"]))
+    CROWD.assign(wkt=crowd.geometry.to_wkt()).drop(columns=["lon", "lat"]).to_csv(tmp_path / "wkt.csv", index=False)
+    crowd.assign(geometry=crowd.geometry.buffer(1, quad_segs=4).where(CROWD["lon"] < 2, crowd.geometry)).to_parquet(
+        tmp_path / "discs.parquet"
+    )
+    for data in ({"points": "wkt.csv", "geometry": "wkt"}, {"points": "discs.parquet", "centroids": True}):
+        found = opened(tmp_path, changed(POINTS, "data", data)).data
+        assert (found.count.tolist(), found.dropped) == ([2, 1, 1], 1)
 
 
 @pytest.mark.parametrize("share", ["//far/crowd.csv", r"\\\\far\crowd.csv", r"\/far/*.csv", "http://far/crowd.csv"])

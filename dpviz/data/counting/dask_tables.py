@@ -20,7 +20,7 @@ from dpviz.data.columns import is_number, readable_texts
 from dpviz.data.counting.job import Job
 from dpviz.data.library_errors import guard
 from dpviz.data.reading.tables import open_header
-from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout, cut_lines, line_begins, read_lines
+from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, BadLines, cut_lines, line_begins, read_lines
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def text_parts(path: Path, job: Job) -> list[Part]:
         InputError: the file cannot be read, or has other columns than the job.
     """
     head, size = guard("The file cannot be read: does it exist, and may you read it?", lambda: (_read_head(path), path.stat().st_size))
-    header = open_header(job.format, head)
+    header = open_header(job.format, head, job.text_format)
     if header.names != tuple(job.schema.names):
         raise InputError(OTHER_COLUMNS)
     return [Part(str(path), first, min(first + TEXT_BYTES, size)) for first in range(header.end, size, TEXT_BYTES)]
@@ -302,14 +302,8 @@ def _read_head(path: Path) -> bytes:
 
 
 def _text_batches(part: Part, job: Job) -> Iterator[Batch]:
-    names = job.schema.names
-    position_of = {name: names.index(name) for name in job.columns}
-    layout = TextLayout(
-        separator=SEPARATORS[job.format],
-        width=len(names),
-        types=dict.fromkeys(position_of.values(), pa.string()),
-        missing=("",),
-    )
+    position_of = {name: job.schema.names.index(name) for name in job.columns}
+    layout = job.text_layout()
     with Path(part.path).open("rb") as file:
         for lines in read_lines(file, line_begins(file, part.first), line_begins(file, part.last)):
             table, bad = cut_lines(lines, layout)

@@ -14,10 +14,10 @@ from dpviz.arrays import Integers
 from dpviz.data.bounding import DROP, FEWER, REFUSE, Bound, priorities
 from dpviz.data.cell_counts import CellCounts
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_cell, total_of
-from dpviz.data.columns import is_text
+from dpviz.data.columns import is_text, plain_type
 from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connect, quote_list
 from dpviz.data.counting.duckdb_sql import BAD_COUNT, NO_PERSON, Expressions, Function, ParquetRows, TextRows
-from dpviz.data.counting.job import Faults, Job, Progress, plain_type
+from dpviz.data.counting.job import Faults, Job, Progress
 from dpviz.data.reading.safety import private_folder
 from dpviz.data.reading.text_rows import NO_BAD_LINES, NOT_CUT, BadLines
 from dpviz.errors import InputError

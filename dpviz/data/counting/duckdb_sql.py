@@ -23,9 +23,7 @@ from dpviz.data.reading.text_rows import (
     MISSING_WORDS,
     NO_BAD_LINES,
     NOT_CUT,
-    SEPARATORS,
     BadLines,
-    TextLayout,
     cut_lines,
     read_lines,
 )
@@ -322,9 +320,7 @@ class TextRows:
         return pa.RecordBatchReader.from_batches(schema, iter(keep_errors(lambda: next(batches, None)), None))
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        names = self.job.schema.names
-        types = {names.index(name): pa.string() for name in self.job.columns}
-        layout = TextLayout(separator=SEPARATORS[self.job.format], width=len(names), types=types, missing=("",))
+        layout = self.job.text_layout()
         for path in self.job.files:
             for lines in self._lines(path):
                 table, bad = guard(NOT_CUT, lambda lines=lines: cut_lines(lines, layout))  # type: ignore[misc]
@@ -335,7 +331,7 @@ class TextRows:
     def _lines(self, path: Path) -> Iterator[bytes]:
         """Yield the lines after the header, several at once."""
         with path.open("rb") as file:
-            header = open_header(self.job.format, file.read(HEAD_BYTES))
+            header = open_header(self.job.format, file.read(HEAD_BYTES), self.job.text_format)
             if header.names != tuple(self.job.schema.names):
                 raise InputError("A file's columns are no longer those of the others: it was changed while the files were read.")
             yield from read_lines(file, header.end, path.stat().st_size)

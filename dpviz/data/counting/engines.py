@@ -13,8 +13,9 @@ from dpviz.data.columns import NOT_POINTS, PointColumns, is_number, is_text, no_
 from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, Job, LeafIds, XyCells, XyPairs
 from dpviz.data.flows import refuse_lost_zeros
 from dpviz.data.reading.flows import cut_length, is_matrix, resolve_flow_columns
-from dpviz.data.reading.geometries import crs_of_file, same_crs
+from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file, same_crs
 from dpviz.data.reading.sources import TABLES
+from dpviz.data.reading.text_rows import UTF16
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -133,6 +134,10 @@ _OTHER_CRS = (
     " use their CRS for the {name}, or choose engine='numpy'."
 )
 _MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
+_NO_WKT = (
+    "Points in WKT are read by engine='numpy' only: store x and y in two columns, or the file as GeoParquet, or choose engine='numpy'."
+)
+_NO_UTF16 = "Text tables in UTF-16 are read by engine='numpy' only: save the files as UTF-8, or choose engine='numpy'."
 _NO_PERSON = "The person column {name!r} must hold texts, numbers or dates: store persons so, or choose engine='numpy'."
 _PERSON_TYPES = (
     *(is_text, is_number, pa.types.is_null, pa.types.is_boolean, pa.types.is_decimal128, pa.types.is_date),
@@ -147,16 +152,20 @@ def make_points_job(files: FoundFiles, request: PointsRequest, domain: Domain, b
     Raises:
         InputError: a column is missing or has the wrong type, or the CRS is unknown or differs from the domain's.
     """
-    geo = files.geo if request.columns.x is None and request.columns.y is None else None
+    geo = None if request.columns.coordinates else files.geo
     schema = _schema(files)
     names = [name for name in schema.names if geo is None or name not in geo.columns]
     columns = resolve_columns(names, request.columns, has_geometry=geo is not None)
+    if columns.geometry is not None:
+        raise OnlyNumpyError(_NO_WKT)
+    if request.centroids and geo is None:
+        raise InputError(NO_SHAPES)
     kind = files.format if geo is None else "GeoParquet"
     _refuse_other_crs(crs_of_file(kind, None if geo is None else geo.crs, request.crs, request.target), domain.crs, "domain")
     if geo is None:
         finder: CellFinder = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
-    elif geo.may_be_points and geo.encoding in ("WKB", "point"):
-        finder = GeometryCells(geometry=geo.primary, encoding=geo.encoding, domain=domain)
+    elif (geo.may_be_points or request.centroids) and geo.encoding in ("WKB", "point"):
+        finder = GeometryCells(geometry=geo.primary, encoding=geo.encoding, domain=domain, centroids=request.centroids)
     else:
         raise InputError(NOT_POINTS)
     return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
@@ -194,6 +203,8 @@ def make_pairs_job(files: FoundFiles, finder: XyPairs, request: PointsRequest, b
 def _make_job(
     files: FoundFiles, finder: CellFinder, count_and_person: tuple[str | None, str | None], bound: Bound | None, *, drop: bool
 ) -> Job:
+    if files.text_format.encoding == UTF16:
+        raise OnlyNumpyError(_NO_UTF16)
     count, person = count_and_person
     by_id = isinstance(finder, IdPairs)
     number_columns = [name for name in (*(() if by_id or isinstance(finder, GeometryCells) else finder.columns), count) if name is not None]
@@ -217,6 +228,7 @@ def _make_job(
         drop=drop,
         refuse_outside=by_id,
         size=files.size,
+        text_format=files.text_format,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_bound_without_persons
@@ -20,6 +21,7 @@ from dpviz.data.reading.geometries import same_crs
 from dpviz.data.reading.points import PointsRequest, count_points
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, find_files, refuse_copies
+from dpviz.data.reading.text_format import TextFormat
 from dpviz.errors import InputError
 from dpviz.space.domain import refuse_degrees
 from dpviz.space.leaf_lookup import LeafLookup
@@ -45,12 +47,17 @@ def read_points(
     domain: Domain,
     x: str | None = None,
     y: str | None = None,
+    geometry: str | None = None,
+    centroids: bool = False,
     crs: object = None,
     count: str | None = None,
     person: str | None = None,
     contributions: int = 1,
     distinct: bool = False,
     bad_rows: str = "refuse",
+    separator: str | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
     quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
@@ -62,9 +69,9 @@ def read_points(
 ) -> PointCounts:
     r"""Count the points of files on the lattice of a public domain.
 
-    Formats: CSV and TSV (UTF-8, a header, decimal points), GeoJSON, GeoPackage, GeoParquet, Parquet with x and y columns, zipped
-    Shapefile; the ending of the file's name decides. Only the columns that are named here are read. All engines give the same counts,
-    and with the same key keep the same records of each person.
+    Formats: CSV and TSV (a header, and unless declared otherwise UTF-8 and decimal points), GeoJSON, GeoPackage, GeoParquet, Parquet
+    with x and y columns, zipped Shapefile; the ending of the file's name decides. Only the columns that are named here are read. All
+    engines give the same counts, and with the same key keep the same records of each person.
 
     Args:
         source: a path, a glob such as ``"trips/*.parquet"``, a folder of Parquet files, an open binary file (an upload) with a `name`,
@@ -72,6 +79,10 @@ def read_points(
         domain: the public domain; points are reprojected to its CRS, and dropped if they are outside.
         x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
         y: column of northing or latitude, likewise.
+        geometry: column of points in WKT, texts such as POINT (13.4 52.5), instead of x and y; other shapes are bad rows. Engine "numpy"
+            only.
+        centroids: whether polygons of GeoJSON, GeoPackage, GeoParquet and Shapefiles are read as their centroids, in the files' CRS.
+            Otherwise files of polygons are refused, and a polygon among points is a bad row.
         crs: the CRS of the files' coordinates, if the files do not state it (tables never do); not needed if the domain has no CRS.
         count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. The count of a
             lattice cell is cut to a thousand million records (less on very fine lattices).
@@ -85,6 +96,12 @@ def read_points(
             raises, but faults of a whole file or column still do: damage, limits, a wrong CRS, a column without a single number,
             geometries without a single point, a counts column without a single whole number. A syntax error in GeoJSON is a fault of
             the whole file.
+        separator: declares the character between the cells of text tables: "," or ";" or "|" or a tab; if None, a comma in .csv and a
+            tab in .tsv files. Between tabs a quotation mark is an ordinary character. Nothing is detected, because what a file holds
+            would then decide how it is read; `detect_text_format` proposes what to declare.
+        decimal: declares the decimal mark of numbers in text tables: "." or ",".
+        encoding: declares the encoding of text tables: "utf-8", "utf-16" (with a byte order mark, engine "numpy" only), "latin-1" or
+            "windows-1252".
         quoted_newlines: declares that cells of a text table may hold line ends between quotation marks; engine "numpy" only. Without
             it a row is one line. With it one malformed row can spoil all rows after it, so that releases do not read such files.
         limits: the most that a file may hold if it is read into memory.
@@ -120,9 +137,18 @@ def read_points(
     refuse_degrees(domain)
     refuse_bound_without_persons(person, contributions, distinct=distinct)
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
-    columns = PointColumns(x=x, y=y, count=count, person=person)
-    request = PointsRequest(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines)
-    files, job_progress = _find_files(source, bad_rows), Progress(progress=progress, cancel=cancel)
+    text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
+    request = PointsRequest(
+        target=domain.crs,
+        columns=PointColumns(x=x, y=y, count=count, person=person, geometry=geometry),
+        crs=crs,
+        bad_rows=bad_rows,
+        limits=limits,
+        quoted_newlines=quoted_newlines,
+        text_format=text_format,
+        centroids=centroids,
+    )
+    files, job_progress = _find_files(source, text_format, bad_rows), Progress(progress=progress, cancel=cancel)
     plan = make_plan(
         files, _engine_for_line_ends(engine, quoted_newlines), scheduler, limits, lambda: make_points_job(files, request, domain, bound)
     )
@@ -145,6 +171,9 @@ def read_flows(
     distinct: bool = False,
     exactly: bool = False,
     bad_rows: str = "refuse",
+    separator: str | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
     quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
@@ -156,11 +185,11 @@ def read_flows(
 ) -> Flows:
     r"""Add up the trips of files per pair of leaf regions.
 
-    Formats: CSV and TSV (UTF-8, a header) and Parquet, as a table with the columns that are named here, or as a matrix: ids of
-    origins in the first column, ids of destinations in the header, counts in the cells, blank where there are none. Ids are
-    compared as text, zeros in front included. Only engine "numpy" reads matrices, and recognises totals: rows and columns whose id is a
-    word for a total ("total", "all", "sum"), and is not the id of a region, are left out, and the result's `notes` say so. Otherwise all
-    engines give the same counts.
+    Formats: CSV and TSV (a header, and unless declared otherwise UTF-8) and Parquet, as a table with the columns that are named here,
+    or as a matrix: ids of origins in the first column, ids of destinations in the header, counts in the cells, blank where there are
+    none. Ids are compared as text, zeros in front included. Only engine "numpy" reads matrices, and recognises totals: rows and columns
+    whose id is a word for a total ("total", "all", "sum"), and is not the id of a region, are left out, and the result's `notes` say so.
+    Otherwise all engines give the same counts.
 
     Args:
         source: files, as for `read_points`.
@@ -182,6 +211,9 @@ def read_flows(
             contradict the other rows; "drop" leaves such rows out (the result's `dropped` counts trips, and one for each unreadable
             row or cell), and does not check totals. Coordinates outside all regions are never refused. Under "drop" no single row
             raises, only a fault of a whole file or column: see `Flows.from_table`.
+        separator: as for `read_points`.
+        decimal: as for `read_points`; of coordinates and counts, never of ids.
+        encoding: as for `read_points`.
         quoted_newlines: as for `read_points`.
         limits: as for `read_points`.
         key: bytes that decide which trips a person keeps; fresh from the operating system if None.
@@ -210,20 +242,25 @@ def read_flows(
     refuse_bound_without_persons(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
     hierarchies = match_depths(regions, destinations or regions)
+    text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
     if isinstance(origin, tuple) and isinstance(destination, tuple):
         finder, columns = _pair_finder(origin, destination, hierarchies), PointColumns(count=count, person=person)
-        reader = _reader_of_coordinates(
-            finder,
-            PointsRequest(target=finder.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines),
-        )
+        request = PointsRequest(target=finder.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, text_format=text_format)
+        reader = _reader_of_coordinates(finder, replace(request, quoted_newlines=quoted_newlines))
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
     else:
         columns_of_ids = FlowColumns(origin=origin, destination=destination, count=count, person=person)
-        reader = _reader_of_ids(
-            FlowsRequest(sides=hierarchies, columns=columns_of_ids, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines)
+        flows_request = FlowsRequest(
+            sides=hierarchies,
+            columns=columns_of_ids,
+            bad_rows=bad_rows,
+            limits=limits,
+            quoted_newlines=quoted_newlines,
+            text_format=text_format,
         )
-    files, job_progress = _find_files(source, bad_rows), Progress(progress=progress, cancel=cancel)
+        reader = _reader_of_ids(flows_request)
+    files, job_progress = _find_files(source, text_format, bad_rows), Progress(progress=progress, cancel=cancel)
     enforced = bound if person is not None else None
     plan = make_plan(files, _engine_for_line_ends(engine, quoted_newlines), scheduler, limits, lambda: reader.job(files, enforced))
     if plan.job is None:
@@ -247,9 +284,9 @@ def read_flows(
     )
 
 
-def _find_files(source: Sources, bad_rows: str) -> FoundFiles:
+def _find_files(source: Sources, text_format: TextFormat, bad_rows: str) -> FoundFiles:
     """Find the files of a source. Files of equal content are refused unless bad rows are dropped."""
-    files = find_files(source)
+    files = find_files(source, text_format)
     if bad_rows == "refuse":
         refuse_copies(files)
     return files

@@ -20,10 +20,11 @@ import shapely
 
 from dpviz.arrays import Integers
 from dpviz.data.bounding import Bound, canonical_text
-from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, xy_of
-from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
+from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, polygons_as_points, xy_of
+from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, plain_type, readable_numbers
 from dpviz.data.flows import BLOCK_CODE, counts_of, ids_of
-from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, SEPARATORS, BadLines
+from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
+from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import LeafLookup
@@ -47,6 +48,7 @@ class Job:
         drop: whether bad rows are left out; otherwise they are refused.
         refuse_outside: whether a row outside the domain or the regions is refused or dropped like a bad one. True for ids of regions.
         size: bytes of all files together.
+        text_format: the declared format of text tables.
     """
 
     files: tuple[Path, ...] = field(repr=False)
@@ -59,6 +61,7 @@ class Job:
     drop: bool = False
     refuse_outside: bool = False
     size: int = field(default=0, repr=False)
+    text_format: TextFormat = PLAIN_TEXT
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,6 +72,20 @@ class Job:
     def is_text(self) -> bool:
         """Whether the files are text tables."""
         return self.format in SEPARATORS
+
+    def text_layout(self) -> TextLayout:
+        """Return how the lines of text tables are cut into the job's columns, in their order; all are read as texts."""
+        names = self.schema.names
+        coordinates = self.finder.columns if isinstance(self.finder, XyCells | XyPairs) else ()
+        numbers = {*coordinates, self.count} - {self.person, None}
+        return TextLayout(
+            separator=self.text_format.separator_of(self.format),
+            width=len(names),
+            types={names.index(name): pa.string() for name in self.columns},
+            missing=("",),
+            encoding=self.text_format.encoding,
+            decimal_commas={names.index(name) for name in numbers} if self.text_format.decimal == "," else (),
+        )
 
     def weights(self, column: pa.ChunkedArray) -> Integers:
         """Return (n,) records that each row stands for, cut to 2**53; -1 where the entry is no whole number of at least 0."""
@@ -154,11 +171,6 @@ class Faults:
             raise no_number(*texts)
         if self.rows and self.count == self.rows:
             raise InputError(f"Column {job.count!r} holds no whole number. {WEIGHTS_REFUSED}")
-
-
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column's entries; for a dictionary-encoded column, the type of the dictionary's values."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _cell_fault_text(finder: CellFinder) -> str:
@@ -262,11 +274,13 @@ class GeometryCells:
         geometry: the column of points.
         encoding: "WKB", or "point" for a record of x and y.
         domain: the public domain.
+        centroids: whether polygons are read as their centroids.
     """
 
     geometry: str
     encoding: str
     domain: Domain
+    centroids: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -284,7 +298,8 @@ class GeometryCells:
         if self.encoding == "point":
             x, y = (readable_numbers(pc.struct_field(shapes, axis)) for axis in "xy")
         else:
-            x, y = xy_of(shapely.from_wkb(shapes.to_numpy(zero_copy_only=False), on_invalid="ignore"))
+            geometries = shapely.from_wkb(shapes.to_numpy(zero_copy_only=False), on_invalid="ignore")
+            x, y = xy_of(polygons_as_points(geometries) if self.centroids else geometries)
         return cells_of(x, y, self.domain)
 
 

@@ -30,6 +30,7 @@ from dpviz.data.flows import (
 )
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.tables import Cells, OpenTable, open_table
+from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import MISSING_WORDS, SEPARATORS
 from dpviz.errors import InputError
 
@@ -80,6 +81,7 @@ class FlowsRequest:
         bad_rows: "refuse" or "drop".
         limits: the most that a file may hold.
         quoted_newlines: whether entries of text tables may hold line ends.
+        text_format: the declared format of text tables.
     """
 
     sides: tuple[Regions, Regions]
@@ -87,6 +89,7 @@ class FlowsRequest:
     bad_rows: str = "refuse"
     limits: Limits = DEFAULT_LIMITS
     quoted_newlines: bool = False
+    text_format: TextFormat = PLAIN_TEXT
 
     def __post_init__(self) -> None:
         check_bad_rows(self.bad_rows)
@@ -289,7 +292,9 @@ class FlowsFile:
     rows: int | None = field(repr=False)
 
 
-def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> FlowsFile:
+def inspect_flows(
+    source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS, text_format: TextFormat = PLAIN_TEXT
+) -> FlowsFile:
     r"""Describe a file of trips. The result holds no entry of a row.
 
     Args:
@@ -297,6 +302,7 @@ def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEF
         through: whether to read every row as well, if the columns are clear from their names, and to refuse rows that `read_flows`
             refuses for all regions under bad_rows="refuse".
         limits: the most that the file may hold.
+        text_format: the declared format of a text table.
 
     Raises:
         InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
@@ -308,7 +314,7 @@ def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEF
     >>> found.origin, found.destination, found.count, found.matrix
     ('home', 'work', 'trips', False)
     """
-    opened = _open(source, limits)
+    opened = _open(source, limits, text_format=text_format)
     proposed = propose_columns(opened.names)
     if starts_with_data(opened.names):
         raise InputError(NO_HEADER)
@@ -333,7 +339,8 @@ def _read_through(opened: OpenTable, proposed: FlowColumns, matrix: bool) -> Non
         _read_matrix(opened, "refuse")
     else:
         names = [name for name in (proposed.origin, proposed.destination, proposed.count) if name is not None]
-        cells_read = _read_columns(opened, [opened.names.index(name) for name in names], "refuse")
+        positions = [opened.names.index(name) for name in names]
+        cells_read = _read_columns(opened, positions, "refuse", decimals=positions[2:])
         for name, cells in zip(names[:2], cells_read.columns, strict=False):
             refuse_missing(ids_of(cells, f"Column {name!r}"))
         for name, cells in zip(names[2:], cells_read.columns[2:], strict=True):
@@ -355,7 +362,7 @@ def read_trips(source: Source, request: FlowsRequest) -> Trips:
         InputError: as `read_flows`.
     """
     sides, bad_rows = request.sides, request.bad_rows
-    opened = _open(source, request.limits, quoted_newlines=request.quoted_newlines)
+    opened = _open(source, request.limits, quoted_newlines=request.quoted_newlines, text_format=request.text_format)
     if is_matrix(opened.names, request.columns, sides):
         rows = _read_matrix(opened, bad_rows)
     else:
@@ -363,9 +370,9 @@ def read_trips(source: Source, request: FlowsRequest) -> Trips:
     return _find_leaves(rows, sides, bad_rows)
 
 
-def _open(source: Source, limits: Limits, *, quoted_newlines: bool = False) -> OpenTable:
+def _open(source: Source, limits: Limits, *, text_format: TextFormat, quoted_newlines: bool = False) -> OpenTable:
     kind, data = read_checked(source, limits)
-    return open_table(kind, data, limits, quoted_newlines=quoted_newlines).index_first()
+    return open_table(kind, data, limits, quoted_newlines=quoted_newlines, text_format=text_format).index_first()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -377,9 +384,12 @@ class _Rows:
     ragged: int = 0
 
 
-def _read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str) -> Cells:
-    """Read the columns at some positions, and refuse nested columns. Bad lines are refused, or under "drop" left out."""
-    read = opened.take(positions)
+def _read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, decimals: Sequence[int] = ()) -> Cells:
+    """Read the columns at some positions, and refuse nested columns. Bad lines are refused, or under "drop" left out.
+
+    `decimals` are the positions of numbers, in which a declared decimal comma becomes a point.
+    """
+    read = opened.take(positions, decimals=decimals)
     if bad_rows == "refuse":
         read.bad.refuse(REMEDY)
     if any(pa.types.is_nested(cells.type) for cells in read.columns):
@@ -389,7 +399,8 @@ def _read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str) ->
 
 def _read_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, Regions], bad_rows: str) -> _Rows:
     names = [name for name in (columns.origin, columns.destination, columns.count, columns.person) if name is not None]
-    table = _read_columns(opened, [opened.names.index(name) for name in names], bad_rows)
+    decimals = [] if columns.count in (None, columns.person) else [opened.names.index(str(columns.count))]
+    table = _read_columns(opened, [opened.names.index(name) for name in names], bad_rows, decimals)
     cells = dict(zip(names, table.columns, strict=True))
     origin, destination = (_block_ids(cells[name], name, side) for name, side in zip(names[:2], sides, strict=True))
     count = np.ones(len(origin.codes), np.int64)
@@ -415,7 +426,7 @@ def _blank_missing_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _read_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
     """Turn a matrix into rows: one for each cell that is not 0, or that is in a row or column of totals."""
-    table = _read_columns(opened, range(len(opened.names)), bad_rows)
+    table = _read_columns(opened, range(len(opened.names)), bad_rows, range(1, len(opened.names)))
     origin = ids_of(table.columns[0], "The first column")
     texts = [name.strip() for name in opened.names[1:]]
     counts = [counts_of(cells, "", texts=True, blanks=True) for cells in table.columns[1:]]

@@ -6,8 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import shapely
 from pyproj import CRS
 
+from dpviz.data.cells import polygons_as_points, xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, fold_name, raw_points
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.text_rows import NOT_UTF8
@@ -16,6 +18,8 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dpviz.arrays import Floats
+
 TWICE = object()
 NAMED_TWICE = "The GeoJSON names a member twice, and which one is meant is not guessed; save the file again."
 _MOST_NESTED = 100
@@ -23,18 +27,24 @@ _OPENINGS, _BRACKETS = (np.frombuffer(characters, np.uint8) for characters in (b
 
 
 class _Feature(NamedTuple):
-    """The part of a GeoJSON feature that is needed: its point, and the wanted properties."""
+    """The part of a GeoJSON feature that is needed: its point, or its polygon as JSON, and the wanted properties."""
 
     x: float = np.nan
     y: float = np.nan
     is_other_shape: bool = False
     properties: dict[str, Any] = {}  # noqa: RUF012  (never written to)
+    polygon: str | None = None
 
 
-def open_geojson(data: bytes, wanted: PointColumns) -> OpenFile:
+def open_geojson(data: bytes, wanted: PointColumns, *, centroids: bool = False) -> OpenFile:
     """Open a GeoJSON FeatureCollection, or one Feature; of the properties only the wanted columns are read.
 
     An error in the syntax of JSON damages the file as a whole. Control characters within texts and deep nesting are accepted.
+
+    Args:
+        data: the content.
+        wanted: the columns that the caller names.
+        centroids: whether polygons are read as their centroids.
     """
     text = flatten_json(data).decode("utf-8-sig", "replace")
     names: dict[str, None] = {}
@@ -50,7 +60,7 @@ def open_geojson(data: bytes, wanted: PointColumns) -> OpenFile:
         properties = properties if isinstance(properties, dict) else {}
         names.update(dict.fromkeys(properties))
         wanted_properties = {name: value for name, value in properties.items() if fold_name(name) in folded_names} if folded_names else {}
-        return _make_feature(member.get("geometry"), wanted_properties)
+        return _make_feature(member.get("geometry"), wanted_properties, centroids=centroids)
 
     top = json.loads(text, object_pairs_hook=collapse, parse_int=_parse_integer, strict=False)
     if top is TWICE:
@@ -105,9 +115,11 @@ def object_of_pairs(pairs: list[tuple[str, Any]]) -> Any:
     return value if len(value) == len(pairs) else TWICE
 
 
-def _make_feature(geometry: Any, properties: dict[str, Any]) -> _Feature:
+def _make_feature(geometry: Any, properties: dict[str, Any], *, centroids: bool) -> _Feature:
     if not isinstance(geometry, dict):
         return _Feature(properties=properties)
+    if centroids and geometry.get("type") in ("Polygon", "MultiPolygon"):
+        return _Feature(properties=properties, polygon=attempt(lambda: json.dumps(geometry)))
     if geometry.get("type") != "Point":
         return _Feature(is_other_shape=True, properties=properties)
     point = geometry.get("coordinates")
@@ -132,6 +144,8 @@ def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints
         raise InputError(NOT_POINTS)
     x = np.array([feature.x for feature in features], np.float64)
     y = np.array([feature.y for feature in features], np.float64)
+    polygons = [index for index, feature in enumerate(features) if feature.polygon is not None]
+    x[polygons], y[polygons] = _centroids([features[index].polygon for index in polygons])
 
     def read(name: str) -> NDArray[np.object_]:
         cells = np.empty(len(features), object)
@@ -139,6 +153,12 @@ def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints
         return cells
 
     return raw_points(columns, read, x=x, y=y, has_other_shapes=others > 0)
+
+
+def _centroids(polygons: list[str | None]) -> tuple[Floats, Floats]:
+    """Return (n,) x and (n,) y of the centroids of polygons, which are given as GeoJSON; NaN where one is malformed or empty."""
+    shapes = shapely.from_geojson(np.array(polygons, object), on_invalid="ignore")
+    return xy_of(polygons_as_points(np.asarray(shapes, object)))
 
 
 def _read_property(value: Any, as_text: bool) -> Any:

@@ -20,12 +20,13 @@ import shapely
 from pyproj import CRS, Transformer
 
 from dpviz.arrays import Floats
-from dpviz.data.cells import REMEDY, xy_of
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decode_texts, is_text, raw_points
+from dpviz.data.cells import REMEDY, polygons_as_points, xy_of
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decode_texts, is_text, plain_type, raw_points
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, object_of_pairs, open_geojson
 from dpviz.data.reading.safety import Limits, check_geopackage, repack_shapefile, too_many_rows
 from dpviz.data.reading.tables import OpenTable, open_table
+from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
 from dpviz.errors import InputError
 from dpviz.space.domain import is_horizontal
@@ -41,26 +42,47 @@ _DAMAGED = "A text or a geometry in the file is damaged; is its encoding declare
 _DEFAULT_GEOMETRY_NAME = "wkb_geometry"
 
 
-def open_format(kind: str, data: bytes, limits: Limits, wanted: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
+NO_SHAPES = (
+    "centroids=True is for the polygons of GeoJSON, GeoPackage, GeoParquet and zipped Shapefiles: leave it out for a table with columns x"
+    " and y, or of points in WKT."
+)
+_NO_WKT = "Column {name!r} holds no point in WKT, such as POINT (13.4 52.5); other shapes are no points."
+_WKT_POINT = r"(?i)^\s*POINT[\sZM(]"
+
+
+def open_format(
+    kind: str,
+    data: bytes,
+    limits: Limits,
+    wanted: PointColumns,
+    *,
+    quoted_newlines: bool = False,
+    text_format: TextFormat = PLAIN_TEXT,
+    centroids: bool = False,
+) -> OpenFile:
     """Open checked bytes of a file of points.
 
     Args:
         kind: the format.
         data: the content.
         limits: the most that the file may hold.
-        wanted: the columns that the caller names. If x or y is named, the geometries of a Parquet file are ignored.
+        wanted: the columns that the caller names. If x, y or geometry is named, the geometries of a Parquet file are ignored.
         quoted_newlines: whether entries of a text table may hold line ends.
+        text_format: the declared format of a text table.
+        centroids: whether polygons are read as their centroids.
 
     Raises:
         InputError: the content is not of that format, or passes a limit.
     """
     readers: dict[str, Callable[[], OpenFile]] = {
-        "GeoJSON": lambda: open_geojson(data, wanted),
-        "GeoPackage": lambda: _open_points_layer(kind, check_geopackage(data)),
-        "Shapefile": lambda: _open_points_layer(kind, repack_shapefile(data, limits)),
+        "GeoJSON": lambda: open_geojson(data, wanted, centroids=centroids),
+        "GeoPackage": lambda: _open_points_layer(kind, check_geopackage(data), centroids=centroids),
+        "Shapefile": lambda: _open_points_layer(kind, repack_shapefile(data, limits), centroids=centroids),
     }
     if kind not in readers:
-        return _open_points_table(open_table(kind, data, limits, quoted_newlines=quoted_newlines), wanted)
+        table = open_table(kind, data, limits, quoted_newlines=quoted_newlines, text_format=text_format)
+        return _open_points_table(table, wanted, centroids=centroids)
+    text_format.refuse_for(kind)
     opened = guard(f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong.", readers[kind])
     if kind != "GeoJSON" and len(opened.names) > limits.columns:  # features of GeoJSON each have names of their own
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
@@ -69,12 +91,14 @@ def open_format(kind: str, data: bytes, limits: Limits, wanted: PointColumns, *,
     return opened
 
 
-def _open_points_table(opened: OpenTable, wanted: PointColumns) -> OpenFile:
-    """Open a table of points. They are its geometries if it has some and neither x nor y is named, else its columns of coordinates."""
-    geo = opened.geo if wanted.x is None and wanted.y is None else None
+def _open_points_table(opened: OpenTable, wanted: PointColumns, *, centroids: bool) -> OpenFile:
+    """Open a table of points. They are its geometries if it has some and no column of coordinates is named, else these columns."""
+    geo = None if wanted.coordinates else opened.geo
+    if centroids and geo is None:
+        raise InputError(NO_SHAPES)
 
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
-        names = [columns.x, columns.y, columns.count, columns.person, None if geo is None else geo.primary]
+        names = [columns.x, columns.y, columns.count, columns.person, columns.geometry if geo is None else geo.primary]
         needed = list(dict.fromkeys(name for name in names if name is not None))
         numbers = {opened.names.index(name) for name in names[:3] if name is not None and name != columns.person}
         read_cells = opened.take([opened.names.index(name) for name in needed], numbers=numbers, missing_words=True)
@@ -82,7 +106,10 @@ def _open_points_table(opened: OpenTable, wanted: PointColumns) -> OpenFile:
             read_cells.bad.refuse(REMEDY)
         cells = dict(zip(needed, read_cells.columns, strict=True))
         if geo is not None:
-            return raw_points(columns, cells.__getitem__, **_points_of_column(cells[geo.primary], geo.encoding))
+            return raw_points(columns, cells.__getitem__, **_points_of_column(cells[geo.primary], geo.encoding, centroids=centroids))
+        if columns.geometry is not None:
+            x, y = _points_in_wkt(cells[columns.geometry], columns.geometry)
+            return raw_points(columns, cells.__getitem__, ragged=read_cells.bad.total, x=x, y=y)
         return raw_points(columns, cells.__getitem__, ragged=read_cells.bad.total)
 
     return OpenFile(
@@ -95,12 +122,31 @@ def _open_points_table(opened: OpenTable, wanted: PointColumns) -> OpenFile:
     )
 
 
-def _points_of_column(column: pa.ChunkedArray, encoding: str) -> dict[str, Any]:
+def _points_in_wkt(column: pa.ChunkedArray, name: str) -> tuple[Floats, Floats]:
+    """Return (n,) x and (n,) y of points in WKT; NaN where an entry is missing, empty, malformed or of another shape.
+
+    Only texts that begin as points do are parsed: others could be nested so deeply that the parser would crash.
+
+    Raises:
+        InputError: the column holds no texts, or has entries, none of which is a point.
+    """
+    column = column.cast(plain_type(column.type))
+    if not (is_text(column.type) or pa.types.is_null(column.type)):
+        raise InputError(_NO_WKT.format(name=name))
+    texts = column.cast(pa.large_string())
+    point_texts = pc.if_else(pc.match_substring_regex(texts, _WKT_POINT), texts, pa.scalar(None, texts.type))
+    shapes = np.asarray(shapely.from_wkt(point_texts.to_numpy(zero_copy_only=False), on_invalid="ignore"), object)
+    if texts.null_count < len(texts) and not (shapely.get_type_id(shapes) == shapely.GeometryType.POINT).any():
+        raise InputError(_NO_WKT.format(name=name))
+    return xy_of(shapes)
+
+
+def _points_of_column(column: pa.ChunkedArray, encoding: str, *, centroids: bool) -> dict[str, Any]:
     if encoding == "point":
         return {axis: pc.struct_field(column, axis).to_numpy(zero_copy_only=False).astype(np.float64) for axis in "xy"}
     if encoding != "WKB":
         raise InputError(NOT_POINTS)
-    return _points_of_geometries(shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore"))
+    return _points_of_geometries(shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore"), centroids=centroids)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,10 +180,11 @@ def _describe_only_layer(data: bytes) -> _Layer:
     return _Layer(name=layers[0], columns=columns, crs=crs, geometry_type=info["geometry_type"], rows=rows)
 
 
-def _open_points_layer(kind: str, data: bytes) -> OpenFile:
+def _open_points_layer(kind: str, data: bytes, *, centroids: bool) -> OpenFile:
     """Open the points of a GeoPackage or Shapefile with GDAL."""
     layer = _describe_only_layer(data)
-    if layer.geometry_type.removeprefix("2.5D ").split()[0] not in ("Point", "Unknown"):
+    readable = ("Point", "Unknown", *(("Polygon", "MultiPolygon") if centroids else ()))
+    if layer.geometry_type.removeprefix("2.5D ").split()[0] not in readable:
         raise InputError(NOT_POINTS)
 
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
@@ -148,7 +195,8 @@ def _open_points_layer(kind: str, data: bytes) -> OpenFile:
         if bad_rows == "refuse" and any(column.null_count > table.column(name).null_count for name, column in cells.items()):
             raise InputError(_DAMAGED)
         geometry = table.column(meta["geometry_name"] or _DEFAULT_GEOMETRY_NAME).to_numpy(zero_copy_only=False)
-        return raw_points(columns, cells.__getitem__, **_points_of_geometries(shapely.from_wkb(geometry, on_invalid="ignore")))
+        shapes = shapely.from_wkb(geometry, on_invalid="ignore")
+        return raw_points(columns, cells.__getitem__, **_points_of_geometries(shapes, centroids=centroids))
 
     return OpenFile(format=kind, names=layer.columns, has_geometry=True, crs=layer.crs, rows=layer.rows, take=take)
 
@@ -157,12 +205,14 @@ def _decode_layer_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArr
     return decode_texts(column, encoding) if is_text(column.type) else column
 
 
-def _points_of_geometries(geometries: NDArray[np.object_]) -> dict[str, Any]:
-    """Return the fields x, y and has_other_shapes of `RawPoints` for (n,) shapely geometries.
+def _points_of_geometries(geometries: NDArray[np.object_], *, centroids: bool) -> dict[str, Any]:
+    """Return the fields x, y and has_other_shapes of `RawPoints` for (n,) shapely geometries; with `centroids`, polygons become points.
 
     Raises:
         InputError: there are geometries, none of which is a point.
     """
+    if centroids:
+        geometries = polygons_as_points(geometries)
     type_ids = shapely.get_type_id(geometries)
     are_others = type_ids > 0
     if are_others.any() and not (type_ids == 0).any():

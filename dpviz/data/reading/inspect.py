@@ -15,13 +15,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 
-from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, is_number_text, only_candidate
+from dpviz.data.columns import COUNT_NAMES, GEOMETRY_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, is_number_text, only_candidate
 from dpviz.data.library_errors import attempt
 from dpviz.data.reading.flows import NO_HEADER, FlowsFile, inspect_flows, may_be_matrix, propose_columns, starts_with_data
 from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, check_geopackage, first_bytes, is_path, read_checked, repack_shapefile
 from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import open_table
+from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import InputError
 
@@ -35,7 +36,7 @@ def describe_points(files: FoundFiles) -> PointsFile:
         InputError: as `inspect_points`.
     """
     if files.schema is None:
-        return inspect_points(files.sources[0])
+        return inspect_points(files.sources[0], text_format=files.text_format)
     geo = files.geo
     names = tuple(name for name in files.schema.names if geo is None or name not in geo.columns)
     x, y = (None if geo is not None else only_candidate(names, aliases) for aliases in (X_NAMES, Y_NAMES))
@@ -52,6 +53,7 @@ def describe_points(files: FoundFiles) -> PointsFile:
         person=only_candidate(names, PERSON_NAMES),
         crs=None if crs is None else crs.to_string(),
         rows=files.most_rows,
+        geometry=only_candidate(names, GEOMETRY_NAMES) if geo is None else None,
     )
 
 
@@ -62,12 +64,12 @@ def describe_flows(files: FoundFiles) -> FlowsFile:
         InputError: as `inspect_flows`.
     """
     if files.schema is None:
-        return inspect_flows(files.sources[0])
+        return inspect_flows(files.sources[0], text_format=files.text_format)
     names = tuple(files.schema.names)
     if starts_with_data(names):
         raise InputError(NO_HEADER)
     if may_be_matrix(names) and coordinate_columns(names) is None and files.within(DEFAULT_LIMITS):
-        return inspect_flows(files.sources[0])
+        return inspect_flows(files.sources[0], text_format=files.text_format)
     proposed = propose_columns(names)
     return FlowsFile(
         format=files.format,
@@ -196,7 +198,7 @@ def _read_first_rows(source: Source, files: FoundFiles, limits: Limits) -> Itera
     if files.format == "Parquet":
         yield from _read_parquet(source, files)
     elif files.format in SEPARATORS:
-        yield _read_text(source, files.format, limits)
+        yield _read_text(source, files.format, files.text_format, limits)
     else:
         kind, data = read_checked(source, limits)
         yield _read_geojson(data) if kind == "GeoJSON" else _read_layer(kind, data, limits)
@@ -217,11 +219,11 @@ def _read_parquet(source: Source, files: FoundFiles) -> Iterator[_Columns]:
             return
 
 
-def _read_text(source: Source, kind: str, limits: Limits) -> _Columns:
+def _read_text(source: Source, kind: str, text_format: TextFormat, limits: Limits) -> _Columns:
     data = first_bytes(source, MOST_BYTES)
     if len(data) == MOST_BYTES:
         data = data[: data.rfind(b"\n") + 1]
-    table = open_table(kind, data, limits)
+    table = open_table(kind, data, limits, text_format=text_format)
     return dict(zip(table.names, table.take(range(len(table.names))).columns, strict=True))
 
 

@@ -12,6 +12,7 @@ from dpviz.data.cell_counts import count_rows
 from dpviz.data.cells import REMEDY, cells_of, check_bad_rows, whole_counts
 from dpviz.data.columns import (
     COUNT_NAMES,
+    GEOMETRY_NAMES,
     PERSON_NAMES,
     WEIGHTS_REFUSED,
     X_NAMES,
@@ -28,6 +29,7 @@ from dpviz.data.library_errors import guard
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
+from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import InputError
 
@@ -54,6 +56,8 @@ class PointsFile:
         person: likewise for persons; a proposal, which `read_points` does not use by itself.
         crs: the CRS that the file declares; None if it declares none.
         rows: number of rows, of several files that of the longest, where files state it; private.
+        geometry: the only column of a table whose name says that it may hold points in WKT; a proposal, which `read_points` does not use
+            by itself.
     """
 
     format: str
@@ -65,6 +69,7 @@ class PointsFile:
     person: str | None
     crs: str | None
     rows: int | None = field(repr=False)
+    geometry: str | None = None
 
     @property
     def needs_crs(self) -> bool:
@@ -72,7 +77,15 @@ class PointsFile:
         return self.crs is None
 
 
-def inspect_points(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> PointsFile:
+def inspect_points(
+    source: Source,
+    *,
+    through: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    text_format: TextFormat = PLAIN_TEXT,
+    geometry: str | None = None,
+    centroids: bool = False,
+) -> PointsFile:
     r"""Describe a file of points. The result holds no entry of the file.
 
     Args:
@@ -80,6 +93,9 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
         through: whether to read every row as well, if the columns of coordinates are clear from their names, and to refuse rows that
             `read_points` refuses under bad_rows="refuse".
         limits: the most that the file may hold.
+        text_format: the declared format of a text table.
+        geometry: the declared column of points in WKT, if `through` is to read it.
+        centroids: whether polygons are declared to be read as their centroids.
 
     Raises:
         InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
@@ -93,13 +109,16 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
     >>> found.needs_crs
     True
     """
-    opened = _open_source(source, limits, PointColumns())
+    request = PointsRequest(
+        target=None, columns=PointColumns(geometry=geometry), limits=limits, text_format=text_format, centroids=centroids
+    )
+    opened = _open_source(source, request)
     names, tabular = opened.names, not opened.has_geometry
     x, y = (only_candidate(names, aliases) if tabular else None for aliases in (X_NAMES, Y_NAMES))
     if opened.format in SEPARATORS and any(map(is_number_text, names)) and x is None and y is None:
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
-    if through and not (tabular and (x is None or y is None)):
-        columns = PointColumns(x=x, y=y)
+    if through and not (tabular and geometry is None and (x is None or y is None)):
+        columns = PointColumns(x=x, y=y) if geometry is None else resolve_columns(names, request.columns, has_geometry=not tabular)
         crs = None if opened.crs is None else check_on_map(opened.crs)
         raw = _read_rows(opened, columns, "refuse", limits)
         _refuse_faults(raw, columns, crs)
@@ -114,6 +133,7 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
         person=only_candidate(names, PERSON_NAMES),
         crs=None if opened.crs is None else opened.crs.to_string(),
         rows=opened.rows,
+        geometry=only_candidate(names, GEOMETRY_NAMES) if tabular else None,
     )
 
 
@@ -128,6 +148,8 @@ class PointsRequest:
         bad_rows: "refuse" or "drop".
         limits: the most that a file may hold.
         quoted_newlines: whether entries of text tables may hold line ends.
+        text_format: the declared format of text tables.
+        centroids: whether polygons are read as their centroids.
     """
 
     target: object
@@ -136,6 +158,8 @@ class PointsRequest:
     bad_rows: str = "refuse"
     limits: Limits = DEFAULT_LIMITS
     quoted_newlines: bool = False
+    text_format: TextFormat = PLAIN_TEXT
+    centroids: bool = False
 
     def __post_init__(self) -> None:
         check_bad_rows(self.bad_rows)
@@ -147,7 +171,7 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     Raises:
         InputError: as `read_points`.
     """
-    opened = _open_source(source, request.limits, request.columns, quoted_newlines=request.quoted_newlines)
+    opened = _open_source(source, request)
     columns = resolve_columns(opened.names, request.columns, has_geometry=opened.has_geometry)
     crs = crs_of_file(opened.format, opened.crs, request.crs, request.target)
     raw = _read_rows(opened, columns, request.bad_rows, request.limits)
@@ -165,9 +189,17 @@ def count_points(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCo
     return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
 
 
-def _open_source(source: Source, limits: Limits, wanted: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
-    kind, data = read_checked(source, limits)
-    return open_format(kind, data, limits, wanted, quoted_newlines=quoted_newlines)
+def _open_source(source: Source, request: PointsRequest) -> OpenFile:
+    kind, data = read_checked(source, request.limits)
+    return open_format(
+        kind,
+        data,
+        request.limits,
+        request.columns,
+        quoted_newlines=request.quoted_newlines,
+        text_format=request.text_format,
+        centroids=request.centroids,
+    )
 
 
 def _read_rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:
@@ -196,14 +228,19 @@ def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
         raise InputError(f"Some geometries are not points. {REMEDY}")
     for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
         if not np.isfinite(values).all():
-            fault = (
-                "A geometry is missing, empty or not finite." if name is None else f"Column {name!r} has a cell that is no finite number."
-            )
-            raise InputError(f"{fault} {REMEDY}")
+            raise InputError(f"{_coordinate_fault(name, columns.geometry)} {REMEDY}")
     if raw.count is not None:
         _refuse_bad_counts(raw.count, columns.count)
     if raw.person is not None and (raw.person.codes < 0).any():
         raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
+
+
+def _coordinate_fault(axis: str | None, geometry: str | None) -> str:
+    if axis is not None:
+        return f"Column {axis!r} has a cell that is no finite number."
+    if geometry is not None:
+        return f"Column {geometry!r} has a cell that is no point in WKT, such as POINT (13.4 52.5)."
+    return "A geometry is missing, empty or not finite."
 
 
 def _refuse_bad_counts(counts: Floats, name: str | None) -> None:

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.safety import Limits, Source, first_bytes, format_of, is_path, name_of, refuse_url
-from dpviz.data.reading.tables import GeoColumns, geo_columns, open_header
+from dpviz.data.reading.tables import GeoColumns, as_utf8, geo_columns, open_header
+from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import HEAD_BYTES, NOT_LINE_END, SEPARATORS
 from dpviz.errors import InputError
 
@@ -44,6 +45,7 @@ class FoundFiles:
         sizes: (n,) bytes of each file; private.
         most_rows: number of rows of the longest file, where files state it; private.
         rowless: (n,) whether each file is a table without a single row; private.
+        text_format: the declared format of text tables.
     """
 
     sources: tuple[Source, ...] = field(repr=False)
@@ -53,6 +55,7 @@ class FoundFiles:
     sizes: tuple[int, ...] = field(repr=False)
     most_rows: int | None = field(repr=False)
     rowless: tuple[bool, ...] = field(repr=False)
+    text_format: TextFormat = PLAIN_TEXT
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -78,16 +81,11 @@ class FoundFiles:
         return self.within(limits) and self.size <= LARGE_SHARE * memory_bytes()
 
 
-def find_files(source: Sources) -> FoundFiles:
-    """Find the files that a source names.
-
-    Args:
-        source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, or a list
-            of these. In a folder, files and folders whose name begins with a dot or underscore are left out. A file that is found several
-            times, by any path or link, is listed once.
+def list_files(source: Sources) -> list[Source]:
+    """List the files that a source names, as `find_files` does, without a look into them.
 
     Raises:
-        InputError: no file is found, a file cannot be read, or two files have different formats or schemas.
+        InputError: no file is found.
     """
     given_sources: list[Source] = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
     sources = _drop_repeated(
@@ -99,11 +97,27 @@ def find_files(source: Sources) -> FoundFiles:
     )
     if not sources:
         raise InputError("No file is named: a list of sources needs at least one.")
+    return sources
+
+
+def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT) -> FoundFiles:
+    """Find the files that a source names.
+
+    Args:
+        source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, or a list
+            of these. In a folder, files and folders whose name begins with a dot or underscore are left out. A file that is found several
+            times, by any path or link, is listed once.
+        text_format: the declared format of text tables.
+
+    Raises:
+        InputError: no file is found, a file cannot be read, or two files have different formats or schemas; a format of texts is
+            declared for files of another kind.
+    """
+    sources = list_files(source)
     kinds = [format_of(name_of(found_source)) for found_source in sources]
     _refuse_unlike(sources, kinds, "different formats")
-    descriptions = [
-        _describe(found_source, kind, is_only_file=len(sources) == 1) for found_source, kind in zip(sources, kinds, strict=True)
-    ]
+    text_format.refuse_for(kinds[0])
+    descriptions = [_describe(found_source, kinds[0], text_format, is_only_file=len(sources) == 1) for found_source in sources]
     _refuse_unlike(sources, [description.names for description in descriptions], "different columns: other names, or another order")
     _refuse_unlike(
         sources, [description.schema for description in descriptions], "different schemas: columns of one name hold different types"
@@ -118,7 +132,18 @@ def find_files(source: Sources) -> FoundFiles:
         sizes=tuple(map(_size_of, sources)),
         most_rows=max(row_counts, default=None),
         rowless=tuple(description.rows == 0 or description.rowless for description in descriptions),
+        text_format=text_format,
     )
+
+
+def refuse_rowless(files: FoundFiles) -> None:
+    """Refuse tables that all have a header and not a single row.
+
+    Raises:
+        InputError: no table has a row.
+    """
+    if all(files.rowless):
+        raise InputError("No row follows the header: nothing could be counted or released.")
 
 
 def _expand_source(source: Source, *, is_only_file: bool) -> list[Source]:
@@ -202,12 +227,12 @@ def _name_in_error(path: Path, is_only_file: bool) -> str:
     return "The file" if is_only_file else f"The file {path.name!r}"
 
 
-def _describe(source: Source, kind: str, *, is_only_file: bool) -> _Description:
+def _describe(source: Source, kind: str, text_format: TextFormat, *, is_only_file: bool) -> _Description:
     if kind not in TABLES:
         return _Description()
     name = _name_in_error(Path(name_of(source)), is_only_file)
     rule = f"{name} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
-    return guard(rule, lambda: _describe_parquet(source) if kind == "Parquet" else _describe_text(source, kind, name))
+    return guard(rule, lambda: _describe_parquet(source) if kind == "Parquet" else _describe_text(source, kind, text_format, name))
 
 
 def _describe_parquet(source: Source) -> _Description:
@@ -219,12 +244,13 @@ def _describe_parquet(source: Source) -> _Description:
     return _Description(schema=schema.remove_metadata(), names=tuple(schema.names), geo=geo, rows=rows)
 
 
-def _describe_text(source: Source, kind: str, file_name: str) -> _Description:
-    head = first_bytes(source, HEAD_BYTES)
-    if not head:
-        raise InputError(f"{file_name} is empty.")
-    header = open_header(kind, head)
-    rowless = len(head) < HEAD_BYTES and NOT_LINE_END.search(head, header.end) is None
+def _describe_text(source: Source, kind: str, text_format: TextFormat, file_name: str) -> _Description:
+    raw_head = first_bytes(source, HEAD_BYTES)
+    if not raw_head:
+        raise InputError(f"{file_name} is empty: a text table starts with a line of column names.")
+    head, head_format = as_utf8(raw_head, text_format)
+    header = open_header(kind, head, head_format)
+    rowless = len(raw_head) < HEAD_BYTES and NOT_LINE_END.search(head, header.end) is None
     return _Description(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)
 
 

@@ -16,33 +16,65 @@ from dpviz.arrow_memory import copy_to_arrow
 from dpviz.data.columns import readable_texts
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.safety import Limits, too_many_rows
+from dpviz.data.reading.text_format import PLAIN_TEXT, SEPARATOR_NAMES, TextFormat
 from dpviz.data.reading.text_rows import (
     HEAD_BYTES,
     MISSING_WORDS,
     NO_BAD_LINES,
     NOT_CUT,
     SEPARATORS,
+    UTF8,
+    UTF16,
     BadLines,
     Header,
     TextLayout,
     cut_text,
     header_of,
+    refuse_other_mark,
+    utf16_to_utf8,
 )
 from dpviz.errors import InputError
 
 
-def open_header(kind: str, head: bytes) -> Header:
+def open_header(kind: str, head: bytes, text_format: TextFormat = PLAIN_TEXT) -> Header:
     """Return the header of a CSV or TSV file.
 
+    Args:
+        kind: CSV or TSV.
+        head: the file's first `HEAD_BYTES` bytes, or all if it has fewer.
+        text_format: the declared format. With UTF-16, `end` of the header is a byte of the text in UTF-8.
+
     Raises:
-        InputError: as `header_of`; or other characters than commas separate the names of a CSV file.
+        InputError: as `header_of`; or other characters than the declared one separate the names.
     """
-    header = header_of(head, SEPARATORS[kind])
-    if kind == "CSV" and len(header.names) == 1 and (";" in header.names[0] or "\t" in header.names[0]):
-        raise InputError(
-            "The header has no comma: separate columns with commas in .csv files (tabs in .tsv), and write decimals with a point."
-        )
+    head, text_format = as_utf8(head, text_format)
+    separator = text_format.separator_of(kind)
+    header = header_of(head, separator, text_format.encoding)
+    others = [other for other in SEPARATOR_NAMES if len(header.names) == 1 and other in header.names[0]]
+    if others:
+        raise _other_separator(separator, max(others, key=header.names[0].count))
     return header
+
+
+def _other_separator(separator: str, other: str) -> InputError:
+    written = json.dumps(other)
+    return InputError(
+        f"The header has no {SEPARATOR_NAMES[separator]}; the columns seem to be separated by {SEPARATOR_NAMES[other]}s: declare"
+        f' separator={written}, and decimal="," if numbers have decimal commas (in a configuration, separator = {written} under [data]).'
+        " A file of regions must be saved with commas (.csv) or tabs (.tsv)."
+    )
+
+
+def as_utf8(data: bytes, text_format: TextFormat) -> tuple[bytes, TextFormat]:
+    """Return a text in UTF-16 as UTF-8, with the format that it then has; texts in other encodings as they are.
+
+    Raises:
+        InputError: a byte order mark contradicts the declared encoding.
+    """
+    refuse_other_mark(data, text_format.encoding)
+    if text_format.encoding != UTF16:
+        return data, text_format
+    return utf16_to_utf8(data), replace(text_format, encoding=UTF8)
 
 
 _TEXT = "BYTE_ARRAY"
@@ -161,12 +193,15 @@ class Cells(NamedTuple):
 class Take(Protocol):
     """A function that reads columns of an open table."""
 
-    def __call__(self, positions: Sequence[int], *, numbers: Collection[int] = (), missing_words: bool = False) -> Cells:
+    def __call__(
+        self, positions: Sequence[int], *, numbers: Collection[int] = (), decimals: Collection[int] = (), missing_words: bool = False
+    ) -> Cells:
         """Read columns by their positions.
 
         Args:
             positions: positions of the columns.
             numbers: positions of columns of text tables to read as numbers. They are read as texts if an entry is not a number.
+            decimals: positions of further columns of text tables that hold numbers, to be read as texts with decimal points.
             missing_words: whether NA, null, NaN and the like are missing entries in text tables, like empty ones.
         """
         ...
@@ -242,28 +277,36 @@ class OpenTable:
         """Return the same table with the index columns of pandas, which are stored last, as its first columns."""
         order = (*self.index, *(position for position in range(len(self.names)) if position not in self.index))
 
-        def take(positions: Sequence[int], *, numbers: Collection[int] = (), missing_words: bool = False) -> Cells:
-            stored_positions = [order[position] for position in positions]
-            return self.take(stored_positions, numbers=[order[position] for position in numbers], missing_words=missing_words)
+        def take(
+            positions: Sequence[int], *, numbers: Collection[int] = (), decimals: Collection[int] = (), missing_words: bool = False
+        ) -> Cells:
+            stored, stored_numbers, stored_decimals = ([order[position] for position in each] for each in (positions, numbers, decimals))
+            return self.take(stored, numbers=stored_numbers, decimals=stored_decimals, missing_words=missing_words)
 
         return replace(self, names=tuple(self.names[position] for position in order), take=take, index=tuple(range(len(self.index))))
 
 
-def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool = False) -> OpenTable:
-    """Open checked bytes of a table; with `quoted_newlines`, entries of a text table may hold line ends.
+def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool = False, text_format: TextFormat = PLAIN_TEXT) -> OpenTable:
+    """Open checked bytes of a table.
+
+    Args:
+        kind: the format.
+        data: the content.
+        limits: the most that the file may hold.
+        quoted_newlines: whether entries of a text table may hold line ends.
+        text_format: the declared format of a text table.
 
     Raises:
         InputError: the format is not CSV, TSV or Parquet; the content is not of that format, or passes a limit.
     """
     if kind not in ("Parquet", *SEPARATORS):
         raise InputError(f"A table must be CSV, TSV or Parquet, not {kind}.")
-    if kind in SEPARATORS and data.count(b"\n") > limits.rows + 1:
-        raise too_many_rows(limits)
+    text_format.refuse_for(kind)
     rule = f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
     if kind == "Parquet":
         opened = guard(rule, lambda: _open_parquet(data, limits))
     else:
-        opened = guard(rule, lambda: _open_text(kind, data, limits, quoted_newlines=quoted_newlines))
+        opened = guard(rule, lambda: _open_text(kind, data, limits, text_format, quoted_newlines=quoted_newlines))
     if len(opened.names) > limits.columns:
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if opened.rows is not None and opened.rows > limits.rows:
@@ -271,17 +314,24 @@ def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool 
     return opened
 
 
-def _open_text(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool) -> OpenTable:
-    header = open_header(kind, data[:HEAD_BYTES])
+def _open_text(kind: str, data: bytes, limits: Limits, text_format: TextFormat, *, quoted_newlines: bool) -> OpenTable:
+    data, text_format = as_utf8(data, text_format)
+    if data.count(b"\n") > limits.rows + 1:
+        raise too_many_rows(limits)
+    header = open_header(kind, data[:HEAD_BYTES], text_format)
 
-    def take(positions: Sequence[int], *, numbers: Collection[int] = (), missing_words: bool = False) -> Cells:
+    def take(
+        positions: Sequence[int], *, numbers: Collection[int] = (), decimals: Collection[int] = (), missing_words: bool = False
+    ) -> Cells:
         def cut(number: pa.DataType) -> tuple[pa.Table, BadLines]:
             layout = TextLayout(
-                separator=SEPARATORS[kind],
+                separator=text_format.separator_of(kind),
                 width=len(header.names),
                 types={position: number if position in numbers else pa.string() for position in positions},
                 missing=MISSING_WORDS if missing_words else ("",),
                 quoted_newlines=quoted_newlines,
+                encoding=text_format.encoding,
+                decimal_commas={*numbers, *decimals} & {*positions} if text_format.decimal == "," else (),
             )
             return cut_text(data, header.end, layout)
 
@@ -301,7 +351,13 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
     names = tuple(schema.names)
     declared = (schema.pandas_metadata or {}).get("index_columns", [])
 
-    def take(positions: Sequence[int], *, numbers: Collection[int] = (), missing_words: bool = False) -> Cells:  # noqa: ARG001
+    def take(
+        positions: Sequence[int],
+        *,
+        numbers: Collection[int] = (),  # noqa: ARG001
+        decimals: Collection[int] = (),  # noqa: ARG001
+        missing_words: bool = False,  # noqa: ARG001
+    ) -> Cells:
         needed = list(dict.fromkeys(names[position] for position in positions))
         rule = "The rows cannot be read as Parquet: the file is damaged."
         table = guard(rule, lambda: _read_columns(memory, needed, limits))

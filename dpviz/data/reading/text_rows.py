@@ -2,16 +2,21 @@ r"""Cut text tables (CSV, TSV) into rows: a row is one line, and whether it is g
 
 A line ends at ``\n`` and nowhere else; one ``\r`` right before the ``\n`` belongs to its end. An empty line is no row. A line is bad if it
 is longer than `LINE_BYTES`, is not UTF-8, has more or fewer cells than the header, or breaks the rules for quotation marks of RFC
-4180: a cell of a CSV file begins and ends with a mark or holds none, and marks within are doubled. In a TSV file a quotation mark is an
-ordinary character. So a malformed line is one bad row and spoils no other row, in every engine.
+4180: a cell begins and ends with a mark or holds none, and marks within are doubled. Between tabs a quotation mark is an ordinary
+character. So a malformed line is one bad row and spoils no other row, in every engine.
+
+Lines in an encoding of one byte per letter (Latin-1, Windows-1252) become UTF-8 block by block; the bytes of their line ends are those of
+UTF-8. A text in UTF-16 is converted as a whole, and its line ends are those of its 16-bit units. What the encoding does not have becomes
+bytes that are not UTF-8, in its own line alone.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, field
 from typing import BinaryIO, NamedTuple
@@ -29,7 +34,9 @@ from dpviz.errors import InputError
 
 Bytes = NDArray[np.uint8]
 
-SEPARATORS = {"CSV": ",", "TSV": "\t"}
+TAB = "\t"
+SEPARATORS = {"CSV": ",", "TSV": TAB}
+UTF8, UTF16, LATIN, WINDOWS = "utf-8", "utf-16", "latin-1", "windows-1252"
 LINE_BYTES = 2**20
 HEAD_BYTES = 2**20
 MISSING_WORDS = tuple(pyarrow.csv.ConvertOptions().null_values)  # "", NA, null, NaN and the like
@@ -37,12 +44,16 @@ TEXT_BLOCK = 2**22
 NOT_UTF8 = "The text is not encoded in UTF-8; save the file as UTF-8."
 NOT_CUT = "The text cannot be cut into rows and cells."
 HEADER_TOO_LONG = "The first line must hold the names of the columns; this one does not end."
-_EMPTY = "The file is empty: a text table starts with a line of column names."
+EMPTY_FILE = "The file is empty: a text table starts with a line of column names."
+_HEADER_NOT_UTF8 = (
+    'The header is not encoded in UTF-8: declare the file\'s encoding, for example encoding="windows-1252", or save the file as UTF-8.'
+)
+_NO_MARK = 'The file has no byte order mark of UTF-16, although encoding="utf-16" is declared: declare its encoding, or save it as UTF-8.'
 _OLD_ENDS = "The file's lines end in carriage returns alone; save it with line ends of Unix or Windows."
 _HEADER_MARKS = "The header's quotation marks do not fit: a name begins and ends with a mark, or holds none; the header is a single line."
 _RULES = {
     "long": f"A row is longer than {LINE_BYTES:,} bytes.",
-    "not_utf8": "A row is not encoded in UTF-8; save the file as UTF-8.",
+    "not_utf8": "A row is not encoded in UTF-8, or in the encoding that is declared; save the file as UTF-8, or declare its encoding.",
     "marks": (
         "A row has a quotation mark that is not closed on its line, or that is within a cell: a cell begins and ends with a mark or"
         " holds none, and marks within are doubled. If cells hold line ends between marks, convert the file to Parquet, or pass"
@@ -51,6 +62,8 @@ _RULES = {
     "cells": "A row has more or fewer cells than the header has names (a decimal comma makes two cells).",
 }
 _BOM = b"\xef\xbb\xbf"
+_UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_CODECS = {LATIN: "latin-1", WINDOWS: "cp1252"}
 _PARSED_AT_ONCE = 2**23  # bytes; larger than `LINE_BYTES`, so that a block holds at least one whole line
 _ONE_BLOCK = 2**31 - 1
 _CARRIAGE = b"\xff"  # a byte that UTF-8 never has; it replaces a carriage return within a line, at which Arrow would end the row
@@ -116,11 +129,14 @@ class TextLayout:
     """How the lines of a text table are cut, and which cells are read.
 
     Attributes:
-        separator: the character between cells; if it is a comma, a cell may be in quotation marks.
+        separator: the character between cells; unless it is a tab, a cell may be in quotation marks.
         width: number of cells in a row.
         types: the columns to read: position -> Arrow type.
         missing: texts that stand for a missing entry.
         quoted_newlines: whether a cell in quotation marks may hold line ends; then one malformed row can spoil others.
+        encoding: UTF-8, Latin-1 or Windows-1252.
+        decimal_commas: the columns in `types` that hold numbers with decimal commas. They are read with points in place of commas, and a
+            number with a point in it becomes a text that is no number.
     """
 
     separator: str
@@ -128,33 +144,76 @@ class TextLayout:
     types: Mapping[int, pa.DataType] = field(default_factory=dict)
     missing: Sequence[str] = MISSING_WORDS
     quoted_newlines: bool = False
+    encoding: str = UTF8
+    decimal_commas: Collection[int] = ()
 
 
-def header_of(head: bytes, separator: str) -> Header:
+def marked_encoding(head: bytes) -> str | None:
+    """Return the encoding that a byte order mark at the beginning of a file says; None without a mark."""
+    if head.startswith(_BOM):
+        return UTF8
+    return UTF16 if head.startswith(tuple(_UTF16_MARKS)) else None
+
+
+def refuse_other_mark(head: bytes, encoding: str) -> None:
+    """Refuse a file whose byte order mark contradicts the declared encoding.
+
+    Raises:
+        InputError: the mark says another encoding, or the mark that UTF-16 needs is missing.
+    """
+    marked = marked_encoding(head)
+    if marked is not None and marked != encoding:
+        raise InputError(
+            f"The file begins with the byte order mark of {marked.upper()}, and is not encoded in {encoding.upper()}: declare"
+            f' encoding="{marked}", or save the file as UTF-8.'
+        )
+    if marked is None and encoding == UTF16:
+        raise InputError(_NO_MARK)
+
+
+def utf16_to_utf8(data: bytes) -> bytes:
+    """Convert a text in UTF-16 with a byte order mark to UTF-8 without one.
+
+    Half of a pair of surrogates, and a last byte without its second half, become bytes that are not UTF-8.
+    """
+    decoder = codecs.getincrementaldecoder(_UTF16_MARKS[data[:2]])("surrogatepass")
+    end = len(data) - len(data) % 2
+    parts = [decoder.decode(data[begin : min(begin + TEXT_BLOCK, end)], begin + TEXT_BLOCK >= end) for begin in range(2, end, TEXT_BLOCK)]
+    return b"".join([*(part.encode("utf-8", "surrogatepass") for part in parts), b"\xff" * (len(data) - end)])
+
+
+def utf8_lines(lines: bytes, encoding: str) -> bytes:
+    """Convert whole lines in UTF-8, Latin-1 or Windows-1252 to UTF-8. A byte without a letter stays as it is, which is not UTF-8."""
+    if encoding == UTF8 or lines.isascii():
+        return lines
+    return lines.decode(_CODECS[encoding], "surrogateescape").encode("utf-8", "surrogateescape")
+
+
+def header_of(head: bytes, separator: str, encoding: str = UTF8) -> Header:
     """Read the header of a text table, its first line that is not empty.
 
     Args:
         head: the file's first `HEAD_BYTES` bytes, or all if it has fewer.
         separator: the character between cells.
+        encoding: UTF-8, Latin-1 or Windows-1252.
 
     Raises:
-        InputError: every line is empty; the header has no end, is not in UTF-8, or has wrong line ends or quotation marks.
+        InputError: every line is empty; the header has no end, is not in the encoding, or has wrong line ends or quotation marks.
     """
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(NOT_UTF8)
+    refuse_other_mark(head, encoding)
     first = NOT_LINE_END.search(head, len(_BOM) if head.startswith(_BOM) else 0)
     if first is None:
-        raise InputError(_EMPTY)
+        raise InputError(EMPTY_FILE)
     end = head.find(b"\n", first.start())
     if end < 0 and len(head) >= HEAD_BYTES and b"\r" not in head:
         raise InputError(HEADER_TOO_LONG)
-    line = head[first.start() : len(head) if end < 0 else end].removesuffix(b"\r")
-    if not _is_utf8(line) or b"\0" in line:
-        raise InputError(NOT_UTF8)
+    line = utf8_lines(head[first.start() : len(head) if end < 0 else end].removesuffix(b"\r"), encoding)
+    if not is_utf8(line) or b"\0" in line:
+        raise InputError(_HEADER_NOT_UTF8)
     text = line.decode("utf-8")
     if "\r" in text:
         raise InputError(_OLD_ENDS)
-    if separator != ",":
+    if separator == TAB:
         names = text.split(separator)
     else:
         if good_lines(line + b"\n", separator)[1].marks:
@@ -184,7 +243,7 @@ def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, Bad
 
 def cut_lines(lines: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
     r"""Cut whole lines into rows and cells, as `cut_text` does. The last line ends with ``\n``."""
-    text, bad = good_lines(lines, layout.separator)
+    text, bad = good_lines(utf8_lines(lines, layout.encoding), layout.separator)
     if _CARRIAGE in text:  # Arrow does not call its handler for rows with this byte
         text, ragged = _remove_bad(text, lambda content, line_ends: _have_other_widths(content, line_ends, layout))
         bad += BadLines(cells=ragged)
@@ -241,13 +300,13 @@ def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
     long = not_utf8 = marks = 0
     if _any_long(lines):
         lines, long = _remove_bad(lines, _are_long)
-    if not _is_utf8(lines):
+    if not is_utf8(lines):
         lines, not_utf8 = _remove_bad(lines, _are_not_utf8)
-    quoted = separator == "," and b'"' in lines
+    quoted = separator != TAB and b'"' in lines
     if b"\r" in lines and (quoted or lines.count(b"\r") > lines.count(b"\r\n")):
         lines = lines.replace(b"\r\n", b"\n").replace(b"\r", _CARRIAGE)
     if quoted:
-        lines, marks = _remove_bad(lines, _have_invalid_marks)
+        lines, marks = _remove_bad(lines, lambda content, line_ends: _have_invalid_marks(content, line_ends, separator))
     return lines, BadLines(long=long, not_utf8=not_utf8, marks=marks)
 
 
@@ -264,7 +323,7 @@ def _end_with_newline(data: bytes, part: slice) -> bytes:
     return lines if lines.endswith(b"\n") else lines + b"\n"
 
 
-def _is_utf8(lines: bytes) -> bool:
+def is_utf8(lines: bytes) -> bool:
     """Return whether all lines are UTF-8."""
     try:
         return lines.isascii() or bool(lines.decode("utf-8"))
@@ -312,8 +371,8 @@ def _are_not_utf8(content: Bytes, line_ends: Integers) -> Mask:
     return np.asarray(number.reshape(line_ends.shape) > 0)
 
 
-def _have_invalid_marks(content: Bytes, line_ends: Integers) -> Mask:
-    r"""Return (n,) whether each line breaks the rules for quotation marks. Cells are separated by commas; no line has a ``\r``.
+def _have_invalid_marks(content: Bytes, line_ends: Integers, separator: str) -> Mask:
+    r"""Return (n,) whether each line breaks the rules for quotation marks. No line has a ``\r``.
 
     The marks of a good line alternate: one opens a cell, the next one closes it. An opening mark is at the beginning of a cell, or right
     after a closing mark, if the two are a doubled mark within a cell. A closing mark is at the end of a cell, or right before an opening
@@ -329,7 +388,7 @@ def _have_invalid_marks(content: Bytes, line_ends: Integers) -> Mask:
         marks = marks[np.repeat(~bad, marks_per_line)]
     opening, closing = marks[0::2], marks[1::2]
     may_be_beside = np.zeros(256, np.bool_)
-    may_be_beside[[ord(","), _END, _MARK]] = True
+    may_be_beside[[ord(separator), _END, _MARK]] = True
     begins_cell, ends_cell = may_be_beside[content[opening - 1]] | (opening == 0), may_be_beside[content[closing + 1]]
     bad[np.searchsorted(line_ends, np.concatenate([opening[~begins_cell], closing[~ends_cell]]))] = True
     return np.asarray(bad)
@@ -338,7 +397,7 @@ def _have_invalid_marks(content: Bytes, line_ends: Integers) -> Mask:
 def _have_other_widths(content: Bytes, line_ends: Integers, layout: TextLayout) -> Mask:
     """Return (n,) whether each line has more or fewer cells than the header. Empty lines are good. Quotation marks must be valid."""
     is_separator = content == ord(layout.separator)
-    if layout.separator == ",":
+    if layout.separator != TAB:
         is_separator &= ~np.logical_xor.accumulate(content == _MARK)
     separators = np.diff(np.searchsorted(np.flatnonzero(is_separator), line_ends), prepend=0)
     return np.asarray((separators != layout.width - 1) & (np.diff(line_ends, prepend=-1) > 1))
@@ -350,7 +409,8 @@ def _empty_table(layout: TextLayout) -> pa.Table:
 
 def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
     """Cut a text table whose cells may hold line ends between quotation marks."""
-    if not _is_utf8(data):
+    data = utf8_lines(data, layout.encoding)
+    if not is_utf8(data):
         raise InputError(NOT_UTF8)
     if NOT_LINE_END.search(data) is None:
         return _empty_table(layout), NO_BAD_LINES
@@ -367,17 +427,26 @@ def _parse(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PAR
         b"\n" + text if text.startswith(_BOM) else text,  # Arrow would drop a byte order mark at the beginning
         pyarrow.csv.ReadOptions(column_names=[str(column) for column in range(layout.width)], block_size=block, use_threads=newlines),
         pyarrow.csv.ConvertOptions(
-            column_types=types, include_columns=list(types), strings_can_be_null=True, check_utf8=False, null_values=list(layout.missing)
+            column_types=types,
+            include_columns=list(types),
+            strings_can_be_null=True,
+            check_utf8=False,
+            null_values=list(layout.missing),
+            decimal_point="," if layout.decimal_commas else ".",
         ),
         delimiter=layout.separator,
-        quote_char='"' if newlines or layout.separator == "," else False,
+        quote_char='"' if newlines or layout.separator != TAB else False,
         newlines_in_values=newlines,
     )
-    return _restore_carriages(table, layout) if escaped else table, ragged
+    cells = dict(zip(layout.types, table.columns, strict=True))
+    if escaped:
+        cells = {position: pc.replace_substring(column, _CARRIAGE, b"\r").cast(pa.string()) for position, column in cells.items()}
+    for position in set(layout.decimal_commas) & {position for position, column in cells.items() if pa.types.is_string(column.type)}:
+        cells[position] = _with_decimal_points(cells[position])
+    columns = [cells[position].cast(kind) for position, kind in layout.types.items()]
+    return pa.table(columns, names=table.column_names), ragged
 
 
-def _restore_carriages(table: pa.Table, layout: TextLayout) -> pa.Table:
-    """Return the columns in the types of `layout`, with carriage returns in place of the bytes 0xFF."""
-    cells = [pc.replace_substring(column, _CARRIAGE, b"\r").cast(pa.string()) for column in table.columns]
-    kinds = list(layout.types.values())
-    return pa.table([column.cast(kind) for column, kind in zip(cells, kinds, strict=True)], names=table.column_names)
+def _with_decimal_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return texts with points in place of commas. Points become question marks first, so that such a text is no number."""
+    return pc.replace_substring(pc.replace_substring(column, ".", "?"), ",", ".")

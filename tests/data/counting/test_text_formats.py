@@ -1,0 +1,82 @@
+"""Every engine counts text tables of a declared format as the engine "numpy" does, or says that it does not read them."""
+
+import random
+from functools import partial
+
+import geopandas as gpd
+import pytest
+import shapely
+
+from dpviz.data.counting.engines import ENGINES
+from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.reading.safety import Limits
+from tests.data.counting.test_files import DEGREES, arrays, counters, refused, squares
+from tests.data.reading.files import PLANE, TOWNS
+
+OTHERS = ENGINES[1:]
+NUMBERS = ["1,5", "2", "7,25", "-1", " 3,5 ", "1.5", "1.000,5", "1_5", "0x1", "", "NA", "1,5,5", "inf", "+4,5", "5,", ",5", "1e0", "1,5e0"]
+CODECS = {"utf-8": "utf-8", "latin-1": "latin-1", "windows-1252": "cp1252"}
+NAMES = ["ä", "b", '"; "', "ÿ|", "a.b", "a,b", "\x80", "NA"]
+
+
+@pytest.mark.parametrize("engine", OTHERS)
+@pytest.mark.parametrize(("separator", "encoding"), [(";", "utf-8"), ("|", "latin-1"), ("\t", "windows-1252"), (";", "windows-1252")])
+def test_engines_agree_on_points(tmp_path, engine, separator, encoding, counted_by):
+    rng = random.Random(separator + encoding)
+    cells = [[rng.choice(NUMBERS), rng.choice(NUMBERS), rng.choice(["1", "2,0", "1.000", "0,5"]), rng.choice(NAMES)] for _ in range(600)]
+    cells += [rng.choices(NUMBERS, k=rng.choice([2, 3, 5])) for _ in range(20)]
+    content = "größe;y;n;who\n".replace(";", separator) + "".join(separator.join(row) + rng.choice(["\n", "\r\n"]) for row in cells)
+    (tmp_path / "a.csv").write_bytes(
+        content.encode("latin-1" if encoding != "utf-8" else "utf-8") + separator.join("12").encode() + b"\x81\n"
+    )
+    read = partial(read_points, tmp_path / "a.csv", domain=PLANE, x="größe", bad_rows="drop")
+    for options in ({}, {"count": "n"}, {"count": "n", "person": "who", "contributions": 4, "key": b"k"}):
+        one, two = (read(separator=separator, decimal=",", encoding=encoding, **counted_by(each), **options) for each in ("numpy", engine))
+        assert (arrays(one), counters(one)) == (arrays(two), counters(two))
+        assert one.count.sum() > 20
+        assert one.bad > 200
+
+
+@pytest.mark.parametrize("engine", OTHERS)
+def test_engines_agree_on_trips(tmp_path, engine, counted_by):
+    options = {"separator": ";", "decimal": ",", "bad_rows": "drop", "encoding": "latin-1"}
+    rows = "a;b;2,0;ä\nb;c;1.000;ä\nc;c;3;ö\nä;b;1;ö\na;b\na;b;1,5;ä\n" * 40
+    (tmp_path / "a.csv").write_bytes(("from;to;trips;who\n" + rows).encode("latin-1"))
+    read = partial(read_flows, tmp_path / "a.csv", regions=TOWNS, **options)
+    for chosen in ({}, {"person": "who", "contributions": 30, "key": b"k"}):
+        one, two = (read(**counted_by(each), **chosen) for each in ("numpy", engine))
+        assert (arrays(one), counters(one)) == (arrays(two), counters(two))
+    (tmp_path / "b.csv").write_text("x;y;x2;y2\n0,5;0,5;1,5;0,5\n0,5;0,5;2,5;0,5\n0.5;0,5;2,5;0,5\n")
+    sides = {"origin": ("x", "y"), "destination": ("x2", "y2"), "crs": "EPSG:4326", "regions": squares()}
+    one, two = (read_flows(tmp_path / "b.csv", **sides, **options, **counted_by(each)) for each in ("numpy", engine))
+    assert (arrays(one), counters(one)) == (arrays(two), counters(two))
+    assert (one.count.tolist(), one.bad) == ([1, 1], 1)
+
+
+@pytest.mark.parametrize("engine", OTHERS)
+def test_engines_agree_on_centroids(tmp_path, engine, counted_by):
+    shapes = [
+        shapely.box(0, 0, 2, 2),
+        shapely.Point(3, 3),
+        None,
+        shapely.LineString([(0, 0), (1, 1)]),
+        shapely.Polygon(),
+        shapely.box(4, 4, 8, 5),
+    ]
+    gpd.GeoDataFrame(geometry=shapes, crs="EPSG:4326").to_parquet(tmp_path / "a.parquet")
+    gpd.GeoDataFrame(geometry=[shapes[0], shapes[-1]], crs="EPSG:4326").to_parquet(tmp_path / "b.parquet")
+    for name, bad in (("a", 3), ("b", 0)):
+        read = partial(read_points, tmp_path / f"{name}.parquet", domain=DEGREES, bad_rows="drop", centroids=True)
+        one, two = (read(**counted_by(each)) for each in ("numpy", engine))
+        assert (arrays(one), counters(one)) == (arrays(two), counters(two))
+        assert one.bad == bad
+    assert "centroids=True" in refused(read_points, tmp_path / "b.parquet", domain=DEGREES, **counted_by(engine))
+
+
+def test_utf_16_is_read_in_memory_or_refused(tmp_path):
+    (tmp_path / "a.csv").write_bytes("x;y\n1,5;2,5\n".encode("utf-16"))
+    read = partial(read_points, tmp_path / "a.csv", domain=PLANE, separator=";", decimal=",", encoding="utf-16")
+    assert read().count.tolist() == [1]
+    for engine in OTHERS:
+        assert "UTF-16" in refused(read, engine=engine)
+    assert "save the files as UTF-8" in refused(read, limits=Limits(file_bytes=10))
