@@ -10,13 +10,13 @@ import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import streamlit as st
 
-from dpviz.app.fields import at_most, show_problem
-from dpviz.app.ledger import PaidDraw
-from dpviz.app.session import carry_out, serve_press, show_error, show_refusal
+from dpviz.app.fields import at_most, problem_with, show_problem
+from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
@@ -26,6 +26,7 @@ from dpviz.release.tables import FORMATS
 from dpviz.view.escape import markdown
 
 BUNDLE = "bundle"
+_FAILED = "download failed"
 LONGEST_LINE, LONGEST_TEXT = 200, 4000
 REQUIRED = ("name", "curator", "description")
 _LABELS = {
@@ -53,38 +54,61 @@ class Bundle:
     report: bytes
 
 
-def show_bundle(page: str, paid_draw: PaidDraw) -> None:
-    """Show how a paid release gets into the curator's hands.
+class Maker:
+    """Makes the bundle of a release once, whoever asks first: the browser that wants its bytes, or the page that shows it.
 
     Args:
-        page: key of the page, whose presses are counted once.
-        paid_draw: the release.
+        paid: the release.
+        typed: the texts of the publication, as typed.
     """
+
+    def __init__(self, paid: publish.PaidRelease, typed: dict[str, Any]) -> None:
+        self._paid, self._typed, self._lock = paid, typed, Lock()
+        self.bundle: Bundle | None = None
+
+    def make(self) -> Bundle:
+        """Return the bundle; nothing here calls into Streamlit.
+
+        Raises:
+            DpvizError: the texts do not fit, or the ledger or the disk failed.
+        """
+        with self._lock:
+            if self.bundle is None:
+                self.bundle = make_bundle(self._paid, self._typed)
+            return self.bundle
+
+
+def show_bundle(paid: publish.PaidRelease) -> None:
+    """Show how a paid release gets into the curator's hands: its texts, one button that makes the bundle and downloads it."""
     st.subheader("Publish it", anchor=BUNDLE)
-    entry = paid_draw.paid.entry
-    bundle: Bundle | None = _bundles().get(entry)
+    bundle = _published().get(paid.entry)
     if bundle is not None:
-        _show_downloads(paid_draw, bundle)
+        _show_published(bundle)
         return
-    where = "on this computer, beside the ledger," if paid_draw.paid.kept is not None else "in this session only"
+    where = "on this computer, beside the ledger," if paid.kept is not None else "in this session only"
     st.caption(f"Paid for, and kept {where} until you download its bundle or discard it. Nothing is published yet.")
-    texts = texts_form()
-    missing = [_LABELS[name][0].lower() for name in REQUIRED if not str(texts[name] or "").strip()]
+    texts = texts_form(paid.account.name)
+    refusal = problem_with(lambda: check_texts(texts))
+    maker = Maker(paid, texts)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Make the bundle", type="primary", disabled=bool(missing), key="make bundle") and not missing:
-            serve_press(page, lambda: _bundles().update({entry: make_bundle(paid_draw, texts)}), "Writing files ...")
-        _discard_button(paid_draw)
-        if missing:
-            st.caption(f"Still missing: {', '.join(missing)}.")
-    show_refusal(page)
+        st.download_button(
+            "Make and download the bundle",
+            lambda: maker.make().archive,
+            f"dpviz-draw-{paid.entry:d}.zip",
+            "application/zip",
+            on_click=carry_out(lambda: _note_download(paid, maker)),
+            type="primary",
+            key="bundle",
+            disabled=refusal is not None,
+        )
+        _discard_button(paid)
+    if refusal is not None:
+        st.caption(markdown(refusal))
+    if failure := st.session_state.pop(_FAILED, ""):
+        show_error(failure)
 
 
-def _bundles() -> dict[int, Bundle]:
-    """Return the bundles of this session by the numbers of their payments: a plain dictionary, which a run may change."""
-    return st.session_state.setdefault("bundles", {})  # type: ignore[no-any-return]
-
-
-def make_bundle(paid_draw: PaidDraw, typed: dict[str, Any]) -> Bundle:
+def make_bundle(paid: publish.PaidRelease, typed: dict[str, Any]) -> Bundle:
     """Write the files of a paid release; nothing is spent, and the ledger does not say yet that it is published.
 
     Raises:
@@ -92,63 +116,68 @@ def make_bundle(paid_draw: PaidDraw, typed: dict[str, Any]) -> Bundle:
     """
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
         texts = publish.PublicationTexts(folder=Path(folder) / "release", **check_texts(typed))
-        written = publish.write(paid_draw.paid, texts, Ledger(), notes=False)
+        written = publish.write(paid, texts, Ledger(), notes=False)
         manifest = json.loads((written.folder / MANIFEST).read_bytes())
         return Bundle(manifest=manifest, archive=zip_release(written.folder), report=(written.folder / publish.REPORT).read_bytes())
 
 
-def _show_downloads(paid_draw: PaidDraw, bundle: Bundle) -> None:
+def _published() -> dict[int, Bundle]:
+    """Return the bundles that this session has downloaded, by the numbers of their payments."""
+    return st.session_state.setdefault("bundles", {})  # type: ignore[no-any-return]
+
+
+def _note_download(paid: publish.PaidRelease, maker: Maker) -> None:
+    """Note in the ledger that a bundle was downloaded. A failure is shown, and the copy on the disk stays."""
+    bundles, entries = _published(), st.session_state.setdefault("published entries", set())
+    try:
+        bundle = maker.make()
+        publish.note_publication(paid, bundle.manifest["identity"]["release_id"], Ledger())
+    except DpvizError as error:
+        st.session_state[_FAILED] = str(error)
+        return
+    bundles[paid.entry] = bundle
+    entries.add(paid.entry)
+
+
+def _show_published(bundle: Bundle) -> None:
+    """Show what was downloaded, and offer it again."""
     name = f"dpviz-{bundle.manifest['identity']['release_id'][:8]}"
-    published = paid_draw.paid.entry in _downloaded()
     title = markdown(bundle.manifest["data_product"]["name"])
-    if published:
-        st.success(f"Published: {title}. The ledger says so since you downloaded it.")
-    else:
-        st.info(f"The bundle of {title} is ready: {len(bundle.archive) / 2**20:.2f} MiB. It counts as published once you download it.")
+    st.success(f"Published: {title}. The bundle was downloaded, and the ledger says so.")
+    zip_name, report_name = f"{name}.zip", f"{name}-report.html"
     with st.container(horizontal=True):
-        note = carry_out(lambda: _note_download(paid_draw, bundle))
-        zip_name = f"{name}.zip"
-        st.download_button(
-            "Download the release (zip)", lambda: bundle.archive, zip_name, "application/zip", on_click=note, type="primary", key="zip"
-        )
-        report_name = f"{name}-report.html"
+        st.download_button("Download it again (zip)", lambda: bundle.archive, zip_name, "application/zip", on_click="ignore", key="zip")
         st.download_button("Download the report", lambda: bundle.report, report_name, "text/html", on_click="ignore", key="report")
-        if not published:
-            st.button("Change the texts", key="change texts", on_click=carry_out(lambda: _bundles().pop(paid_draw.paid.entry, None)))
-    if refusal := st.session_state.pop("download refused", ""):
-        show_error(refusal)
     with st.expander("Manifest"):
         st.json(bundle.manifest)
 
 
-def _downloaded() -> set[int]:
-    return st.session_state.setdefault("published entries", set())  # type: ignore[no-any-return]
-
-
-def _note_download(paid_draw: PaidDraw, bundle: Bundle) -> None:
-    """Note in the ledger that a bundle was downloaded; a failure is shown, and the copy on the disk stays."""
-    try:
-        publish.note_publication(paid_draw.paid, bundle.manifest["identity"]["release_id"], Ledger())
-    except DpvizError as error:
-        st.session_state["download refused"] = f"The ledger could not note the publication. {error}"
-        return
-    _downloaded().add(paid_draw.paid.entry)
-
-
-def _discard_button(paid_draw: PaidDraw) -> None:
-    """Offer to discard a release that is kept on the disk: the budget stays spent, so a second press confirms."""
-    kept, key = paid_draw.paid.kept, f"discard {paid_draw.paid.entry}"
+def _discard_button(paid: publish.PaidRelease) -> None:
+    """Offer to discard a release that is kept on the disk; a second press confirms, since what it cost stays spent."""
+    kept, key = paid.kept, f"discard {paid.entry}"
     if kept is None or not kept.exists():
         return
     if not st.session_state.get(key):
         st.button("Discard ...", key=f"{key} first", on_click=lambda: st.session_state.update({key: True}))
         return
-    st.button("Discard it for good: what it cost stays spent", key=f"{key} second", on_click=lambda: discard(kept))
+    st.button("Discard it for good: what it cost stays spent", key=f"{key} second", on_click=carry_out(lambda: _discard(paid, kept)))
     st.button("Keep it", key=f"{key} not", on_click=lambda: st.session_state.pop(key, None))
 
 
-def texts_form() -> dict[str, Any]:
-    """Show the form for the curator's texts. Return the typed texts; they are kept for the session, and escaped when shown."""
+def _discard(paid: publish.PaidRelease, kept: Path) -> None:
+    """Remove a release from the disk and from the session."""
+    discard(kept)
+    for slot in ("kept draws", "drawn Curate", "trips drawn Curate"):
+        for each in list(results := st.session_state.get(slot, ())):
+            made = (each.paid.release,) if hasattr(each, "paid") else getattr(each, "releases", None) or (each.release,)
+            if any(release is paid.release for release in made):
+                results.remove(each)
+
+
+def texts_form(name: str = "") -> dict[str, Any]:
+    """Show the form for the curator's texts, with a proposed name. Return the typed texts; the session keeps them."""
+    if name and "publication name" not in st.session_state:
+        st.session_state["publication name"] = name
     st.caption("All of this is published as it is. Write nothing that is known from the private data only.")
     typed: dict[str, Any] = {}
     left, right = st.columns(2)
@@ -180,10 +209,10 @@ def check_texts(typed: dict[str, Any]) -> dict[str, Any]:
     texts = {name: str(typed[name] or "").strip() for name in _LABELS}
     missing = [_LABELS[name][0].lower() for name in REQUIRED if not texts[name]]
     if missing:
-        raise SettingError(f"Still missing: {', '.join(missing)}. Nothing was drawn or spent.")
+        raise SettingError(f"Still missing: {', '.join(missing)}.")
     for name, text in texts.items():
         longest = LONGEST_TEXT if name in _LONG_TEXTS else LONGEST_LINE
         if len(text) > longest:
-            raise SettingError(f"{_LABELS[name][0]}: at most {longest:,} characters. Nothing was drawn or spent.")
+            raise SettingError(f"{_LABELS[name][0]}: at most {longest:,} characters.")
     formats = [name for name in FORMATS if name == FORMATS[0] or name in typed["formats"]]
     return {**texts, "formats": formats}

@@ -22,6 +22,7 @@ from dpviz.data.reading.inspect import RepeatedColumn, describe_flows, describe_
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.regions import RegionsFile, inspect_regions, read_regions
 from dpviz.data.reading.sources import FoundFiles, find_files
+from dpviz.data.reading.text_format import TextFormat
 from dpviz.publishing.private_data import PrivateData, content_fingerprint, fingerprints_of
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
@@ -62,9 +63,16 @@ def sample(key: str, size: int | None, order: int) -> PointCounts:
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
-def inspect_points_file(digest: str, name: str, _content: bytes) -> PointsFile:  # noqa: ARG001
-    """Describe a file of points: format, columns and CRS; `digest` identifies the content in the cache's key."""
-    return describe_points(find_files(named_file(name, _content)))
+def inspect_points_file(digest: str, name: str, _content: bytes, written: Options) -> PointsFile:  # noqa: ARG001
+    """Describe a file of points: format, columns and CRS.
+
+    Args:
+        digest: identifies the content in the cache's key.
+        name: of the file.
+        _content: of the file.
+        written: how a text table is written, as `TextFormat.declarations` has it.
+    """
+    return describe_points(find_files(named_file(name, _content), TextFormat(**dict(written))))  # type: ignore[arg-type]
 
 
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the points ...")
@@ -118,9 +126,9 @@ def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
-def inspect_flows_file(digest: str, name: str, _content: bytes) -> FlowsFile:  # noqa: ARG001
-    """Describe a file of trips: format and columns."""
-    return describe_flows(find_files(named_file(name, _content)))
+def inspect_flows_file(digest: str, name: str, _content: bytes, written: Options) -> FlowsFile:  # noqa: ARG001
+    """Describe a file of trips: format and columns; the arguments are those of `inspect_points_file`."""
+    return describe_flows(find_files(named_file(name, _content), TextFormat(**dict(written))))  # type: ignore[arg-type]
 
 
 @st.cache_resource(

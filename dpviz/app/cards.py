@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+
+from dpviz.view.escape import markdown
 
 WHOM, WHERE, GOOD, ACCOUNT, DATA = "whom", "where", "good", "account", "data"
 _TITLES = {WHOM: "1 Whom to protect?", WHERE: "2 Where?", GOOD: "3 How good?"}
@@ -39,7 +40,7 @@ class Cards:
         if self.curates:
             self.missing.append((card, text))
         else:
-            st.info(text)
+            st.info(markdown(text))
 
 
 def cards_in_place() -> Cards:
@@ -62,15 +63,9 @@ def show_cards(where: str) -> Cards:
     return Cards(**places)
 
 
-def show_missing(cards: Cards, action: str) -> None:
+def show_missing(cards: Cards) -> None:
     """List at the button what is missing, in order, each with a link to its card."""
     if not cards.missing:
         return
-    lines = [f"{number}. [{text}](#{card})" for number, (card, text) in enumerate(cards.missing, start=1)]
-    st.markdown("\n".join([f"**Before {action}:**", "", *lines]))
-
-
-def explain(place: DeltaGenerator, write: Callable[[], object]) -> None:
-    """Write something into a card."""
-    with place:
-        write()
+    lines = [f"{number:d}. [{markdown(text)}](#{card})" for number, (card, text) in enumerate(cards.missing, start=1)]
+    st.markdown("\n".join(["**Before you can run:**", "", *lines]))

@@ -10,12 +10,14 @@ from pathlib import Path
 import streamlit as st
 
 from dpviz.app import cached
+from dpviz.app.cards import Cards
 from dpviz.app.jobs import FAILED, RUNNING, STOPPED, CountingJob, SessionCounts
 from dpviz.app.session import show_error
+from dpviz.app.text_format import choose_text_format
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
 from dpviz.data.counting.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app
 from dpviz.data.reading.safety import Limits, refuse_share
-from dpviz.data.reading.sources import LARGE_SHARE, TABLES, FoundFiles, find_files, memory_bytes
+from dpviz.data.reading.sources import LARGE_SHARE, TABLES, FoundFiles, find_files, list_files, memory_bytes
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.private_data import CountRequest, OpenedData, count_files, file_stamps
 from dpviz.view.escape import markdown
@@ -61,12 +63,13 @@ class PathFiles:
         return self.found.size <= SMALL and self.counting != DASK
 
 
-def path_files(page: str, hint: str) -> PathFiles | None:
+def path_files(page: str, hint: str, cards: Cards) -> PathFiles | None:
     """Ask for a path and an engine; None until there is a path.
 
     Args:
         page: prefix of the keys of the page's widgets; may be "".
         hint: text that is shown as long as no path is typed.
+        cards: say that how the files are written is to be confirmed.
 
     Raises:
         InputError: there is no such file, the files differ, or the engine does not count them.
@@ -80,7 +83,11 @@ def path_files(page: str, hint: str) -> PathFiles | None:
         return None
     refuse_share(text)
     expanded = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)
-    found = find_files(expanded)
+    first = list_files(expanded)[0]
+    text_format = choose_text_format(first, str(first), str(first), cards)
+    if text_format is None:
+        return None
+    found = find_files(expanded, text_format)
     engine, scheduler = _engine_control(page)
     counting = choose_engine(found, engine, scheduler, LIMITS)
     if counting == NUMPY and not found.within(LIMITS):

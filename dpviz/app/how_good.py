@@ -111,7 +111,9 @@ def _choose_level(page: PageState, levels: Levels) -> int:
         st.session_state[key] = levels.usual
     if len(numbers) == 1:
         return numbers[0]
-    return int(st.select_slider("At level", numbers, key=key, persist_state="session", format_func=levels.names.__getitem__))
+    return int(
+        st.select_slider("At level", numbers, key=key, persist_state="session", format_func=lambda number: markdown(levels.names[number]))
+    )
 
 
 def _choose_guess(page: PageState, frame: PrivateData, unit: str) -> tuple[int | None, str]:
@@ -131,11 +133,11 @@ def _describe(error: float, levels: Levels, level: int, records: int | None, gue
     """Say how large the error is, and warn where most counts will be noise."""
     noise = f"**± {format_decimal(error, 2)} {unit}**"
     if records is None:
-        st.markdown(f"{noise} in a {levels.part} of {levels.names[level]}")
+        st.markdown(f"{noise} in a {levels.part} of {markdown(levels.names[level])}")
         return
     average = records / levels.parts_at(level)
     share = f"{format_decimal(100 * error / average, 2)} %" if average > 0 else "all"
-    st.markdown(f"{noise} in a {levels.part} of {levels.names[level]}, {share} of an average one ({format_decimal(average, 2)})")
+    st.markdown(f"{noise} in a {levels.part} of {markdown(levels.names[level])}, {share} of an average one ({format_decimal(average, 2)})")
     buried = float((guess < error).mean()) if guess is not None else float(average < error)
     if buried > _MOST_BURIED:
         st.warning(f"{buried:.0%} of these {levels.part}s have fewer {unit} than their noise: choose a coarser level, or a larger ε.")

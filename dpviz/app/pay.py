@@ -54,7 +54,7 @@ def show_button(
         cards.ask(DATA, "Correct what is marked as wrong.")
     elif data is not None and draws:
         page.remember(data)  # before the draw: the user may open the Release page while the release is made
-    show_missing(cards, "you can run")
+    show_missing(cards)
     locked = bool(cards.missing) or data is None or funding is None or not draws
     if not locked and funding is not None:
         locked = not _pays_again(funding)

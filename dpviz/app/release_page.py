@@ -17,6 +17,7 @@ from dpviz.app.fields import show_lock, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.ledger import Funding, LoadedData, PaidDraw, SessionDraws, convert_to_currency, make_order, paid_draws, session_draws
 from dpviz.app.page_state import PageState
+from dpviz.app.paid_list import find_kept, show_all_draws, show_kept
 from dpviz.app.points.state import POINTS
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal
@@ -24,6 +25,7 @@ from dpviz.app.trips.state import TRIPS
 from dpviz.app.words import budget_words, show_verdict, verdict_row
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
+from dpviz.privacy.accounts import Entry
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
@@ -35,7 +37,7 @@ from dpviz.view.escape import markdown
 
 PAGE_STATES: dict[str, PageState] = {"Points": POINTS, "Trips": TRIPS}
 PAGE = "release"
-NEW, PAID = "A new draw", "A draw that is already paid for"
+NEW, PAID, KEPT = "A new draw", "A draw that is already paid for", "A draw that is kept on this computer"
 _NO_SIMULATIONS = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
 _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
@@ -68,13 +70,16 @@ def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None)
     start_checks()
     loaded = {title: data_and_config for title, page_state in PAGE_STATES.items() if (data_and_config := page_state.loaded()) is not None}
     paid = paid_draws()
-    if not loaded and not paid:
+    kept = find_kept({draw.paid.entry for draw in paid})
+    if not loaded and not paid and not kept:
         _show_nothing_loaded(points, trips)
+        show_all_draws()
         return
     left, right = st.columns([3, 2], gap="large")
     with left:
-        chosen = _choose_release(loaded, paid)
+        chosen = _choose_release(loaded, paid, kept)
     if chosen is None:
+        show_all_draws()
         return
     data, config, paid_draw = chosen
     mechanism, budget = (paid_draw.mechanism, _budget_of(paid_draw)) if paid_draw is not None else (config.build(), config.budget())
@@ -93,6 +98,7 @@ def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None)
         show_refusal(PAGE)
         if paid_draw is None:
             save_button(data, config, funding)
+    show_all_draws()
 
 
 def _show_nothing_loaded(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
@@ -104,18 +110,23 @@ def _show_nothing_loaded(points: StreamlitPage | None, trips: StreamlitPage | No
                 st.switch_page(page)
 
 
-def _choose_release(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw]) -> tuple[LoadedData, Any, PaidDraw | None] | None:
+def _choose_release(
+    loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw], kept: list[Entry]
+) -> tuple[LoadedData, Any, PaidDraw | None] | None:
     """Ask what to publish.
 
     Returns:
         Data, configuration and paid draw. A new draw has no paid draw yet, a paid draw has no configuration; None if nothing is chosen.
     """
     st.markdown("##### 1 What")
-    options = [*([NEW] if loaded else []), *([PAID] if paid else [])]
+    options = [*([NEW] if loaded else []), *([PAID] if paid else []), *([KEPT] if kept else [])]
     if st.session_state.get("release what") not in options:
         st.session_state["release what"] = options[0]
     choice = st.segmented_control("What", options, key="release what", required=True, persist_state="session", label_visibility="collapsed")
     st.caption(_NO_SIMULATIONS)
+    if choice == KEPT:
+        show_kept(kept)
+        return None
     if choice == PAID:
         newest_first = range(len(paid) - 1, -1, -1)
         index = st.selectbox("Draw", newest_first, key="release draw", format_func=lambda number: _describe_draw(paid[number]))

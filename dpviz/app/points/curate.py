@@ -65,7 +65,7 @@ def show_curate(protected: str) -> None:
             _show_release(what.number, data is not None and what.data.points is data.points)
     with publish:
         if what is not None and (paid := find_paid(what.release)) is not None:
-            show_bundle(POINTS.key, paid)
+            show_bundle(paid.paid)
 
 
 def _show_controls(cards: Cards) -> tuple[Declared, bool]:

@@ -19,6 +19,7 @@ from dpviz.app.points.order import choose_order
 from dpviz.app.points.state import POINTS, Data, config
 from dpviz.app.points.where import choose_where
 from dpviz.app.session import show_value, when_chosen
+from dpviz.app.text_format import choose_text_format
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.reading.inspect import describe_points
@@ -72,12 +73,13 @@ def points_controls(cards: Cards) -> Declared:
     )
     if page_config.source == "sample":
         return _choose_sample(cards)
-    chosen_files = _choose_upload(cards) if page_config.source == "upload" else _choose_paths()
+    chosen_files = _choose_upload(cards) if page_config.source == "upload" else _choose_paths(cards)
     if chosen_files is not None:
         return _ask_and_count(chosen_files, cards)
     if not cards.curates:
         return Declared(data=None)
-    cards.ask(DATA, "Choose a file of points.")
+    if not cards.missing:
+        cards.ask(DATA, "Choose a file of points.")
     where = choose_where(cards, file_crs=None, asks_for_crs=False)
     return Declared(data=None, domain=where.domain)
 
@@ -93,6 +95,7 @@ class ChosenFiles:
         count: counts the files on a domain with the given options; returns None while the count is not finished.
         content: returns a digest of the content, from the counted data.
         found: returns the files themselves.
+        written: how text tables are written, where it is not the usual way.
     """
 
     about: PointsFile
@@ -101,6 +104,7 @@ class ChosenFiles:
     count: Callable[[Domain, cached.Options], OpenedData | None]
     content: Callable[[OpenedData], str]
     found: Callable[[], FoundFiles]
+    written: cached.Options
 
 
 def _choose_sample(cards: Cards) -> Declared:
@@ -171,25 +175,30 @@ def _choose_upload(cards: Cards) -> ChosenFiles | None:
             st.info("Choose a file with one row per record: longitude and latitude columns, or point geometries.")
     elif st.session_state["file"] is None and st.button("Forget the uploaded file"):
         st.session_state["uploaded"] = kept = None
-    return None if kept is None else _describe_upload(*kept)
+    return None if kept is None else _describe_upload(*kept, cards)
 
 
-def _describe_upload(name: str, body: bytes) -> ChosenFiles:
+def _describe_upload(name: str, body: bytes, cards: Cards) -> ChosenFiles | None:
     digest = cached.digest_of(body)
+    text_format = choose_text_format(cached.named_file(name, body), name, digest, cards)
+    if text_format is None:
+        return None
+    written = tuple(text_format.declarations().items())
 
     def count(domain: Domain, options: cached.Options) -> OpenedData:
         points = cached.count_points_file(digest, name, body, domain, options)
         refuse_empty_data(points)
         return OpenedData(data=points, fingerprints=cached.fingerprints(digest, (domain, options), points, body), engine=NUMPY)
 
-    about = cached.inspect_points_file(digest, name, body)
+    about = cached.inspect_points_file(digest, name, body, written)
     return ChosenFiles(
         about=about,
         digest=digest,
         part={"points": name},
         count=count,
         content=lambda _: digest,
-        found=lambda: find_files(cached.named_file(name, body)),
+        found=lambda: find_files(cached.named_file(name, body), text_format),
+        written=written,
     )
 
 
@@ -199,8 +208,8 @@ def _keep_upload() -> None:
     st.session_state["uploaded"] = None if file is None else (file.name, file.getvalue())
 
 
-def _choose_paths() -> ChosenFiles | None:
-    files = path_files("", "Type the path of points files on the computer that runs this app.")
+def _choose_paths(cards: Cards) -> ChosenFiles | None:
+    files = path_files("", "Type the path of points files on the computer that runs this app.", cards)
     if files is None:
         return None
 
@@ -215,13 +224,14 @@ def _choose_paths() -> ChosenFiles | None:
         count=count,
         content=files.content,
         found=lambda: files.found,
+        written=tuple(files.found.text_format.declarations().items()),
     )
 
 
 def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
     """Ask for columns, unit, CRS and domain, and count the files once everything is given."""
     about, digest, mode = chosen_files.about, chosen_files.digest, config().mode
-    options = _choose_columns(about, digest)
+    options = {**dict(chosen_files.written), **_choose_columns(about, digest)}
     columns = [name for name in about.columns if name not in options.values()]
     with cards.whom:
         unit = unit_controls(UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}", private=mode == CURATE), cards)
@@ -249,7 +259,7 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
     if mode == CURATE and "person" not in unit:
         used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
         with cards.whom:
-            show_repeated(data, cached.find_id_columns(digest, used, chosen_files.found()), "record")
+            show_repeated(data, cached.find_id_columns(f"{digest} {chosen_files.written}", used, chosen_files.found()), "record")
     return _declared(data)
 
 
@@ -271,8 +281,15 @@ def _choose_columns(about: PointsFile, digest: str) -> dict[str, Any]:
     """Ask which columns to read; those with usual names are preset."""
     options: dict[str, Any] = {}
     names = [NONE, *about.columns]
-    with st.expander("Columns", expanded=not about.has_geometry and (about.x is None or about.y is None)):
-        if not about.has_geometry:
+    with st.expander("Columns", expanded=not about.has_geometry and about.geometry is None and (about.x is None or about.y is None)):
+        if about.has_geometry:
+            text = "Each polygon counts as one record at its centroid. Off: a file with polygons is refused."
+            options["centroids"] = st.toggle("Polygons by their centroid", key=f"centroids {digest}", persist_state="session", help=text)
+        else:
+            wkt = None if about.x is not None and about.y is not None else about.geometry
+            text = "Texts such as POINT (13.4 52.5), in place of two columns of coordinates."
+            options["geometry"] = pick("Points as text (WKT)", names, wkt, f"column geometry {digest}", text)
+        if not (about.has_geometry or options["geometry"]):
             for axis, title, found in (("x", "Longitude or easting", about.x), ("y", "Latitude or northing", about.y)):
                 options[axis] = pick(title, names, found, f"column {axis} {digest}")
         count_help = "Whole numbers; without it each row is one record."

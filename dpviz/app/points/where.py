@@ -177,7 +177,7 @@ def find_boxes(bounds: Bounds, near: tuple[float, float] | None) -> tuple[Declar
         near: longitude and latitude of a place that the box should be near to; the zones of UTM are tried only then. None without one.
 
     >>> [box.name for box in find_boxes((4.7, 45.6, 5.0, 45.9), None)]
-    ['EPSG:4326', 'EPSG:3857']
+    ['EPSG:4326', 'EPSG:3857', 'EPSG:27700']
     >>> [box.name for box in find_boxes((635_000, 5_060_000, 655_000, 5_080_000), (4.84, 45.76))]
     ['EPSG:32631', 'EPSG:25831']
     """

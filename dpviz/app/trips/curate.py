@@ -67,7 +67,7 @@ def show_curate(protected: str) -> None:
     with publish:
         for release in () if what is None else what.releases[-1:]:
             if (paid := find_paid(release)) is not None:
-                show_bundle(TRIPS.key, paid)
+                show_bundle(paid.paid)
 
 
 def _show_controls(cards: Cards) -> tuple[TripsData | None, bool]:

@@ -15,6 +15,7 @@ from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.data import NONE, TYPES, pick
 from dpviz.app.session import show_value, when_chosen
+from dpviz.app.text_format import choose_text_format
 from dpviz.app.trips.state import TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
@@ -98,6 +99,7 @@ class ChosenFiles:
         count: counts the files between `BothRegions` with the given options; returns None while the count is not finished.
         content: returns a digest of the content, from the counted data.
         found: returns the files themselves.
+        written: how text tables are written, where it is not the usual way.
     """
 
     about: FlowsFile
@@ -106,6 +108,7 @@ class ChosenFiles:
     count: Callable[[BothRegions, cached.Options], OpenedData | None]
     content: Callable[[OpenedData], str]
     found: Callable[[], FoundFiles]
+    written: cached.Options
 
 
 def _choose_files(cards: Cards) -> TripsData | None:
@@ -114,14 +117,14 @@ def _choose_files(cards: Cards) -> TripsData | None:
     apart_help = "Where trips end in another hierarchy than they begin in, of as many levels."
     apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=apart_help)
     ends = _choose_regions("ends", "Regions of the destinations") if apart else regions
-    chosen_files = _choose_upload() if TRIPS.config().source == "upload" else _choose_paths()
+    chosen_files = _choose_upload(cards) if TRIPS.config().source == "upload" else _choose_paths(cards)
     if regions is None or ends is None or chosen_files is None:
         cards.ask(DATA, "Choose a public file of regions, and a file of trips between them: origin, destination, count.")
         return None
     if cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     about, mode = chosen_files.about, TRIPS.config().mode
-    options = _choose_columns(about, chosen_files.digest)
+    options = {**dict(chosen_files.written), **_choose_columns(about, chosen_files.digest)}
     columns = () if about.matrix else about.columns
     question = UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {chosen_files.digest}", private=mode == CURATE)
     with cards.whom:
@@ -144,7 +147,11 @@ def _choose_files(cards: Cards) -> TripsData | None:
     data = _make_data(chosen_files, opened, regions, ends if apart else None, options)
     if mode == CURATE and columns and "person" not in unit:
         with cards.whom:
-            show_repeated(data, cached.find_id_columns(chosen_files.digest, _list_used_columns(options), chosen_files.found()), "trip")
+            show_repeated(
+                data,
+                cached.find_id_columns(f"{chosen_files.digest} {chosen_files.written}", _list_used_columns(options), chosen_files.found()),
+                "trip",
+            )
     return data
 
 
@@ -227,13 +234,17 @@ def _make_data(
     )
 
 
-def _choose_upload() -> ChosenFiles | None:
+def _choose_upload(cards: Cards) -> ChosenFiles | None:
     """Ask for an uploaded file of trips; None until it is chosen."""
     kept = _ask_for_file("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
     if kept is None:
         return None
     name, body = kept
     digest = cached.digest_of(body)
+    text_format = choose_text_format(cached.named_file(name, body), name, f"trips {digest}", cards)
+    if text_format is None:
+        return None
+    written = tuple(text_format.declarations().items())
 
     def count(both: BothRegions, options: cached.Options) -> OpenedData:
         flows = cached.count_flows_file(digest, name, body, both, options)
@@ -241,20 +252,21 @@ def _choose_upload() -> ChosenFiles | None:
         keys = tuple(uploaded.key for uploaded in both)
         return OpenedData(data=flows, fingerprints=cached.fingerprints(digest, (keys, options), flows, body), engine=NUMPY)
 
-    about = cached.inspect_flows_file(digest, name, body)
+    about = cached.inspect_flows_file(digest, name, body, written)
     return ChosenFiles(
         about=about,
         digest=digest,
         part={"trips": name},
         count=count,
         content=lambda _: digest,
-        found=lambda: find_files(cached.named_file(name, body)),
+        found=lambda: find_files(cached.named_file(name, body), text_format),
+        written=written,
     )
 
 
-def _choose_paths() -> ChosenFiles | None:
+def _choose_paths(cards: Cards) -> ChosenFiles | None:
     """Ask for the path of files of trips; None until files are found there."""
-    files = path_files("trips ", "Type the path of trips files on the computer that runs this app.")
+    files = path_files("trips ", "Type the path of trips files on the computer that runs this app.", cards)
     if files is None:
         return None
 
@@ -270,6 +282,7 @@ def _choose_paths() -> ChosenFiles | None:
         count=count,
         content=files.content,
         found=lambda: files.found,
+        written=tuple(files.found.text_format.declarations().items()),
     )
 
 

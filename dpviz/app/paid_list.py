@@ -1,0 +1,79 @@
+"""What is paid for, as the ledger and the disk know it: releases that wait to be published, and the list of all draws."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.app.bundle import show_bundle
+from dpviz.app.session import show_error
+from dpviz.app.words import budget_words, verdict_row
+from dpviz.errors import DpvizError
+from dpviz.privacy.accounts import Entry
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.kept import kept_draws, recover
+from dpviz.publishing.order import PaidRelease
+from dpviz.view.escape import line
+
+
+def find_kept(known: set[int]) -> list[Entry]:
+    """Find the payments whose releases are kept on the disk, newest first, but for those whose numbers are known already.
+
+    Without a ledger that can be read, none are found: the account block says why.
+    """
+    try:
+        return [entry for _, entry in reversed(kept_draws(Ledger())) if entry.id not in known]
+    except DpvizError:
+        return []
+
+
+def show_kept(entries: list[Entry]) -> None:
+    """Ask which kept release is published or discarded, and show how."""
+    by_number = {entry.id: entry for entry in entries}
+    number = st.selectbox("Draw", list(by_number), key="kept draw", format_func=lambda number: _describe(by_number[number]))
+    if number not in by_number:
+        return
+    try:
+        paid = _recover(number)
+    except DpvizError as error:
+        show_error(str(error))
+        return
+    verdict_row(paid.release)
+    show_bundle(paid)
+
+
+def _recover(number: int) -> PaidRelease:
+    """Read a kept release back, once per session."""
+    recovered: dict[int, PaidRelease] = st.session_state.setdefault("recovered draws", {})
+    kept = recovered.get(number)
+    if kept is None or kept.kept is None or not kept.kept.exists():
+        recovered[number] = recover(number, Ledger())
+    return recovered[number]
+
+
+def _describe(entry: Entry) -> str:
+    return f"Draw {entry.id:d}, {line(entry.time[:16].replace('T', ' '))}, {line(entry.mechanism)}, {budget_words(entry.budget)}"
+
+
+def show_all_draws() -> None:
+    """List all draws of the ledger, published or not."""
+    try:
+        ledger = Ledger()
+        waiting = {entry.id for _, entry in kept_draws(ledger)}
+        rows = [
+            {
+                "draw": entry.id,
+                "time (UTC)": entry.time[:16].replace("T", " "),
+                "dataset": account.name,
+                "mechanism": entry.mechanism,
+                "spent": budget_words(entry.budget),
+                "published": "published" if entry.published else "no, kept on this computer" if entry.id in waiting else "no",
+            }
+            for account in ledger.accounts()
+            for entry in ledger.entries(account.name)
+        ]
+    except DpvizError:
+        return
+    if rows:
+        with st.expander(f"All draws that are paid for ({len(rows):,})"):
+            st.dataframe(pd.DataFrame(rows).sort_values("draw", ascending=False), hide_index=True, width="stretch")
