@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.view.escape import markdown
 
-WHOM, WHERE, GOOD, ACCOUNT, DATA = "whom", "where", "good", "account", "data"
+WHOM, WHERE, GOOD, ACCOUNT, DATA, RELEASED = "whom", "where", "good", "account", "data", "released"
 _TITLES = {WHOM: "1 Whom to protect?", WHERE: "2 Where?", GOOD: "3 How good?"}
 
 

@@ -21,13 +21,13 @@ from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
-from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, find_epsilon
+from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, dry_run, find_epsilon
 from dpviz.publishing.private_data import PrivateData
-from dpviz.publishing.public_guess import EVEN, SPREADS, guess_points
+from dpviz.publishing.public_guess import EVEN, SPREADS, count_residents, guess_points
 from dpviz.view.escape import markdown
 
 T = TypeVar("T")
-MOST_RECORDS = 10_000_000
+MOST_RECORDS, MOST_RESIDENTS, USUAL_RECORDS = 10_000_000, 1_000_000, 100_000
 _KEPT = 60  # results that a session keeps
 _MOST_BURIED = 0.5  # share of the parts whose guessed count is below the noise, from which the card warns
 
@@ -84,8 +84,8 @@ def show_expected(
         st.caption("The expected error is shown here once whom and where are said.")
         return None
     level = _choose_level(page, levels)
-    records, spread = _choose_guess(page, frame, unit)
     how = page.config()
+    records, spread = _choose_guess(page, frame, unit, lambda: _depends_on_data(how, frame))
     wanted = WantedError(error=1.0, level=level, delta=how.delta, records=records, spread=spread)
     try:
         mechanism = how.build()
@@ -116,17 +116,32 @@ def _choose_level(page: PageState, levels: Levels) -> int:
     )
 
 
-def _choose_guess(page: PageState, frame: PrivateData, unit: str) -> tuple[int | None, str]:
-    """Ask for a public guess of how many records there are and, of points, how they lie; None without one."""
+def _choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Callable[[], bool]) -> tuple[int | None, str]:
+    """Ask for a public guess of how many records there are and, of points, how they lie.
+
+    Where the mechanism's partitions depend on the data and nothing is typed, the residents of towns are the guess; elsewhere there is
+    none then.
+    """
     key, label = f"good records {page.key}", f"How many {unit}, about?"
     left, right = st.columns(2, vertical_alignment="bottom")
     text = "A guess from public knowledge, not from the data. With it, errors are compared with counts."
     records = left.number_input(label, value=None, step=1000, key=key, persist_state="session", help=text, placeholder="a public guess")
     good = show_problem(key, in_range(label, 1, MOST_RECORDS, optional=True)(records))
-    spread = EVEN
-    if isinstance(frame, PointCounts):
-        spread = str(right.selectbox("They lie", SPREADS, key=f"good spread {page.key}", persist_state="session"))
-    return (int(records) if records is not None and good else None), spread
+    if not isinstance(frame, PointCounts):
+        return (int(records) if records is not None and good else None), EVEN
+    spread = str(right.selectbox("They lie", SPREADS[::-1], key=f"good spread {page.key}", persist_state="session"))
+    if records is not None and good:
+        return int(records), spread
+    if not needs_guess():
+        return None, spread
+    residents = min(count_residents(frame.domain), MOST_RESIDENTS)
+    if not residents:
+        st.caption(f"This mechanism chooses partitions by the data. As if there were {USUAL_RECORDS:,} {unit}: type a better guess.")
+        return USUAL_RECORDS, spread
+    st.caption(
+        f"This mechanism chooses partitions by the data. As if each of {residents:,} residents of towns had one: type a better guess."
+    )
+    return residents, spread
 
 
 def _describe(error: float, levels: Levels, level: int, records: int | None, guess: Integers | None, unit: str) -> None:
@@ -178,6 +193,18 @@ def _guess(frame: PointCounts, records: int, spread: str, level: int) -> Integer
     """Return the guessed counts of the squares of a level."""
     points = _kept(("guess", _frame_key(frame), records, spread), lambda: guess_points(frame, records, spread))
     return np.asarray(points.blocks(level), np.int64)
+
+
+def _depends_on_data(how: Any, frame: PrivateData) -> bool:
+    """Return whether the partitions of a mechanism depend on the data; what cannot be built says so later."""
+    try:
+        mechanism, budget = how.build(), how.budget()
+        return _kept(
+            ("depends", mechanism, _frame_key(frame), str(budget)),
+            lambda: bool(mechanism.depends_on_data(dry_run(mechanism, frame, budget))),
+        )
+    except DpvizError:
+        return False
 
 
 def _frame_key(frame: PrivateData) -> Hashable:

@@ -25,7 +25,8 @@ def show_account(data: LoadedData | None, draws: Draws, cards: Cards) -> Funding
     with st.container(border=True):
         st.subheader("4 Who pays?", anchor=ACCOUNT)
         funding = dataset_block(data, draws, title="")
-        st.caption(describe_spent(funding))
+        if funding.account is None or not funding.account.draws:
+            st.caption(describe_spent(funding))
     if funding.problem is not None:
         cards.ask(ACCOUNT, funding.problem)
     return funding
@@ -72,7 +73,7 @@ def _pays_again(funding: Funding) -> bool:
     if not entries:
         return True
     key = f"pay again {max(entries)}"
-    return st.checkbox("Pay once more: what was released above stays, and this is another release", key=key)
+    return st.checkbox("Pay once more: the release below stays, and this is another one", key=key)
 
 
 def _label(draws: Draws, funding: Funding | None) -> str:

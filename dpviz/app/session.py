@@ -23,6 +23,7 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from dpviz.app.advice import advise_in_app
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import exact
 from dpviz.view.escape import markdown
@@ -192,8 +193,8 @@ def is_dark() -> bool:
 
 
 def show_error(text: str) -> None:
-    """Show an error; its text is not read as Markdown."""
-    st.error(markdown(text))
+    """Show an error, with its advice in the words of the app; its text is not read as Markdown."""
+    st.error(markdown(advise_in_app(text)))
 
 
 def to_query(config: Any) -> dict[str, str]:

@@ -53,6 +53,17 @@ def guess_points(data: PointCounts, records: int, spread: str = EVEN) -> PointCo
     return replace(data, column=column, row=row, count=count.astype(np.int64), dropped=0, outside=0, bad=0, over=0)
 
 
+def count_residents(domain: Domain) -> int:
+    """Return how many residents the towns of GeoNames in a domain have; 0 on a plain plane.
+
+    >>> count_residents(Domain(bounds=(-118.7, 33.7, -117.8, 34.4), crs="EPSG:4326", order=4)) > 1_000_000
+    True
+    """
+    towns = read_towns()
+    inside = _find_cells(domain, towns.longitude, towns.latitude) >= 0
+    return int(towns.population[inside].sum(dtype=np.int64))
+
+
 def _cells_around_towns(domain: Domain, records: int, rng: np.random.Generator) -> Integers:
     """Choose lattice cells around the towns in a domain, by their residents; those that would lie outside are left out."""
     towns = read_towns()

@@ -8,7 +8,7 @@ from typing import cast
 import streamlit as st
 
 from dpviz.app.bundle import show_bundle
-from dpviz.app.cards import DATA, Cards, show_cards
+from dpviz.app.cards import DATA, RELEASED, Cards, show_cards
 from dpviz.app.components.panes import canvas_failed, load_deck, panes
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.fields import start_checks
@@ -44,8 +44,8 @@ def show_curate(protected: str) -> None:
     """Show the page; `protected` says what a release protects."""
     load_deck()
     curate_row(POINTS, protected)
-    view, publish, cards = st.container(), st.container(), show_cards("2 Where?")
-    account, button = st.container(), st.container()
+    declared_map, cards = st.container(), show_cards("2 Where?")
+    account, button, view, publish = (st.container() for _ in range(4))
     with st.sidebar:
         declared, fits = _show_controls(cards)
     POINTS.write_address()
@@ -58,10 +58,11 @@ def show_curate(protected: str) -> None:
     with button:
         show_button(POINTS, data, draws, cards, funding, lambda: draw(cast("Data", data), funding))
     what = drawn()
+    with declared_map:
+        _show_declared(declared, expected)
     with view:
-        if what is None:
-            _show_declared(declared, expected)
-        else:
+        if what is not None:
+            st.subheader("Released", anchor=RELEASED)
             _show_release(what.number, data is not None and what.data.points is data.points)
     with publish:
         if what is not None and (paid := find_paid(what.release)) is not None:
@@ -121,7 +122,7 @@ def _show_declared(declared: Declared, expected: Expected | None) -> None:
         st.caption("This browser could not load the map library: type the bounds of the domain.")
         return
     scene = declared_scene(declared.domain, squares, list(declared.boxes), unit=RECORDS, dark=is_dark(), height=DECLARED_HEIGHT)
-    with st.container(key="map"):
+    with st.container(key="declared area"):
         panes(scene.pack(), key="declared map", on_box=_take_box, on_chosen=_ignore, on_camera=_ignore, on_swipe=_ignore)
     if st.session_state.pop(_RERUN, False) or canvas_failed():
         st.rerun()

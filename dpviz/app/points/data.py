@@ -18,13 +18,14 @@ from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.state import POINTS, Data, config
 from dpviz.app.points.where import choose_where
-from dpviz.app.session import show_value, when_chosen
+from dpviz.app.session import show_error, show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.sources import FoundFiles, find_files
+from dpviz.errors import DpvizError
 from dpviz.publishing.config import NO_CRS, DataPart, DomainPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, left_out, refuse_empty_data
 from dpviz.release.nouns import RECORDS
@@ -251,7 +252,12 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
     if where.crs is not None and where.domain.crs is not None:
         options["crs"] = where.crs
     options |= unit
-    opened = chosen_files.count(where.domain, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
+    try:
+        opened = chosen_files.count(where.domain, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
+    except DpvizError as error:
+        show_error(str(error))
+        cards.ask(DATA, "Correct the data: what is wrong is said there.")
+        return open_questions
     if opened is None:
         cards.ask(DATA, "Count the records.")
         return open_questions

@@ -152,7 +152,14 @@ def _typed_bounds() -> Bounds | None:
 def _offer_candidates(typed: str | None) -> tuple[DeclaredBox, ...]:
     """Offer CRSs for the bounds that were typed, each with where its corners would lie; none is selected."""
     bounds, domain_crs = _typed_bounds(), str(st.session_state.get("domain crs", "") or "").strip()
-    if typed or domain_crs or bounds is None or st.session_state.get("frame") not in (None, OWN):
+    if typed:
+        return ()
+    if domain_crs or bounds is None or st.session_state.get("frame") not in (None, OWN):
+        names = list(dict.fromkeys((WGS84, *([domain_crs] if domain_crs and domain_crs.lower() != "none" else []))))
+        st.caption("Which CRS are the coordinates of the file in? It is never guessed. For example:")
+        for name in names:
+            meaning = ": longitude and latitude in degrees" if name == WGS84 else ", as the domain"
+            st.button(f"{markdown(name)}{meaning}", key=f"candidate {name}", on_click=carry_out(partial(_take_crs, name)))
         return ()
     near = find_towns(str(st.session_state.get("place", "") or ""), most=1)
     boxes = find_boxes(bounds, near[0][1:] if near else None)

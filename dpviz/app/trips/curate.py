@@ -7,7 +7,7 @@ from typing import Any, cast
 import streamlit as st
 
 from dpviz.app.bundle import show_bundle
-from dpviz.app.cards import DATA, Cards, show_cards
+from dpviz.app.cards import DATA, RELEASED, Cards, show_cards
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.fields import start_checks
 from dpviz.app.first_row import NO_EXPORT, WATERMARK, curate_row, truth_switch
@@ -43,8 +43,8 @@ EASY_TO_SEE = 400  # regions on a map
 def show_curate(protected: str) -> None:
     """Show the page; `protected` says what a release protects."""
     curate_row(TRIPS, protected)
-    view, publish, cards = st.container(), st.container(), show_cards("2 Between which regions?")
-    account, button = st.container(), st.container()
+    cards = show_cards("2 Between which regions?")
+    account, button, view, publish = (st.container() for _ in range(4))
     with st.sidebar:
         data, fits = _show_controls(cards)
     TRIPS.write_address()
@@ -60,9 +60,8 @@ def show_curate(protected: str) -> None:
         show_button(TRIPS, data, draws, cards, funding, lambda: draw(cast("TripsData", data), funding))
     what = drawn()
     with view:
-        if what is None:
-            st.caption("No release yet. The expected error is in the third card; the button below says what a release costs.")
-        else:
+        if what is not None:
+            st.subheader("Released", anchor=RELEASED)
             _show_release(what.number, data is not None and what.data.flows is data.flows)
     with publish:
         for release in () if what is None else what.releases[-1:]:

@@ -1,0 +1,40 @@
+"""Advice of errors in the words of the app: which control helps, in place of the argument that helps in Python."""
+
+from __future__ import annotations
+
+import re
+
+_WORDS = (
+    (r"pass bad_rows='drop' to leave such rows out", "switch on “Leave out bad rows”"),
+    (r"(?:,? or )?(?:choose|by) engine='numpy'( only)?", r"; the engine NumPy reads them\1"),
+    (r", or choose 'numpy'", ", or choose the engine NumPy"),
+    (r"choose engine='numpy' for others", "choose the engine NumPy for others"),
+    (r"only engine='numpy'", "only the engine NumPy"),
+    (r"choose engine='dask'", "choose the engine Dask"),
+    (r"Say which one it is with \{?\w+\}?='\.\.\.'", "Choose it under “Columns”"),
+    (r"pass crs=\.\.\., (?:such as crs=|say )'EPSG:4326'", "say it under “CRS of the coordinates”, for example EPSG:4326"),
+    (r"pass crs=\.\.\., or rename them", "rename them, or take a file that states it"),
+    (r"The file declares another CRS than crs=\.\.\.; leave crs out", "The file declares another CRS than the one typed; leave it empty"),
+    (r", in Python insecure_address=True", ""),
+    (r"Pass levels=\[\.\.\.\], the columns of ids", "Choose the columns of ids"),
+    (r"[Pp]ass levels=\[\.\.\.\]", "choose the columns of ids"),
+    (r", or pass quoted_newlines=True, which studies allow and releases do not", ""),
+    (r"contributions above 1, or distinct=True, need", "More than one record per person, or one per cell, needs"),
+    (r"pass centroids=True|centroids=True", "switch on “Polygons by their centroid”"),
+    (
+        r"If data without records are right, write may_be_empty = true under \[data\]",
+        "If there really is no record, a saved configuration can say so, for the command line",
+    ),
+)
+_PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
+
+
+def advise_in_app(text: str) -> str:
+    """Return the text of an error with its advice for Python in the words of the app.
+
+    >>> advise_in_app("Column 'n' has a negative count. Correct the data, or pass bad_rows='drop' to leave such rows out.")
+    "Column 'n' has a negative count. Correct the data, or switch on “Leave out bad rows”."
+    """
+    for pattern, words in _PATTERNS:
+        text = pattern.sub(words, text)
+    return text
