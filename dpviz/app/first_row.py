@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.app import cached
+from dpviz.app import cached, drafts
 from dpviz.app.ledger import LoadedData
 from dpviz.app.page_state import CURATE, TEACH, PageState, truth_key, truth_wanted
 from dpviz.app.session import show_value, when_chosen
@@ -60,6 +60,7 @@ def forget_button(key: str) -> None:
 
 def forget() -> None:
     """Remove everything of this session: uploaded files, counts, draws, caches, typed texts, and the address' parameters."""
+    drafts.discard_if_any()
     st.session_state.clear()
     cached.forget()
     st.query_params.clear()

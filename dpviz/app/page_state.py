@@ -17,6 +17,7 @@ from dpviz.errors import SettingError
 from dpviz.mechanisms import AnyFamily, AnyMechanism
 
 TEACH, CURATE = "Teach", "Curate"
+DRAFT, DRAFT_WORD = "draft", "draft word"  # a parameter of the address in Curate, and where the session holds it: see `drafts`
 SOURCES = ("sample", "upload", "path")
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
 SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
@@ -168,6 +169,8 @@ class PageState:
         Either alone says too little: an event may bring the address of before the last change.
         """
         query, written = to_query(self.config()), f"{self.key} address"
+        if getattr(self.config(), "mode", TEACH) == CURATE:
+            query[DRAFT] = str(st.session_state.get(DRAFT_WORD, ""))
         if st.query_params.to_dict() != query or st.session_state.get(written) != query:
             st.query_params.from_dict(query)
             st.session_state[written] = query

@@ -94,7 +94,7 @@ def click_pane(page, pane, right, up):
 
 
 def draw(page):
-    page.get_by_role("button", name="Draw a release").click()
+    page.get_by_role("button", name="Run and pay").click()
 
 
 def choose(page, key, text):

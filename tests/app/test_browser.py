@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dpviz.samples.points import SAMPLES
-from tests.app.browse import background, choose, click_pane, colours, draw, pane_colours, until, visit
+from tests.app.browse import background, choose, click_pane, colours, draw, live_map, pane_colours, until, visit
 
 pytestmark = pytest.mark.browser
 
@@ -57,7 +57,7 @@ def test_curate_in_the_dark_shows_the_truth_behind_its_switch_only(chromium, add
     with visit(chromium, address, link, scheme="dark", tmp_path=tmp_path) as (page, _):
         page.get_by_text("Nothing has been spent on these data yet").wait_for()
         assert background(page) < 200
-        assert page.locator("canvas").count() == 0
+        live_map(page)
         draw(page)
         partitions(page, "1,024")
         until(lambda: colours(page) > 50, "released partitions on the map")

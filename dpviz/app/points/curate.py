@@ -7,6 +7,7 @@ from typing import cast
 
 import streamlit as st
 
+from dpviz.app import drafts
 from dpviz.app.bundle import show_bundle
 from dpviz.app.cards import DATA, RELEASED, Cards, show_cards
 from dpviz.app.components.panes import canvas_failed, load_deck, panes
@@ -42,6 +43,7 @@ _RERUN = "declared map changed the page"
 
 def show_curate(protected: str) -> None:
     """Show the page; `protected` says what a release protects."""
+    drafts.restore(POINTS)
     load_deck()
     curate_row(POINTS, protected)
     declared_map, cards = st.container(), show_cards("2 Where?")
@@ -67,6 +69,7 @@ def show_curate(protected: str) -> None:
     with publish:
         if what is not None and (paid := find_paid(what.release)) is not None:
             show_bundle(paid.paid)
+    drafts.save(POINTS)
 
 
 def _show_controls(cards: Cards) -> tuple[Declared, bool]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app import cached
+from dpviz.app import cached, drafts
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.fields import Field, in_range
 from dpviz.app.files import count_by_path, path_files
@@ -169,6 +169,7 @@ def _describe_domain(domain: Domain) -> str:
 
 def _choose_upload(cards: Cards) -> ChosenFiles | None:
     formats = "CSV, GeoJSON, GeoPackage, GeoParquet or a zipped Shapefile."
+    drafts.ask_again("uploaded")
     st.file_uploader("Points file", TYPES, key="file", on_change=_keep_upload, help=formats)
     kept: tuple[str, bytes] | None = st.session_state.get("uploaded")
     if kept is None:

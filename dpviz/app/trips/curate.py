@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import streamlit as st
 
+from dpviz.app import drafts
 from dpviz.app.bundle import show_bundle
 from dpviz.app.cards import DATA, RELEASED, Cards, show_cards
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
@@ -42,6 +43,7 @@ EASY_TO_SEE = 400  # regions on a map
 
 def show_curate(protected: str) -> None:
     """Show the page; `protected` says what a release protects."""
+    drafts.restore(TRIPS)
     curate_row(TRIPS, protected)
     cards = show_cards("2 Between which regions?")
     account, button, view, publish = (st.container() for _ in range(4))
@@ -67,6 +69,7 @@ def show_curate(protected: str) -> None:
         for release in () if what is None else what.releases[-1:]:
             if (paid := find_paid(release)) is not None:
                 show_bundle(paid.paid)
+    drafts.save(TRIPS)
 
 
 def _show_controls(cards: Cards) -> tuple[TripsData | None, bool]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app import cached
+from dpviz.app import cached, drafts
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
@@ -303,6 +303,7 @@ def _ask_for_file(title: str, types: tuple[str, ...], role: str, text: str) -> t
         file = st.session_state[key]
         st.session_state[slot] = None if file is None else (file.name, file.getvalue())
 
+    drafts.ask_again(slot)
     st.file_uploader(title, types, key=key, on_change=keep, help=text)
     kept: tuple[str, bytes] | None = st.session_state.get(slot)
     if kept is not None and st.session_state[key] is None:

@@ -1,0 +1,185 @@
+"""Curate: the cards that unlock the button, the declared map, the expected error from public values, and the way to a bundle."""
+
+import io
+import zipfile
+from unittest.mock import Mock
+
+import pytest
+
+import dpviz as dv
+from dpviz.amounts import format_decimal
+from dpviz.app.bundle import Maker, check_texts
+from dpviz.app.points.where import find_boxes, nearest_town, take_box
+from dpviz.errors import DpvizError
+from dpviz.evaluation.metrics import expected_error
+from dpviz.mechanisms import noisy_counts
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.kept import kept_draws
+from dpviz.publishing.publish import note_publication
+from tests.app.release_walk import TEXTS
+from tests.app.seen import captions, drawn, entries, fine, good, keys, labelled, missing, noised, scene, texts, trips_drawn, warnings
+from tests.app.start import CURATE, CURATE_TRIPS, PLACES, pages_app, points_app, trips_app, trips_uploaded, uploaded
+from tests.app.walk import go, name_dataset, press_draw, protect
+
+TYPED = {**TEXTS, "region": "", "intended_use": "", "formats": ["csv"]}
+
+
+class TestMissing:
+    def test_it_is_listed_in_the_order_of_the_cards_each_with_a_link(self):
+        app = uploaded(unit=None, frame="Type the bounds", crs="")
+        assert missing(app) == [
+            "Say whom the release protects: nothing is preselected.",
+            "Say which CRS the coordinates are in.",
+            "Drag a box on the map, or type the bounds of the domain.",
+        ]
+        (listed,) = [each.value for each in app.markdown if "Before you can run" in each.value]
+        assert [f"(#{card})" in line for card, line in zip(("whom", "where", "where"), listed.splitlines()[2:], strict=True)] == [True] * 3
+        protect(app)
+        app.text_input(key="crs").set_value("EPSG:4326")
+        app.selectbox(key="frame").set_value("World")
+        (last,) = missing(good(app.run()))
+        assert last.startswith("Name the dataset, and say the most that may ever be spent on it")
+        app = name_dataset(app)
+        assert (missing(app), app.button(key="draw").disabled) == ([], False)
+
+    def test_trips_wait_for_files_and_for_whom(self):
+        app = trips_uploaded(unit=None)
+        assert missing(app)[0] == "Say whom the release protects: nothing is preselected."
+        assert "Regions: 2 of level" in captions(app)
+
+
+class TestExpectedError:
+    def test_it_is_that_of_the_release_and_no_noise_falls_on_a_record(self, monkeypatch):
+        monkeypatch.setattr(noisy_counts, "discrete_laplace", Mock(wraps=noisy_counts.discrete_laplace))
+        app = fine(points_app(CURATE))
+        assert not noised(noisy_counts.discrete_laplace)
+        said = texts(app)
+        error = format_decimal(expected_error(drawn(fine(press_draw(app))).release, 6), 2)
+        assert f"**± {error} records** in a square of level 6" in said
+
+    def test_a_guess_tells_where_noise_buries_the_counts(self):
+        app = points_app(CURATE | {"sample": "la_residents", "order": "8", "settings": '{"height":8}', "epsilon": "0.01"})
+        labelled(app.number_input, "How many records, about?").set_value(1000)
+        app.select_slider(key="good level config").set_value(7)
+        good(app.run())
+        assert "have fewer records than their noise" in warnings(app)
+        header, arrays = scene(app)
+        assert header["panes"][0]["legend"]["title"] == "± in % of the guessed count"
+        assert arrays["squares guess"].sum() == 1000
+
+    def test_an_adaptive_mechanism_is_expected_on_the_residents_of_towns_not_on_nothing(self):
+        app = points_app(CURATE | {"sample": "la_residents", "order": "8", "mechanism": "path_tree", "settings": "{}"})
+        assert "As if each of 1,000,000 residents of towns had one" in captions(app)
+
+    def test_the_epsilon_of_a_wanted_error_is_found_and_used(self):
+        app = points_app(CURATE)
+        labelled(app.number_input, "Wanted: at most ± records").set_value(5.0)
+        good(app.run())
+        good(app.button(key="good find config").click().run())
+        (use,) = [each for each in app.button if each.key == "good use config"]
+        fine(use.click().run())
+        assert f"Use ε {app.session_state['config'].epsilon:g}" == use.label
+        assert app.button(key="draw").label == f"Run and pay ε {app.session_state['config'].epsilon:g}"
+
+    def test_trips_have_levels_of_pairs(self):
+        assert "in a pair of division to division" in texts(fine(trips_app(CURATE_TRIPS)))
+
+
+class TestWhere:
+    def test_a_box_on_the_map_is_the_domain(self, monkeypatch):
+        state = {}
+        monkeypatch.setattr("dpviz.app.points.where.st.session_state", state)
+        take_box((4.61234567, 45.5, 5.0, 45.9))
+        assert state == {"frame": "Type the bounds", "domain crs": "EPSG:4326", "west": 4.6123, "south": 45.5, "east": 5.0, "north": 45.9}
+        state["domain crs"] = "EPSG:32631"
+        take_box((4.6, 45.5, 5.0, 45.9))
+        assert 600_000 < state["west"] < state["east"] < 700_000
+
+    def test_a_place_that_is_typed_gives_a_square_around_it(self):
+        app = uploaded(unit=None, frame="Type the bounds", crs="")
+        good(app.text_input(key="place").set_value("Lyon").run())
+        (button,) = [each for each in app.button if each.label.startswith("Lyon (")]
+        good(button.click().run())
+        west, east = (app.number_input(key=side).value for side in ("west", "east"))
+        assert west < 4.85 < east
+        assert "Drag a box" not in " ".join(missing(app))
+        good(app.text_input(key="place").set_value("Nowhere at all").run())
+        assert "No town is called Nowhere at all." in captions(app)
+
+    def test_candidates_show_where_typed_corners_would_lie_and_none_is_selected(self):
+        app = uploaded(unit=None, frame="Type the bounds", crs="")
+        for side, value in zip(("west", "south", "east", "north"), (635_000, 5_060_000, 655_000, 5_080_000), strict=True):
+            app.number_input(key=side).set_value(value)
+        good(app.text_input(key="place").set_value("Lyon").run())
+        offered = [each for each in app.button if str(each.key).startswith("candidate")]
+        assert [each.label.split(": near ")[0] for each in offered] == ["EPSG:32631", "EPSG:25831"]
+        assert app.text_input(key="crs").value == ""
+        assert {"EPSG:32631", "EPSG:25831"} <= {name for name, *_ in scene(app)[0]["places"]}
+        good(offered[0].click().run())
+        assert app.text_input(key="crs").value == "EPSG:32631"
+
+    def test_where_a_box_would_lie(self):
+        assert find_boxes((1e12, 1e12, 2e12, 2e12), None) == ()
+        assert nearest_town(2.35, 48.86) == "Paris"
+
+
+class TestBundle:
+    def test_it_is_made_once_and_published_when_it_is_downloaded(self, tmp_path):
+        app = fine(press_draw(name_dataset(uploaded(PLACES))))
+        paid = app.session_state["kept draws"][0].paid
+        assert paid.kept is not None
+        assert "Nothing is published yet." in captions(app)
+        assert [entry.id for _, entry in kept_draws(Ledger())] == [1]
+        maker = Maker(paid, TYPED)
+        bundle = maker.make()
+        assert maker.make() is bundle
+        assert not entries()[0].published
+        (tmp_path / "a.zip").write_bytes(bundle.archive)
+        assert (dv.read_release(tmp_path / "a.zip").noisy == paid.release.noisy).all()
+        with zipfile.ZipFile(io.BytesIO(bundle.archive)) as archive:
+            assert any(name.endswith("report.html") for name in archive.namelist())
+        note_publication(paid, bundle.manifest["identity"]["release_id"], Ledger())
+        assert entries()[0].published == bundle.manifest["identity"]["release_id"]
+        assert kept_draws(Ledger()) == []
+
+    def test_texts_that_are_missing_are_named_and_the_name_is_proposed(self):
+        app = fine(press_draw(name_dataset(uploaded(PLACES))))
+        assert "Still missing: curator, description." in captions(app)
+        assert app.text_input(key="publication name").value == "Homes 1"
+        with pytest.raises(DpvizError, match="Still missing: curator"):
+            check_texts({**TYPED, "curator": " "})
+
+    def test_discarding_needs_two_presses_and_spends_nothing_back(self):
+        app = fine(press_draw(points_app(CURATE)))
+        fine(app.button(key="discard 1 first").click().run())
+        assert kept_draws(Ledger())
+        fine(app.button(key="discard 1 second").click().run())
+        assert kept_draws(Ledger()) == []
+        assert drawn(app) is None
+        assert len(entries()) == 1
+
+    def test_after_a_reload_it_is_found_on_the_release_page(self):
+        first = fine(press_draw(points_app(CURATE)))
+        app = fine(pages_app("release", {}))
+        assert labelled(app.segmented_control, "What").options == ["A draw that is kept on this computer"]
+        assert "Paid for, and kept on this computer" in captions(app)
+        assert (app.session_state["recovered draws"][1].release.noisy == drawn(first).release.noisy).all()
+        (table,) = [frame.value for frame in app.dataframe if "published" in frame.value.columns]
+        assert table["published"].tolist() == ["no, kept on this computer"]
+
+    def test_paying_twice_needs_a_second_choice(self):
+        app = fine(press_draw(points_app(CURATE)))
+        assert app.button(key="draw").disabled
+        (again,) = [each for each in app.checkbox if str(each.key).startswith("pay again")]
+        good(again.check().run())
+        fine(app.button(key="draw").click().run())
+        assert len(entries()) == 2
+        assert app.button(key="draw").disabled, "a third one is asked for again"
+
+    def test_of_two_mechanisms_the_last_one_can_be_published_here(self):
+        app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "flat_gaussian"})))
+        assert len(trips_drawn(app).releases) == 2
+        assert "bundle" not in keys(app.button)
+        assert "Paid for, and kept on this computer" in captions(app)
+        assert len(kept_draws(Ledger())) == 2
+        fine(go(app, "release"))

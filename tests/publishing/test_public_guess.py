@@ -1,0 +1,56 @@
+"""Public guesses: as many records as were said, evenly or around towns, the same each time, of the data's frame, unit and bound."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.errors import SettingError
+from dpviz.mechanisms import PathTree
+from dpviz.publishing.dry_run import WantedError, compute_error
+from dpviz.publishing.public_guess import EVEN, SPREADS, TOWNS, count_residents, guess_points
+from dpviz.space.domain import Domain
+
+LYON = Domain(bounds=(4.59, 45.57, 5.11, 45.93), crs="EPSG:4326", order=6)
+SEA = Domain(bounds=(-40, 30, -39, 31), crs="EPSG:4326", order=4)
+PLANE = Domain(bounds=(0, 0, 10, 10), crs=None, order=4)
+METRES = Domain(bounds=(620_000, 5_050_000, 660_000, 5_090_000), crs="EPSG:32631", order=6)
+
+
+def empty(domain):
+    return replace(PointCounts.from_xy([], [], domain=domain), unit="person", contributions=3)
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("domain", [LYON, METRES, SEA, PLANE], ids=["degrees", "metres", "sea", "plane"])
+def test_the_number_frame_unit_and_bound_are_those_that_were_given(domain, spread):
+    made, again = (guess_points(empty(domain), 5000, spread) for _ in range(2))
+    assert (int(made.count.sum()), made.domain, made.unit, made.contributions) == (5000, domain, "person", 3)
+    np.testing.assert_array_equal(made.count, again.count)
+
+
+@pytest.mark.parametrize("domain", [LYON, METRES])
+def test_towns_are_fuller_than_the_land_around_them(domain):
+    even, towns = (guess_points(empty(domain), 50_000, spread).blocks(4).max() for spread in (EVEN, TOWNS))
+    assert towns > 5 * even
+    assert guess_points(empty(SEA), 5000, TOWNS).blocks(2).min() > 200, "without a town they lie evenly"
+
+
+def test_residents_are_those_of_the_towns_inside():
+    assert 500_000 < count_residents(LYON) < 3_000_000
+    assert count_residents(SEA) == count_residents(PLANE) == 0
+
+
+def test_an_adaptive_mechanism_expects_another_error_where_records_are_expected():
+    wanted = WantedError(error=1.0, level=5)
+    nothing, few, many = (
+        compute_error(PathTree(), empty(LYON), replace(wanted, records=records, spread=TOWNS), 0.5) for records in (None, 2_000, 500_000)
+    )
+    assert nothing < few / 10, "without records one large partition is spread over all squares"
+    assert many > 1
+
+
+def test_another_spread_is_refused():
+    with pytest.raises(SettingError, match="evenly or as towns are"):
+        guess_points(empty(LYON), 10, "nowhere")
