@@ -16,13 +16,33 @@ from dpviz.publishing.order import PaidRelease
 from dpviz.view.escape import line
 
 
-def find_kept(known: set[int]) -> list[Entry]:
-    """Find the payments whose releases are kept on the disk, newest first, but for those whose numbers are known already.
+def ask_dataset() -> set[str]:
+    """Ask of which dataset earlier draws are looked for: other users of the app see nothing of a dataset unless they know its name.
+
+    Returns:
+        Names of datasets: what was typed here, and those of this session's own data.
+    """
+    typed = st.text_input(
+        "Earlier draws of the dataset named",
+        key="earlier dataset",
+        help="Draws that were paid for before, in any session on this computer, are found by the exact name of their dataset.",
+    )
+    own = [name for key, name in st.session_state.items() if str(key).startswith("dataset name ")]
+    return {name.strip() for name in (typed, *own) if isinstance(name, str) and name.strip()}
+
+
+def find_kept(known: set[int], datasets: set[str]) -> list[Entry]:
+    """Find the payments whose releases are kept on the disk, newest first.
+
+    Args:
+        known: numbers of payments that are left out, because the page has their releases already.
+        datasets: names of the datasets that are looked for.
 
     Without a ledger that can be read, none are found: the account block says why.
     """
     try:
-        return [entry for _, entry in reversed(kept_draws(Ledger())) if entry.id not in known]
+        kept = reversed(kept_draws(Ledger()))
+        return [entry for account, entry in kept if entry.id not in known and account.name in datasets]
     except DpvizError:
         return []
 
@@ -55,8 +75,8 @@ def _describe(entry: Entry) -> str:
     return f"Draw {entry.id:d}, {line(entry.time[:16].replace('T', ' '))}, {line(entry.mechanism)}, {budget_words(entry.budget)}"
 
 
-def show_all_draws() -> None:
-    """List all draws of the ledger, published or not."""
+def show_all_draws(datasets: set[str]) -> None:
+    """List all draws of these datasets, published or not."""
     try:
         ledger = Ledger()
         waiting = {entry.id for _, entry in kept_draws(ledger)}
@@ -70,6 +90,7 @@ def show_all_draws() -> None:
                 "published": "published" if entry.published else "no, kept on this computer" if entry.id in waiting else "no",
             }
             for account in ledger.accounts()
+            if account.name in datasets
             for entry in ledger.entries(account.name)
         ]
     except DpvizError:

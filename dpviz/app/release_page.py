@@ -17,7 +17,7 @@ from dpviz.app.fields import show_lock, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.ledger import Funding, LoadedData, PaidDraw, SessionDraws, convert_to_currency, make_order, paid_draws, session_draws
 from dpviz.app.page_state import PageState
-from dpviz.app.paid_list import find_kept, show_all_draws, show_kept
+from dpviz.app.paid_list import ask_dataset, find_kept, show_all_draws, show_kept
 from dpviz.app.points.state import POINTS
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal
@@ -70,16 +70,22 @@ def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None)
     start_checks()
     loaded = {title: data_and_config for title, page_state in PAGE_STATES.items() if (data_and_config := page_state.loaded()) is not None}
     paid = paid_draws()
-    kept = find_kept({draw.paid.entry for draw in paid})
-    if not loaded and not paid and not kept:
-        _show_nothing_loaded(points, trips)
-        show_all_draws()
-        return
+    steps = st.container()
+    datasets = ask_dataset()
+    kept = find_kept({draw.paid.entry for draw in paid}, datasets)
+    show_all_draws(datasets)
+    with steps:
+        if loaded or paid or kept:
+            _show_steps(loaded, paid, kept)
+        else:
+            _show_nothing_loaded(points, trips)
+
+
+def _show_steps(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw], kept: list[Entry]) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         chosen = _choose_release(loaded, paid, kept)
     if chosen is None:
-        show_all_draws()
         return
     data, config, paid_draw = chosen
     mechanism, budget = (paid_draw.mechanism, _budget_of(paid_draw)) if paid_draw is not None else (config.build(), config.budget())
@@ -98,7 +104,6 @@ def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None)
         show_refusal(PAGE)
         if paid_draw is None:
             save_button(data, config, funding)
-    show_all_draws()
 
 
 def _show_nothing_loaded(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:

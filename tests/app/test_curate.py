@@ -158,9 +158,15 @@ class TestBundle:
         assert drawn(app) is None
         assert len(entries()) == 1
 
-    def test_after_a_reload_it_is_found_on_the_release_page(self):
+    def test_after_a_reload_it_is_found_on_the_release_page_by_the_name_of_its_dataset_alone(self):
         first = fine(press_draw(points_app(CURATE)))
         app = fine(pages_app("release", {}))
+        name = Ledger().accounts()[0].name
+        assert name not in " ".join([*captions(app), *(str(frame.value) for frame in app.dataframe)])
+        assert not [each for each in app.segmented_control if each.label == "What"]
+        fine(app.text_input(key="earlier dataset").set_value("Another dataset").run())
+        assert not [each for each in app.segmented_control if each.label == "What"]
+        fine(app.text_input(key="earlier dataset").set_value(name).run())
         assert labelled(app.segmented_control, "What").options == ["A draw that is kept on this computer"]
         assert "Paid for, and kept on this computer" in captions(app)
         assert (app.session_state["recovered draws"][1].release.noisy == drawn(first).release.noisy).all()
