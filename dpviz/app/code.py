@@ -13,24 +13,26 @@ from dpviz.publishing.code import CodeRun, write_python
 from dpviz.publishing.config import DataConfig
 
 PYTHON, CONFIGURATION = "Python", "Configuration"
-NO_CONFIGURATION = "There is no configuration: the command line does not make this one."
+NO_CONFIGURATION = "There is no configuration for this: the command line does not make it."
+OF_RELEASE = "dpviz release release.toml: such a release with new noise, paid for in the ledger"
+OF_STUDY = "dpviz compare study.toml: the same study"
 
 
-def show_code(python: str, toml: str | None, *, command: str = "dpviz release release.toml") -> None:
+def show_code(python: str, toml: str | None, *, note: str = OF_RELEASE) -> None:
     """Show the popover with the Python and the configuration, each with a button that copies it.
 
     Args:
         python: the Python.
         toml: the configuration; None if the command line cannot make what is shown.
-        command: the command that reads the configuration.
+        note: a comment above the configuration: which command reads it, and what that makes.
     """
-    with st.popover("Code", help="The Python and the configuration that make the same as this page, to copy."):
+    with st.popover("Code", help="The Python that makes what is shown, and the configuration for the command line, to copy."):
         in_python, in_toml = st.tabs([PYTHON, CONFIGURATION])
         in_python.code(python, language="python")
         if toml is None:
             in_toml.caption(NO_CONFIGURATION)
         else:
-            in_toml.code(f"# {command}\n{toml}", language="toml")
+            in_toml.code(f"# {note}\n{toml}", language="toml")
 
 
 def show_release_code(data: LoadedData, runs: Sequence[CodeRun], funding: Funding | None = None) -> None:

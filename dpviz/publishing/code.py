@@ -149,11 +149,12 @@ def write_data(inputs: DataConfig) -> str:
     return "\n".join(lines)
 
 
-def write_mechanism(mechanism: AnyMechanism) -> str:
+def write_mechanism(mechanism: AnyMechanism, *, room: int = WIDTH) -> str:
     """Write the expression that builds a mechanism: its class, or its entry in the registry if it is of another package.
 
     Args:
         mechanism: any mechanism; settings that have their default are left out.
+        room: characters that a single line may have.
 
     >>> import dpviz as dv
     >>> write_mechanism(dv.UniformGrid(total_share=0.25))
@@ -162,7 +163,7 @@ def write_mechanism(mechanism: AnyMechanism) -> str:
     kind, family = type(mechanism), FAMILIES[mechanism.family]
     is_ours = kind in (*family.own, *family.references)
     name = f"dv.{kind.__name__}" if is_ours else f"{_REGISTRIES[mechanism.family]}[{_quote(mechanism.key)}]"
-    return _call(name, [f"{setting}={_literal(value)}" for setting, value in mechanism.non_defaults().items()])
+    return _call(name, [f"{setting}={_literal(value)}" for setting, value in mechanism.non_defaults().items()], room)
 
 
 def write_budget(budget: Budget) -> str:
@@ -201,7 +202,10 @@ def _write_run(run: CodeRun, data: str, prefix: str) -> str:
 
 
 def _write_mechanisms(mechanisms: Mapping[str, AnyMechanism]) -> str:
-    entries = [f"{_quote(label)}: {write_mechanism(mechanism)}," for label, mechanism in mechanisms.items()]
+    entries = []
+    for label, mechanism in mechanisms.items():
+        key = f"{_quote(label)}: "
+        entries.append(f"{key}{write_mechanism(mechanism, room=WIDTH - 2 * len(_INDENT) - len(key) - 1)},")
     return "\n".join(["{", *(textwrap.indent(entry, _INDENT) for entry in entries), "}"])
 
 
@@ -217,7 +221,8 @@ def _sample_frame(domain: DomainPart | None, sample: str) -> list[str]:
 def _write_domain(part: DomainPart) -> str:
     crs = None if part.crs.lower() == NO_CRS else part.crs
     order = [] if part.order == Domain.order else [f"order={part.order:d}"]
-    return _call("dv.Domain", [f"bounds={_literal(part.bounds)}", f"crs={_literal(crs)}", *order])
+    room = WIDTH - len(f"{_INDENT}domain=,")
+    return _call("dv.Domain", [f"bounds={_literal(part.bounds)}", f"crs={_literal(crs)}", *order], room)
 
 
 def _write_regions(name: str, part: RegionsPart) -> str:
@@ -251,10 +256,10 @@ def _amount(value: Fraction) -> str:
     return text if Fraction(text) == value else str(value)
 
 
-def _call(function: str, arguments: Sequence[str]) -> str:
+def _call(function: str, arguments: Sequence[str], room: int = WIDTH) -> str:
     """Write a call in one line, or with an argument per line if that is too long."""
     short = f"{function}({', '.join(arguments)})"
-    if "\n" not in short and len(short) <= WIDTH:
+    if "\n" not in short and len(short) <= room:
         return short
     return "\n".join([f"{function}(", *(textwrap.indent(f"{argument},", _INDENT) for argument in arguments), ")"])
 

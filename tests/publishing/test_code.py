@@ -20,7 +20,7 @@ from dpviz.app.trips.state import run_of as run_trips
 from dpviz.app.two_runs import LEFT_RUN, RIGHT_RUN, Shown, list_code
 from dpviz.errors import SettingError
 from dpviz.mechanisms import FAMILIES
-from dpviz.publishing.code import CodeRun, write_budget, write_data, write_mechanism, write_python, write_study_python
+from dpviz.publishing.code import WIDTH, CodeRun, write_budget, write_data, write_mechanism, write_python, write_study_python
 from dpviz.publishing.config import DataConfig, DataPart, DomainPart, PublicDataPart, RegionsPart, from_tables
 from dpviz.publishing.private_data import open_data, open_frame
 from dpviz.publishing.study_config import StudyConfig, VariedPart, study_from, study_to_toml
@@ -85,7 +85,7 @@ def check_page(inputs, shown):
     assert ("second_release" in variables) == (shown.second is not None)
     if shown.second is not None:
         assert_same(variables["second_release"], release_of(shown.second))
-    assert max(map(len, code.splitlines())) <= 100
+    assert max(map(len, code.splitlines())) <= WIDTH
     return code
 
 
@@ -235,7 +235,7 @@ def test_a_long_split_is_filled_into_lines():
     mechanism = dv.Quadtree(height=12, split="custom", weights=weights)
     code = write_mechanism(mechanism)
     assert eval(code, {"dv": dv}) == mechanism  # noqa: S307
-    assert max(map(len, code.splitlines())) <= 88
+    assert max(map(len, code.splitlines())) <= WIDTH
 
 
 @pytest.mark.parametrize(
@@ -347,6 +347,7 @@ def test_the_code_of_a_study_makes_the_study_of_the_page(name):
     study, config = compare_study(STUDIES[name])
     code = write_study_python(config)
     assert code.endswith("table = dv.tidy(study, dv.compare(study))\n")
+    assert max(map(len, code.splitlines())) <= WIDTH
     made = made_by(code.rpartition("table")[0])["study"]
     same_runs(made, study)
     run = study.runs()[-1]

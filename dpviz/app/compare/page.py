@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.cached import keeper
-from dpviz.app.code import show_code
+from dpviz.app.code import OF_STUDY, show_code
 from dpviz.app.compare.answer import describe_answer, shown_picks
 from dpviz.app.compare.controls import compare_data, study_controls
 from dpviz.app.compare.earlier import (
@@ -218,7 +218,7 @@ def _show_study_code(study: Study) -> None:
         toml: str | None = study_to_toml(config)
     except SettingError:  # a value that TOML cannot say
         toml = None
-    show_code(write_study_python(config), toml, command="dpviz compare study.toml")
+    show_code(write_study_python(config), toml, note=OF_STUDY)
 
 
 def _start_study(study: Study, data: CompareData) -> None:
