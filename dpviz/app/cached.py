@@ -63,7 +63,7 @@ def sample(key: str, size: int | None, order: int) -> PointCounts:
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
-def inspect_points_file(digest: str, name: str, _content: bytes, written: Options) -> PointsFile:  # noqa: ARG001
+def inspect_points_file(digest: str, name: str, _content: bytes, written: Options = ()) -> PointsFile:  # noqa: ARG001
     """Describe a file of points: format, columns and CRS.
 
     Args:

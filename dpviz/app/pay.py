@@ -7,6 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from dpviz.app.cards import ACCOUNT, DATA, Cards, show_missing
+from dpviz.app.code import show_release_code
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock
 from dpviz.app.ledger import Draws, Funding, LoadedData, convert_to_currency, session_draws
@@ -16,6 +17,7 @@ from dpviz.app.session import serve_press, show_refusal
 from dpviz.app.words import amount_text, budget_words
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import Amount
+from dpviz.publishing.code import CodeRun
 
 
 def show_account(data: LoadedData | None, draws: Draws, cards: Cards) -> Funding | None:
@@ -63,7 +65,9 @@ def show_button(
         serve_press(page.key, draw, "Paying and releasing ...")
     show_refusal(page.key)
     if data is not None and draws and not is_wrong:
-        save_button(data, page.config(), funding)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            save_button(data, page.config(), funding)
+            show_release_code(data, [CodeRun(mechanism=mechanism, budget=budget) for mechanism, budget in draws], funding)
 
 
 def _pays_again(funding: Funding) -> bool:

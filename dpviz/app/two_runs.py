@@ -16,6 +16,7 @@ from dpviz.app.live_controls import LiveControls
 from dpviz.app.page_config import SECOND
 from dpviz.app.page_state import SMALLEST_EPSILON, PageState
 from dpviz.app.session import carry_out, newest_result, result_slot, show_value, when_chosen
+from dpviz.publishing.code import CodeRun
 
 ShowResult = Callable[["Shown", DeltaGenerator, DeltaGenerator], None]
 LEFT_RUN, RIGHT_RUN = "Left map", "Right map"
@@ -158,6 +159,17 @@ def show_in_rows(
         show(shown, above, below)
     else:
         above.caption("The first picture is being made ..." if live.runs().running else "There is no picture yet.")
+
+
+def list_code(shown: Shown) -> list[CodeRun]:
+    """Return what the code of a page makes: the run of the right map, and that of the left one if it has its own."""
+    if shown.second is None:
+        return [_code_of(shown.first.config, "")]
+    return [_code_of(shown.first.config, RIGHT_RUN), _code_of(shown.second.config, LEFT_RUN)]
+
+
+def _code_of(how: Any, title: str) -> CodeRun:
+    return CodeRun(mechanism=how.build(), budget=how.budget(), seed=how.run, title=title)
 
 
 def let_maps_come_first(state: PageState) -> None:

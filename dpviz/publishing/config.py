@@ -51,6 +51,11 @@ class DomainPart:
         west, south, east, north = self.bounds
         return Domain(bounds=(west, south, east, north), crs=None if self.crs.lower() == NO_CRS else self.crs, order=self.order)
 
+    @classmethod
+    def of(cls, domain: Domain) -> DomainPart:
+        """Make the table that describes a domain."""
+        return cls(bounds=domain.bounds, crs=domain.crs or NO_CRS, order=domain.order)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RegionsPart:

@@ -16,7 +16,7 @@ from dpviz.evaluation.study import MOST_RUNS, Study
 from dpviz.mechanisms import AnyMechanism
 from dpviz.publishing.config import DataConfig, DomainPart, MechanismPart, PublicDataPart, RegionsPart
 from dpviz.publishing.private_data import UNWATCHED, OpenedData, PrivateData, open_data, open_frame
-from dpviz.publishing.toml_tables import check_keys, read_file, table_of, value_of
+from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text, to_value, value_of
 
 PARTS: dict[str, type[Any]] = {
     "data": PublicDataPart,
@@ -150,3 +150,41 @@ def study_from(tables: dict[str, Any], *, base: Path = Path()) -> StudyConfig:
     values = {name: value_of(kind, tables[name], name) for name, kind in kinds.items() if name in tables}
     mechanisms = tuple(table_of(VariedPart, item, "[[mechanism]]") for item in mechanism_tables)
     return replace(StudyConfig(**parts, **values, mechanisms=mechanisms), base=base)
+
+
+def study_to_toml(config: StudyConfig) -> str:
+    """Write the configuration of a study as TOML, from which `read_study` makes the same study; default values are left out.
+
+    Args:
+        config: the configuration; the folder that its paths start from is not written.
+
+    Raises:
+        SettingError: a varied setting has the value None, which TOML cannot say.
+
+    >>> heights = VariedPart(key="quadtree", vary={"height": (4, 6)})
+    >>> config = StudyConfig(data=PublicDataPart(sample="us_places"), mechanisms=(heights,), epsilons=(Fraction(1, 2), Fraction(1, 3)))
+    >>> print(study_to_toml(config), end="")
+    epsilons = [
+        0.5,
+        "1/3",
+    ]
+    <BLANKLINE>
+    [data]
+    sample = "us_places"
+    <BLANKLINE>
+    [[mechanism]]
+    key = "quadtree"
+    <BLANKLINE>
+    [mechanism.vary]
+    height = [
+        4,
+        6,
+    ]
+    """
+    if any(None in values for part in config.mechanisms for values in part.vary.values()):
+        raise SettingError("A configuration cannot say None: leave the setting out of [mechanism.vary], or give values.")
+    own = {item.name: item.default for item in fields(StudyConfig) if item.name not in (*PARTS, "mechanisms", "base")}
+    values = {name: to_value(value) for name, default in own.items() if (value := getattr(config, name)) != default}
+    parts = {name: to_table(part) for name in PARTS if (part := getattr(config, name)) is not None}
+    mechanisms = [to_text({"mechanism": to_table(part)}).replace("[mechanism]", "[[mechanism]]", 1) for part in config.mechanisms]
+    return "\n".join([to_text(values | parts), *mechanisms])

@@ -293,6 +293,12 @@ def test_level_budget_error_and_false_positives_are_seen_without_scrolling(chrom
         strip = page.locator(".strip")
         strip.wait_for()
         until(lambda: (box := strip.bounding_box()) and box["y"] + box["height"] < 900, "all of the strip")
+        row = page.locator(".st-key-first-row")
+        until(lambda: (box := row.bounding_box()) and box["height"] < 50, "the controls of the maps in one row")
+        page.get_by_role("button", name="Code").click()
+        shown = page.get_by_test_id("stCode").filter(has_text="import dpviz as dv")
+        shown.wait_for()
+        assert "dv.Entropy.seeded(1)" in shown.inner_text()
 
 
 def test_the_button_back_goes_from_page_to_page_and_not_through_every_setting(chromium, address, tmp_path):

@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.cached import keeper
+from dpviz.app.code import OF_STUDY, show_code
 from dpviz.app.compare.answer import describe_answer, shown_picks
 from dpviz.app.compare.controls import compare_data, study_controls
 from dpviz.app.compare.earlier import (
@@ -55,6 +56,7 @@ from dpviz.app.compare.state import (
     picks,
     possible_picks,
     still_public,
+    study_config_of,
     study_of,
 )
 from dpviz.app.components.panes import load_deck
@@ -66,11 +68,13 @@ from dpviz.app.session import accept_presses, serve_press, show_error, show_refu
 from dpviz.app.words import number_of, show_chart
 from dpviz.cli.compare import csv_text
 from dpviz.data.flows import Flows
-from dpviz.errors import DpvizError
+from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation.study import Study, accounting_of
 from dpviz.evaluation.tables import frontier, summary
 from dpviz.mechanisms.base import AnyMechanism
+from dpviz.publishing.code import write_study_python
 from dpviz.publishing.dry_run import WantedError
+from dpviz.publishing.study_config import study_to_toml
 from dpviz.view.escape import html, markdown
 from dpviz.view.study_charts import (
     PARTS,
@@ -194,6 +198,8 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     is_locked, is_running = show_lock(), state == RUNNING
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(label, type="primary", disabled=is_locked or study is None or is_running or is_done, key="draw")
+        if study is not None:
+            _show_study_code(study)
         if about:
             st.caption(about, width="content")
     is_shown = is_done or (study_job is not None and is_running and study_job.config[0].same_study(COMPARE.config()))
@@ -201,6 +207,18 @@ def _start_button(study: Study | None, data: CompareData | None) -> None:
     if (pressed or wanted) and not is_locked and study is not None and data is not None:
         serve_press("compare", lambda: _start_study(study, data), "Starting ...")
     show_refusal("compare")
+
+
+def _show_study_code(study: Study) -> None:
+    """Show the popover with the code of the study that the controls describe."""
+    config = study_config_of(study, COMPARE.config())
+    if config is None:
+        return
+    try:
+        toml: str | None = study_to_toml(config)
+    except SettingError:  # a value that TOML cannot say
+        toml = None
+    show_code(write_study_python(config), toml, note=OF_STUDY)
 
 
 def _start_study(study: Study, data: CompareData) -> None:

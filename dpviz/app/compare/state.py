@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import chain
 from typing import Any, ClassVar
@@ -26,7 +26,8 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.evaluation.study import LEVELS, POINT_WORKLOADS, SIZES, Study
 from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
-from dpviz.publishing.study_config import VariedPart
+from dpviz.publishing.config import DataPart, DomainPart, PublicDataPart
+from dpviz.publishing.study_config import StudyConfig, VariedPart
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
 from dpviz.view.looks import MOST_VARIANTS
@@ -160,16 +161,19 @@ class CompareConfig:
                 f"These would be {number:,} configurations, and a chart shows at most {MOST_CONFIGURATIONS}: vary fewer settings,"
                 " give fewer values, or choose fewer mechanisms."
             )
-        mechanisms: dict[str, AnyMechanism] = {}
-        for key in self.chosen:
-            part = VariedPart(
+        variants = (variant for part in self.varied_parts() for variant in part.variants())
+        return {label: variant.build(FAMILY[self.kind], references=True) for label, variant in variants}
+
+    def varied_parts(self) -> tuple[VariedPart, ...]:
+        """Return the chosen mechanisms with their varied settings as parts of a study's configuration."""
+        return tuple(
+            VariedPart(
                 key=key,
                 label=str(self.offered[key].title),
                 vary={name: tuple(values) for name, values in self.varied_settings(key).items()},
             )
-            for label, variant in part.variants():
-                mechanisms[label] = variant.build(FAMILY[self.kind], references=True)
-        return mechanisms
+            for key in self.chosen
+        )
 
     def count_configurations(self) -> int:
         """Count the configurations: for each mechanism all combinations of the values of its varied settings.
@@ -268,6 +272,28 @@ def study_of(data: CompareData, config: CompareConfig) -> Study:
         workloads=POINT_WORKLOADS if config.kind == POINTS_KIND else (LEVELS, SIZES),
         parts=True,
     )
+
+
+def study_config_of(study: Study, config: CompareConfig) -> StudyConfig | None:
+    """Return the configuration of a study for the command line; None for data that are no longer loaded on their page.
+
+    Args:
+        study: as `study_of` makes it.
+        config: the page's configuration of this study.
+    """
+    names = ("epsilons", "repeats", "seed", "workloads", "parts")
+    needs_delta = any(mechanism.needs_delta for mechanism in study.mechanisms.values())
+    options = {name: getattr(study, name) for name in names} | ({"delta": study.delta} if needs_delta else {})
+    if config.source != OWN:
+        domain = None if isinstance(study.data, Flows) else DomainPart.of(study.data.domain)
+        part = PublicDataPart(sample=config.chosen_sample)
+        return StudyConfig(data=part, domain=domain, mechanisms=config.varied_parts(), **options)
+    loaded = config.page_state.offered_data()
+    if loaded is None:
+        return None
+    frame = {name: getattr(loaded.source, name) for name in ("domain", "regions", "destinations")}
+    own = {item.name: getattr(loaded.source.data_part, item.name) for item in fields(DataPart)}
+    return StudyConfig(data=PublicDataPart(**own, public=True), **frame, mechanisms=config.varied_parts(), **options)
 
 
 def job() -> StudyJob | None:

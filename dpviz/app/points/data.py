@@ -26,7 +26,7 @@ from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError
-from dpviz.publishing.config import NO_CRS, DataPart, DomainPart
+from dpviz.publishing.config import DataPart, DomainPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, left_out, refuse_empty_data
 from dpviz.release.nouns import RECORDS
 from dpviz.samples.points import SAMPLES
@@ -142,7 +142,7 @@ def _choose_sample(cards: Cards) -> Declared:
         fingerprints=cached.fingerprints(key, (page_config.order,), points, f"sample {key}".encode()),
         title=about.title,
         unit=about.unit,
-        source=Source(data_part=DataPart(sample=page_config.sample, size=size_made_up), domain=_domain_part(points.domain)),
+        source=Source(data_part=DataPart(sample=page_config.sample, size=size_made_up), domain=DomainPart.of(points.domain)),
     )
     if cards.curates:
         bound = f", of whom at most {points.contributions:,} {about.unit} count" if points.contributions > 1 else ""
@@ -154,11 +154,6 @@ def _choose_sample(cards: Cards) -> Declared:
 def _declared(data: Data, boxes: tuple[DeclaredBox, ...] = ()) -> Declared:
     points = data.points
     return Declared(data=data, domain=points.domain, boxes=boxes, unit=points.unit, bound=points.contributions)
-
-
-def _domain_part(domain: Domain) -> DomainPart:
-    """Return the domain as a part of a configuration."""
-    return DomainPart(bounds=domain.bounds, crs=domain.crs or NO_CRS, order=domain.order)
 
 
 def _describe_domain(domain: Domain) -> str:
@@ -280,7 +275,7 @@ def _make_data(chosen_files: ChosenFiles, opened: OpenedData, domain: Domain, op
         fingerprints=opened.fingerprints,
         title="Uploaded points",
         unit=RECORDS,
-        source=Source(data_part=DataPart(**chosen_files.part, **options), domain=_domain_part(domain)),
+        source=Source(data_part=DataPart(**chosen_files.part, **options), domain=DomainPart.of(domain)),
     )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
 from dpviz.app.first_row import NOT_PRIVATE, teach_note
 from dpviz.app.ledger import record_public_look
@@ -33,7 +34,7 @@ from dpviz.app.points.tabs import (
 )
 from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.streets import streets_wanted
-from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, show_in_rows
+from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import budget_text, show_detail, show_headline, show_verdict
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.space.domain import Domain
@@ -94,7 +95,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     views = _make_views(shown, level)
     scene, on_maps = _make_scene(shown, views)
     with row:
-        _pane_controls(first, scene)
+        _pane_controls(shown, scene)
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if not first.release.receipt.private:
@@ -148,12 +149,14 @@ def _choose_level(what: Drawn) -> int:
     return level_like(what.release, EASY_ZOOM) if chosen is None else min(chosen, what.release.height)
 
 
-def _pane_controls(what: Drawn, scene: Scene) -> None:
-    """Ask what each map shows, and offer the next run, play, undo, and more about the maps."""
+def _pane_controls(shown: Shown, scene: Scene) -> None:
+    """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
+    what: Drawn = shown.first
     kinds = [RELEASED, TRUE, ERROR, FALSE_POSITIVES, *([INTERPOLATED] if can_show_interpolation(what.release) else [])]
     choose_pane(POINTS, "left", "Left map", [*kinds, SECOND])
     choose_pane(POINTS, "shown", "Right map", kinds)
     LIVE.show_buttons()
+    show_release_code(what.data, list_code(shown))
     with st.popover("More"):
         show_value("raw", config().raw)
         st.toggle(

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
 from dpviz.app.first_row import teach_note
 from dpviz.app.ledger import record_public_look
@@ -23,7 +24,7 @@ from dpviz.app.trips.filters import choose_filters, chosen_name, chosen_region, 
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, question_of, run_of
 from dpviz.app.trips.strip import show_strip
 from dpviz.app.trips.tabs import PAIR_TAB, REGION_TAB, fill_in_pair, key_figures, show_tabs
-from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, show_in_rows
+from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import budget_text, show_chart, show_detail, show_headline, show_verdict
 from dpviz.release.verdict import verdict
 from dpviz.space.regions import Regions
@@ -104,7 +105,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     view = _choose_view(first, level)
     maps = _make_maps(shown, view) if all(has_geometry(ends, level) for ends in (release.tree.origins, release.tree.destinations)) else None
     with row:
-        _pane_controls(first, level, None if maps is None else maps.scene)
+        _pane_controls(shown, level, None if maps is None else maps.scene)
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if TRIPS.config().present:
@@ -164,9 +165,9 @@ def _stamp(what: TripsDrawn) -> str:
     return f"Run {what.number}, seeded: a simulation, not private."
 
 
-def _pane_controls(what: TripsDrawn, level: int, scene: Scene | None) -> None:
-    """Ask what each map shows, and offer the next run, play, undo, and more about the maps."""
-    release = what.releases[0]
+def _pane_controls(shown: Shown, level: int, scene: Scene | None) -> None:
+    """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
+    release = shown.first.releases[0]
     listed = release.across is not None and level == release.depth
     kinds = [RELEASED, *SHOWN_TRIPS[1:], *([NOT_LISTED] if listed else [])]
     choose_pane(TRIPS, "left", "Left map", [*kinds, SECOND])
@@ -182,6 +183,7 @@ def _pane_controls(what: TripsDrawn, level: int, scene: Scene | None) -> None:
             on_change=when_chosen("marks", lambda value: TRIPS.change(marks=value)),
         )
     LIVE.show_buttons()
+    show_release_code(shown.first.data, list_code(shown))
     with st.popover("More"):
         choose_filters(release.tree.origins, level, stacked=True)
         show_value("raw", TRIPS.config().raw)

@@ -1,0 +1,58 @@
+"""The popover *Code*: the Python and the configuration that make the release, or the study, that a page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dpviz.app.ledger import Funding, LoadedData
+from dpviz.app.saved_config import write_configuration
+from dpviz.errors import DpvizError
+from dpviz.publishing.code import CodeRun, write_python
+from dpviz.publishing.config import DataConfig
+
+PYTHON, CONFIGURATION = "Python", "Configuration"
+NO_CONFIGURATION = "There is no configuration for this: the command line does not make it."
+OF_RELEASE = "dpviz release release.toml: such a release with new noise, paid for in the ledger"
+OF_STUDY = "dpviz compare study.toml: the same study"
+
+
+def show_code(python: str, toml: str | None, *, note: str = OF_RELEASE) -> None:
+    """Show the popover with the Python and the configuration, each with a button that copies it.
+
+    Args:
+        python: the Python.
+        toml: the configuration; None if the command line cannot make what is shown.
+        note: a comment above the configuration: which command reads it, and what that makes.
+    """
+    with st.popover("Code", help="The Python that makes what is shown, and the configuration for the command line, to copy."):
+        in_python, in_toml = st.tabs([PYTHON, CONFIGURATION])
+        in_python.code(python, language="python")
+        if toml is None:
+            in_toml.caption(NO_CONFIGURATION)
+        else:
+            in_toml.code(f"# {note}\n{toml}", language="toml")
+
+
+def show_release_code(data: LoadedData, runs: Sequence[CodeRun], funding: Funding | None = None) -> None:
+    """Show the popover with the code of one release or more; the configuration is that of the first, since a configuration makes one.
+
+    Args:
+        data: data as loaded.
+        runs: the releases, the most important first.
+        funding: the account that pays, None in Teach.
+    """
+    source = data.source
+    inputs = DataConfig(data=source.data_part, domain=source.domain, regions=source.regions, destinations=source.destinations)
+    show_code(write_python(inputs, runs), _write_toml(data, runs[0], funding))
+
+
+def _write_toml(data: LoadedData, run: CodeRun, funding: Funding | None) -> str | None:
+    """Write the configuration of a release; None if it may never be published, or cannot be named in a configuration."""
+    if not run.mechanism.private:
+        return None
+    try:
+        return write_configuration(data, run.mechanism, run.budget, funding)
+    except DpvizError:
+        return None

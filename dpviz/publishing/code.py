@@ -1,0 +1,293 @@
+"""Write what was chosen as Python: the code that reads the same data and makes the same release, or the same study.
+
+The code names public parameters only: files and columns as a configuration names them, never a value of the data. Every text is quoted, so
+that a name stays a text whatever it contains.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpviz.mechanisms import FAMILIES, AnyMechanism
+from dpviz.privacy.budget import Budget
+from dpviz.publishing.config import NO_CRS, BudgetPart, DataConfig, DataPart, DomainPart, RegionsPart
+from dpviz.publishing.study_config import StudyConfig
+from dpviz.samples.points import SAMPLES
+from dpviz.space.domain import Domain
+from dpviz.view.escape import line
+
+WIDTH = 88
+"""The longest line, unless a single value is longer."""
+SEEDED = "Seeded noise: a simulation, not private."
+UNPAID = "To publish, run: dpviz release release.toml. Only that pays in the ledger."
+REFERENCE = "NOT PRIVATE: a reference that shows what privacy costs, and is never published."
+RANDOM_CHOICE = 'Which records over the bound are left out is random; key=b"..." keeps the choice.'
+_IMPORT = "import dpviz as dv"
+_INDENT = " " * 4
+_PREFIXES = ("", "second_")
+_REGISTRIES = {"points": "dv.POINT_MECHANISMS", "trips": "dv.FLOW_MECHANISMS"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeRun:
+    """One release that the code makes.
+
+    Attributes:
+        mechanism: the mechanism with its settings.
+        budget: the budget that the release spends.
+        seed: the seed of the noise, in Teach; None for noise from the operating system, in Curate.
+        title: what the release is called in a comment, such as "Left map"; "" for no name.
+    """
+
+    mechanism: AnyMechanism
+    budget: Budget
+    seed: int | None = None
+    title: str = ""
+
+
+def write_python(inputs: DataConfig, runs: Sequence[CodeRun]) -> str:
+    """Write the Python that makes releases: the data, and for each release its mechanism, budget and noise.
+
+    Args:
+        inputs: the data and their public frame: the first parts of a configuration. A `ReleaseConfig` will do.
+        runs: the releases; the first is called `release`, the next `second_release`.
+
+    Returns:
+        Lines of Python. With a seed they make the same release, bit for bit; without one, a comment says how to publish.
+
+    >>> import dpviz as dv
+    >>> from dpviz.publishing.config import DataConfig, DataPart
+    >>> inputs = DataConfig(data=DataPart(sample="us_places"))
+    >>> print(write_python(inputs, [CodeRun(mechanism=dv.Quadtree(height=6), budget=dv.PureBudget("1/3"), seed=1)]), end="")
+    import dpviz as dv
+    <BLANKLINE>
+    points = dv.load_sample("us_places")
+    <BLANKLINE>
+    # Seeded noise: a simulation, not private.
+    mechanism = dv.Quadtree(height=6)
+    budget = dv.PureBudget("1/3")
+    release = mechanism.release(points, budget, dv.Entropy.seeded(1))
+    """
+    blocks = [_IMPORT, write_data(inputs)]
+    for number, run in enumerate(runs):
+        prefix = _PREFIXES[number] if number < len(_PREFIXES) else f"release_{number + 1}_"
+        blocks.append(_write_run(run, _name_of(inputs.data), prefix))
+    return "\n\n".join(blocks) + "\n"
+
+
+def write_study_python(config: StudyConfig) -> str:
+    """Write the Python that makes the table of a study.
+
+    Args:
+        config: the configuration of the study.
+
+    Raises:
+        SettingError: as `StudyConfig.build`.
+
+    >>> from dpviz.publishing.config import PublicDataPart
+    >>> from dpviz.publishing.study_config import VariedPart
+    >>> heights = VariedPart(key="quadtree", vary={"height": (4, 6)})
+    >>> data = PublicDataPart(sample="us_places")
+    >>> print(write_study_python(StudyConfig(data=data, mechanisms=(heights,), epsilons=(Fraction(1, 3), Fraction(1)))), end="")
+    import dpviz as dv
+    <BLANKLINE>
+    points = dv.load_sample("us_places")
+    <BLANKLINE>
+    study = dv.Study(
+        data=points,
+        public=True,
+        mechanisms={
+            "quadtree height=4": dv.Quadtree(height=4),
+            "quadtree height=6": dv.Quadtree(height=6),
+        },
+        epsilons=("1/3", "1"),
+    )
+    table = dv.tidy(study, dv.compare(study))
+    """
+    arguments = [f"data={_name_of(config.data)}", "public=True", f"mechanisms={_write_mechanisms(config.build())}"]
+    arguments.append(f"epsilons={_literal(tuple(map(_amount, config.epsilons)))}")
+    if config.delta is not None:
+        arguments.append(f"delta={_quote(_amount(config.delta))}")
+    arguments += _keywords(config, ("repeats", "seed", "queries", "workloads", "parts"))
+    table = "table = dv.tidy(study, dv.compare(study))"
+    return "\n\n".join([_IMPORT, write_data(config), f"{_call('study = dv.Study', arguments)}\n{table}"]) + "\n"
+
+
+def write_data(inputs: DataConfig) -> str:
+    """Write the lines that read the data: `points`, or `flows` with `regions` and perhaps `destinations`.
+
+    Rows that cannot be read are left out, as for every release: no single row decides whether there is one.
+
+    Args:
+        inputs: the data and their public frame.
+
+    >>> from dpviz.publishing.config import DataPart, DomainPart
+    >>> frame = DomainPart(bounds=(0.0, 0.0, 8.0, 8.0), crs="none", order=3)
+    >>> print(write_data(DataConfig(data=DataPart(points="homes.csv", x="lon", y="lat"), domain=frame)))
+    points = dv.read_points(
+        "homes.csv",
+        domain=dv.Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3),
+        x="lon",
+        y="lat",
+        bad_rows="drop",
+    )
+    """
+    data = inputs.data
+    if data.sample is not None:
+        function = "points = dv.load_sample" if data.is_points else "flows = dv.load_flow_sample"
+        return _call(function, [_quote(data.sample), *_sample_frame(inputs.domain, data.sample), *_keywords(data, ("size",))])
+    lines = [_write_regions(name, part) for name, part in (("regions", inputs.regions), ("destinations", inputs.destinations)) if part]
+    frame = [f"domain={_write_domain(inputs.domain)}"] if inputs.domain else ["regions=regions"]
+    if inputs.destinations is not None:
+        frame.append("destinations=destinations")
+    if data.person is not None:
+        lines.append(f"# {RANDOM_CHOICE}")
+    lines.append(_call("points = dv.read_points" if data.is_points else "flows = dv.read_flows", [_files(data), *frame, *_columns(data)]))
+    return "\n".join(lines)
+
+
+def write_mechanism(mechanism: AnyMechanism, *, room: int = WIDTH) -> str:
+    """Write the expression that builds a mechanism: its class, or its entry in the registry if it is of another package.
+
+    Args:
+        mechanism: any mechanism; settings that have their default are left out.
+        room: characters that a single line may have.
+
+    >>> import dpviz as dv
+    >>> write_mechanism(dv.UniformGrid(total_share=0.25))
+    'dv.UniformGrid(total_share=0.25)'
+    """
+    kind, family = type(mechanism), FAMILIES[mechanism.family]
+    is_ours = kind in (*family.own, *family.references)
+    name = f"dv.{kind.__name__}" if is_ours else f"{_REGISTRIES[mechanism.family]}[{_quote(mechanism.key)}]"
+    return _call(name, [f"{setting}={_literal(value)}" for setting, value in mechanism.non_defaults().items()], room)
+
+
+def write_budget(budget: Budget) -> str:
+    """Write the expression that builds a budget, with its parts as exact texts.
+
+    Args:
+        budget: of any kind.
+
+    >>> import dpviz as dv
+    >>> write_budget(dv.ApproxBudget(0.05, 1e-8)), write_budget(dv.ZcdpBudget("1/7"))
+    ('dv.ApproxBudget("0.05", "1e-8")', 'dv.ZcdpBudget("1/7")')
+    """
+    part = BudgetPart.of(budget)
+    amounts = [_quote(_amount(value)) for value in (part.epsilon, part.delta, part.rho) if value is not None]
+    return f"dv.{type(budget).__name__}({', '.join(amounts)})"
+
+
+def _name_of(data: DataPart) -> str:
+    """Return the name of the variable that holds the data."""
+    return "points" if data.is_points else "flows"
+
+
+def _write_run(run: CodeRun, data: str, prefix: str) -> str:
+    comment = SEEDED if run.seed is not None else UNPAID
+    comment = comment if run.mechanism.private else REFERENCE
+    title = line(run.title)
+    entropy = "dv.Entropy.system()" if run.seed is None else f"dv.Entropy.seeded({run.seed:d})"
+    return "\n".join(
+        [
+            f"# {title}. {comment}" if title else f"# {comment}",
+            f"{prefix}mechanism = {write_mechanism(run.mechanism)}",
+            f"{prefix}budget = {write_budget(run.budget)}",
+            f"{prefix}release = {prefix}mechanism.release({data}, {prefix}budget, {entropy})",
+        ]
+    )
+
+
+def _write_mechanisms(mechanisms: Mapping[str, AnyMechanism]) -> str:
+    entries = []
+    for label, mechanism in mechanisms.items():
+        key = f"{_quote(label)}: "
+        entries.append(f"{key}{write_mechanism(mechanism, room=WIDTH - 2 * len(_INDENT) - len(key) - 1)},")
+    return "\n".join(["{", *(textwrap.indent(entry, _INDENT) for entry in entries), "}"])
+
+
+def _sample_frame(domain: DomainPart | None, sample: str) -> list[str]:
+    """Return the argument `domain` if a sample is counted on another domain than its own."""
+    if domain is None:
+        return []
+    own = SAMPLES[sample].domain
+    is_own = (domain.bounds, domain.crs, domain.order) == (own.bounds, own.crs or NO_CRS, own.order)
+    return [] if is_own else [f"domain={_write_domain(domain)}"]
+
+
+def _write_domain(part: DomainPart) -> str:
+    crs = None if part.crs.lower() == NO_CRS else part.crs
+    order = [] if part.order == Domain.order else [f"order={part.order:d}"]
+    room = WIDTH - len(f"{_INDENT}domain=,")
+    return _call("dv.Domain", [f"bounds={_literal(part.bounds)}", f"crs={_literal(crs)}", *order], room)
+
+
+def _write_regions(name: str, part: RegionsPart) -> str:
+    levels = [f"levels={_literal(list(part.levels))}"] if part.levels else []
+    call = _call(f"{name} = dv.read_regions", [_quote(part.file), *levels, *_keywords(part, ("names", "crs"))])
+    return f"{call}.grouped({_literal(list(part.prefixes))})" if part.prefixes else call
+
+
+def _files(data: DataPart) -> str:
+    return _quote(data.files[0]) if len(data.files) == 1 else _literal(list(data.files))
+
+
+def _columns(data: DataPart) -> list[str]:
+    """Return the arguments of `read_points` or `read_flows` that describe columns, rules and engine; defaults are left out."""
+    own = ("x", "y", "geometry", "centroids") if data.is_points else ("origin", "destination", "exactly")
+    people = ("crs", "count", "person", "contributions", "distinct")
+    names = (*own, *people, "separator", "decimal", "encoding", "quoted_newlines")
+    return [*_keywords(data, names), 'bad_rows="drop"', *_keywords(data, ("engine",))]
+
+
+def _keywords(part: object, names: Sequence[str]) -> list[str]:
+    """Return the fields of a part as keyword arguments; those that have their default are left out."""
+    values = {name: getattr(part, name) for name in names}
+    return [f"{name}={_literal(value)}" for name, value in values.items() if value not in (None, getattr(type(part), name, {}))]
+
+
+def _amount(value: Fraction) -> str:
+    """Return the shortest text that stands for exactly this number: "2", "0.05", "1e-8" or "1/3"."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    text = repr(float(value)).replace("e-0", "e-")
+    return text if Fraction(text) == value else str(value)
+
+
+def _call(function: str, arguments: Sequence[str], room: int = WIDTH) -> str:
+    """Write a call in one line, or with an argument per line if that is too long."""
+    short = f"{function}({', '.join(arguments)})"
+    if "\n" not in short and len(short) <= room:
+        return short
+    return "\n".join([f"{function}(", *(textwrap.indent(f"{argument},", _INDENT) for argument in arguments), ")"])
+
+
+def _literal(value: object) -> str:
+    """Write a value as a literal. Long lists of numbers are filled into lines, long lists of texts have a text per line."""
+    if isinstance(value, str):
+        return _quote(value)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_literal(key)}: {_literal(each)}' for key, each in value.items())}}}"
+    if not isinstance(value, tuple | list):
+        return repr(value)
+    left, right = "()" if isinstance(value, tuple) else "[]"
+    parts = [_literal(each) for each in value]
+    short = f"{left}{', '.join(parts)}{',' if isinstance(value, tuple) and len(parts) == 1 else ''}{right}"
+    if len(short) <= WIDTH - len(_INDENT):
+        return short
+    are_texts = any(isinstance(each, str) for each in value)
+    body = ",\n".join(parts) if are_texts else textwrap.fill(", ".join(parts), WIDTH - 2 * len(_INDENT), break_on_hyphens=False)
+    return f"{left}\n{textwrap.indent(body, _INDENT)},\n{right}"
+
+
+def _quote(text: str) -> str:
+    r"""Write a text as a literal in double quotes, with characters that cannot be seen as escapes.
+
+    >>> print(_quote('a "b"'), _quote("it's"), _quote("end" + chr(10) + chr(0x202E)))
+    'a "b"' "it's" "end\n\u202e"
+    """
+    quoted = repr(text)
+    return f'"{quoted[1:-1]}"' if quoted.startswith("'") and '"' not in quoted else quoted
