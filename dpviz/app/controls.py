@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.fields import Field, in_range, problem_with
-from dpviz.app.page_state import LARGEST_EPSILON, SMALLEST_EPSILON, PageState
+from dpviz.app.page_state import CURATE, LARGEST_EPSILON, SMALLEST_EPSILON, PageState
 from dpviz.app.session import read_amount, show_value, when_chosen
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import AnyMechanism, Rule, Share
@@ -56,7 +56,7 @@ _bar = st.components.v2.component(_NAME, html=_HTML, css=_CSS, js=_JS)
 def mechanism_controls(page_state: PageState) -> None:
     """Choose the mechanism and its settings."""
     config, offered = page_state.config(), page_state.offered_mechanisms()
-    st.markdown("##### 2 Mechanism")
+    st.markdown("##### Mechanism" if config.mode == CURATE else "##### 2 Mechanism")  # Curate numbers its cards
     show_value("mechanism", config.mechanism if config.mechanism in offered else None)
     st.selectbox(
         "Mechanism",
@@ -180,7 +180,7 @@ def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = Tr
         frame: public frame of the data; None while no data are loaded.
         bar: whether the split is shown as a bar that can be dragged; it can be typed in any case.
     """
-    st.markdown("##### 3 Privacy")
+    st.markdown("##### Privacy" if page_state.config().mode == CURATE else "##### 3 Privacy")
     if _epsilon_controls(page_state):
         _show_promise(page_state)
     if page_state.config().build().needs_delta:

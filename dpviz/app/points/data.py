@@ -61,7 +61,7 @@ class Declared:
 def points_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
     page_config = config()
-    st.subheader("1 Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
+    st.subheader("Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
     show_value("source", page_config.source)
     st.segmented_control(
         "Where from",

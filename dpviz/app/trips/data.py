@@ -39,7 +39,7 @@ BothRegions = tuple[cached.UploadedRegions, cached.UploadedRegions]
 def trips_controls(cards: Cards) -> TripsData | None:
     """Show the controls. Return the loaded data; None while something is missing, which `Cards.ask` says."""
     how = TRIPS.config()
-    st.subheader("1 Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
+    st.subheader("Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
     show_value("trips source", how.source)
     st.segmented_control(
         "Where from",
