@@ -24,6 +24,7 @@ STANDING = {
     *("multiselect.options", "multiselect.raw_values", "multiselect.placeholder", "deck_gl_json_chart.alt", "arrow_data_frame.columns"),
     *("text_input.value", "text_input.default", "text_input.placeholder"),
     *("text_area.value", "text_area.default", "text_area.placeholder"),
+    "code.code_text",
 }
 OF_STREAMLIT = re.compile(r"(\.|_)(id|form_id|key|format|url|mark|accept_file|icon|element_id|query_param_key|file_urls_json)$|\.user_key$")
 PICTURES = {"deck_gl_json_chart.json", "vega_lite_chart.spec", "bidi_component.json"}  # see tests/view/test_escape.py

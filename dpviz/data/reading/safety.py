@@ -279,7 +279,7 @@ def _find_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo
     """Return the members of the only Shapefile, by their endings. Refuse an archive with no Shapefile, several, or an incomplete one."""
     stems = {member.filename[:-4] for member in members if member.filename.lower().endswith(".shp")}
     if not stems:
-        raise InputError("The archive holds no Shapefile: no member ends in .shp.")
+        raise InputError("The archive holds no Shapefile: no file in it ends in .shp. Unpack other files, and give them as they are.")
     if len(stems) > 1:
         raise InputError("The archive holds several Shapefiles; zip the one to be read by itself.")
     stem = stems.pop().casefold()
