@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import PurePath
 
@@ -27,13 +27,16 @@ SPENT, NOW, OVER_CAP = "#7f878c", "#1b81a4", "#d55e00"  # colours of a bar: what
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
-def dataset_block(data: LoadedData, draws: Draws, *, title: str = "##### 4 Dataset") -> Funding:
+def dataset_block(
+    data: LoadedData, draws: Draws, *, title: str = "##### 4 Dataset", is_repeat: Callable[[str], bool] = lambda _: False
+) -> Funding:
     """Ask for name and cap if the ledger has no account for the data; show the spent budget, the releases' cost and the remaining budget.
 
     Args:
         data: data as loaded.
         draws: the mechanisms and budgets of the releases that one press of the button makes; none if it publishes a draw that is paid for.
         title: heading above the block, as Markdown.
+        is_repeat: returns whether a release of a dataset is there, and no other is asked for: the sums are then those without another.
     """
     if title:
         st.markdown(title)
@@ -45,7 +48,7 @@ def dataset_block(data: LoadedData, draws: Draws, *, title: str = "##### 4 Datas
         return Funding(name="", cap=None, account=None, problem=str(error), known=False)
     if funding.account is not None:
         _show_terms(funding.account)
-        _show_sums(funding.account, draws)
+        _show_sums(funding.account, draws, is_repeat=is_repeat(funding.account.name))
     if funding.problem is not None:
         (st.info if funding.account is None else st.warning)(markdown(funding.problem))
     return funding
@@ -192,14 +195,21 @@ def _show_terms(account: Account) -> None:
     st.caption(f"**{name}**: protects {protected}, cap {budget_words(terms.cap)}; {draws}.{truth_text}")
 
 
-def _show_sums(account: Account, draws: Draws) -> None:
-    """Show bars and a sentence: the spent budget, the cost of this press, and the remaining budget."""
+def _show_sums(account: Account, draws: Draws, *, is_repeat: bool) -> None:
+    """Show bars and a sentence: the spent budget, the cost of this press, and the remaining budget.
+
+    Args:
+        account: the account that pays.
+        draws: the releases of one press.
+        is_repeat: whether a release is there and another is not asked for: the bars are then without another.
+    """
     try:
         cost = _total_cost(account, draws)
     except DpvizError:  # the budget is in another currency; `_find_refusal` explains that
         return
     after = {name: part + cost[name] for name, part in account.spent.items()}
-    st.html("".join(_budget_bar(name, account, cost[name]) for name in _parts_with_bars(account, cost)))
+    in_bar = dict.fromkeys(cost, Fraction(0)) if is_repeat else cost
+    st.html("".join(_budget_bar(name, account, in_bar[name]) for name in _parts_with_bars(account, in_bar)))
     next_text = f"The next draw makes it {amount_text(after)}, of" if draws else "The cap is"
     st.caption(
         f"{_spent_text(account)} {next_text} {amount_text(account.terms.limit)}; draws before a reload, in other tabs and on the command"
@@ -261,7 +271,8 @@ def _budget_bar(name: str, account: Account, cost: Fraction) -> str:
 
 
 def _short_number(part: Fraction) -> str:
-    return f"{float(part):.3g}"
+    """Write a part of a budget as everywhere else, without its symbol."""
+    return amount_text({"epsilon": part}).partition(" ")[2]
 
 
 def _legend(text: str, colour: str) -> str:

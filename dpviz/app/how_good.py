@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,6 +30,7 @@ from dpviz.view.escape import markdown
 T = TypeVar("T")
 MOST_RECORDS, MOST_RESIDENTS, USUAL_RECORDS = 10_000_000, 1_000_000, 100_000
 _KEPT = 60  # results that a session keeps
+_TIMES = 10  # from which a ratio of error and count is no percentage
 _MOST_BURIED = 0.5  # share of the parts whose guessed count is below the noise, from which the card warns
 
 
@@ -99,7 +101,8 @@ def show_expected(
         return None
     guess = None if records is None or not isinstance(frame, PointCounts) else _guess(frame, records, spread, level)
     _describe(error, levels, level, records, guess, unit)
-    _find_epsilon(page, frame, mechanism, wanted, unit)
+    left = None if funding is None or funding.account is None else funding.account.left.get("epsilon")
+    _find_epsilon(page, frame, mechanism, wanted, unit, left)
     if funding is not None and funding.account is not None:
         st.caption(f"The cap leaves {amount_text(funding.account.left)}.")
     return Expected(level=level, error=error, guess=guess)
@@ -151,15 +154,20 @@ def _describe(error: float, levels: Levels, level: int, records: int | None, gue
         st.markdown(f"{noise} in a {levels.part} of {markdown(levels.names[level])}")
         return
     average = records / levels.parts_at(level)
-    share = f"{format_decimal(100 * error / average, 2)} %" if average > 0 else "all"
+    share = f"{format_decimal(100 * error / average, 2)} %" if error < _TIMES * average else f"{error / average:,.0f} times the count"
     st.markdown(f"{noise} in a {levels.part} of {markdown(levels.names[level])}, {share} of an average one ({format_decimal(average, 2)})")
     buried = float((guess < error).mean()) if guess is not None else float(average < error)
     if buried > _MOST_BURIED:
-        st.warning(f"{buried:.0%} of these {levels.part}s have fewer {unit} than their noise: choose a coarser level, or a larger ε.")
+        st.warning(
+            f"{buried:.0%} of these {levels.part}s have fewer {unit} than their noise. Read a coarser level, or choose a larger ε or fewer"
+            " levels."
+        )
 
 
-def _find_epsilon(page: PageState, frame: PrivateData, mechanism: AnyMechanism, wanted: WantedError, unit: str) -> None:
-    """Ask for a wanted error, and find the ε that it needs once that is asked for."""
+def _find_epsilon(
+    page: PageState, frame: PrivateData, mechanism: AnyMechanism, wanted: WantedError, unit: str, left_to_spend: Fraction | None
+) -> None:
+    """Ask for a wanted error, and find the ε that it needs once that is asked for; one above what is left is not offered."""
     key, label = f"good wanted {page.key}", f"Wanted: at most ± {unit}"
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     error = left.number_input(label, value=None, key=key, persist_state="session", placeholder="for example 20", format="%.12g")
@@ -178,6 +186,9 @@ def _find_epsilon(page: PageState, frame: PrivateData, mechanism: AnyMechanism, 
         return
     if found.epsilon is None:
         st.caption(f":orange[{markdown(found.note)}]")
+        return
+    if left_to_spend is not None and Fraction(str(found.epsilon)) > left_to_spend:
+        st.caption(f":orange[That needs ε {found.epsilon:g}, more than the cap leaves: read a coarser level, or want less.]")
         return
     left, right = st.columns([3, 2], vertical_alignment="center")
     left.markdown(f"That needs **ε {found.epsilon:g}**.", help=markdown(found.note))

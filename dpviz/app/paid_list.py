@@ -15,6 +15,8 @@ from dpviz.publishing.kept import kept_draws, recover
 from dpviz.publishing.order import PaidRelease
 from dpviz.view.escape import line
 
+_KNOWN = "datasets of this session"
+
 
 def ask_dataset() -> set[str]:
     """Ask of which dataset earlier draws are looked for: other users of the app see nothing of a dataset unless they know its name.
@@ -27,8 +29,12 @@ def ask_dataset() -> set[str]:
         key="earlier dataset",
         help="Draws that were paid for before, in any session on this computer, are found by the exact name of their dataset.",
     )
-    own = [name for key, name in st.session_state.items() if str(key).startswith("dataset name ")]
-    return {name.strip() for name in (typed, *own) if isinstance(name, str) and name.strip()}
+    return {str(typed or "").strip(), *st.session_state.get(_KNOWN, ())} - {""}
+
+
+def know_dataset(name: str) -> None:
+    """Note that this session has loaded the data of a dataset, so that its earlier draws are shown without asking for its name."""
+    st.session_state.setdefault(_KNOWN, set()).add(name)
 
 
 def find_kept(known: set[int], datasets: set[str]) -> list[Entry]:

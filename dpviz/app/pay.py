@@ -10,8 +10,10 @@ from dpviz.app.cards import ACCOUNT, DATA, Cards, show_missing
 from dpviz.app.code import show_release_code
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock
-from dpviz.app.ledger import Draws, Funding, LoadedData, convert_to_currency, session_draws
+from dpviz.app.ledger import Draws, Funding, LoadedData, convert_to_currency
 from dpviz.app.page_state import PageState
+from dpviz.app.paid_list import know_dataset
+from dpviz.app.pay_again import choose_again, is_repeat
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import serve_press, show_refusal
 from dpviz.app.words import amount_text, budget_words
@@ -26,9 +28,11 @@ def show_account(data: LoadedData | None, draws: Draws, cards: Cards) -> Funding
         return None
     with st.container(border=True):
         st.subheader("4 Who pays?", anchor=ACCOUNT)
-        funding = dataset_block(data, draws, title="")
+        funding = dataset_block(data, draws, title="", is_repeat=is_repeat)
         if funding.account is None or not funding.account.draws:
             st.caption(describe_spent(funding))
+    if funding.account is not None:
+        know_dataset(funding.account.name)
     if funding.problem is not None:
         cards.ask(ACCOUNT, funding.problem)
     return funding
@@ -60,7 +64,7 @@ def show_button(
     show_missing(cards)
     locked = bool(cards.missing) or data is None or funding is None or not draws
     if not locked and funding is not None:
-        locked = not _pays_again(funding)
+        locked = funding.account is not None and not choose_again(funding.account.name)
     if st.button(_label(draws, funding), type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(page.key, draw, "Paying and releasing ...")
     show_refusal(page.key)
@@ -68,16 +72,6 @@ def show_button(
         with st.container(horizontal=True, vertical_alignment="center"):
             save_button(data, page.config(), funding)
             show_release_code(data, [CodeRun(mechanism=mechanism, budget=budget) for mechanism, budget in draws], funding)
-
-
-def _pays_again(funding: Funding) -> bool:
-    """Return whether the button may pay: at once for the first release of an account in this session, later after a second choice."""
-    account = funding.account
-    entries = [each.paid.entry for each in session_draws().kept if account is not None and each.paid.account.name == account.name]
-    if not entries:
-        return True
-    key = f"pay again {max(entries)}"
-    return st.checkbox("Pay once more: the release below stays, and this is another one", key=key)
 
 
 def _label(draws: Draws, funding: Funding | None) -> str:

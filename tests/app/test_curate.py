@@ -42,6 +42,18 @@ class TestMissing:
         app = name_dataset(app)
         assert (missing(app), app.button(key="draw").disabled) == ([], False)
 
+    def test_a_column_of_coordinates_that_has_no_usual_name_is_asked_for_at_once(self):
+        app = uploaded(b"wo,lat\n-100,40\n", unit=None, frame="World")
+        assert missing(app)[-1] == "Choose the column of Longitude or easting, under Columns on the left."
+        labelled(app.selectbox, "Longitude or easting").set_value("wo")
+        assert missing(good(app.run())) == ["Say whom the release protects: nothing is preselected."]
+
+    def test_a_crs_that_is_not_known_is_said_where_it_is_typed(self):
+        app = uploaded(frame="World", crs="Lambert 93")
+        assert "Say which CRS the coordinates are in." in missing(app)
+        assert "The CRS is not known" in " ".join(each.value for each in app.error)
+        assert app.text_input(key="crs").value == "Lambert 93"
+
     def test_trips_wait_for_files_and_for_whom(self):
         app = trips_uploaded(unit=None)
         assert missing(app)[0] == "Say whom the release protects: nothing is preselected."
@@ -80,6 +92,19 @@ class TestExpectedError:
         fine(use.click().run())
         assert f"Use ε {app.session_state['config'].epsilon:g}" == use.label
         assert app.button(key="draw").label == f"Run and pay ε {app.session_state['config'].epsilon:g}"
+
+    def test_there_is_none_before_it_is_said_whom_a_release_protects(self):
+        app = uploaded(unit=None, frame="World")
+        assert "The expected error is shown here once whom and where are said." in captions(app)
+        assert "± " not in texts(app)
+        assert "squares error" not in scene(app)[1]
+
+    def test_an_epsilon_above_the_cap_is_not_offered(self):
+        app = name_dataset(uploaded(), cap=1)
+        labelled(app.number_input, "Wanted: at most ± records").set_value(0.01)
+        good(good(app.run()).button(key="good find config").click().run())
+        assert "more than the cap leaves" in captions(app)
+        assert "good use config" not in keys(app.button)
 
     def test_trips_have_levels_of_pairs(self):
         assert "in a pair of division to division" in texts(fine(trips_app(CURATE_TRIPS)))
@@ -181,6 +206,13 @@ class TestBundle:
         fine(app.button(key="draw").click().run())
         assert len(entries()) == 2
         assert app.button(key="draw").disabled, "a third one is asked for again"
+
+    def test_after_a_reload_a_second_payment_is_still_a_second_choice(self):
+        fine(press_draw(points_app(CURATE)))
+        app = good(points_app(CURATE))
+        assert app.button(key="draw").disabled
+        assert "1 release of these data is paid for and waits on this computer" in " ".join(each.value for each in app.info)
+        assert labelled(fine(go(app, "release")).segmented_control, "What").options[-1] == "A draw that is kept on this computer"
 
     def test_of_two_mechanisms_the_last_one_can_be_published_here(self):
         app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "flat_gaussian"})))

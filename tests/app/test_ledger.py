@@ -116,7 +116,9 @@ class TestSums:
 
     def test_a_bar_shows_what_is_spent_and_left(self):
         app = press_draw(points_app(CURATE | {"epsilon": "2"}))
-        assert "ε: spent 2, this draw 2, left after it 6 of 10" in bars(app)
+        assert "ε: spent 2, left 8 of 10" in bars(app)
+        (again,) = [each for each in app.checkbox if str(each.key).startswith("pay again")]
+        assert "ε: spent 2, this draw 2, left after it 6 of 10" in bars(again.check().run())
         assert "width:20.00%" in bars(app)
         assert bars(app).count(BAR) == 1
         assert bars(trips_app(CURATE_TRIPS)).count(BAR) == 2  # δ has one too

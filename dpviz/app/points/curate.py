@@ -8,6 +8,7 @@ from typing import cast
 import streamlit as st
 
 from dpviz.app import drafts
+from dpviz.app.advice import advise_in_app
 from dpviz.app.bundle import show_bundle
 from dpviz.app.cards import DATA, RELEASED, Cards, show_cards
 from dpviz.app.components.panes import canvas_failed, load_deck, panes
@@ -28,6 +29,7 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS
+from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds
 from dpviz.view.deck import MOST_FEATURES
@@ -84,7 +86,7 @@ def _show_controls(cards: Cards) -> tuple[Declared, bool]:
         declared = points_controls(cards)
     except DpvizError as error:
         show_error(str(error))
-        cards.ask(DATA, "Correct the data: what is wrong is said there.")
+        cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
     POINTS.offer(declared.data)
     try:
         mechanism_controls(POINTS)
@@ -100,8 +102,8 @@ def _show_controls(cards: Cards) -> tuple[Declared, bool]:
 
 
 def _frame_of(declared: Declared) -> PointCounts | None:
-    """Return the declared frame, unit and bound without a single record; None while the domain is missing."""
-    if declared.domain is None:
+    """Return the declared frame, unit and bound without a single record; None while the domain or the unit is missing."""
+    if declared.domain is None or declared.unit is None:
         return None
     empty = PointCounts.from_xy([], [], domain=declared.domain)
     return replace(empty, unit=declared.unit, contributions=declared.bound)
@@ -132,6 +134,7 @@ def _show_declared(declared: Declared, expected: Expected | None) -> None:
 
 
 def _take_box(box: Bounds) -> None:
+    st.session_state["place"] = ""  # the box is no longer around a place that was typed
     take_box(box)
     st.session_state[_RERUN] = True
 
@@ -196,16 +199,18 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
         label_visibility="collapsed",
         on_change=lambda: POINTS.change(shown=st.session_state["shown"]),
     )
-    zoom = _hoverable_zoom(what) if config().zoom is None else min(config().zoom or 0, height)
+    zoom = _readable_zoom(what) if config().zoom is None else min(config().zoom or 0, height)
     st.session_state["zoom"] = zoom
     if height > 0:
         right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(zoom=st.session_state["zoom"]))
     return shown, zoom
 
 
-def _hoverable_zoom(what: Drawn) -> int:
-    height = what.release.height
-    return max(zoom for zoom in range(height + 1) if zoom == 0 or len(what.release.nodes(zoom)) <= MOST_FEATURES)
+def _readable_zoom(what: Drawn) -> int:
+    """Return the level that is shown first: the finest that is usable, or else rough, of those that a map can show."""
+    release = what.release
+    shown = [level for level in verdict(release).levels if level.level == 0 or len(release.nodes(level.level)) <= MOST_FEATURES]
+    return max((level.level for level in shown if level.grade != NOISE), default=0)
 
 
 def _clicked_box(what: Drawn, chosen: object) -> Bounds | None:

@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached, drafts
+from dpviz.app.advice import advise_in_app
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.fields import Field, in_range
 from dpviz.app.files import count_by_path, path_files
@@ -39,6 +40,9 @@ MOST_MADE_UP = 10_000_000
 NONE = "(none)"
 
 
+_AXES = {"x": "Longitude or easting", "y": "Latitude or northing"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Declared:
     """Points as far as they are declared.
@@ -47,14 +51,14 @@ class Declared:
         data: the counted data; None while something is missing.
         domain: the public domain; None while it is missing.
         boxes: where typed corners would lie, while the CRS is open.
-        unit: "record" or "person".
+        unit: "record" or "person"; None until it is said.
         bound: the most records of one unit.
     """
 
     data: Data | None
     domain: Domain | None = None
     boxes: tuple[DeclaredBox, ...] = ()
-    unit: str = "record"
+    unit: str | None = None
     bound: int = 1
 
 
@@ -81,6 +85,7 @@ def points_controls(cards: Cards) -> Declared:
         return Declared(data=None)
     if not cards.missing:
         cards.ask(DATA, "Choose a file of points.")
+    cards.whom.caption("Asked once the file is read.")
     where = choose_where(cards, file_crs=None, asks_for_crs=False)
     return Declared(data=None, domain=where.domain)
 
@@ -238,12 +243,14 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
     with cards.where:
         drop_help = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
         drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=drop_help)
-    bound, kind = (unit or {}).get("contributions", 1), "person" if "person" in (unit or ()) else "record"
+    bound, kind = (unit or {}).get("contributions", 1), None if unit is None else "person" if "person" in unit else "record"
     open_questions = Declared(data=None, domain=where.domain, boxes=where.boxes, unit=kind, bound=bound)
     if mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return open_questions
-    if where.domain is None or unit is None:
+    if lacks := _lacking_column(about, options):
+        cards.ask(DATA, f"Choose the column of {lacks}, under Columns on the left.")
+    if where.domain is None or unit is None or lacks:
         return open_questions
     if where.crs is not None and where.domain.crs is not None:
         options["crs"] = where.crs
@@ -252,7 +259,7 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
         opened = chosen_files.count(where.domain, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
     except DpvizError as error:
         show_error(str(error))
-        cards.ask(DATA, "Correct the data: what is wrong is said there.")
+        cards.ask(DATA, f"Correct the data, or how they are read: {advise_in_app(str(error))}")
         return open_questions
     if opened is None:
         cards.ask(DATA, "Count the records.")
@@ -263,6 +270,13 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
         with cards.whom:
             show_repeated(data, cached.find_id_columns(f"{digest} {chosen_files.written}", used, chosen_files.found()), "record")
     return _declared(data)
+
+
+def _lacking_column(about: PointsFile, options: dict[str, Any]) -> str | None:
+    """Return which column of coordinates is not chosen; None if the points can be read."""
+    if about.has_geometry or options.get("geometry"):
+        return None
+    return next((title for axis, title in _AXES.items() if not options.get(axis)), None)
 
 
 def _make_data(chosen_files: ChosenFiles, opened: OpenedData, domain: Domain, options: dict[str, Any]) -> Data:
@@ -292,8 +306,8 @@ def _choose_columns(about: PointsFile, digest: str) -> dict[str, Any]:
             text = "Texts such as POINT (13.4 52.5), in place of two columns of coordinates."
             options["geometry"] = pick("Points as text (WKT)", names, wkt, f"column geometry {digest}", text)
         if not (about.has_geometry or options["geometry"]):
-            for axis, title, found in (("x", "Longitude or easting", about.x), ("y", "Latitude or northing", about.y)):
-                options[axis] = pick(title, names, found, f"column {axis} {digest}")
+            for axis, title in _AXES.items():
+                options[axis] = pick(title, names, getattr(about, axis), f"column {axis} {digest}")
         count_help = "Whole numbers; without it each row is one record."
         options["count"] = pick("Records per row", names, None, f"column count {digest}", count_help)
     if about.count is not None and options["count"] is None:

@@ -11,6 +11,7 @@ from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
 from dpviz.app.cards import WHERE, Cards
+from dpviz.app.fields import problem_with, show_problem
 from dpviz.app.points.order import choose_order
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError
@@ -94,7 +95,14 @@ def take_box(box: Bounds) -> None:
 
 def _choose_crs() -> str | None:
     text = "The file does not say; it is never guessed. EPSG:4326 is longitude and latitude in degrees."
-    return st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="crs", persist_state="session", help=text).strip() or None
+    typed = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="crs", persist_state="session", help=text).strip()
+    return typed if show_problem("crs", problem_with(lambda: _refuse_unknown(typed))) and typed else None
+
+
+def _refuse_unknown(crs: str) -> None:
+    """Raise DomainError if a CRS that was typed is not known; nothing typed, and the word none, are no mistakes."""
+    if crs and crs.lower() != "none":
+        Domain(bounds=(0, 0, 1, 1), crs=crs)
 
 
 def _choose_place() -> None:

@@ -7,6 +7,7 @@ from typing import Any, cast
 import streamlit as st
 
 from dpviz.app import drafts
+from dpviz.app.advice import advise_in_app
 from dpviz.app.bundle import show_bundle
 from dpviz.app.cards import DATA, RELEASED, Cards, show_cards
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
@@ -84,7 +85,7 @@ def _show_controls(cards: Cards) -> tuple[TripsData | None, bool]:
         data = trips_controls(cards)
     except DpvizError as error:
         show_error(str(error))
-        cards.ask(DATA, "Correct the data: what is wrong is said there.")
+        cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
     TRIPS.offer(data)
     try:
         mechanism_controls(TRIPS)
