@@ -250,7 +250,7 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
         return open_questions
     if lacks := _lacking_column(about, options):
         cards.ask(DATA, f"Choose the column of {lacks}, under Columns on the left.")
-    if where.domain is None or unit is None or lacks:
+    if where.domain is None or where.needs_crs or unit is None or lacks:
         return open_questions
     if where.crs is not None and where.domain.crs is not None:
         options["crs"] = where.crs

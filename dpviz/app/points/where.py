@@ -43,11 +43,13 @@ class Where:
     Attributes:
         crs: CRS of the coordinates, as it was typed; None if the file states it, or nothing was typed.
         domain: the declared domain; None while it is missing or wrong.
+        needs_crs: whether the CRS of the coordinates is missing.
         boxes: where typed corners would lie with each CRS that fits, while no CRS is known.
     """
 
     crs: str | None
     domain: Domain | None
+    needs_crs: bool = False
     boxes: tuple[DeclaredBox, ...] = ()
 
 
@@ -75,7 +77,7 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool) -> W
             else "Declare the domain: west, south, east and north."
         )
         cards.ask(WHERE, text)
-    return Where(crs=typed, domain=None if needs_crs else domain, boxes=boxes)
+    return Where(crs=typed, domain=domain, needs_crs=needs_crs, boxes=boxes)
 
 
 def take_box(box: Bounds) -> None:
