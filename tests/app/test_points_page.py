@@ -26,6 +26,7 @@ from tests.app.seen import (
     errors,
     figures,
     fine,
+    good,
     keys,
     missing,
     noised,
@@ -302,7 +303,8 @@ class TestSettings:
             for change in [before, {rule.name: other_value(rule)}, {rule.name: rule.default}, {each: defaults[each] for each in before}]:
                 for each, value in change.items():
                     typed = ", ".join(map(str, value)) if isinstance(value, tuple) else value
-                    fine(widget(app, rules[each], name).set_value(typed).run())
+                    good(widget(app, rules[each], name).set_value(typed).run())
+                    assert all("needs one, which is then public" in error.value for error in app.error)  # the number of records is open
                 left = {each: value for each, value in change.items() if value != defaults[each]}
                 assert settings_of(app) in (left, before | left)
         fine(press_draw(app))
