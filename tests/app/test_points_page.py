@@ -15,7 +15,7 @@ from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms.points.kdtree import VARIANTS
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import ApproxBudget, PureBudget
-from dpviz.release.verdict import NOISE, square_verdict, verdict
+from dpviz.release.verdict import USABLE, square_verdict, verdict
 from dpviz.view.points_map import SHOWN
 from tests.app.seen import (
     account,
@@ -176,8 +176,8 @@ class TestDrawing:
 
     def test_a_level_of_too_many_partitions_is_a_picture(self):
         app = fine(press_draw(points_app(CURATE | {"settings": '{"height":8}', "order": "10"})))
-        readable = [level.level for level in verdict(drawn(app).release).levels if level.grade != NOISE]
-        assert app.slider(key="zoom").value == max(readable)
+        usable = [level.level for level in verdict(drawn(app).release).levels if level.grade == USABLE]
+        assert app.slider(key="zoom").value == max(usable)
         fine(app.slider(key="zoom").set_value(8).run())
         assert drawn_layer(app)["id"] == "picture"
         assert any("65,536 partitions are drawn as one picture" in each.value for each in app.html)

@@ -29,7 +29,7 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS
-from dpviz.release.verdict import NOISE, verdict
+from dpviz.release.verdict import ROUGH, USABLE, verdict
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds
 from dpviz.view.deck import MOST_FEATURES
@@ -210,7 +210,8 @@ def _readable_zoom(what: Drawn) -> int:
     """Return the level that is shown first: the finest that is usable, or else rough, of those that a map can show."""
     release = what.release
     shown = [level for level in verdict(release).levels if level.level == 0 or len(release.nodes(level.level)) <= MOST_FEATURES]
-    return max((level.level for level in shown if level.grade != NOISE), default=0)
+    by_grade = ([level.level for level in shown if level.grade == grade] for grade in (USABLE, ROUGH))
+    return max(next(filter(None, by_grade), [0]))
 
 
 def _clicked_box(what: Drawn, chosen: object) -> Bounds | None:
