@@ -111,7 +111,8 @@ def _choose_place() -> None:
     """Offer a domain around a place that is found by its name."""
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     text = left.text_input("A place", key="place", persist_state="session", placeholder="for example Lyon", help="A square around a town.")
-    right.number_input("km across", 1.0, 2000.0, _USUAL_KM, key="km across", persist_state="session", format="%.0f")
+    st.session_state.setdefault("km across", _USUAL_KM)  # a draft may have another: Streamlit warns of a value that is given twice
+    right.number_input("km across", 1.0, 2000.0, key="km across", persist_state="session", format="%.0f")
     found = find_towns(text or "")
     if text and not found:
         st.caption(f":orange[No town is called {markdown(text)}.]")

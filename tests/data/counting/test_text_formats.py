@@ -80,3 +80,27 @@ def test_utf_16_is_read_in_memory_or_refused(tmp_path):
     for engine in OTHERS:
         assert "UTF-16" in refused(read, engine=engine)
     assert "save the files as UTF-8" in refused(read, limits=Limits(file_bytes=10))
+
+
+GOOD = ["1,5;2,5", "3,5;4,5", "7,5;0,5"]
+BROKEN = ["\x00;\x00", '"', '"1;2', "1;2;3", "x;y", "1;", " ", "1e999;2", "nan;1", "\ufeff1;2", b"\x81\x8d;1", b"\xff\xfe;1", b"\x00\xd8;1"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1", "windows-1252"])
+def test_a_broken_row_changes_no_other_row_and_at_most_one_cell(tmp_path, encoding):
+    codec = {"utf-16": "utf-16-le"} | CODECS
+
+    def count(rows):
+        texts = [row if isinstance(row, bytes) else row.encode(codec[encoding], "replace") for row in ["x;y", *rows]]
+        mark, end = (b"\xff\xfe" if encoding == "utf-16" else b""), "\n".encode(codec[encoding])
+        (tmp_path / "a.csv").write_bytes(mark + b"".join(text + end for text in texts))
+        read = read_points(tmp_path / "a.csv", domain=PLANE, separator=";", decimal=",", encoding=encoding, bad_rows="drop")
+        return read.blocks(PLANE.order)
+
+    without = count(GOOD)
+    assert without.sum() == len(GOOD)
+    for place in range(len(GOOD) + 1):
+        for row in BROKEN:
+            if isinstance(row, bytes) and encoding == "utf-16":
+                row = row.ljust(len(row) + len(row) % 2, b"1")  # noqa: PLW2901 - a text in UTF-16 has whole units
+            assert abs(count([*GOOD[:place], row, *GOOD[place:]]) - without).sum() <= 1
