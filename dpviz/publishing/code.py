@@ -28,7 +28,7 @@ RANDOM_CHOICE = 'Which records over the bound are left out is random; key=b"..."
 _IMPORT = "import dpviz as dv"
 _INDENT = " " * 4
 _PREFIXES = ("", "second_")
-_REGISTRIES = {"points": "dv.POINT_MECHANISMS", "trips": "dv.FLOW_MECHANISMS"}
+_REGISTRIES = {"points": "dv.POINT_MECHANISMS", "trips": "dv.FLOW_MECHANISMS", "areas": "dv.AREA_MECHANISMS"}
 
 
 @dataclass(frozen=True, kw_only=True)
