@@ -14,10 +14,11 @@ from dpviz.data.areas import AreaCounts
 from dpviz.errors import BudgetError, InputError, SettingError
 from dpviz.mechanisms.audit_areas import AREAS, read_area_release
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
+from dpviz.mechanisms.noisy_flows import accounting_notes
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.exact_accounting import LARGEST_STDDEV, find_gaussian_rho
+from dpviz.privacy.exact_accounting import find_gaussian_rho
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_with_spread, round_to_whole
 from dpviz.privacy.receipt import Receipt, Step
@@ -28,14 +29,6 @@ from dpviz.space.regions import Regions
 
 NO_AREAS = "A mechanism of areas takes AreaCounts: see AreaCounts.from_table and AreaCounts.from_xy."
 _SMALLEST_VARIANCE = 1e-12  # of a level in the fit, whose weights are inverse variances; the noise of huge budgets has a variance of 0
-_SEVERAL_RECORDS = (
-    "Exact accounting was chosen, and the tight conversion was used: the exact one is proved for one record per person only, and here a"
-    " person has up to {most:,}."
-)
-_TOO_MUCH_NOISE = (
-    "Exact accounting was chosen, and the tight conversion was used: the exact one is not computed where a level has noise with a"
-    f" standard deviation above {LARGEST_STDDEV:,.0f}, or for a delta below 1e-250, and it is not taken where it saves nothing."
-)
 _SAME_NUMBER = "how many records (or persons) there are: the same for all neighbours"
 _NONNEGATIVE = (
     "spread and intervals are those of the best unbiased estimates; released counts are non-negative and add up, so that large ones are"
@@ -110,6 +103,23 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
             of = regions.levels[level - 1] if level else "the whole"
             errors.append(LevelError(level=level, of=of, numbers=regions.size(level), stddev=stddev, interval=reach * stddev))
         return errors
+
+    def expected_errors(self, regions: Regions, budget: Budget, contributions: int = 1) -> list[LevelError]:
+        """List the noise that a release of any counts of these regions would have; no private data are needed.
+
+        The stated spread is a function of the public regions, the settings and the budget alone. So it is read from a release of no
+        records with seeded noise.
+
+        Args:
+            regions: the public regions.
+            budget: of the release.
+            contributions: the bound m on the records of one unit.
+
+        Raises:
+            BudgetError: another kind of budget, or a split that does not fit the levels.
+        """
+        nobody = AreaCounts(regions=regions, leaf=np.zeros(0, np.int32), count=np.zeros(0, np.int64), contributions=contributions)
+        return self.level_errors(self.release(nobody, budget, Entropy.seeded(0)))
 
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
         """List pairs of neighbours with runs of the mechanism: a record more or moved, and several records of one person."""
@@ -222,8 +232,7 @@ class NoisyAreas:
         rho, conversion = find_gaussian_rho(budget, mechanism, accounting, weights, self.squared_sensitivity if most == 1 else None)
         if conversion is not None:
             self.conversions.append((rho, conversion))
-        if accounting == "exact" and conversion not in ("exact", None):
-            self.notes.append(_TOO_MUCH_NOISE if most == 1 else _SEVERAL_RECORDS.format(most=most))
+        self.notes.extend(accounting_notes(accounting, conversion, most, "record"))
         return Split(parts=tuple(rho.split(weights)), gaussian=True)
 
     def count_levels(self, split: Split) -> NoisyLevels:

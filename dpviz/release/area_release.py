@@ -13,7 +13,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.arrays import Floats, Mask
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError
 from dpviz.privacy.level_spread import LevelSpread
 from dpviz.privacy.receipt import PRIVATE, Receipt
@@ -60,7 +60,7 @@ class AreaRelease:
     >>> release = dv.RegionTree().release(areas, dv.PureBudget(2), dv.Entropy.seeded(1))
     >>> release
     AreaRelease(region_tree, 3 tract, epsilon 2, SIMULATION: not private)
-    >>> count, stddev = release.answer(["A", ["A", "B"]], level="district", spread=True)
+    >>> count, stddev = release.answer(["A", ["A", "c"]], spread=True)
     >>> bool(abs(count[0] - 940) < 4 * stddev[0])
     True
     """
@@ -214,30 +214,53 @@ class AreaRelease:
         """Add up the counts of regions.
 
         Args:
-            regions: q entries, each the id of a region or a list of ids whose sum is asked; an id that is listed twice counts once.
-            level: level of the regions, 0 to g, or its name; None for the finest.
+            regions: q entries, each the id of a region, or a list of ids; the answer to a list is the count of all that lies in any of
+                them, so that nothing counts twice.
+            level: level of the regions, 0 to g, or its name; None for the finest level that has the id.
             spread: also give the standard deviations.
 
         Returns:
-            (q,) counts, in records; NaN for a single region that is hidden. With `spread` also (q,) standard deviations of the noise.
+            (q,) counts, in records; NaN for a finest region that is hidden. With `spread` also (q,) standard deviations of the noise.
 
         Raises:
             DomainError: an unknown id or level.
         """
-        number = self.regions.depth if level is None else self.regions.level_number(level)
         if isinstance(regions, str):
             raise DomainError("regions must be a list of ids, or of lists of ids.")
         lists = [[entry] if isinstance(entry, str) else list(entry) for entry in regions]
-        index = self.regions.find([region for entry in lists for region in entry], number)
-        if (index < 0).any():
-            raise DomainError(f"There is an id that is no region of level {number}; ids are compared letter by letter.")
         query = np.repeat(np.arange(len(lists)), [len(entry) for entry in lists])
-        chosen = scipy.sparse.csr_array((np.ones(len(index)), (query, index)), shape=(len(lists), self.regions.size(number)))
+        levels, index = self._find([region for entry in lists for region in entry], level)
+        chosen = scipy.sparse.csr_array((len(lists), self.regions.size(self.regions.depth)))
+        for number in np.unique(levels).tolist():
+            here = levels == number
+            shape = (len(lists), self.regions.size(number))
+            of_level = scipy.sparse.csr_array((np.ones(here.sum()), (query[here], index[here])), shape=shape)
+            chosen = chosen + of_level @ self._leaves_in(number)
         chosen.data[:] = 1.0
-        count = np.asarray(chosen @ self.count[number])
-        if self.hidden is not None and number == self.regions.depth:
-            count[(np.diff(chosen.indptr) == 1) & (chosen @ self.hidden.astype(np.float64) > 0)] = np.nan
-        return (count, np.sqrt(self.spread.of_sums(chosen @ self._leaves_in(number)))) if spread else count
+        count = np.asarray(chosen @ self.count[-1])
+        count[self._find_hidden(query, levels, index, len(lists))] = np.nan
+        return (count, np.sqrt(self.spread.of_sums(chosen))) if spread else count
+
+    def _find(self, ids: list[str], level: Level | None) -> tuple[Integers, Integers]:
+        """Return the (k,) levels of regions, and their (k,) indices in these levels."""
+        known = range(self.regions.depth, -1, -1) if level is None else [self.regions.level_number(level)]
+        levels, index = np.full(len(ids), -1, np.int64), np.full(len(ids), -1, np.int64)
+        for number in known:
+            found = self.regions.find(ids, number).astype(np.int64)
+            new = (index < 0) & (found >= 0)
+            levels[new], index[new] = number, found[new]
+        if (index < 0).any():
+            where = "a region" if level is None else f"a region of level {level}"
+            raise DomainError(f"There is an id that is not {where}; ids are compared letter by letter.")
+        return levels, index
+
+    def _find_hidden(self, query: Integers, levels: Integers, index: Integers, queries: int) -> Mask:
+        """Return (q,) whether a query asks for nothing but one finest region that is hidden."""
+        if self.hidden is None:
+            return np.zeros(queries, np.bool_)
+        hidden = (levels == self.regions.depth) & self.hidden[np.where(levels == self.regions.depth, index, 0)]
+        number = np.bincount(query, minlength=queries)
+        return np.asarray((number == 1) & (np.bincount(query, hidden, queries) > 0))
 
     def _leaves_in(self, level: int) -> Any:
         """(n, leaves) 1 where a leaf lies in a region of the level, as a sparse matrix."""

@@ -1,4 +1,4 @@
-"""Named areas in nested levels (country > state > county), between which trips are counted."""
+"""Named areas in nested levels (country > state > county), in which records and between which trips are counted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEGREES = "EPSG:4326"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Regions:
-    """Regions in nested levels under one root. PUBLIC: declared in public, never derived from private trips.
+    """Regions in nested levels under one root. PUBLIC: declared in public, never derived from private data.
 
     Level 0 is the root alone; levels 1 to g are named, coarsest first. The regions of a level are in tree order: the children of a
     region are consecutive in the level below. Functions refer to a region by its index in its level.

@@ -257,6 +257,15 @@ def test_level_errors_are_those_that_the_release_states(mechanism):
 
 
 @EVERY
+@ALL
+@pytest.mark.parametrize("bound", [1, 4])
+def test_the_errors_to_expect_are_those_of_a_release_of_any_records(mechanism, budget, bound):
+    areas = records_of(700, contributions=bound)
+    release = released(mechanism, areas, budget)
+    assert mechanism.expected_errors(areas.regions, budget, bound) == mechanism.level_errors(release)
+
+
+@EVERY
 def test_other_arguments_than_areas_a_budget_and_a_stream_are_refused(mechanism):
     for budget in (0.5, None, "1"):
         with pytest.raises(BudgetError, match=r"takes a PureBudget\(epsilon\), a ZcdpBudget\(rho\) or an ApproxBudget") as refusal:

@@ -97,9 +97,24 @@ def test_answers_for_regions_are_sums_with_their_exact_spread(mechanism, budget)
     np.testing.assert_array_equal(release.answer(regions.ids_of(3).tolist()), release.count[3])
 
 
+def test_ids_are_found_on_any_level_and_a_list_counts_nothing_twice():
+    release = made(records_of(800))
+    regions = release.regions
+    coarse, fine = (regions.ids_of(level).tolist() for level in (1, 3))
+    child = fine[int(np.flatnonzero(regions.ancestors(1) == 0)[0])]
+    count, stddev = release.answer([coarse[0], [coarse[0], child], [*coarse, child], fine[-1], "all"], spread=True)
+    for found, stated in ((count, release.count), (stddev, [release.stddev(level) for level in range(4)])):
+        np.testing.assert_allclose(found, [stated[1][0], stated[1][0], stated[0][0], stated[3][-1], stated[0][0]], atol=1e-9)
+    same = dv.Regions.from_table(pd.DataFrame({"county": ["x", "x"], "town": ["x", "y"]}), levels=["county", "town"])
+    towns = made(dv.AreaCounts.from_counts([5, 900], regions=same), budget=dv.PureBudget(100))
+    assert towns.answer(["x"])[0] == towns.count[2][0], "the finest level that has the id"
+    assert towns.answer(["x"], level=1)[0] == pytest.approx(towns.count[1][0])
+
+
 def test_unknown_ids_are_refused():
     release = made(records_of(10))
-    assert "no region of level 3" in refusal(lambda: release.answer(["nowhere"]))
+    assert "not a region;" in refusal(lambda: release.answer(["nowhere"]))
+    assert "not a region of level 1" in refusal(lambda: release.answer([release.regions.ids_of(3)[0]], level=1))
     assert "list of ids" in refusal(lambda: release.answer("nowhere"))
     assert "Levels are" in refusal(lambda: release.answer(["all"], level=7))
 

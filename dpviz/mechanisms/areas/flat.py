@@ -52,7 +52,7 @@ class FlatAreas(AreaMechanism):
         help="Finest regions with a smaller noisy count are not shown; larger regions include them. Left empty, all are shown.",
     )
     neighbours: str = neighbours_setting()
-    accounting: str = accounting_setting("exact")
+    accounting: str = accounting_setting("exact", "record")
 
     def release(self, areas: AreaCounts, budget: Budget, entropy: Entropy) -> AreaRelease:
         """Spend a budget on `areas`.

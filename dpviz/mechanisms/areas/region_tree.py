@@ -68,7 +68,7 @@ class RegionTree(AreaMechanism):
         False, "Non-negative counts", help="Release whole numbers of at least 0 that add up and fit the noisy counts best; biased."
     )
     neighbours: str = neighbours_setting()
-    accounting: str = accounting_setting("exact")
+    accounting: str = accounting_setting("exact", "record")
 
     def release(self, areas: AreaCounts, budget: Budget, entropy: Entropy) -> AreaRelease:
         """Spend a budget on `areas`.
