@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 RECORD, PERSON = "record", "person"
 _NOUN = "records"
+_COLUMNS = ("count", "person")  # options of `from_geodataframe` that may be names of columns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -250,6 +251,3 @@ class AreaCounts:
         for level in range(self.regions.depth, 0, -1):
             levels.insert(0, np.add.reduceat(levels[0], self.regions.first_child(level - 1)[:-1]))
         return levels
-
-
-_COLUMNS = ("count", "person")

@@ -53,7 +53,7 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
 
     The kind of the budget decides the noise: discrete Laplace for epsilon, discrete Gaussian for rho and for (epsilon, delta).
 
-    A mechanism in full, which counts the coarsest regions alone, and divides their counts evenly:
+    A mechanism in full, which counts the leaves; larger regions are sums:
 
     >>> import dpviz as dv
     >>> import pandas as pd
@@ -271,7 +271,7 @@ class NoisyAreas:
     def make_release(
         self, mechanism: AreaMechanism, budget: Budget, levels: NoisyLevels, *, nonnegative: bool = False, least: int | None = None
     ) -> AreaRelease:
-        """Make the release of noisy levels, made consistent by least squares.
+        """Make the release of noisy levels, whose counts are made consistent by least squares.
 
         Args:
             mechanism: with its settings.
@@ -286,11 +286,6 @@ class NoisyAreas:
         if nonnegative:
             count = [whole.astype(np.float64) for whole in round_to_whole(stages, fit_nonnegative(root, stages))]
         hidden: Mask | None = None if least is None or levels.noisy[-1] is None else levels.noisy[-1] < least
-        steps = [
-            "least squares" if sum(np.isfinite(levels.variance)) > 1 else "larger regions are sums",
-            *(("non-negative least squares on the whole tree", "whole numbers that add up") if nonnegative else ()),
-            *(() if least is None else (f"finest regions under {least:,} not shown",)),
-        ]
         sizes = [self.areas.regions.size(level) for level in range(self.areas.regions.depth + 1)]
         noisy = (np.full(size, np.nan) if of is None else of.astype(np.float64) for size, of in zip(sizes, levels.noisy, strict=True))
         return AreaRelease(
@@ -303,7 +298,7 @@ class NoisyAreas:
             count=tuple(count),
             spread=spread,
             receipt=self.receipt(budget, private=mechanism.private),
-            steps=tuple(steps),
+            steps=_describe_steps(levels, nonnegative=nonnegative, least=least),
             simulation=self.entropy.simulation,
             approximate=_NONNEGATIVE if nonnegative else None,
             hidden=hidden,
@@ -325,6 +320,13 @@ class NoisyAreas:
             conversion=conversion,
             private=private,
         )
+
+
+def _describe_steps(levels: NoisyLevels, *, nonnegative: bool, least: int | None) -> tuple[str, ...]:
+    """Describe the steps of post-processing, in order."""
+    summed = "least squares" if sum(np.isfinite(levels.variance)) > 1 else "larger regions are sums"
+    fitted = ("non-negative least squares on the whole tree", "whole numbers that add up") if nonnegative else ()
+    return summed, *fitted, *(() if least is None else (f"finest regions under {least:,} not shown",))
 
 
 def make_stages(regions: Regions, levels: NoisyLevels) -> tuple[Root, list[NoisyStage]]:

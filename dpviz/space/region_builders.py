@@ -23,7 +23,7 @@ from dpviz.space.morton import cells_at
 H3_CRS = "EPSG:4326"
 FINEST_H3 = 15
 MOST_H3_CELLS = 2**21
-FINEST_SQUARES = 12
+FINEST_SQUARES = 10
 _H3_MARGIN = 0.05  # of a cell's edge: borders of cells are arcs, which polygons in degrees miss by less
 _KM_PER_DEGREE = 111.2
 _POINTS_AT_ONCE = 2**18

@@ -20,7 +20,7 @@ from pyproj.exceptions import ProjError
 from dpviz.arrays import Places, Texts
 from dpviz.errors import DomainError
 from dpviz.space.domain import Domain, is_horizontal
-from dpviz.space.region_builders import H3_CRS, Grid, h3_outlines, list_polygons, nest_h3_cells, nest_squares
+from dpviz.space.region_builders import H3_CRS, Grid, H3Cells, h3_outlines, list_polygons, nest_h3_cells, nest_squares
 from dpviz.space.region_tables import fields_from_columns, fields_from_parents, fields_from_prefixes
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class Regions:
 
     Raises:
         DomainError: arrays have different lengths; ids or levels are empty or not unique; regions are not in tree order or have no
-            children; shapes are missing, mixed, without area or off the map; the CRS is missing or differs between levels; or there
-            are more than 16 levels or 2**24 leaves.
+            children; shapes are missing, mixed, without area or off the map; the CRS is missing or differs between levels; the grid has
+            other cells than the leaves; or there are more than 16 levels or 2**24 leaves.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"state": ["NY", "NY", "VT"], "county": ["36001", "36003", "50001"]})
@@ -85,6 +85,16 @@ class Regions:
         systems = [shape.crs for shape in shapes if shape is not None]
         if any(system != systems[0] for system in systems):
             raise DomainError("The levels' geometries have different CRS; reproject them to one.")
+
+        if self.grid is not None and not self._has_grid_cells():
+            raise DomainError("The leaves of regions on a grid must be its cells: see Regions.h3 and Regions.squares.")
+
+    def _has_grid_cells(self) -> bool:
+        """Return whether the leaves can be the cells of the grid: as many as a lattice has, or H3 indexes."""
+        leaves = self.ids[-1]
+        if isinstance(self.grid, Domain):
+            return len(leaves) == self.grid.side**2
+        return isinstance(self.grid, H3Cells) and all(len(text) == 15 and set(text) <= set("0123456789abcdef") for text in leaves)
 
     def _check_level(self, level: int) -> None:
         name, ids, parent = self.levels[level - 1], self.ids[level - 1], self.parent[level - 1]
@@ -228,7 +238,7 @@ class Regions:
 
         Args:
             domain: the public domain.
-            zooms: of the levels, coarsest first: a level has 2**zoom x 2**zoom squares; from 1 to the domain's order, at most 12.
+            zooms: of the levels, coarsest first: a level has 2**zoom x 2**zoom squares; from 1 to the domain's order, at most 10.
 
         Raises:
             DomainError: zooms that are out of range or do not grow.

@@ -1,5 +1,7 @@
 """Regions that need no file: H3 cells cover the area and nest by index, squares nest in space, polygons are one level."""
 
+from dataclasses import replace
+
 import geopandas as gpd
 import numpy as np
 import pytest
@@ -119,6 +121,12 @@ def test_a_list_of_polygons_is_one_level():
     assert "at least one row" in refusal(lambda: Regions.from_polygons(polygons[:0]))
     assert "at least one row" in refusal(lambda: Regions.from_polygons([shapely.box(0, 0, 1, 1)]))
     assert "no CRS" in refusal(lambda: Regions.from_polygons(gpd.GeoSeries([shapely.box(0, 0, 1, 1)])))
+
+
+def test_a_grid_with_other_cells_than_the_leaves_is_refused():
+    regions = Regions.squares(Domain(bounds=(0, 0, 4, 4), crs=None, order=1), zooms=(1,))
+    for grid in (H3Cells(resolution=3), Domain(bounds=(0, 0, 4, 4), crs=None, order=2), "h3"):
+        assert "must be its cells" in refusal(lambda grid=grid: replace(regions, grid=grid))
 
 
 def test_grouped_regions_are_found_by_their_polygons():
