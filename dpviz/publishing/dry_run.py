@@ -105,6 +105,7 @@ class WantedError:
         records: a public estimate of the number of records. Partitions that depend on data are then computed for as many made-up
             records; with None, for empty data.
         spread: how the made-up records lie, one of `SPREADS` of `public_guess`.
+        like: the earlier release by whose counts they lie, for points; None for another spread.
     """
 
     error: float
@@ -112,6 +113,7 @@ class WantedError:
     delta: float = 1e-8
     records: int | None = None
     spread: str = EVEN
+    like: Release | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +253,7 @@ class _Trials:
         if self.wanted.records is None or not isinstance(self.data, PointCounts):
             return None
         return (
-            guess_points(self.data, self.wanted.records, self.wanted.spread)
+            guess_points(self.data, self.wanted.records, self.wanted.spread, self.wanted.like)
             if self.mechanism.depends_on_data(self.at_epsilon_one)
             else None
         )

@@ -93,6 +93,25 @@ class TestExpectedError:
         assert f"Use ε {app.session_state['config'].epsilon:g}" == use.label
         assert app.button(key="draw").label == f"Run and pay ε {app.session_state['config'].epsilon:g}"
 
+    def test_an_earlier_release_says_how_many_records_there_are_and_how_they_lie(self):
+        app = points_app(CURATE | {"sample": "la_residents", "order": "8", "mechanism": "path_tree", "settings": "{}"})
+        labelled(app.selectbox, "They lie").set_value("as in an earlier release")
+        good(app.run())
+        assert "Choose the earlier release" in captions(app)
+        points = dv.load_sample("la_residents", size=4096)
+        app.session_state["good release config"] = dv.PathTree().release(points, dv.PureBudget(20), dv.Entropy.system())
+        assert "of an average one (1)" in texts(good(app.run()))
+        trips, budget = dv.load_flow_sample("us_flights"), dv.ApproxBudget(1, "1e-6")
+        app.session_state["good release config"] = dv.FlatGaussian().release(trips, budget, dv.Entropy.system())
+        assert "This is a release of trips" in " ".join(each.value for each in app.run().error)
+
+    def test_trips_may_be_guessed_over_some_of_the_pairs(self):
+        app = fine(trips_app(CURATE_TRIPS))
+        labelled(app.number_input, "How many flights, about?").set_value(100_000)
+        everything = texts(good(app.run()))
+        labelled(app.number_input, "Over how many pairs of this level, about?").set_value(2)
+        assert "of an average one (50,000)" in texts(good(app.run())) != everything
+
     def test_there_is_none_before_it_is_said_whom_a_release_protects(self):
         app = uploaded(unit=None, frame="World")
         assert "The expected error is shown here once whom and where are said." in captions(app)
