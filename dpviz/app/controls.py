@@ -15,6 +15,7 @@ import streamlit as st
 from dpviz.app.fields import Field, in_range, problem_with
 from dpviz.app.page_state import CURATE, LARGEST_EPSILON, SMALLEST_EPSILON, PageState
 from dpviz.app.session import read_amount, show_value, when_chosen
+from dpviz.app.words import choice_words
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import AnyMechanism, Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
@@ -127,10 +128,10 @@ def _choice_widget(page_state: PageState, rule: Rule, value: Any, key: str) -> N
     show_value(key, value)
     on_change = when_chosen(key, lambda chosen: _change_setting(page_state, rule, chosen))
     common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": on_change}
-    if rule.choices and fits_buttons(rule.choices):
-        st.segmented_control(rule.label, rule.choices, required=True, **common)
+    if rule.choices and fits_buttons([choice_words(choice) for choice in rule.choices]):
+        st.segmented_control(rule.label, rule.choices, required=True, format_func=choice_words, **common)
     elif rule.choices:
-        st.selectbox(rule.label, rule.choices, **common)
+        st.selectbox(rule.label, rule.choices, format_func=choice_words, **common)
     else:
         st.toggle(rule.label, **common)
 
