@@ -7,9 +7,20 @@ from pathlib import PurePath
 import streamlit as st
 
 from dpviz.app.cards import DATA, Cards
+from dpviz.app.session import show_error
 from dpviz.data.reading.safety import Source, format_of
-from dpviz.data.reading.text_format import DECIMALS, ENCODINGS, PLAIN_TEXT, SEPARATOR_NAMES, TextFormat, detect_text_format
+from dpviz.data.reading.text_format import (
+    DECIMALS,
+    ENCODINGS,
+    PLAIN_TEXT,
+    SEPARATOR_NAMES,
+    TextFormat,
+    detect_text_format,
+    is_header_only,
+)
 from dpviz.data.reading.text_rows import SEPARATORS
+
+HEADER_ONLY = "The file has a line of column names and no other line: choose the file with the records."
 
 
 def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> TextFormat | None:
@@ -31,6 +42,10 @@ def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> Tex
     if kind not in SEPARATORS:
         return PLAIN_TEXT
     proposed = detect_text_format(source)
+    if is_header_only(source):
+        cards.ask(DATA, HEADER_ONLY)
+        show_error(HEADER_ONLY)
+        return None
     if proposed == PLAIN_TEXT:
         return PLAIN_TEXT
     with st.container(border=True):

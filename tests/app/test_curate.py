@@ -18,7 +18,7 @@ from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.publish import note_publication
 from tests.app.release_walk import TEXTS
 from tests.app.seen import captions, drawn, entries, fine, good, keys, labelled, missing, noised, scene, texts, trips_drawn, warnings
-from tests.app.start import CURATE, CURATE_TRIPS, PLACES, pages_app, points_app, trips_app, trips_uploaded, uploaded
+from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SWAPPED, pages_app, points_app, trips_app, trips_uploaded, uploaded
 from tests.app.walk import go, name_dataset, press_draw, protect
 
 TYPED = {**TEXTS, "region": "", "intended_use": "", "formats": ["csv"]}
@@ -58,6 +58,21 @@ class TestMissing:
         app = trips_uploaded(unit=None)
         assert missing(app)[0] == "Say whom the release protects: nothing is preselected."
         assert "Regions: 2 of level" in captions(app)
+
+
+class TestFilesAsTheyCome:
+    def test_a_file_with_a_header_alone_is_refused_at_once(self):
+        for content in (b"lon,lat\r\n", "lon;lat\n\n".encode("utf-16")):
+            app = uploaded(content, unit=None, crs="")
+            assert missing(app)[0].startswith("The file has a line of column names and no other line")
+
+    def test_columns_that_are_the_wrong_way_round_are_swapped_by_a_button(self):
+        app = uploaded(SWAPPED)
+        assert "are x and y swapped?" in " ".join(missing(app))
+        (swap,) = [each for each in app.button if each.label == "Swap the columns of longitude and latitude"]
+        good(swap.click().run())
+        assert "No record lies" not in " ".join(missing(app))
+        assert [labelled(app.selectbox, label).value for label in ("Longitude or easting", "Latitude or northing")] == ["lat", "lon"]
 
 
 class TestExpectedError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -19,7 +20,7 @@ from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.state import POINTS, Data, config
 from dpviz.app.points.where import choose_where
-from dpviz.app.session import show_error, show_value, when_chosen
+from dpviz.app.session import carry_out, show_error, show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
@@ -260,6 +261,9 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
     except DpvizError as error:
         show_error(str(error))
         cards.ask(DATA, f"Correct the data, or how they are read: {advise_in_app(str(error))}")
+        if "are x and y swapped" in str(error) and {"x", "y"} <= options.keys():
+            swap = partial(_swap_columns, digest, options["x"], options["y"])
+            st.button("Swap the columns of longitude and latitude", key=f"swap {digest}", on_click=carry_out(swap))
         return open_questions
     if opened is None:
         cards.ask(DATA, "Count the records.")
@@ -270,6 +274,10 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
         with cards.whom:
             show_repeated(data, cached.find_id_columns(f"{digest} {chosen_files.written}", used, chosen_files.found()), "record")
     return _declared(data)
+
+
+def _swap_columns(digest: str, x: str, y: str) -> None:
+    st.session_state.update({f"column x {digest}": y, f"column y {digest}": x})
 
 
 def _lacking_column(about: PointsFile, options: dict[str, Any]) -> str | None:
