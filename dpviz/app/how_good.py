@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
-from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, dry_run, find_epsilon
+from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, compute_errors, dry_run, find_epsilon
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import GuessedCounts, guess_pairs, guess_points, guess_total
 from dpviz.release.flow_release import FlowRelease
@@ -103,7 +104,8 @@ def show_expected(
         cards.ask(GOOD, "Choose settings that fit: the expected error cannot be computed.")
         show_error(str(problem))
         return None
-    _describe(error, levels, level, guessed, unit)
+    if _describe(error, levels, level, guessed, unit):
+        _advise_level(levels, unit, _errors_of(frame, how, wanted, level), partial(_guess_counts, frame, guess, levels))
     left = None if funding is None or funding.account is None else funding.account.left.get("epsilon")
     _find_epsilon(page, frame, mechanism, wanted, unit, left)
     if funding is not None and funding.account is not None:
@@ -146,21 +148,43 @@ def _guess_squares(frame: PointCounts, guess: Guess, level: int) -> Integers:
     return np.asarray(points.blocks(level), np.int64)
 
 
-def _describe(error: float, levels: Levels, level: int, guessed: GuessedCounts | None, unit: str) -> None:
-    """Say how large the error is, and warn where most counts will be noise."""
+def _describe(error: float, levels: Levels, level: int, guessed: GuessedCounts | None, unit: str) -> bool:
+    """Say how large the error is; return whether most counts will be noise."""
     noise, where = f"**± {format_decimal(error, 2)} {unit}**", f"in a {levels.part} of {markdown(levels.names[level])}"
     if guessed is None:
         st.markdown(f"{noise} {where}")
-        return
+        return False
     average = float(guessed.count @ guessed.number / guessed.number.sum())
     share = f"{format_decimal(100 * error / average, 2)} %" if error < _TIMES * average else f"{error / average:,.0f} times the count"
     st.markdown(f"{noise} {where}, {share} of an average one ({format_decimal(average, 2)})")
-    buried = float(guessed.number[guessed.count < error].sum() / guessed.number.sum())
-    if buried > _MOST_BURIED:
-        st.warning(
-            f"{buried:.0%} of these {levels.part}s have fewer {unit} than their noise. Read a coarser level, or choose a larger ε or fewer"
-            " levels."
-        )
+    if (buried := _share_buried(guessed, error)) <= _MOST_BURIED:
+        return False
+    st.warning(f"{buried:.0%} of these {levels.part}s have fewer {unit} than their noise.")
+    return True
+
+
+def _share_buried(guessed: GuessedCounts, error: float) -> float:
+    """Return the share of the guessed counts that are smaller than their error."""
+    return float(guessed.number[guessed.count < error].sum() / guessed.number.sum())
+
+
+def _advise_level(levels: Levels, unit: str, errors: dict[int, float], guess_at: Callable[[int], GuessedCounts | None]) -> None:
+    """Name the finest coarser level at which most counts are above their noise, and what else helps."""
+    for coarser in sorted(errors, reverse=True):
+        guessed = guess_at(coarser)
+        if guessed is not None and _share_buried(guessed, errors[coarser]) <= _MOST_BURIED:
+            where = f"{markdown(levels.names[coarser])} (± {format_decimal(errors[coarser], 2)} {unit})"
+            st.caption(f"Most counts are above their noise up to {where}. A larger ε or fewer levels help, too.")
+            return
+    st.caption("So it is at every coarser level: choose a larger ε or fewer levels." if errors else "A larger ε helps.")
+
+
+def _errors_of(frame: PrivateData, how: Any, wanted: WantedError, below: int) -> dict[int, float]:
+    """Return the expected errors of the levels that are coarser than one."""
+    mechanism, question = how.build(), replace(wanted, level=0)
+    slot = ("errors", mechanism, _frame_key(frame), str(how.epsilon), question, below)
+    first = 0 if isinstance(frame, PointCounts) else 1
+    return _kept(slot, lambda: compute_errors(mechanism, frame, question, float(how.epsilon), range(first, below)))
 
 
 def _find_epsilon(

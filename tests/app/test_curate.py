@@ -1,6 +1,7 @@
 """Curate: the cards that unlock the button, the declared map, the expected error from public values, and the way to a bundle."""
 
 import io
+import re
 import zipfile
 from unittest.mock import Mock
 
@@ -90,9 +91,12 @@ class TestExpectedError:
         app.select_slider(key="good level config").set_value(7)
         good(app.run())
         assert "have fewer records than their noise" in warnings(app)
+        assert "So it is at every coarser level" in captions(app)
         header, arrays = scene(app)
         assert header["panes"][0]["legend"]["title"] == "± in % of the guessed count"
         assert arrays["squares guess"].sum() == 1000
+        labelled(app.number_input, "How many records, about?").set_value(1_000_000)
+        assert re.search(r"Most counts are above their noise up to level [1-6] of [\d.]+ km", captions(good(app.run())))
 
     def test_an_adaptive_mechanism_is_expected_on_the_residents_of_towns_not_on_nothing(self):
         app = points_app(CURATE | {"sample": "la_residents", "order": "8", "mechanism": "path_tree", "settings": "{}"})

@@ -20,7 +20,7 @@ from dpviz.app.ledger import find_paid
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.points.data import Declared, points_controls
 from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
-from dpviz.app.points.strip import zooms_of
+from dpviz.app.points.strip import size_of_squares, zooms_of
 from dpviz.app.points.tabs import key_figures, partition_box, tabs
 from dpviz.app.points.where import take_box
 from dpviz.app.session import is_dark, show_error
@@ -114,9 +114,8 @@ def _levels_of(domain: Domain | None) -> Levels | None:
     if domain is None:
         return None
     zooms = zooms_of(domain)
-    return Levels(
-        names={zoom: f"level {zoom}" for zoom in zooms}, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=lambda zoom: 4**zoom
-    )
+    names = {zoom: f"level {zoom}{size_of_squares(domain, zoom)}" for zoom in zooms}
+    return Levels(names=names, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=lambda zoom: 4**zoom)
 
 
 @st.fragment
