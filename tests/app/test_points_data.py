@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.seen import captions, drawn, drawn_layer, entries, errors, fine, good, infos, keys, labelled, missing
+from tests.app.seen import captions, drawn, entries, errors, fine, good, infos, keys, labelled, missing, released_map
 from tests.app.start import CURATE, PLACES, SMALL, STATES, SWAPPED, points_app, uploaded
 from tests.app.walk import by_record, choose, press_draw, protect, public, truth_switch
 
@@ -73,12 +73,12 @@ class TestUploads:
         app = press_draw(uploaded())
         assert "have changed since draw" not in captions(app)
         fine(truth_switch(app).set_value(True).run())
-        assert "t" in drawn_layer(app)["data"][0]
+        assert "released true" in released_map(app)[1]
         choose(app, OTHER, "others.csv")
         assert "have changed since draw" in captions(fine(app))
         assert "have changed since draw" not in captions(fine(press_draw(app)))
         assert not truth_switch(app).value
-        assert "t" not in drawn_layer(app)["data"][0]
+        assert "released true" not in released_map(app)[1]
 
     def test_a_domain_may_have_a_crs_of_its_own_or_be_a_plane_that_needs_none(self):
         app = uploaded(frame="Type the bounds")
