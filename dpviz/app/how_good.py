@@ -24,6 +24,7 @@ from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
+from dpviz.privacy.budget import Budget
 from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, compute_errors, dry_run, find_epsilon
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import GuessedCounts, guess_pairs, guess_points, guess_total
@@ -106,6 +107,11 @@ def show_expected(
         return None
     if _describe(error, levels, level, guessed, unit):
         _advise_level(levels, unit, _errors_of(frame, how, wanted, level), partial(_guess_counts, frame, guess, levels))
+    if isinstance(frame, PointCounts) and (finest := _find_finest(how, frame)) is not None and level > finest:
+        st.caption(
+            f":orange[The partitions of this mechanism end at level {finest:d}: finer squares are even parts of them, and how wrong that is"
+            " depends on the data.]"
+        )
     left = None if funding is None or funding.account is None else funding.account.left.get("epsilon")
     _find_epsilon(page, frame, mechanism, wanted, unit, left)
     if funding is not None and funding.account is not None:
@@ -225,14 +231,21 @@ def _find_epsilon(
 
 def _depends_on_data(how: Any, frame: PrivateData) -> bool:
     """Return whether the partitions of a mechanism depend on the data; what cannot be built says so later."""
+    return _find_finest(how, frame) is None
+
+
+def _find_finest(how: Any, frame: PrivateData) -> int | None:
+    """Return the level at which partitions end that do not depend on the data; None for others, and for what cannot be built."""
+
+    def find(mechanism: AnyMechanism, budget: Budget) -> int | None:
+        release = dry_run(mechanism, frame, budget)
+        return None if mechanism.depends_on_data(release) else release.tree.height
+
     try:
         mechanism, budget = how.build(), how.budget()
-        return _kept(
-            ("depends", mechanism, _frame_key(frame), str(budget)),
-            lambda: bool(mechanism.depends_on_data(dry_run(mechanism, frame, budget))),
-        )
+        return _kept(("finest", mechanism, _frame_key(frame), str(budget)), lambda: find(mechanism, budget))
     except DpvizError:
-        return False
+        return None
 
 
 def _frame_key(frame: PrivateData) -> Hashable:

@@ -96,7 +96,14 @@ class TestExpectedError:
         assert header["panes"][0]["legend"]["title"] == "± in % of the guessed count"
         assert arrays["squares guess"].sum() == 1000
         labelled(app.number_input, "How many records, about?").set_value(1_000_000)
-        assert re.search(r"Most counts are above their noise up to level [1-6] of [\d.]+ km", captions(good(app.run())))
+        assert re.search(r"Most counts are above their noise up to level [1-6] .{0,2}[\d.]+ km", captions(good(app.run())))
+
+    def test_squares_that_are_finer_than_the_partitions_are_said_to_be_parts_of_them(self):
+        app = fine(points_app(CURATE))
+        words = "The partitions of this mechanism end at level 4"
+        assert words in captions(app)
+        app.select_slider(key="good level config").set_value(4)
+        assert words not in captions(good(app.run()))
 
     def test_an_adaptive_mechanism_is_expected_on_the_residents_of_towns_not_on_nothing(self):
         app = points_app(CURATE | {"sample": "la_residents", "order": "8", "mechanism": "path_tree", "settings": "{}"})
