@@ -88,7 +88,7 @@ def show_expected(
     level = _choose_level(page, levels)
     how = page.config()
     records, spread = _choose_guess(page, frame, unit, lambda: _depends_on_data(how, frame))
-    wanted = WantedError(error=1.0, level=level, delta=how.delta, records=records, spread=spread)
+    wanted = WantedError(error=1.0, level=level, delta=float(how.delta), records=records, spread=spread)
     try:
         mechanism = how.build()
         error = _kept(

@@ -65,6 +65,11 @@ def unit_controls(question: UnitQuestion, cards: Cards) -> dict[str, Any] | None
         return {}
     options: dict[str, Any] = {}
     if chosen == PERSON:
+        if st.session_state.get(f"person {key}") not in (
+            None,
+            *question.columns,
+        ):  # of an opened configuration, for a file without that column
+            st.session_state.pop(f"person {key}", None)
         options["person"] = st.selectbox(
             "Person",
             question.columns,
