@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.amounts import format_budget
+from dpviz.amounts import format_budget_symbols
 from dpviz.app.fields import Field, in_range, problem_with
 from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
 from dpviz.app.session import read_amount, show_value, when_chosen
@@ -259,10 +259,9 @@ def _delta_control(page_state: PageState) -> None:
     )
     exactly.show(typed.text_input, label_visibility="collapsed")
     if how.rho is not None:
-        spent = format_budget({"rho": exact(how.rho, "ρ")})
-        st.caption(
-            f"The opened configuration spends {markdown(spent)}; ε is what that implies with this δ. A change of ε or δ replaces it."
-        )
+        spent = format_budget_symbols({"rho": exact(how.rho, "ρ")})
+        text = f"The opened configuration spends {spent}; ε is about what that implies with this δ. A change of ε or δ replaces it."
+        st.caption(text)
 
 
 def _read_delta(text: object) -> float | Fraction:

@@ -7,6 +7,7 @@ account) is set once the person has chosen that file, and only the first time: l
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -209,12 +210,27 @@ def fill_in_regions(role: str, name: str, digest: str) -> RegionsPart | None:
         name: of the file.
         digest: identifies the file in the keys of widgets.
     """
-    config = opened(TRIPS)
-    part = None if config is None else config.regions if role == "regions" else config.destinations
-    if part is None or saved_config.file_name(part.file) != name:
+    part = _opened_regions(role)
+    if part is None:
+        return None
+    if (wanted := saved_config.file_name(part.file)) != name:
+        st.caption(f":orange[The opened configuration is for {markdown(wanted)}: its levels are filled in once you choose it.]")
         return None
     _fill_in(f"{role} {digest}", saved_config.values_of_regions(part, role, digest))
     return part
+
+
+def with_kept_regions(part: RegionsPart, role: str) -> RegionsPart:
+    """Return the table of a file of regions with the path, the names and the CRS of the opened configuration, if it is for this file."""
+    opened_part = _opened_regions(role)
+    if opened_part is None or saved_config.file_name(opened_part.file) != part.file:
+        return part
+    return replace(part, file=opened_part.file, names=opened_part.names, crs=opened_part.crs)
+
+
+def _opened_regions(role: str) -> RegionsPart | None:
+    config = opened(TRIPS)
+    return None if config is None else config.regions if role == "regions" else config.destinations
 
 
 def fill_in_account(data: LoadedData) -> None:

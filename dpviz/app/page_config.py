@@ -42,7 +42,7 @@ class PageConfig:
         epsilon: epsilon of the budget; a fraction if no decimal number is equal to it.
         delta: delta of the budget, for mechanisms that need one; a fraction likewise.
         rho: rho of the budget, in place of epsilon and delta, for mechanisms that need a delta; None for epsilon and delta. A
-            configuration may have it; on the page, epsilon and delta are what it implies.
+            configuration may have it; on the page, epsilon and delta are about what it implies.
         shown: what the map shows; in Teach, what the right one of two maps shows.
         left: what the left map shows, in Teach.
         run: number of the run in Teach, the seed of its noise.

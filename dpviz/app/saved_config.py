@@ -51,6 +51,7 @@ FILE_NAME = "release.toml"
 TEXTS = ("name", "curator", "description", "region", "intended_use")
 USUAL_FOLDER = "release"
 NONE = "(none)"
+MOST_MADE_UP = 10_000_000
 IDS, COORDINATES = "Ids of regions", "Coordinates"
 _PATTERN_SIGNS = frozenset("*?[")
 
@@ -179,7 +180,7 @@ def parts_of_page(config: ReleaseConfig, page: PageConfig) -> dict[str, Any]:
         parts["sample"] = data.sample
     if not data.is_points:
         return parts | {"beside": ALONE, "level": None, "region": None}
-    return parts | {"order": _order_of(config), "zoom": None} | ({"size": data.size} if data.sample is not None else {})
+    return parts | {"order": _order_of(config), "zoom": None} | ({"size": _size_of(data)} if data.sample is not None else {})
 
 
 def _budget_parts(mechanism: AnyMechanism, budget: Budget, page: PageConfig) -> dict[str, Any]:
@@ -189,7 +190,8 @@ def _budget_parts(mechanism: AnyMechanism, budget: Budget, page: PageConfig) -> 
         if not mechanism.needs_delta:
             raise SettingError(f"{mechanism.title} spends ε alone: give epsilon under [budget] in place of rho.")
         rho = read_amount(budget.rho, "ρ", SMALLEST_RHO, LARGEST_RHO)
-        epsilon = Fraction(repr(round(float(budget.to_approx(delta, mechanism.conversion).epsilon), 6)))
+        implied = round(float(budget.to_approx(delta, mechanism.conversion).epsilon), 6)
+        epsilon = Fraction(repr(min(max(implied, SMALLEST_EPSILON), LARGEST_EPSILON)))  # shown only; it is rho that is spent
     else:
         if mechanism.needs_delta != isinstance(budget, ApproxBudget):
             needs = "needs a delta: give one" if mechanism.needs_delta else "spends ε alone: leave delta out"
@@ -219,6 +221,15 @@ def file_name(path: str) -> str:
     ('homes.csv', 'homes.csv')
     """
     return PurePath(path.replace("\\", "/")).name
+
+
+def _size_of(data: DataPart) -> int | None:
+    """Return the number of records of a sample of points; None for its usual number."""
+    about = SAMPLES[str(data.sample)]
+    if data.size is not None and not (about.synthetic and 1 <= data.size <= MOST_MADE_UP):
+        most = f"give [data] size from 1 to {MOST_MADE_UP:,}" if about.synthetic else "leave [data] size out"
+        raise SettingError(f"{about.title}: {most}.")
+    return data.size
 
 
 def _order_of(config: ReleaseConfig) -> int:

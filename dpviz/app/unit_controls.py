@@ -65,10 +65,7 @@ def unit_controls(question: UnitQuestion, cards: Cards) -> dict[str, Any] | None
         return {}
     options: dict[str, Any] = {}
     if chosen == PERSON:
-        if st.session_state.get(f"person {key}") not in (
-            None,
-            *question.columns,
-        ):  # of an opened configuration, for a file without that column
+        if st.session_state.get(f"person {key}") not in (None, *question.columns):  # an opened configuration names it
             st.session_state.pop(f"person {key}", None)
         options["person"] = st.selectbox(
             "Person",

@@ -19,7 +19,7 @@ from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.state import POINTS, Data, config
 from dpviz.app.points.where import choose_where
-from dpviz.app.saved_config import NONE
+from dpviz.app.saved_config import MOST_MADE_UP, NONE
 from dpviz.app.session import show_error, show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
@@ -37,7 +37,6 @@ from dpviz.view.declared_canvas import DeclaredBox
 from dpviz.view.escape import markdown
 
 TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
-MOST_MADE_UP = 10_000_000
 _AXES = {"x": "Longitude or easting", "y": "Latitude or northing"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -296,11 +296,9 @@ def _choose_paths(cards: Cards) -> ChosenFiles | None:
 
 def _make_regions_part(role: str, uploaded: cached.UploadedRegions) -> RegionsPart:
     """Describe a file of regions as a part of a configuration; `role` is "regions" or "ends"."""
-    digest, levels, prefix_lengths, *_ = uploaded.key
-    name = st.session_state[f"{role} uploaded"][0]
-    part = RegionsPart(file=name, levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
-    opened = opened_config.fill_in_regions(role, name, str(digest))
-    return part if opened is None else replace(part, file=opened.file, names=opened.names, crs=opened.crs)
+    _, levels, prefix_lengths, *_ = uploaded.key
+    part = RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
+    return opened_config.with_kept_regions(part, role)
 
 
 def _ask_for_file(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[str, bytes] | None:
