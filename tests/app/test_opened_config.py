@@ -146,64 +146,52 @@ def test_every_mechanism_and_budget_comes_back(mechanisms, kind, source, data):
     assert to_toml(again) == text
 
 
-class TestPoints:
-    CASES = (
-        (POINTS, BARE),
-        (points(budget={"epsilon": 0.0123}, dataset={"name": "x", "unit": "record", "cap_epsilon": 2, "cap_delta": 1e-7}), PLACES),
-        (
-            points(
-                data={**POINTS["data"], "person": "note", "contributions": 3, "distinct": True},
-                dataset={"name": "x", "unit": "person", "cap_rho": 0.3},
-            ),
-            PLACES,
+PERSONS = {"person": "who", "contributions": 10}
+WRITTEN = {"separator": ";", "decimal": ",", "encoding": "latin-1"}
+NOTED = POINTS["data"] | {"person": "note", "contributions": 3, "distinct": True}
+SMOOTH = {"key": "kdtree", "settings": {"variant": "smooth-sensitivity", "height": 4}}
+IN_UTM = points(
+    data={"points": "homes.csv", "x": "x", "y": "y", "crs": "EPSG:32631", "count": "n", **PERSONS, **WRITTEN},
+    domain={"bounds": [635000.125, 5055000.0, 660000.0, 5080000.0], "crs": "EPSG:32631", "order": 9},
+    dataset={"name": "x", "unit": "person", "cap_epsilon": 3},
+)
+POINT_CASES = {
+    "records": (POINTS, BARE),
+    "a pure epsilon and a cap with delta": (
+        points(budget={"epsilon": 0.0123}, dataset={"name": "x", "unit": "record", "cap_epsilon": 2, "cap_delta": 1e-7}),
+        PLACES,
+    ),
+    "persons, each once per cell, in rho": (points(data=NOTED, dataset={"name": "x", "unit": "person", "cap_rho": 0.3}), PLACES),
+    "persons in UTM in a table with semicolons": (IN_UTM, UTM),
+    "points in WKT": (
+        points(
+            data={"points": "homes.csv", "geometry": "place", "crs": "EPSG:4326"},
+            domain={"bounds": [-2e7, 2e6, -7e6, 7e6], "crs": "EPSG:3857", "order": 10},
         ),
-        (
-            points(
-                data={
-                    "points": "homes.csv",
-                    "x": "x",
-                    "y": "y",
-                    "crs": "EPSG:32631",
-                    "count": "n",
-                    "person": "who",
-                    "contributions": 10,
-                    "separator": ";",
-                    "decimal": ",",
-                    "encoding": "latin-1",
-                },
-                domain={"bounds": [635000.125, 5055000.0, 660000.0, 5080000.0], "crs": "EPSG:32631", "order": 9},
-                dataset={"name": "x", "unit": "person", "cap_epsilon": 3},
-            ),
-            UTM,
+        WKT,
+    ),
+    "a plain plane": (
+        points(
+            data={"points": "homes.csv", "x": "lon", "y": "lat"},
+            domain={"bounds": [-200.0, 0.0, 0.0, 1e2 / 3], "crs": "none", "order": 10},
+            output={"folder": "elsewhere", "formats": ["geoparquet", "csv"]},
         ),
-        (
-            points(
-                data={"points": "homes.csv", "geometry": "place", "crs": "EPSG:4326"},
-                domain={"bounds": [-2e7, 2e6, -7e6, 7e6], "crs": "EPSG:3857", "order": 10},
-            ),
-            WKT,
+        BARE,
+    ),
+    "a delta": (
+        points(
+            mechanism=SMOOTH,
+            budget={"epsilon": 1, "delta": 3e-7},
+            dataset={"name": "x", "unit": "record", "cap_epsilon": 2, "cap_delta": 1e-5},
         ),
-        (
-            points(
-                data={"points": "homes.csv", "x": "lon", "y": "lat"},
-                domain={"bounds": [-200.0, 0.0, 0.0, 1e2 / 3], "crs": "none"},
-                output={"folder": "elsewhere", "formats": ["geoparquet", "csv"]},
-            ),
-            BARE,
-        ),
-        (
-            points(
-                mechanism={"key": "kdtree", "settings": {"variant": "smooth-sensitivity", "height": 4}},
-                budget={"epsilon": 1, "delta": 3e-7},
-                dataset={"name": "x", "unit": "record", "cap_epsilon": 2, "cap_delta": 1e-5},
-            ),
-            BARE,
-        ),
-    )
+        BARE,
+    ),
+}
 
-    @pytest.mark.parametrize(("tables", "content"), CASES)
+
+class TestPoints:
+    @pytest.mark.parametrize(("tables", "content"), POINT_CASES.values(), ids=POINT_CASES)
     def test_what_is_opened_is_saved_again(self, tables, content):
-        tables = changed(tables, "domain.order", tables["domain"].get("order", 10))
         app = fine(opened(tables))
         assert "Choose homes.csv again" in captions(app)
         text = saved(choose(app, uploaded=("homes.csv", content)))
@@ -255,7 +243,7 @@ class TestPoints:
     def test_a_path_is_read_only_once_it_is_chosen(self, tmp_path):
         path = str(tmp_path / "homes.csv")
         (tmp_path / "homes.csv").write_bytes(UTM)
-        tables = changed(self.CASES[3][0], "data.points", path) | {}
+        tables = changed(IN_UTM, "data.points", path)
         app = opened(changed(tables, "data.engine", "numpy"))
         assert app.session_state["config"].source == "path"
         assert "draw" in {each.key for each in app.button}
@@ -279,48 +267,43 @@ def area(name, west):
 AREAS = json.dumps({"type": "FeatureCollection", "features": [area("A1", 7.5), area("B1", 8.5)]}).encode()
 
 
-class TestTrips:
-    FILES = {"regions_uploaded": ("homes.csv", REGIONS), "trips_uploaded": ("trips.csv", JOURNEYS)}
-    RIDDEN = {"regions_uploaded": ("areas.geojson", AREAS), "trips_uploaded": ("trips.csv", RIDES)}
+FILES = {"regions_uploaded": ("homes.csv", REGIONS), "trips_uploaded": ("trips.csv", JOURNEYS)}
+RIDDEN_FILES = {"regions_uploaded": ("areas.geojson", AREAS), "trips_uploaded": ("trips.csv", RIDES)}
+PER_PERSON = {"name": "x", "unit": "person", "cap_epsilon": 5, "cap_delta": "1/300"}
+IN_RHO = {"name": "x", "unit": "trip", "cap_rho": 1}
+FLOW_CASES = {
+    "trips": (FLOWS, FILES),
+    "a bound that is vouched for": (FLOWS | {"data": FLOWS["data"] | {"contributions": 3, "exactly": True}, "dataset": PER_PERSON}, FILES),
+    "persons, each once per pair": (
+        FLOWS
+        | {"data": FLOWS["data"] | {"person": "rider", "contributions": 2, "distinct": True}, "dataset": PER_PERSON}
+        | {"mechanism": {"key": "flat_gaussian", "settings": {"neighbours": "add_remove"}}},
+        FILES,
+    ),
+    "coordinates": (
+        FLOWS
+        | {"data": {"trips": "trips.csv", "origin": ["lon1", "lat1"], "destination": ["lon2", "lat2"], "crs": "EPSG:4326"}}
+        | {"regions": {"file": "areas.geojson", "levels": ["id"], "prefixes": [1]}},
+        RIDDEN_FILES,
+    ),
+    "destinations": (
+        FLOWS | {"destinations": {"file": "homes.csv", "levels": ["id"], "prefixes": [1]}},
+        FILES | {"ends_uploaded": ("homes.csv", REGIONS)},
+    ),
+    "names of regions": (changed(FLOWS, "regions.names", {"id": "name"}), FILES),
+    "rho": (FLOWS | {"budget": {"rho": "1/7"}, "dataset": IN_RHO}, FILES),
+}
 
-    @pytest.mark.parametrize(
-        ("tables", "files"),
-        [
-            (FLOWS, FILES),
-            (changed(changed(FLOWS, "data.contributions", 3), "data.exactly", True) | {"dataset": {"name": "x", "unit": "person"}}, FILES),
-            (
-                changed(FLOWS, "data", FLOWS["data"] | {"person": "rider", "contributions": 2, "distinct": True})
-                | {"dataset": {"name": "x"}, "mechanism": {"key": "flat_gaussian", "settings": {"neighbours": "add_remove"}}},
-                FILES,
-            ),
-            (
-                FLOWS
-                | {
-                    "data": {"trips": "trips.csv", "origin": ["lon1", "lat1"], "destination": ["lon2", "lat2"], "crs": "EPSG:4326"},
-                    "regions": {"file": "areas.geojson", "levels": ["id"], "prefixes": [1]},
-                },
-                RIDDEN,
-            ),
-            (
-                FLOWS | {"destinations": {"file": "homes.csv", "levels": ["id"], "prefixes": [1]}},
-                FILES | {"ends_uploaded": ("homes.csv", REGIONS)},
-            ),
-            (changed(FLOWS, "regions.names", {"id": "name"}), FILES),
-            (FLOWS | {"budget": {"rho": "1/7"}, "dataset": {"name": "x", "unit": "trip", "cap_rho": 1}}, FILES),
-        ],
-    )
+
+class TestTrips:
+    @pytest.mark.parametrize(("tables", "files"), FLOW_CASES.values(), ids=FLOW_CASES)
     def test_what_is_opened_is_saved_again(self, tables, files):
-        unit = tables["dataset"].get("unit", "person")
-        tables = changed(changed(tables, "dataset.unit", unit), "dataset.cap_epsilon", None if "cap_rho" in tables["dataset"] else 5)
-        tables = tables if "cap_rho" in tables["dataset"] else changed(tables, "dataset.cap_delta", "1/300")
         text = saved(choose(opened(tables, "trips"), **files))
         assert from_tables(tables_of(text)) == from_tables(tables)
         assert missing(same_again(text, "trips", **files)) == []
 
     def test_a_rho_stays_until_epsilon_or_delta_is_changed(self):
-        app = choose(
-            opened(FLOWS | {"budget": {"rho": "1/7"}, "dataset": {"name": "x", "unit": "trip", "cap_rho": 1}}, "trips"), **self.FILES
-        )
+        app = choose(opened(FLOW_CASES["rho"][0], "trips"), **FILES)
         assert app.session_state["trips config"].budget() == ZcdpBudget("1/7")
         assert "spends ρ" in captions(app)
         good(app.text_input(key="delta exactly").set_value("3e-7").run())
@@ -397,7 +380,7 @@ def test_teach_opens_none():
 
 @pytest.mark.parametrize(
     ("tables", "at", "files"),
-    [(POINTS, "points", {"uploaded": ("homes.csv", BARE)}), (FLOWS, "trips", TestTrips.FILES)],
+    [(POINTS, "points", {"uploaded": ("homes.csv", BARE)}), (FLOWS, "trips", FILES)],
 )
 def test_the_command_line_runs_what_the_page_saves(tables, at, files, tmp_path, capsys):
     text = saved(choose(opened(tables, at), **files))
