@@ -258,10 +258,9 @@ def _delta_control(page_state: PageState) -> None:
         use=lambda text: page_state.change(delta=_read_delta(text)),
     )
     exactly.show(typed.text_input, label_visibility="collapsed")
-    if how.rho is not None:
-        spent = format_budget_symbols({"rho": exact(how.rho, "ρ")})
-        text = f"The opened configuration spends {spent}; ε is about what that implies with this δ. A change of ε or δ replaces it."
-        st.caption(text)
+    if how.rho is not None and how.mode == CURATE:
+        spent = markdown(format_budget_symbols({"rho": exact(how.rho, "ρ")}))
+        st.caption(f"The opened configuration spends {spent}; ε is about what that implies with this δ. A change of ε or δ replaces it.")
 
 
 def _read_delta(text: object) -> float | Fraction:

@@ -39,6 +39,7 @@ def show_uploader(page: PageState) -> None:
         st.file_uploader(
             "Configuration of a release (TOML)",
             key=key,
+            max_upload_size=1,
             on_change=carry_out(lambda: _receive(page, key)),
             help="A file of *Save this configuration* or of the command line. It sets this page; the data are asked for by name.",
         )
@@ -187,8 +188,13 @@ def fill_in_path(kind: str, path: str, digest: str) -> DataPart | None:
 
 
 def _opened_for(kind: str, path: str) -> ReleaseConfig | None:
+    """Return the opened configuration, if it names these files: by their whole path, or by its end, since folders may differ."""
     config = opened(kind)
-    return config if config is not None and config.data.files == (path,) else None
+    if config is None or config.data.sample is not None:
+        return None
+    named, typed = PurePath(config.data.files[0]), PurePath(path)
+    same = named == typed if named.is_absolute() else named.parts == typed.parts[-len(named.parts) :]
+    return config if same else None
 
 
 def offer_path(kind: str, key: str) -> None:

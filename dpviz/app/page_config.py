@@ -41,8 +41,8 @@ class PageConfig:
         settings: its settings that differ from the defaults.
         epsilon: epsilon of the budget; a fraction if no decimal number is equal to it.
         delta: delta of the budget, for mechanisms that need one; a fraction likewise.
-        rho: rho of the budget, in place of epsilon and delta, for mechanisms that need a delta; None for epsilon and delta. A
-            configuration may have it; on the page, epsilon and delta are about what it implies.
+        rho: rho of the budget in Curate, in place of epsilon and delta, for mechanisms that need a delta; None for epsilon and delta.
+            An opened configuration may have it; epsilon and delta are about what it implies.
         shown: what the map shows; in Teach, what the right one of two maps shows.
         left: what the left map shows, in Teach.
         run: number of the run in Teach, the seed of its noise.
@@ -104,7 +104,7 @@ class PageConfig:
         """Return the budget of one draw with a mechanism; it has a delta, or is a rho, exactly where the mechanism needs one."""
         if not mechanism.needs_delta:
             return PureBudget(self.epsilon)
-        return ApproxBudget(self.epsilon, self.delta) if self.rho is None else ZcdpBudget(self.rho)
+        return ApproxBudget(self.epsilon, self.delta) if self.rho is None or self.mode == TEACH else ZcdpBudget(self.rho)
 
     def same_draw(self, other: Self) -> bool:
         """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""

@@ -385,16 +385,9 @@ def kept_of_data(data: DataPart, *, asks_for_crs: bool) -> dict[str, Any]:
 
 def describe_kept(config: ReleaseConfig) -> str:
     """Say what of a configuration the page shows nowhere and writes again when it is saved; "" if it shows all."""
-    table = to_table(config.data)
-    hidden: list[str] = [name for name in ("engine", "may_be_empty") if name in table and not (name == "engine" and _shows_engine(config))]
-    hidden += [f"{name} of the regions" for name in ("names", "crs") if any(getattr(part, name) for part in _regions_of(config))]
-    hidden += ["folder"] if config.output.folder != USUAL_FOLDER else []
-    return f"Not shown here, and written again when you save: {', '.join(hidden)}." if hidden else ""
-
-
-def _shows_engine(config: ReleaseConfig) -> bool:
-    return config.data.sample is None and _source_of_files(config.data) == "path"
-
-
-def _regions_of(config: ReleaseConfig) -> list[RegionsPart]:
-    return [part for part in (config.regions, config.destinations) if part is not None]
+    table, by_path = to_table(config.data), config.data.sample is None and _source_of_files(config.data) == "path"
+    hidden = [f"[data] {name}" for name in ("engine", "may_be_empty") if name in table and not (name == "engine" and by_path)]
+    for title, part in (("regions", config.regions), ("destinations", config.destinations)):
+        hidden += [f"[{title}] {name}" for name in ("names", "crs") if part is not None and getattr(part, name)]
+    hidden += ["[output] folder"] if config.output.folder != USUAL_FOLDER else []
+    return f"Not shown here, but written again when you save: {', '.join(hidden)}." if hidden else ""

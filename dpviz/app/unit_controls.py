@@ -57,6 +57,8 @@ def unit_controls(question: UnitQuestion, cards: Cards) -> dict[str, Any] | None
     titles, key, noun = question.titles(), question.key, question.noun
     answers = list(titles)
     preset = None if question.private else len(answers) - 1
+    if st.session_state.get(f"unit {key}") not in (None, *answers):  # an opened configuration names persons, and this is a matrix
+        del st.session_state[f"unit {key}"]
     chosen = st.radio("Whom to protect", answers, preset, format_func=titles.__getitem__, key=f"unit {key}", persist_state="session")
     if chosen is None:
         cards.ask(WHOM, "Say whom the release protects: nothing is preselected.")

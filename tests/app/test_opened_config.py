@@ -138,7 +138,7 @@ def test_every_mechanism_and_budget_comes_back(mechanisms, kind, source, data):
     dataset, texts = make_dataset("Homes", "record" if source is HOMES else "trip", cap), Texts(words=data.draw(WORDS))
     text = to_toml(make_configuration(source, mechanism, budget, dataset, texts))
     config = from_tables(tomllib.loads(text), asks_unit=True)
-    page = kind(**parts_of_page(config, kind()))
+    page = kind(mode="Curate", **parts_of_page(config, kind()))
     assert page.build() == mechanism
     again = make_configuration(
         source, page.build(), page.budget(), config.dataset, Texts(words={name: getattr(config.publication, name) for name in TEXTS})
@@ -222,7 +222,7 @@ class TestPoints:
     def test_what_the_page_does_not_show_is_kept(self):
         data = POINTS["data"] | {"points": "data/homes.csv", "engine": "duckdb", "may_be_empty": True}
         app = opened(points(data=data, output={"folder": "elsewhere"}))
-        assert "Not shown here, and written again when you save: engine, may_be_empty, folder." in captions(app)
+        assert "Not shown here, but written again when you save: [data] engine, [data] may_be_empty, [output] folder." in captions(app)
         assert from_tables(tables_of(saved(choose(app, uploaded=("homes.csv", BARE))))) == from_tables(
             points(data=data, output={"folder": "elsewhere"})
         )
@@ -252,6 +252,15 @@ class TestPoints:
         assert from_tables(tables_of(text)) == from_tables(changed(tables, "data.engine", "numpy"))
         again = opened(text.encode())
         assert saved(fine(again.button(key="offered path").click().run())) == text
+
+    def test_a_relative_path_is_typed_and_written_as_it_was(self, tmp_path):
+        (tmp_path / "homes").mkdir()
+        (tmp_path / "homes" / "a.csv").write_bytes(UTM)
+        tables = changed(IN_UTM, "data.points", "homes/*.csv")
+        app = opened(tables)
+        assert "names homes/*.csv: type where it is" in captions(app)
+        app.text_input(key="path").set_value(str(tmp_path / "homes" / "*.csv"))
+        assert from_tables(tables_of(saved(fine(app.run())))) == from_tables(tables)
 
     def test_a_unit_that_is_left_out_is_asked_for(self):
         app = opened(points(dataset={"name": "Homes"}))
@@ -301,6 +310,12 @@ class TestTrips:
         text = saved(choose(opened(tables, "trips"), **files))
         assert from_tables(tables_of(text)) == from_tables(tables)
         assert missing(same_again(text, "trips", **files)) == []
+
+    def test_a_matrix_has_no_column_of_persons(self):
+        app = opened(FLOWS | {"data": {"trips": "trips.csv", "person": "rider", "contributions": 2}, "dataset": PER_PERSON}, "trips")
+        app.session_state["regions uploaded"] = ("homes.csv", REGIONS)
+        app.session_state["trips uploaded"] = ("trips.csv", b"id,A1,A2,B1\nA1,1,2,3\nA2,4,5,6\nB1,7,8,9\n")
+        assert labelled(good(app.run()).radio, "Whom to protect").value is None
 
     def test_a_rho_stays_until_epsilon_or_delta_is_changed(self):
         app = choose(opened(FLOW_CASES["rho"][0], "trips"), **FILES)
