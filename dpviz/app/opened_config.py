@@ -35,7 +35,7 @@ def show_uploader(page: PageState) -> None:
     """Show the field that opens a configuration, why the last one was refused, and what the page does not show of the last one."""
     kind, turn = _kind_of(page), st.session_state.get(_TURN, 0)
     key = f"open {kind} {turn}"
-    with st.expander("Open a configuration", expanded=bool(st.session_state.get(_PROBLEM))):
+    with st.popover("Open a configuration", width="stretch", key=f"opener {kind} {turn}"):  # closed again by its new key
         st.file_uploader(
             "Configuration of a release (TOML)",
             key=key,
@@ -43,8 +43,8 @@ def show_uploader(page: PageState) -> None:
             on_change=carry_out(lambda: _receive(page, key)),
             help="A file of *Save this configuration* or of the command line. It sets this page; the data are asked for by name.",
         )
-        if problem := st.session_state.get(_PROBLEM):
-            show_error(f"{problem} The page is as it was.")
+    if problem := st.session_state.get(_PROBLEM):
+        show_error(f"{problem} The page is as it was.")
     if (config := opened(kind)) is not None and (hidden := saved_config.describe_kept(config)):
         st.caption(markdown(hidden))
 
