@@ -56,7 +56,7 @@ def opened(kind: str) -> ReleaseConfig | None:
         return None
     if st.session_state.get(known, (None,))[0] != text:
         try:
-            st.session_state[known] = text, from_tables(tomllib.loads(text), asks_unit=True)
+            st.session_state[known] = text, from_tables(tomllib.loads(str(text)), asks_unit=True)
         except (DpvizError, ValueError):  # a draft of another version
             return None
     return st.session_state[known][1]  # type: ignore[no-any-return]

@@ -2,13 +2,16 @@
 
 import json
 import tomllib
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+import streamlit
 import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dpviz as dv
 from dpviz.__main__ import main
 from dpviz.app.ledger import Source
 from dpviz.app.points.state import Config
@@ -17,10 +20,11 @@ from dpviz.app.trips.state import TripsConfig
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import DataPart, DomainPart, from_tables, to_toml
+from dpviz.space.domain import Domain
 from tests.app.seen import captions, errors, fine, good, labelled, missing
 from tests.app.start import BARE, CURATE, CURATE_TRIPS, JOURNEYS, PLACES, REGIONS, pages_app, query_of, uploaded
 from tests.app.test_code import blocks
-from tests.app.walk import name_dataset, protect, to_mode
+from tests.app.walk import ROOT, name_dataset, protect, to_mode
 from tests.hostile import NAMES
 from tests.publishing.configs import STUDY, changed
 
@@ -115,9 +119,16 @@ def built(draw, mechanisms):
                 mechanisms[kind].from_settings(chosen)
             except ValueError:
                 del chosen[rule.name]
-    return mechanisms[kind].from_settings(chosen)
+    mechanism = mechanisms[kind].from_settings(chosen)
+    frame = Domain(bounds=(0, 0, 1, 1), crs=None, order=6) if mechanism.family == "points" else FLIGHTS_BETWEEN
+    try:
+        parts = len(mechanism.shares(frame))
+        return mechanism.with_shares(range(1, parts + 1)) if draw(st.booleans()) else mechanism
+    except ValueError:  # these settings do not fit the frame
+        return mechanism
 
 
+FLIGHTS_BETWEEN = dv.load_flow_sample("us_flights").regions
 AMOUNTS = st.fractions(Fraction("0.001"), 100, max_denominator=10**6) | st.floats(0.001, 100).map(lambda x: Fraction(repr(x)))
 DELTAS = st.fractions(Fraction(1, 10**9), Fraction(1, 10**4), max_denominator=10**9) | st.floats(1e-12, 1e-4).map(
     lambda x: Fraction(repr(x))
@@ -210,6 +221,34 @@ class TestPoints:
     def test_a_sample(self, sample):
         app = fine(pages_app("points", CURATE | {"sample": sample, "settings": "{}"}))
         same_again(saved(app), "points")
+
+    @pytest.mark.parametrize("key", POINT_MECHANISMS)
+    def test_each_mechanism_with_its_split(self, key):
+        mechanism = POINT_MECHANISMS[key].from_settings(POINT_MECHANISMS[key].page_settings)
+        parts = len(mechanism.shares(Domain(bounds=(0, 0, 1, 1), crs=None, order=6)))
+        chosen = mechanism.with_shares(range(1, parts + 1)).non_defaults()
+        app = fine(pages_app("points", CURATE | {"mechanism": key, "settings": json.dumps(chosen), "epsilon": "1/3"}))
+        again = same_again(saved(app), "points")
+        assert again.session_state["config"].build() == POINT_MECHANISMS[key].from_settings(chosen)
+
+    def test_what_code_shows_is_what_the_button_saves(self, monkeypatch):
+        files, download = [], streamlit.download_button
+
+        def record(label, data, *more, **options):
+            files.append(data)
+            return download(label, data, *more, **options)
+
+        monkeypatch.setattr(streamlit, "download_button", record)
+        app = choose(opened(POINTS), uploaded=("homes.csv", BARE))
+        assert files[-1].rstrip() == saved(app)
+
+    def test_the_configuration_that_comes_with_the_package(self):
+        body = (ROOT / "sample_data" / "release.toml").read_bytes()
+        text = saved(fine(opened(body)))
+        again, first = from_tables(tables_of(text)), from_tables(tables_of(body.decode()))
+        assert again.mechanism.build(again.data.family) == first.mechanism.build(first.data.family)
+        assert replace(again, mechanism=first.mechanism) == first
+        same_again(text, "points")
 
     def test_later_changes_stay_and_a_reload_keeps_all(self):
         app = choose(opened(POINTS), uploaded=("homes.csv", BARE))
@@ -310,6 +349,12 @@ class TestTrips:
         text = saved(choose(opened(tables, "trips"), **files))
         assert from_tables(tables_of(text)) == from_tables(tables)
         assert missing(same_again(text, "trips", **files)) == []
+
+    @pytest.mark.parametrize("key", FLOW_MECHANISMS)
+    def test_each_mechanism(self, key):
+        app = fine(pages_app("trips", CURATE_TRIPS | {"mechanism": key, "settings": "{}", "epsilon": "2/3", "delta": "1/30000"}))
+        again = same_again(saved(app), "trips")
+        assert again.session_state["trips config"].build().key == key
 
     def test_a_matrix_has_no_column_of_persons(self):
         app = opened(FLOWS | {"data": {"trips": "trips.csv", "person": "rider", "contributions": 2}, "dataset": PER_PERSON}, "trips")
