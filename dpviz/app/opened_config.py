@@ -43,7 +43,7 @@ def show_uploader(page: PageState) -> None:
             on_change=carry_out(lambda: _receive(page, key)),
             help="A file of *Save this configuration* or of the command line. It sets this page; the data are asked for by name.",
         )
-    if problem := st.session_state.get(_PROBLEM):
+    if problem := st.session_state.get(f"{_PROBLEM} {kind}"):
         show_error(f"{problem} The page is as it was.")
     if (config := opened(kind)) is not None and (hidden := saved_config.describe_kept(config)):
         st.caption(markdown(hidden))
@@ -72,11 +72,12 @@ def _receive(page: PageState, key: str) -> None:
     if file is None:
         return
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
-    st.session_state.pop(_PROBLEM, None)
+    problem = f"{_PROBLEM} {_kind_of(page)}"
+    st.session_state.pop(problem, None)
     try:
         open_text(page, file.read(LARGEST_FILE + 1))
     except DpvizError as error:
-        st.session_state[_PROBLEM] = str(error)
+        st.session_state[problem] = str(error)
 
 
 def open_text(page: PageState, body: bytes) -> None:

@@ -24,7 +24,7 @@ from dpviz.space.domain import Domain
 from tests.app.seen import captions, errors, fine, good, labelled, missing
 from tests.app.start import BARE, CURATE, CURATE_TRIPS, JOURNEYS, PLACES, REGIONS, pages_app, query_of, uploaded
 from tests.app.test_code import blocks
-from tests.app.walk import ROOT, name_dataset, protect, to_mode
+from tests.app.walk import ROOT, go, name_dataset, protect, to_mode
 from tests.hostile import NAMES
 from tests.publishing.configs import STUDY, changed
 
@@ -429,8 +429,13 @@ def test_what_does_not_fit_is_refused_and_the_page_is_as_it_was(tables, reason):
     assert "The page is as it was." not in errors(app)
 
 
-def test_points_are_refused_on_the_trips_page():
-    assert "open it on the Points page" in errors(opened(POINTS, "trips"))
+def test_points_are_refused_on_the_trips_page_and_open_where_that_says():
+    app = opened(POINTS, "trips")
+    assert "open it on the Points page" in errors(app)
+    app.query_params.update(CURATE)
+    app = opened(POINTS, app=to_mode(go(app, "points"), "Curate"))
+    assert errors(app) == ""
+    assert app.session_state["config"].source == "upload"
 
 
 def test_teach_opens_none():
