@@ -204,8 +204,9 @@ def offer_path(kind: str, key: str) -> None:
     if config is None or config.data.sample is not None or st.session_state.get(key):
         return
     path = config.data.files[0]
-    st.caption(f"The opened configuration names {markdown(path)}: type where it is.")
-    if PurePath(path).is_absolute():
+    is_whole = PurePath(path).is_absolute()
+    st.caption(f"The opened configuration names {markdown(path)}: {'press to read it' if is_whole else 'type where it is'}.")
+    if is_whole:
         st.button(f"Read {markdown(path)}", key=f"offered {key}", on_click=carry_out(lambda: st.session_state.update({key: path})))
 
 
