@@ -37,6 +37,7 @@ _STARTS = (
 _NAMES = {
     *("frame", "west", "east", "south", "north", "crs", "domain crs", "drop", "place", "km across", "path", "engine"),
     *("trips crs", "trips drop", "trips apart", "trips path", "trips engine"),
+    *("opened points", "opened trips", "opened filled in"),
 }
 
 

@@ -18,6 +18,7 @@ from dpviz.app.fields import start_checks
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, curate_row, truth_switch
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.ledger import find_paid
+from dpviz.app.opened_config import show_uploader
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.points.data import Declared, points_controls
 from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
@@ -55,6 +56,7 @@ def show_curate(protected: str) -> None:
     declared_map, cards = st.container(), show_cards("2 Where?")
     account, button, view, publish = (st.container() for _ in range(4))
     with st.sidebar:
+        show_uploader(POINTS)
         declared, fits = _show_controls(cards)
     POINTS.write_address()
     data, draws = declared.data, [(config().build(), config().budget())] if fits else []
