@@ -14,6 +14,7 @@ from pathlib import Path
 import streamlit as st
 
 from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
+from dpviz.data.areas import AreaCounts
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
@@ -24,10 +25,12 @@ from dpviz.data.reading.regions import RegionsFile, inspect_regions, read_region
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.publishing.private_data import PrivateData, content_fingerprint, fingerprints_of
+from dpviz.samples.areas import area_denominators, load_area_sample
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
+from dpviz.view.areas_drawing import Denominator, RegionsOnMap
 
 Options = tuple[tuple[str, object], ...]
 
@@ -99,6 +102,31 @@ def named_file(name: str, content: bytes) -> io.BytesIO:
 def flow_sample(key: str) -> Flows:
     """Load a public sample of trips; all sessions share the result."""
     return load_flow_sample(key)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreaSampleOnMap:
+    """A sample of areas with what its maps need.
+
+    Attributes:
+        areas: the counts.
+        on_map: where its regions lie.
+        denominators: public numbers of its regions, by what they are called.
+    """
+
+    areas: AreaCounts
+    on_map: RegionsOnMap
+    denominators: dict[str, Denominator]
+
+
+@st.cache_resource(max_entries=4, show_spinner="Loading the sample ...")
+def area_sample(key: str) -> AreaSampleOnMap:
+    """Load a public sample of areas; all sessions share the result."""
+    areas = load_area_sample(key)
+    denominators = {
+        name: Denominator(words=words, numbers=numbers, per=per) for name, (words, numbers, per) in area_denominators(key, areas.regions).items()
+    }
+    return AreaSampleOnMap(areas=areas, on_map=RegionsOnMap(areas.regions), denominators=denominators)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -36,6 +36,7 @@ for number, chart in enumerate(shown.charts, start=1):
 _IMPORT = "import dpviz as dv"
 _INDENT = " " * 4
 _PREFIXES = ("", "second_")
+_LOADERS = {"points": "points = dv.load_sample", "trips": "flows = dv.load_flow_sample", "areas": "areas = dv.load_area_sample"}
 _REGISTRIES = {"points": "dv.POINT_MECHANISMS", "trips": "dv.FLOW_MECHANISMS", "areas": "dv.AREA_MECHANISMS"}
 
 
@@ -168,7 +169,7 @@ def write_data(inputs: DataConfig) -> str:
     """
     data = inputs.data
     if data.sample is not None:
-        function = "points = dv.load_sample" if data.is_points else "flows = dv.load_flow_sample"
+        function = _LOADERS[data.family.name]
         return _call(function, [_quote(data.sample), *_sample_frame(inputs.domain, data.sample), *_keywords(data, ("size",))])
     lines = [_write_regions(name, part) for name, part in (("regions", inputs.regions), ("destinations", inputs.destinations)) if part]
     frame = [f"domain={_write_domain(inputs.domain)}"] if inputs.domain else ["regions=regions"]
@@ -214,7 +215,7 @@ def write_budget(budget: Budget) -> str:
 
 def _name_of(data: DataPart) -> str:
     """Return the name of the variable that holds the data."""
-    return "points" if data.is_points else "flows"
+    return _LOADERS[data.family.name].split()[0]
 
 
 def _write_run(run: CodeRun, data: str, prefix: str) -> str:

@@ -12,9 +12,10 @@ from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import UTF16
 from dpviz.errors import BudgetError, RefusedError, SettingError
-from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
+from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text
+from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain, refuse_degrees
@@ -284,7 +285,7 @@ class DataPart:
         kinds = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
         if len(kinds) != 1:
             raise SettingError("[data] needs exactly one of points, trips and sample.")
-        if self.sample is not None and self.sample not in (*SAMPLES, *FLOW_SAMPLES):
+        if self.sample is not None and self.sample not in (*SAMPLES, *FLOW_SAMPLES, *AREA_SAMPLES):
             raise SettingError(f"[data] sample must be one of {', '.join((*SAMPLES, *FLOW_SAMPLES))}.")
         self._refuse_unrelated(kinds[0])
         if () in (self.points, self.trips):
@@ -363,6 +364,8 @@ class DataPart:
     @property
     def family(self) -> AnyFamily:
         """The family of mechanisms that take data of this kind."""
+        if self.sample in AREA_SAMPLES:
+            return AREA_FAMILY
         return POINT_FAMILY if self.is_points else TRIP_FAMILY
 
     @property

@@ -26,6 +26,7 @@ TABS = {"tab": "Table", "trips tab": "Consistency"}  # those that are quickest t
 def pages():
     import streamlit as st  # noqa: PLC0415 - only this function's text runs
 
+    from dpviz.app.areas.page import areas_page  # noqa: PLC0415
     from dpviz.app.compare.page import compare_page  # noqa: PLC0415
     from dpviz.app.help_page import help_page  # noqa: PLC0415
     from dpviz.app.learn_page import learn_page  # noqa: PLC0415
@@ -33,7 +34,7 @@ def pages():
     from dpviz.app.release_page import release_page  # noqa: PLC0415
     from dpviz.app.trips.page import trips_page  # noqa: PLC0415
 
-    kinds = (points_page, trips_page, compare_page, learn_page, release_page, help_page)
+    kinds = (points_page, trips_page, areas_page, compare_page, learn_page, release_page, help_page)
     {kind.__name__.removesuffix("_page"): kind for kind in kinds}[st.session_state.get("at", "points")]()
 
 

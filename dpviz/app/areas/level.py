@@ -1,0 +1,79 @@
+"""Which level of the regions the maps show, what colours them, and which regions are asked for."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.app.areas.state import AREAS, COUNTS, EASY_TO_SEE, MEASURES, MOST_ASKED, RATES, AreasData, config
+from dpviz.app.session import show_value, when_chosen
+from dpviz.space.regions import Regions
+from dpviz.view.areas_drawing import Denominator
+from dpviz.view.escape import markdown
+
+
+def shown_level(regions: Regions) -> int:
+    """Return the level that is shown: the chosen one, or the finest with at most `EASY_TO_SEE` regions; 1 if every level has more."""
+    easy = max((level for level in range(1, regions.depth + 1) if regions.size(level) <= EASY_TO_SEE), default=1)
+    return min(config().level or easy, regions.depth)
+
+
+def change_level(level: int) -> None:
+    """Show another level; regions that were asked for are of their own level, so they are let go."""
+    AREAS.change(level=level, asked=())
+
+
+def choose_level(regions: Regions) -> None:
+    """Ask for the level that the maps show."""
+    show_value("areas level", shown_level(regions))
+    st.selectbox(
+        "Level",
+        range(1, regions.depth + 1),
+        key="areas level",
+        format_func=lambda level: f"{markdown(regions.levels[level - 1])} ({regions.size(level):,})",
+        label_visibility="collapsed",
+        width=150,
+        on_change=when_chosen("areas level", change_level),
+    )
+
+
+def offered_measures(data: AreasData) -> list[str]:
+    """Return what can colour the regions of some data."""
+    return [measure for measure in MEASURES if measure == COUNTS or measure in data.denominators]
+
+
+def shown_measure(data: AreasData) -> str:
+    """Return what colours the regions; counts if the data have no number to divide by."""
+    return config().measure if config().measure in offered_measures(data) else COUNTS
+
+
+def choose_measure(data: AreasData) -> None:
+    """Ask what colours the regions, if there is a choice."""
+    offered = offered_measures(data)
+    if len(offered) < 2:
+        return
+    show_value("measure", shown_measure(data))
+    st.segmented_control(
+        "Colours",
+        MEASURES if len(offered) == len(MEASURES) else tuple(measure for measure in MEASURES if measure != RATES),
+        key="measure",
+        required=True,
+        label_visibility="collapsed",
+        on_change=when_chosen("measure", lambda value: AREAS.change(measure=value)),
+    )
+
+
+def shown_rate(data: AreasData) -> Denominator | None:
+    """Return what counts are divided by for the colours; None for counts."""
+    return data.denominators.get(shown_measure(data))
+
+
+def asked_regions(regions: Regions) -> tuple[int, ...]:
+    """Return the indices of the regions of the shown level that are asked for."""
+    return tuple(region for region in config().asked if region < regions.size(shown_level(regions)))
+
+
+def toggle_asked(regions: Regions, region: int) -> None:
+    """Ask for a region that was clicked, too, or no longer."""
+    asked = asked_regions(regions)
+    others = tuple(each for each in asked if each != region)
+    AREAS.change(asked=others if region in asked else (*asked, region)[-MOST_ASKED:])
