@@ -124,7 +124,8 @@ def area_sample(key: str) -> AreaSampleOnMap:
     """Load a public sample of areas; all sessions share the result."""
     areas = load_area_sample(key)
     denominators = {
-        name: Denominator(words=words, numbers=numbers, per=per) for name, (words, numbers, per) in area_denominators(key, areas.regions).items()
+        name: Denominator(words=words, numbers=numbers, per=per)
+        for name, (words, numbers, per) in area_denominators(key, areas.regions).items()
     }
     return AreaSampleOnMap(areas=areas, on_map=RegionsOnMap(areas.regions), denominators=denominators)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from dpviz.amounts import format_count, format_short, format_signed
+from dpviz.amounts import format_count, format_decimal, format_signed
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError
 from dpviz.evaluation.metrics import presence_errors
@@ -26,6 +26,7 @@ SHOWN_AREAS = (RELEASED, TRUE, ERROR, FALSE_POSITIVES)
 NO_NUMBER = (128, 128, 128, 60)
 """Colour of regions without a number: their denominator is 0, or they are not shown."""
 _WIDTH, _HEIGHT = 700, 420  # pixels of a pane, about
+_TOP_QUANTILE = 0.97  # of counts or rates: a few regions have far more than all others, which would look alike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class Denominator:
         """Return the (n,) factors that turn counts of a level's regions into rates; NaN where the number is 0."""
         leaves = self.numbers.reindex(regions.ids_of(regions.depth)).to_numpy(np.float64)
         sums = np.bincount(regions.ancestors(level), leaves, regions.size(level))
-        return np.divide(self.per, sums, out=np.full(len(sums), np.nan), where=sums > 0)
+        return np.where(sums > 0, self.per / np.where(sums > 0, sums, 1.0), np.nan)
 
 
 class RegionsOnMap:
@@ -197,7 +198,10 @@ def choose_tops(release: AreaRelease, view: AreasMapSettings, counts: Floats | I
     """
     factors = _factors(release, view)
     numbers, errors = np.maximum(counts * factors, 0), 3 * release.stddev(view.level) * factors
-    return AreaTops(count=scale_top_of(numbers[np.isfinite(numbers)]), error=scale_top_of(errors[np.isfinite(errors)]))
+    return AreaTops(
+        count=scale_top_of(numbers[np.isfinite(numbers)], quantile=_TOP_QUANTILE),
+        error=scale_top_of(errors[np.isfinite(errors)], quantile=0.5),
+    )
 
 
 def shown_counts(release: AreaRelease, view: AreasMapSettings) -> Floats:
@@ -281,10 +285,12 @@ def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers |
     rows = zip(*(column.tolist() for column in columns), _write_rates(release, view), strict=True)
     measured = [""] * release.regions.size(level)
     if view.raw:
-        measured = [f"measured {format_count(count)}\n" if np.isfinite(count) else "not measured\n" for count in release.noisy[level].tolist()]
+        measured = [
+            f"measured {format_count(count)}\n" if np.isfinite(count) else "not measured\n" for count in release.noisy[level].tolist()
+        ]
     texts = [
         f"{raw}released {format_count(count)} {unit}\n95 %: {format_count(low)} to {format_count(high)}"
-        f" (all regions at once: {format_count(first)} to {format_count(last)}){rate}"
+        f"\nall regions at once: {format_count(first)} to {format_count(last)}{rate}"
         if np.isfinite(count)
         else "not shown: its count is under the threshold"
         for raw, (count, low, high, first, last, rate) in zip(measured, rows, strict=True)
@@ -292,7 +298,10 @@ def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers |
     true = None
     if truth is not None:
         errors = np.nan_to_num(release.count[level] - truth)
-        true = [f"true {format_count(count)}, error {format_signed(error)}" for count, error in zip(truth.tolist(), errors.tolist(), strict=True)]
+        true = [
+            f"true {format_count(count)}, error {format_signed(error)}"
+            for count, error in zip(truth.tolist(), errors.tolist(), strict=True)
+        ]
     return TooltipTexts(
         title=[f"{kind} {deck(name)}" if name == ident else deck(name) for name, ident in names],
         text=texts,
@@ -308,7 +317,7 @@ def _write_rates(release: AreaRelease, view: AreasMapSettings) -> list[str]:
     words, factors = deck(denominator.words), denominator.factors(release.regions, view.level)
     rates = (number * factors for number in (release.count[view.level], *release.interval(view.level)))
     return [
-        f"\n{format_short(rate)} {words} (95 %: {format_short(low)} to {format_short(high)})" if np.isfinite(rate) else ""
+        f"\n{format_decimal(rate)} {words} (95 %: {format_decimal(low)} to {format_decimal(high)})" if np.isfinite(rate) else ""
         for rate, low, high in zip(*(column.tolist() for column in rates), strict=True)
     ]
 

@@ -29,9 +29,7 @@ class AreasMap:
     description: str
 
 
-def areas_map(
-    release: AreaRelease, view: AreasMapSettings, truth: Integers | None = None, on_map: RegionsOnMap | None = None
-) -> AreasMap:
+def areas_map(release: AreaRelease, view: AreasMapSettings, truth: Integers | None = None, on_map: RegionsOnMap | None = None) -> AreasMap:
     """Draw the regions of one level; the first view depends on the public regions alone.
 
     Args:

@@ -20,7 +20,7 @@ SWAPPED = b"lon,lat\n34.1,-118.2\n25.5,-80.25\n"
 REGIONS = b"id,lat,lon,name\nA1,50,8,Aberg\nA2,51,9,Bdorf\nB1,52,9,Cburg\n"
 JOURNEYS = b"origin,dest,count,rider\nA1,A2,500,r1\nA2,B1,40,r1\nB1,B1,900,r2\n"
 STATES = "Contiguous United States"
-TABS = {"tab": "Table", "trips tab": "Consistency"}  # those that are quickest to draw
+TABS = {"tab": "Table", "trips tab": "Consistency", "areas tab": "Table"}  # those that are quickest to draw
 
 
 def pages():

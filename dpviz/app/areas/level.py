@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.app.areas.state import AREAS, COUNTS, EASY_TO_SEE, MEASURES, MOST_ASKED, RATES, AreasData, config
+from dpviz.app.areas.state import AREAS, COUNTS, EASY_TO_SEE, MEASURES, MOST_ASKED, AreasData, config
 from dpviz.app.session import show_value, when_chosen
 from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import Denominator
-from dpviz.view.escape import markdown
 
 
 def shown_level(regions: Regions) -> int:
@@ -20,20 +19,6 @@ def shown_level(regions: Regions) -> int:
 def change_level(level: int) -> None:
     """Show another level; regions that were asked for are of their own level, so they are let go."""
     AREAS.change(level=level, asked=())
-
-
-def choose_level(regions: Regions) -> None:
-    """Ask for the level that the maps show."""
-    show_value("areas level", shown_level(regions))
-    st.selectbox(
-        "Level",
-        range(1, regions.depth + 1),
-        key="areas level",
-        format_func=lambda level: f"{markdown(regions.levels[level - 1])} ({regions.size(level):,})",
-        label_visibility="collapsed",
-        width=150,
-        on_change=when_chosen("areas level", change_level),
-    )
 
 
 def offered_measures(data: AreasData) -> list[str]:
@@ -54,7 +39,7 @@ def choose_measure(data: AreasData) -> None:
     show_value("measure", shown_measure(data))
     st.segmented_control(
         "Colours",
-        MEASURES if len(offered) == len(MEASURES) else tuple(measure for measure in MEASURES if measure != RATES),
+        offered,
         key="measure",
         required=True,
         label_visibility="collapsed",

@@ -10,7 +10,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.areas.level import (
     asked_regions,
-    choose_level,
     choose_measure,
     shown_level,
     shown_measure,
@@ -18,6 +17,8 @@ from dpviz.app.areas.level import (
     toggle_asked,
 )
 from dpviz.app.areas.state import AREAS, MEASURES, AreasData, AreasDrawn, config, question_of, run_of
+from dpviz.app.areas.strip import show_strip
+from dpviz.app.areas.tabs import ASK_TAB, key_figures, show_tabs
 from dpviz.app.code import show_code
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
 from dpviz.app.first_row import teach_note
@@ -103,6 +104,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
     first: AreasDrawn = shown.first
     result, whose = verdict_of(first), RIGHT_RUN if config().shows_second else ""
+    level = shown_level(first.data.areas.regions)
     scene, drawings = _make_scene(shown)
     with row:
         _pane_controls(shown, scene)
@@ -117,10 +119,29 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     with below:
         if not config().present:
             show_headline(result.headline, whose)
-            show_detail(result.detail, result.rule)
+        _show_strip(shown, level, whose)
+        if not config().present:
+            show_detail(f"{result.detail} {_describe_narrow(first, level)}", result.rule)
             teach_note(protected)
         let_maps_come_first(AREAS)
+        with st.container(key="figures"):
+            runs = [first] if shown.second is None or shown.second is first else [first, shown.second]
+            for what in runs:
+                key_figures(what, level)
+            show_tabs(runs, level)
     AREAS.write_address()
+
+
+def _show_strip(shown: Shown, level: int, whose: str) -> None:
+    run = describe_run(shown.first)
+    title = f"Budget and error of {f'the right map: {run}' if whose else run}. Levels are those of the regions, the whole first."
+    show_strip(shown.first, level, shown.before, fresh=shown.fresh, title=title)
+
+
+def _describe_narrow(what: AreasDrawn, level: int) -> str:
+    """Write for how many regions of a level the count is well known, which the noise on an average region does not say."""
+    row = what.evaluation.by_level.to_dict("records")[level]
+    return f"Of its regions, {row['narrow']:.3g} % have an interval narrower than half their count."
 
 
 def _stamp(what: AreasDrawn) -> str:
@@ -132,7 +153,6 @@ def _pane_controls(shown: Shown, scene: Scene) -> None:
     data: AreasData = shown.first.data
     choose_pane(AREAS, "left", "Left map", [*SHOWN_AREAS, SECOND])
     choose_pane(AREAS, "shown", "Right map", list(SHOWN_AREAS))
-    choose_level(data.areas.regions)
     choose_measure(data)
     LIVE.show_buttons()
     show_code(write_python(DataConfig(data=data.source.data_part), list_code(shown)), None)
@@ -253,6 +273,7 @@ def _take_chosen(regions: Regions, drawings: list[AreasDrawing], chosen: Chosen)
         return
     if chosen.cell < len(drawings[chosen.pane].areas.size):
         toggle_asked(regions, chosen.cell)
+        st.session_state["areas tab"] = ASK_TAB
         st.session_state[_RERUN] = True
 
 
