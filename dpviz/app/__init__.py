@@ -30,9 +30,9 @@ _STYLE = """<style>
 [data-testid="stLayoutWrapper"]:has(> .st-key-play-next) { position: absolute; }
 .st-key-status { min-height: 2.8rem; justify-content: center; margin: -0.6rem 0; }
 .st-key-status [data-testid="stHorizontalBlock"], .st-key-status > div { gap: 0.2rem 1rem; }
-.st-key-all-regions button, .st-key-remove-box button { min-height: 1.8rem; padding: 0 0.6rem; font-size: 0.85rem; }
+:is(.st-key-all-regions, .st-key-remove-box, .st-key-no-region) button { min-height: 1.8rem; padding: 0 0.6rem; font-size: 0.85rem; }
 @media (pointer: coarse) { .st-key-status { min-height: 44px; }
-  .st-key-all-regions button, .st-key-remove-box button { min-height: 44px; } }
+  :is(.st-key-all-regions, .st-key-remove-box, .st-key-no-region) button { min-height: 44px; } }
 @media (max-width: 640px) { .dpviz-note.row { height: 4.5em; white-space: normal; } .st-key-status { min-height: 5.4rem; } }
 [class*="st-key-picture"] { position: relative; }
 [class*="st-key-picture"] [data-testid="stButton"] button::after { content: ""; position: absolute; inset: 0; cursor: pointer; }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.amounts import format_decimal, format_short
+from dpviz.amounts import format_decimal
 from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
 from dpviz.app.areas.state import AREAS, MOST_ASKED, AreasDrawn, config
 from dpviz.app.session import carry_out, show_value, when_chosen
@@ -97,6 +98,7 @@ def _show_worst(what: AreasDrawn, level: int) -> None:
     show_chart(charts.worst_regions(table, what.data.unit))
     st.caption(
         "The intervals hold for all regions of the level at once with probability 95 %, and so also for the ones with the largest errors."
+        " They end at 0; a released count below zero comes from noise."
     )
 
 
@@ -106,17 +108,52 @@ def _choose_asked(what: AreasDrawn) -> None:
     level, asked = shown_level(regions), asked_regions(regions)
     names = regions.names_of(level)
     show_value("asked", list(asked))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.multiselect(
-            f"Regions of level {markdown(regions.levels[level - 1])}",
-            range(regions.size(level)),
-            key="asked",
-            format_func=lambda index: str(names[index]),
-            placeholder="Click regions on a map, or choose them here",
-            max_selections=MOST_ASKED,
-            on_change=when_chosen("asked", lambda chosen: AREAS.change(asked=tuple(chosen))),
-        )
-        st.button("Clear", key="clear asked", disabled=not asked, on_click=carry_out(partial(AREAS.change, asked=())))
+    st.multiselect(
+        f"Regions of level {markdown(regions.levels[level - 1])}",
+        range(regions.size(level)),
+        key="asked",
+        format_func=lambda index: str(names[index]),
+        placeholder="Click regions on a map, or choose them here",
+        max_selections=MOST_ASKED,
+        on_change=when_chosen("asked", lambda chosen: AREAS.change(asked=tuple(chosen))),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sum:
+    """The released count of several regions together.
+
+    Attributes:
+        count: released; NaN where it is not shown.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        true: the true count. CURATOR ONLY.
+    """
+
+    count: float
+    low: float
+    high: float
+    true: int
+
+
+def _add_up(what: AreasDrawn, level: int, asked: list[int]) -> _Sum:
+    ids = [[str(ident) for ident in what.release.regions.ids_of(level)[asked]]]
+    parts = (what.release.answer(ids, level=level), *what.release.answer_interval(ids, level=level))
+    count, low, high = (float(part[0]) for part in parts)
+    return _Sum(count=count, low=low, high=high, true=int(what.evaluation.truth[level][asked].sum()))
+
+
+def describe_sum(what: AreasDrawn, level: int, asked: list[int]) -> str:
+    """Write the sum of regions as one sentence, with its interval and the truth."""
+    regions, found = what.release.regions, _add_up(what, level, asked)
+    name = str(regions.names_of(level)[asked[0]]) if len(asked) == 1 else f"{len(asked):,} regions together"
+    released = f"released {found.count:,.0f}" if np.isfinite(found.count) else "not shown"
+    return f"{name}: {released} {what.data.unit} (95 %: {found.low:,.0f} to {found.high:,.0f}), true {found.true:,}."
+
+
+def offer_no_regions() -> None:
+    """Show a small button that lets all regions go that were asked for."""
+    st.button("No region", key="no region", icon=":material/close:", on_click=carry_out(partial(AREAS.change, asked=())))
 
 
 def _show_ask(what: AreasDrawn, level: int) -> None:
@@ -125,24 +162,19 @@ def _show_ask(what: AreasDrawn, level: int) -> None:
     if not asked:
         st.info("Click one region or more on a map: their sum stands here, with its interval.")
         return
-    ids = [str(ident) for ident in regions.ids_of(level)[asked]]
-    count, low, high = (
-        float(part[0]) for part in (what.release.answer([ids], level=level), *what.release.answer_interval([ids], level=level))
-    )
-    true = int(what.evaluation.truth[level][asked].sum())
-    columns = st.columns(4)
-    shown = f"{count:,.0f} {what.data.unit}" if np.isfinite(count) else "not shown"
+    found, columns = _add_up(what, level, asked), st.columns(4)
+    known = np.isfinite(found.count)
+    shown = f"{found.count:,.0f} {what.data.unit}" if known else "not shown"
     columns[0].metric("Released answer", shown, help=f"The sum of {len(asked):,} regions.")
-    columns[1].metric("95 % interval", f"{low:,.0f} to {high:,.0f}", help=f"Of the sum. {CHOSEN_BEFOREHAND}")
-    columns[2].metric("True answer", f"{true:,}", delta=f"{count - true:+,.0f} error" if np.isfinite(count) else None, delta_color="off")
+    columns[1].metric("95 % interval", f"{found.low:,.0f} to {found.high:,.0f}", help=f"Of the sum. {CHOSEN_BEFOREHAND}")
+    error = f"{found.count - found.true:+,.0f} error" if known else None
+    columns[2].metric("True answer", f"{found.true:,}", delta=error, delta_color="off")
     denominator = shown_rate(what.data) or next(iter(what.data.denominators.values()), None)
-    if denominator is not None:
-        factors = 1 / denominator.factors(regions, level)[asked]
-        together = float(np.nansum(factors))
-        if together > 0 and np.isfinite(count):
-            rates = [format_short(number / together) for number in (count, low, high)]
-            columns[3].metric(f"Rate {markdown(denominator.words)}", rates[0], help=f"95 %: {rates[1]} to {rates[2]}.")
-    st.caption(_compare_with_parts(what, level, asked, high - low))
+    together = 0.0 if denominator is None else float(np.nansum(1 / denominator.factors(regions, level)[asked]))
+    if denominator is not None and together > 0 and known:
+        ends = f"95 %: {format_decimal(found.low / together)} to {format_decimal(found.high / together)}."
+        columns[3].metric(f"Rate {markdown(denominator.words)}", format_decimal(found.count / together), help=ends)
+    st.caption(_compare_with_parts(what, level, asked, found.high - found.low))
 
 
 def _compare_with_parts(what: AreasDrawn, level: int, asked: list[int], width: float) -> str:

@@ -18,7 +18,7 @@ from dpviz.app.areas.level import (
 )
 from dpviz.app.areas.state import AREAS, MEASURES, AreasData, AreasDrawn, config, question_of, run_of
 from dpviz.app.areas.strip import show_strip
-from dpviz.app.areas.tabs import ASK_TAB, key_figures, show_tabs
+from dpviz.app.areas.tabs import ASK_TAB, describe_sum, key_figures, offer_no_regions, show_tabs
 from dpviz.app.code import show_code
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
 from dpviz.app.first_row import teach_note
@@ -91,8 +91,10 @@ def show_teach(data: AreasData | None, row: DeltaGenerator, protected: str, *, f
     if not record_public_look(data):
         return
     shown, questions = RUNS.follow(data, fits=fits)
-    idle = "" if shown is None else _stamp(shown.first)
-    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected))
+    idle, also = "" if shown is None else f"{_stamp(shown.first)} {_describe_asked(shown.first)}", None
+    if shown is not None and asked_regions(shown.first.data.areas.regions):
+        also = offer_no_regions
+    show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
 
 
 def verdict_of(what: AreasDrawn) -> Verdict:
@@ -145,7 +147,14 @@ def _describe_narrow(what: AreasDrawn, level: int) -> str:
 
 
 def _stamp(what: AreasDrawn) -> str:
-    return f"Run {what.number}, seeded: a simulation, not private. Click regions to add them up."
+    return f"Run {what.number}, seeded: a simulation, not private."
+
+
+def _describe_asked(what: AreasDrawn) -> str:
+    """Write the sum of the regions that are asked for, or how to ask."""
+    regions = what.data.areas.regions
+    asked = asked_regions(regions)
+    return describe_sum(what, shown_level(regions), list(asked)) if asked else "Click regions on a map to add them up."
 
 
 def _pane_controls(shown: Shown, scene: Scene) -> None:
@@ -237,7 +246,7 @@ def _make_scene(shown: Shown) -> tuple[Scene, list[AreasDrawing]]:
         nothing="No region is here.",
         title=first.data.title,
         caption=verdict_of(first).headline,
-        stamp=f"Run {first.number}, seeded: a simulation, not private.",
+        stamp=_stamp(first),
         link=first.data.bundled,
         ground=ground_in(bounds),
         places=names_in(bounds),

@@ -1,0 +1,212 @@
+"""The Areas page: what is shown for a link, what a press does, and what a link carries."""
+
+from dataclasses import replace
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+
+from dpviz.app.areas.state import AreasConfig
+from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES
+from dpviz.app.session import read_link
+from dpviz.mechanisms import AREA_MECHANISMS, noisy_areas
+from dpviz.samples.areas import AREA_SAMPLES
+from dpviz.view.areas_drawing import SHOWN_AREAS
+from tests.app.seen import captions, figures, fine, good, infos, keys, newest, scene, shares_of, texts
+from tests.app.start import pages_app, query_of
+
+STATES = {"sample": "us_residents", "level": "1"}
+CITY = {"sample": "made_up_city"}
+
+
+def areas_app(link=CITY):
+    return pages_app("areas", link)
+
+
+def areas_drawn(app):
+    return newest(app, "areas config first run")
+
+
+def changed(app, **settings):
+    """The page with another configuration."""
+    app.session_state["areas config"] = replace(app.session_state["areas config"], **settings)
+    return good(app.run())
+
+
+def opened(app, name):
+    app.session_state["areas tab"] = name
+    return fine(app.run())
+
+
+def heads(app):
+    return [pane["title"] for pane in scene(app)[0]["panes"]]
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """The function that draws Laplace noise, as a mock that draws and counts its calls."""
+    monkeypatch.setattr(noisy_areas, "discrete_laplace", Mock(wraps=noisy_areas.discrete_laplace))
+    return noisy_areas.discrete_laplace
+
+
+class TestMaps:
+    def test_the_first_picture_is_there_without_a_press_and_each_control_runs_again(self, draws):
+        app = fine(areas_app({}))
+        assert [len(call.args[0]) for call in draws.call_args_list] == [12, 108, 1608]
+        assert heads(app) == ["True visits", "Released visits"]
+        first = areas_drawn(app)
+        assert float(first.release.receipt.total.epsilon) == 0.5
+        fine(app.text_input(key="epsilon").set_value("2").run())
+        assert draws.call_count == 6
+        fine(app.button(key="undo").click().run())
+        assert areas_drawn(app) is first
+        fine(app.button(key="again").click().run())
+        assert (areas_drawn(app).number, draws.call_count) == (2, 9)
+
+    @pytest.mark.parametrize("sample", AREA_SAMPLES)
+    def test_every_sample_is_drawn_at_its_finest_level(self, sample):
+        app = fine(areas_app({"sample": sample}))
+        header, arrays = scene(app)
+        regions = areas_drawn(app).release.regions
+        assert len(header["areas"]["first"]["texts"]) == regions.size(regions.depth)
+        assert len(arrays["0 fill 0"]) == 4 * regions.size(regions.depth)
+
+    def test_every_view_is_drawn_with_counts_rates_and_densities(self):
+        app = areas_app(CITY | {"level": "2"})
+        for measure, title in (("Counts", "of a region"), ("Rates", "per 1,000 residents"), ("Per km²", "per km²")):
+            fine(app.segmented_control(key="measure").set_value(measure).run())
+            for shown in SHOWN_AREAS:
+                header, _ = scene(fine(changed(app, shown=shown)))
+                assert title in header["panes"][0]["legend"]["title"]
+
+    def test_a_sample_whose_counts_are_its_residents_has_no_rates(self):
+        app = fine(areas_app(STATES | {"measure": "Rates"}))
+        assert app.segmented_control(key="measure").options == ["Counts", "Per km²"]
+        assert scene(app)[0]["panes"][0]["legend"]["title"] == "true residents of a region"
+
+    def test_the_text_of_a_region_says_its_name_count_intervals_rate_and_truth(self):
+        app = fine(areas_app(STATES))
+        release = areas_drawn(app).release
+        place = release.regions.ids_of(1).tolist().index("CA")
+        lines = scene(app)[0]["areas"]["first"]["texts"][place].split("\n")
+        assert lines[0] == "California"
+        assert lines[1] == f"released {release.count[1][place]:,.0f} residents"
+        assert lines[2].startswith("95 %: ")
+        assert lines[3].startswith("all regions at once: ")
+        assert " per km² (95 %: " in lines[4]
+        assert lines[5].startswith("true 39,512,223, error ")
+
+    def test_scales_of_errors_stay_whatever_is_released(self):
+        app = fine(areas_app(CITY | {"shown": "Error"}))
+        before = scene(app)[0]["panes"][1]["legend"]
+        fine(app.text_input(key="epsilon").set_value("0.05").run())
+        assert scene(app)[0]["panes"][1]["legend"] == before
+        fine(app.button(key="fit scale").click().run())
+        assert scene(app)[0]["panes"][1]["legend"] != before
+
+    def test_a_second_run_has_settings_of_its_own_and_stands_beside_the_first_in_every_tab(self):
+        app = fine(changed(areas_app(), left="Second run", second=AreasConfig(mechanism="flat", epsilon=1.0).as_second()))
+        assert heads(app) == ["Released visits, second run", "Released visits"]
+        assert len(app.metric) == 8
+        for name in TAB_TITLES:
+            opened(app, name)
+
+    def test_hidden_regions_are_said_to_be_hidden(self):
+        app = fine(areas_app(CITY | {"mechanism": "flat", "settings": '{"least":30}', "asked": "[0]"}))
+        release = areas_drawn(app).release
+        place = int(np.flatnonzero(release.hidden)[0])
+        header, _ = scene(app)
+        assert "not shown: its count is under the threshold" in header["areas"]["first"]["texts"][place]
+        assert "regions are under the threshold and not shown" in header["panes"][1]["note"]
+        changed(app, asked=(place,))
+        assert figures(opened(app, ASK_TAB))["Released answer"] == "not shown"
+
+    def test_gaussian_noise_takes_a_delta(self):
+        app = areas_app()
+        assert "delta" not in keys(app.select_slider)
+        fine(app.segmented_control(key="noise").set_value("Gaussian").run())
+        receipt = areas_drawn(app).release.receipt
+        assert {step.noise for step in receipt.steps} == {"discrete Gaussian"}
+        assert receipt.total.delta > 0
+        assert "except with probability δ" in captions(app)
+        for name in TAB_TITLES:
+            opened(app, name)
+
+    @pytest.mark.parametrize("key", sorted(AREA_MECHANISMS))
+    def test_every_mechanism_fills_every_tab(self, key):
+        app = fine(areas_app(CITY | {"mechanism": key}))
+        assert areas_drawn(app).release.mechanism == key
+        for name in TAB_TITLES:
+            opened(app, name)
+
+
+class TestNumbers:
+    def test_key_figures_are_those_of_the_level(self):
+        app = fine(areas_app())
+        row = areas_drawn(app).evaluation.by_level.iloc[-1]
+        found = figures(app)
+        assert list(found) == [
+            "Typical noise (standard deviation)",
+            "Error of a block",
+            f"False positives, of {row['empty']:,} empty regions",
+            "Narrow intervals",
+        ]
+        assert found["Narrow intervals"] == f"{row['narrow']:.3g} %"
+        assert found[f"False positives, of {row['empty']:,} empty regions"] == f"{100 * row['false_positives'] / row['empty']:.3g} %"
+        assert figures(fine(changed(app, level=1)))["False positives"] == "–"
+
+    def test_the_verdict_says_how_many_regions_are_well_known(self):
+        app = fine(areas_app())
+        assert any("All levels are usable" in each.value for each in app.html)
+        assert "have an interval narrower than half their count" in texts(app)
+
+    def test_regions_that_are_asked_for_are_added_up_with_their_interval(self):
+        app = opened(areas_app(CITY | {"level": "2", "asked": "[3,4,5]"}), ASK_TAB)
+        what = areas_drawn(app)
+        ids = [what.release.regions.ids_of(2)[3:6].tolist()]
+        low, high = (float(end[0]) for end in what.release.answer_interval(ids))
+        found = figures(app)
+        assert found["Released answer"] == f"{what.release.count[2][3:6].sum():,.0f} visits"
+        assert found["95 % interval"] == f"{low:,.0f} to {high:,.0f}"
+        assert found["True answer"] == f"{what.evaluation.truth[2][3:6].sum():,}"
+        assert "noise partly cancels" in captions(app)
+        assert scene(app)[0]["panes"][0]["chosen"] == [3, 4, 5]
+        assert any("3 regions together: released" in each.value for each in app.html)
+        fine(app.button(key="no region").click().run())
+        assert "their sum stands here" in infos(app)
+
+    def test_another_level_lets_regions_go(self):
+        app = fine(areas_app(CITY | {"asked": "[1400]", "level": "3"}))
+        assert scene(app)[0]["panes"][0]["chosen"] == [1400]
+        fine(changed(app, level=1))
+        assert scene(app)[0]["panes"][0]["chosen"] == []
+
+
+class TestControls:
+    def test_a_split_can_be_typed(self):
+        app = areas_app()
+        assert len(shares_of(app)) == 3
+        fine(app.number_input(key="share 0").set_value(60.0).run())
+        receipt = areas_drawn(app).release.receipt
+        assert float(receipt.steps[0].amount / receipt.available) == pytest.approx(0.6)
+
+    def test_the_link_carries_the_configuration(self):
+        link = {"sample": "us_residents", "mechanism": "flat", "settings": '{"least":5}', "epsilon": "0.3", "noise": "Gaussian"}
+        link |= {"delta": "1e-07", "level": "1", "measure": "Per km²", "asked": "[2,7]", "shown": "Error", "left": "False positives"}
+        link |= {"scales": '{"error 1 2":0.05}'}
+        app = fine(areas_app(link))
+        assert query_of(app) == link
+
+    @pytest.mark.parametrize(
+        "link", [{"level": "99"}, {"asked": "[-1]"}, {"asked": '["x"]'}, {"asked": str(list(range(99)))}, {"measure": "x"}, {"noise": "y"}]
+    )
+    def test_a_link_that_makes_no_sense_falls_back(self, link):
+        assert read_link(AreasConfig, link) == AreasConfig()
+        good(areas_app(link))
+
+    def test_the_code_makes_the_same_release(self):
+        app = fine(areas_app({"epsilon": "0.7", "run": "3"}))
+        (code,) = [each.value for each in app.code if "load_area_sample" in each.value]
+        names = {}
+        exec(code, names)  # noqa: S102 - our own code
+        assert all(np.array_equal(a, b) for a, b in zip(names["release"].count, areas_drawn(app).release.count, strict=True))

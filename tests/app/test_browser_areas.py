@@ -1,0 +1,49 @@
+"""The Areas page as a person sees it, in Chromium: two choropleths, what they say of a region, clicks that add regions up, and the strip."""
+
+import pytest
+
+from tests.app.browse import background, click_pane, live_map, pane_colours, until, visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def told(page, name):
+    """What the canvas tells about itself."""
+    return page.locator(".canvas").get_attribute(f"data-{name}")
+
+
+def until_drawn(page, figure):
+    page.get_by_test_id("stMetric").filter(has_text=figure).first.wait_for()
+    live_map(page)
+    until(lambda: min(pane_colours(page)) > 20, "both maps")
+    assert told(page, "error") is None
+
+
+def test_teach_shows_false_positives_and_another_level_by_choice(chromium, address, tmp_path):
+    with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("link", name="Areas", exact=True).click()
+        until_drawn(page, "Error of a block")
+        assert page.locator(".canvas .head .title").all_inner_texts() == ["True visits", "Released visits"]
+        page.get_by_role("combobox", name="Right map").click()
+        page.get_by_role("option", name="Right: False positives", exact=True).click()
+        page.get_by_text("empty, released as occupied:").first.wait_for()
+        page.locator(".strip").get_by_role("button", name="tract").click()
+        page.get_by_test_id("stMetric").filter(has_text="Error of a tract").wait_for()
+        until(lambda: "level=2" in page.evaluate("location.href"), "the level in the address")
+
+
+def test_a_click_on_a_county_asks_for_it_and_both_maps_say_the_same(chromium, address, tmp_path):
+    with visit(chromium, address, "areas?sample=us_residents&epsilon=0.01", scheme="dark", tmp_path=tmp_path) as (page, _):
+        until_drawn(page, "Error of a county")
+        assert background(page) < 200
+        click_pane(page, 0, -20, 20)
+        page.get_by_role("tab", name="Regions to ask", selected=True).wait_for()
+        until(lambda: "asked=" in page.evaluate("location.href"), "the region in the address")
+        left, right = told(page, "hover").split(" | ")
+        assert left == right
+        assert "released " in left
+        assert "true " in left
+        click_pane(page, 1, 60, 20)
+        page.get_by_text("2 regions together: released").wait_for()
+        page.get_by_role("button", name="No region").click()
+        page.get_by_text("Click regions on a map to add them up.").first.wait_for()
