@@ -1,4 +1,4 @@
-"""The Areas page as a person sees it, in Chromium: two choropleths, what they say of a region, clicks that add regions up, and the strip."""
+"""The Areas page as a person sees it, in Chromium: two maps of regions, what they say, clicks that add regions up, and the strip."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_teach_shows_false_positives_and_another_level_by_choice(chromium, addre
         page.get_by_role("combobox", name="Right map").click()
         page.get_by_role("option", name="Right: False positives", exact=True).click()
         page.get_by_text("empty, released as occupied:").first.wait_for()
-        page.locator(".strip").get_by_role("button", name="tract").click()
+        page.get_by_role("radio", name="Level tract", exact=True).click()
         page.get_by_test_id("stMetric").filter(has_text="Error of a tract").wait_for()
         until(lambda: "level=2" in page.evaluate("location.href"), "the level in the address")
 
