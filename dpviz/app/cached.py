@@ -19,6 +19,7 @@ from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import FlowsFile
 from dpviz.data.reading.inspect import RepeatedColumn, describe_flows, describe_points, find_repeated_columns
+from dpviz.data.reading.outline import read_outline
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.regions import RegionsFile, inspect_regions, read_regions
 from dpviz.data.reading.sources import FoundFiles, find_files
@@ -27,7 +28,9 @@ from dpviz.publishing.private_data import PrivateData, content_fingerprint, fing
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
+from dpviz.space.outline import Outline
 from dpviz.space.regions import Regions
+from dpviz.view.basemap import outline_rings
 
 Options = tuple[tuple[str, object], ...]
 
@@ -125,6 +128,13 @@ def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str
     return UploadedRegions(key=(digest, levels, prefix_lengths), regions=regions.grouped(prefix_lengths) if prefix_lengths else regions)
 
 
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the polygons ...")
+def read_outline_file(digest: str, name: str, _content: bytes, unstated_crs: str | None) -> tuple[Outline, list[list[list[float]]]]:  # noqa: ARG001
+    """Read the outline of an area, and write it as closed lines in degrees; the CRS counts where the file states none."""
+    outline = read_outline(named_file(name, _content), unstated_crs=unstated_crs)
+    return outline, outline_rings(outline.in_degrees)
+
+
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspect_flows_file(digest: str, name: str, _content: bytes, written: Options) -> FlowsFile:  # noqa: ARG001
     """Describe a file of trips: format and columns; the arguments are those of `inspect_points_file`."""
@@ -164,6 +174,7 @@ PER_SESSION = (
     fingerprints,
     inspect_regions_file,
     read_regions_file,
+    read_outline_file,
     inspect_flows_file,
     count_flows_file,
     keeper,

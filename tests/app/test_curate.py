@@ -4,7 +4,9 @@ import io
 import zipfile
 from unittest.mock import Mock
 
+import geopandas as gpd
 import pytest
+import shapely
 
 import dpviz as dv
 from dpviz.amounts import format_decimal
@@ -17,9 +19,24 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.publish import note_publication
 from tests.app.release_walk import TEXTS
-from tests.app.seen import captions, drawn, entries, fine, good, keys, labelled, missing, noised, scene, texts, trips_drawn, warnings
-from tests.app.start import CURATE, CURATE_TRIPS, PLACES, pages_app, points_app, trips_app, trips_uploaded, uploaded
-from tests.app.walk import go, name_dataset, press_draw, protect
+from tests.app.seen import (
+    captions,
+    drawn,
+    entries,
+    errors,
+    fine,
+    good,
+    keys,
+    labelled,
+    missing,
+    noised,
+    scene,
+    texts,
+    trips_drawn,
+    warnings,
+)
+from tests.app.start import CURATE, CURATE_TRIPS, PLACES, STATES, pages_app, points_app, query_of, trips_app, trips_uploaded, uploaded
+from tests.app.walk import choose, go, name_dataset, press_draw, protect
 
 TYPED = {**TEXTS, "region": "", "intended_use": "", "formats": ["csv"]}
 
@@ -146,6 +163,109 @@ class TestWhere:
     def test_where_a_box_would_lie(self):
         assert find_boxes((1e12, 1e12, 2e12, 2e12), None) == ()
         assert nearest_town(2.35, 48.86) == "Paris"
+
+
+def choose_polygons(app, shapes=None, name="city.geojson", *, content=None):
+    content = shapes.to_json().encode() if content is None else content
+    return good(app.file_uploader(key="outline file").set_value((name, content, "text/plain")).run())
+
+
+def bounds_of(app):
+    return [app.number_input(key=side).value for side in ("west", "south", "east", "north")]
+
+
+def wkt(shape):
+    return f'wkt\n"{shape.wkt}"\n'.encode()
+
+
+class TestPolygons:
+    TOWN = shapely.Polygon([(-118.50006, 34.00004), (-118.1, 34.05), (-118.2, 34.30001)])
+    BOX = (-118.5001, 34.0, -118.1, 34.3001)
+
+    def open(self, **given):
+        return uploaded(**{"frame": STATES, "crs": "EPSG:4326"} | given)
+
+    def test_the_box_around_them_is_the_domain_and_their_outline_is_drawn(self):
+        app = choose_polygons(self.open(), gpd.GeoSeries([self.TOWN], crs="EPSG:4326"))
+        assert bounds_of(app) == list(self.BOX)
+        assert (app.selectbox(key="frame").value, app.text_input(key="domain crs").value) == ("Type the bounds", "EPSG:4326")
+        assert "Points are counted in the rectangular box around city.geojson" in captions(app)
+        (ring,) = scene(app)[0]["outline"]
+        assert sorted(map(tuple, ring[:-1])) == [(-118.50006, 34.00004), (-118.2, 34.30001), (-118.1, 34.05)]
+        assert "squares error" not in scene(app)[1]
+        assert drawn(fine(press_draw(app))).release.tree.domain.bounds == self.BOX
+
+    def test_the_file_says_the_crs_of_the_domain_and_another_one_that_is_typed_moves_the_box(self, tmp_path):
+        gpd.GeoSeries([self.TOWN], crs="EPSG:4326").to_crs("EPSG:32611").to_file(tmp_path / "city.gpkg")
+        app = choose_polygons(self.open(), name="city.gpkg", content=(tmp_path / "city.gpkg").read_bytes())
+        assert app.text_input(key="domain crs").value == "EPSG:32611"
+        metres = bounds_of(app)
+        assert all(float(side).is_integer() and side > 300_000 for side in metres)
+        good(app.text_input(key="domain crs").set_value("EPSG:4326").run())
+        assert bounds_of(app) == pytest.approx(self.BOX, abs=2e-4)
+        good(app.number_input(key="west").set_value(-119.0).run())
+        assert "Take the box around the polygons" in [each.label for each in app.button]
+        assert scene(app)[0]["outline"]
+        good(app.button(key="outline again").click().run())
+        assert bounds_of(app) == pytest.approx(self.BOX, abs=2e-4)
+
+    def test_without_a_crs_it_is_asked_for_and_never_guessed(self):
+        app = choose_polygons(self.open(frame="Type the bounds"), name="city.csv", content=wkt(self.TOWN))
+        assert "does not state its CRS, which is never guessed: type it as CRS of the domain" in errors(app)
+        assert bounds_of(app) == [None] * 4
+        good(app.text_input(key="domain crs").set_value("EPSG:4326").run())
+        assert bounds_of(app) == list(self.BOX)
+
+    def test_a_box_that_is_dragged_meanwhile_stays(self, monkeypatch):
+        state = {"outline wanted": True}
+        monkeypatch.setattr("dpviz.app.points.where.st.session_state", state)
+        take_box((4.6, 45.5, 5.0, 45.9))
+        assert "outline wanted" not in state
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (b"wkt\n", "has no polygon"),
+            (b"lon,lat\n1,2\n", "has no polygons: choose one"),
+            (wkt(shapely.box(0, 0, 1, 1)) + b'"POLYGON ((0 0, 1 0, 1 1, 0 0))"\n' * 5000, "more than 5,000 polygons"),
+            (b"wkt\nPOINT (1 2)\n", "no polygon in WKT"),
+        ],
+    )
+    def test_what_is_no_outline_is_refused_and_nothing_is_declared(self, content, said):
+        app = self.open(frame="Type the bounds")
+        good(app.text_input(key="domain crs").set_value("EPSG:4326").run())
+        app = choose_polygons(app, name="city.csv", content=content)
+        assert said in errors(app)
+        assert bounds_of(app) == [None] * 4
+        assert scene(app)[0]["outline"] == []
+
+    def test_the_file_of_the_private_data_is_refused_in_either_order(self):
+        homes = b"wkt,lon,lat\n" + b'"POLYGON ((-118 34, -117 34, -117 35, -118 34))",-117.5,34.5\n' * 3
+        app = choose_polygons(self.open(content=homes), name="city.csv", content=homes)
+        assert "This is the file of the private data" in errors(app)
+        assert app.selectbox(key="frame").value == STATES
+        app = choose_polygons(uploaded(frame="Type the bounds", crs="EPSG:4326"), name="city.csv", content=homes)
+        good(app.text_input(key="domain crs").set_value("EPSG:4326").run())
+        assert bounds_of(app) == [-118.0, 34.0, -117.0, 35.0]
+        choose(app, homes)
+        assert "This is the file of the private data" in errors(app)
+        assert bounds_of(app) == [None] * 4
+        assert scene(app)[0]["outline"] == []
+
+    def test_after_a_reload_the_bounds_are_there_and_the_refusal_as_well(self):
+        app = choose_polygons(self.open(), gpd.GeoSeries([self.TOWN], crs="EPSG:4326"), "secret city.geojson")
+        again = fine(pages_app("points", query_of(app)))
+        assert bounds_of(again) == list(self.BOX)
+        assert "The bounds are those around secret city.geojson" in captions(again)
+        again.session_state["uploaded"] = ("homes.geojson", gpd.GeoSeries([self.TOWN], crs="EPSG:4326").to_json().encode())
+        again = good(again.run())
+        (centroids,) = [each for each in again.toggle if each.label == "Polygons by their centroid"]
+        good(centroids.set_value(True).run())
+        assert bounds_of(again) == [None] * 4
+
+    def test_names_of_files_are_escaped(self):
+        app = choose_polygons(self.open(), gpd.GeoSeries([self.TOWN], crs="EPSG:4326"), "a*b*.geojson")
+        assert r"around a\*b\*\.geojson" in " ".join(each.value for each in app.caption)
 
 
 class TestBundle:

@@ -126,7 +126,8 @@ def _show_declared(declared: Declared, expected: Expected | None) -> None:
     if canvas_failed():
         st.caption("This browser could not load the map library: type the bounds of the domain.")
         return
-    scene = declared_scene(declared.domain, squares, list(declared.boxes), unit=RECORDS, dark=is_dark(), height=DECLARED_HEIGHT)
+    boxes, outline = list(declared.boxes), declared.outline
+    scene = declared_scene(declared.domain, squares, boxes, unit=RECORDS, dark=is_dark(), height=DECLARED_HEIGHT, outline=outline)
     with st.container(key="declared area"):
         panes(scene.pack(), key="declared map", on_box=_take_box, on_chosen=_ignore, on_camera=_ignore, on_swipe=_ignore)
     if st.session_state.pop(_RERUN, False) or canvas_failed():

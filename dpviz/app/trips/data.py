@@ -8,9 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app import cached, drafts
+from dpviz.app import cached
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.files import count_by_path, path_files
+from dpviz.app.files import ask_for_file, count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.data import NONE, TYPES, pick
@@ -236,7 +236,7 @@ def _make_data(
 
 def _choose_upload(cards: Cards) -> ChosenFiles | None:
     """Ask for an uploaded file of trips; None until it is chosen."""
-    kept = _ask_for_file("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
+    kept = ask_for_file("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
     if kept is None:
         return None
     name, body = kept
@@ -292,31 +292,9 @@ def _make_regions_part(role: str, uploaded: cached.UploadedRegions) -> RegionsPa
     return RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
 
 
-def _ask_for_file(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[str, bytes] | None:
-    """Ask for a file. Return its name and bytes; None until it is chosen.
-
-    Both are kept for the session, because Streamlit empties an upload widget when the user visits another page.
-    """
-    key, slot = f"{role} file", f"{role} uploaded"
-
-    def keep() -> None:
-        file = st.session_state[key]
-        st.session_state[slot] = None if file is None else (file.name, file.getvalue())
-
-    drafts.ask_again(slot)
-    st.file_uploader(title, types, key=key, on_change=keep, help=text)
-    kept: tuple[str, bytes] | None = st.session_state.get(slot)
-    if kept is not None and st.session_state[key] is None:
-        left, right = st.columns([3, 2], vertical_alignment="center")
-        left.caption(f"{title}: kept from before.")
-        if right.button("Forget it", key=f"{role} forget"):
-            st.session_state[slot] = kept = None
-    return kept
-
-
 def _choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
     """Ask for a file of regions, the columns of its levels, and levels by prefixes of ids; None until it is chosen."""
-    kept = _ask_for_file(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
+    kept = ask_for_file(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
     if kept is None:
         return None
     name, body = kept
