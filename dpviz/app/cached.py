@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -30,7 +31,8 @@ from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
 from dpviz.space.outline import Outline
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import outline_rings
+from dpviz.view.basemap import Bounds, outline_rings
+from dpviz.view.declared_regions import DeclaredLevel, find_bounds, prepare_level
 
 Options = tuple[tuple[str, object], ...]
 
@@ -128,6 +130,21 @@ def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str
     return UploadedRegions(key=(digest, levels, prefix_lengths), regions=regions.grouped(prefix_lengths) if prefix_lengths else regions)
 
 
+_HASHED: dict[str | type[Any], Callable[[Any], Any]] = {UploadedRegions: lambda frame: frame.key}
+
+
+@st.cache_resource(max_entries=8, scope="session", show_spinner="Drawing the regions ...", hash_funcs=_HASHED)
+def declared_level(regions: UploadedRegions, ends: UploadedRegions, level: int) -> DeclaredLevel | None:
+    """Prepare the regions of a level for a map; None if they have neither outlines nor points."""
+    return prepare_level(regions.regions, ends.regions, level)
+
+
+@st.cache_resource(max_entries=4, scope="session", show_spinner=False, hash_funcs=_HASHED)
+def declared_bounds(regions: UploadedRegions, ends: UploadedRegions) -> Bounds | None:
+    """Choose what a map of regions shows at first; None if they have neither outlines nor points."""
+    return find_bounds(regions.regions, ends.regions)
+
+
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the polygons ...")
 def read_outline_file(digest: str, name: str, _content: bytes, unstated_crs: str | None) -> tuple[Outline, list[list[list[float]]]]:  # noqa: ARG001
     """Read the outline of an area, and write it as closed lines in degrees; the CRS counts where the file states none."""
@@ -141,9 +158,7 @@ def inspect_flows_file(digest: str, name: str, _content: bytes, written: Options
     return describe_flows(find_files(named_file(name, _content), TextFormat(**dict(written))))  # type: ignore[arg-type]
 
 
-@st.cache_resource(
-    max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs={UploadedRegions: lambda frame: frame.key}
-)
+@st.cache_resource(max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs=_HASHED)
 def count_flows_file(digest: str, name: str, _content: bytes, frames: tuple[UploadedRegions, UploadedRegions], options: Options) -> Flows:  # noqa: ARG001
     """Count a file's trips from the regions of one frame to the regions of another."""
     origins, ends = (frame.regions for frame in frames)
@@ -175,6 +190,8 @@ PER_SESSION = (
     inspect_regions_file,
     read_regions_file,
     read_outline_file,
+    declared_level,
+    declared_bounds,
     inspect_flows_file,
     count_flows_file,
     keeper,

@@ -193,7 +193,7 @@ class TestPolygons:
         (ring,) = scene(app)[0]["outline"]
         assert sorted(map(tuple, ring[:-1])) == [(-118.50006, 34.00004), (-118.2, 34.30001), (-118.1, 34.05)]
         assert "squares error" not in scene(app)[1]
-        assert drawn(fine(press_draw(app))).release.tree.domain.bounds == self.BOX
+        assert drawn(fine(press_draw(app))).release.domain.bounds == self.BOX
 
     def test_the_file_says_the_crs_of_the_domain_and_another_one_that_is_typed_moves_the_box(self, tmp_path):
         gpd.GeoSeries([self.TOWN], crs="EPSG:4326").to_crs("EPSG:32611").to_file(tmp_path / "city.gpkg")
