@@ -12,9 +12,10 @@ import dpviz as dv
 from dpviz.amounts import format_decimal
 from dpviz.app.bundle import Maker, check_texts
 from dpviz.app.points.where import find_boxes, nearest_town, take_box
+from dpviz.app.trips.state import TripsConfig
 from dpviz.errors import DpvizError
 from dpviz.evaluation.metrics import expected_error
-from dpviz.mechanisms import noisy_counts
+from dpviz.mechanisms import noisy_counts, noisy_flows
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.publish import note_publication
@@ -31,11 +32,24 @@ from tests.app.seen import (
     missing,
     noised,
     scene,
+    scenes,
     texts,
     trips_drawn,
     warnings,
 )
-from tests.app.start import CURATE, CURATE_TRIPS, PLACES, STATES, pages_app, points_app, query_of, trips_app, trips_uploaded, uploaded
+from tests.app.start import (
+    CURATE,
+    CURATE_TRIPS,
+    PLACES,
+    REGIONS,
+    STATES,
+    pages_app,
+    points_app,
+    query_of,
+    trips_app,
+    trips_uploaded,
+    uploaded,
+)
 from tests.app.walk import choose, go, name_dataset, press_draw, protect
 
 TYPED = {**TEXTS, "region": "", "intended_use": "", "formats": ["csv"]}
@@ -266,6 +280,71 @@ class TestPolygons:
     def test_names_of_files_are_escaped(self):
         app = choose_polygons(self.open(), gpd.GeoSeries([self.TOWN], crs="EPSG:4326"), "a*b*.geojson")
         assert r"around a\*b\*\.geojson" in " ".join(each.value for each in app.caption)
+
+
+class TestRegionsMap:
+    def pane(self, app):
+        (pane,) = scene(app)[0]["panes"]
+        return pane
+
+    def test_it_shows_the_level_of_the_third_card_with_its_expected_error_and_keeps_the_view(self):
+        app = fine(trips_app(CURATE_TRIPS))
+        first, bounds = self.pane(app), scene(app)[0]["bounds"]
+        said = next(each.value for each in app.markdown if "in a pair of division to division" in each.value)
+        error = said.split("**")[1]
+        assert first["title"] == f"Expected error: {error} in each pair of division to division"
+        assert first["arcs"] is None
+        good(app.select_slider(key="good level trips config").set_value(2).run())
+        second = self.pane(app)
+        assert second["title"].endswith("in each pair of state to state")
+        assert len(scene(app)[0]["areas"][second["areas"][0]]["texts"]) == 51
+        assert scene(app)[0]["bounds"] == bounds
+
+    def test_it_needs_no_trip_and_shows_none(self, monkeypatch):
+        monkeypatch.setattr(noisy_flows, "discrete_gaussian", Mock(wraps=noisy_flows.discrete_gaussian))
+        quiet = scenes(fine(trips_uploaded(trips=("trips.csv", b"origin,dest,count\nA1,A2,1\n"))))
+        assert quiet == scenes(fine(trips_uploaded(trips=("trips.csv", b"origin,dest,count\nA1,A2,900\nB1,B1,7\n"))))
+        assert not noised(noisy_flows.discrete_gaussian)
+
+    def test_regions_are_drawn_before_the_trips_are_there(self):
+        app = pages_app(
+            "trips", {}, {"trips config": TripsConfig(mode="Curate", source="upload"), "regions uploaded": ("homes.csv", REGIONS)}
+        )
+        assert self.pane(app)["title"] == "The declared regions, id to id"
+        assert scene(app)[0]["areas"]["regions 0"]["texts"] == ["Aberg", "Bdorf", "Cburg"]
+        assert "Choose a public file of regions, and a file of trips" in missing(app)[0]
+
+    def test_names_from_files_are_escaped(self):
+        named = b"id,lat,lon,name\nA1,50,8,<b>{x}\nA2,51,9,@@=1\nB1,52,9,C\n"
+        app = trips_uploaded(regions=("homes.csv", named))
+        shown = " ".join(scene(app)[0]["areas"]["regions 0"]["texts"])
+        assert not [bad for bad in ("<b", "{x", "@@") if bad in shown]
+
+    def test_without_outlines_or_points_a_sentence_says_so(self):
+        app = trips_uploaded(regions=("homes.csv", b"town\nA1\nA2\nB1\n"), unit=None)
+        (levels,) = [each for each in app.multiselect if each.label.startswith("Columns of ids")]
+        good(levels.set_value(["town"]).run())
+        assert "These regions have neither outlines nor coordinates: there is no map of them." in captions(app)
+        assert scenes(app) == []
+
+    def test_without_regions_it_says_when_it_comes(self):
+        app = pages_app("trips", {}, {"trips config": TripsConfig(mode="Curate", source="upload")})
+        assert "The map of the regions is shown here once their file is chosen." in captions(app)
+
+    def test_a_person_of_several_trips_is_offered_neighbours_that_fit_and_none_is_chosen(self):
+        app = protect(trips_uploaded(unit=None), "rider", 3)
+        assert "switch on “Everybody has exactly that many”, or choose add_remove under “Neighbours”" in errors(app)
+        assert app.session_state["trips config"].build().neighbours == "bounded"
+        good(app.button(key="take add_remove").click().run())
+        assert app.session_state["trips config"].build().neighbours == "add_remove"
+        assert errors(app) == ""
+        assert "Expected error" in self.pane(app)["title"]
+
+    def test_columns_of_ends_and_counts_are_not_offered_as_persons(self):
+        app = trips_uploaded(unit=None)
+        good(labelled(app.radio, "Whom to protect").set_value("person").run())
+        assert labelled(app.selectbox, "Person").options == ["rider"]
+        assert labelled(app.selectbox, "Person").value == "rider"
 
 
 class TestBundle:

@@ -19,6 +19,7 @@ from dpviz.app.ledger import find_paid
 from dpviz.app.page_state import CURATE
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.session import (
+    carry_out,
     is_dark,
     show_error,
     show_value,
@@ -32,6 +33,7 @@ from dpviz.app.words import show_chart, verdict_row
 from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.flow_metrics import FlowEvaluation
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.release.nouns import TRIPS as TRIPS_NOUN
 from dpviz.space.regions import Regions
 from dpviz.view.declared_regions import regions_scene
@@ -63,6 +65,8 @@ def show_curate(protected: str) -> None:
     with cards.good or st.container():
         frame, unit = declared.frame() if fits else None, TRIPS_NOUN if data is None else data.unit
         expected = show_expected(TRIPS, cards, frame, None if frame is None else _levels_of(frame), unit, funding)
+        if frame is not None and expected is None:
+            _offer_add_remove(frame)
     with button:
         show_button(TRIPS, data, draws, cards, funding, lambda: draw(cast("TripsData", data), funding))
     what = drawn()
@@ -143,6 +147,19 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
 
 def _ignore(_: object) -> None:
     """Take no notice of an event of the map."""
+
+
+def _offer_add_remove(frame: Flows) -> None:
+    """Offer neighbours of whom one has a person more, where replacing a person's trips by as many others promises too much.
+
+    It is a press of its own: what is protected is never chosen without the curator.
+    """
+    how = TRIPS.config()
+    if frame.contributions == 1 or frame.exactly or how.build().neighbours != BOUNDED:
+        return
+    settings = {**how.settings, "neighbours": ADD_REMOVE}
+    label = "Protect that a person is added or removed"
+    st.button(label, key="take add_remove", width="stretch", on_click=carry_out(lambda: TRIPS.change(settings=settings)))
 
 
 def _choose_second() -> None:
