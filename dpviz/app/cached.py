@@ -22,7 +22,7 @@ from dpviz.data.reading.flows import FlowsFile
 from dpviz.data.reading.inspect import RepeatedColumn, describe_flows, describe_points, find_repeated_columns
 from dpviz.data.reading.outline import read_outline
 from dpviz.data.reading.points import PointsFile
-from dpviz.data.reading.regions import RegionsFile, inspect_regions, read_regions
+from dpviz.data.reading.regions import RegionsFile, inspect_regions, propose_levels, read_regions
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.publishing.private_data import PrivateData, content_fingerprint, fingerprints_of
@@ -123,6 +123,12 @@ def inspect_regions_file(digest: str, name: str, _content: bytes) -> RegionsFile
     return inspect_regions(named_file(name, _content))
 
 
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
+def propose_region_levels(digest: str, name: str, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
+    """Propose the columns of ids of a file with a column per level, coarsest first; none if they are not clear."""
+    return propose_levels(named_file(name, _content))
+
+
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the regions ...")
 def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str, ...], prefix_lengths: tuple[int, ...]) -> UploadedRegions:
     """Read a file's regions; each of `prefix_lengths` makes a coarser level of so many first characters of the coarsest ids."""
@@ -188,6 +194,7 @@ PER_SESSION = (
     count_points_file,
     fingerprints,
     inspect_regions_file,
+    propose_region_levels,
     read_regions_file,
     read_outline_file,
     declared_level,

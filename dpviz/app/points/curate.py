@@ -17,6 +17,7 @@ from dpviz.app.fields import start_checks
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, curate_row, truth_switch
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.ledger import find_paid
+from dpviz.app.paid_list import show_waiting
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.points.data import Declared, points_controls
 from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
@@ -71,6 +72,8 @@ def show_curate(protected: str) -> None:
     with publish:
         if what is not None and (paid := find_paid(what.release)) is not None:
             show_bundle(paid.paid)
+        elif what is None and funding is not None and funding.account is not None:
+            show_waiting(funding.account.name)
     drafts.save(POINTS)
 
 

@@ -17,6 +17,7 @@ from dpviz.app.first_row import NO_EXPORT, WATERMARK, curate_row, truth_switch
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.ledger import find_paid
 from dpviz.app.page_state import CURATE
+from dpviz.app.paid_list import show_waiting
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.session import (
     carry_out,
@@ -80,6 +81,8 @@ def show_curate(protected: str) -> None:
         for release in () if what is None else what.releases[-1:]:
             if (paid := find_paid(release)) is not None:
                 show_bundle(paid.paid)
+        if what is None and funding is not None and funding.account is not None:
+            show_waiting(funding.account.name)
     drafts.save(TRIPS)
 
 

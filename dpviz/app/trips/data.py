@@ -367,7 +367,7 @@ def _choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
     levels = st.multiselect(
         "Columns of ids, coarsest level first",
         about.columns,
-        default=about.levels,
+        default=about.levels or cached.propose_region_levels(digest, name, body),
         key=f"{role} levels {digest}",
         persist_state="session",
         help="One column per level; the last one is that of the regions in the trips file.",
