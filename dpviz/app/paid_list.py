@@ -68,17 +68,23 @@ def show_kept(entries: list[Entry]) -> None:
     show_bundle(paid)
 
 
-def show_waiting(dataset: str) -> None:
+def show_waiting(fingerprints: tuple[str, ...]) -> None:
     """Show on Curate how a release is published that was paid for before the page was loaded anew, and what was published since.
 
     Args:
-        dataset: name of the account that the ledger found by the content of the data, which are there again.
+        fingerprints: of the data, which are there again: by them the ledger finds the account, not by a name that was typed.
     """
-    if entries := find_kept(set(), {dataset}):
+    try:
+        account = Ledger().find_by_fingerprints(fingerprints)
+    except DpvizError:  # the account block says why
+        return
+    if account is None:
+        return
+    if entries := find_kept(set(), {account.name}):
         show_kept(entries)
         return
     recovered = list(st.session_state.get("recovered draws", {}).values())
-    published = [paid for paid in recovered if paid.account.name == dataset and is_published(paid)]
+    published = [paid for paid in recovered if paid.account.name == account.name and is_published(paid)]
     if published:
         show_bundle(published[-1])
 

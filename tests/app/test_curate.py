@@ -413,6 +413,25 @@ class TestBundle:
         assert "1 release of these data is paid for and waits on this computer" in " ".join(each.value for each in app.info)
         assert labelled(fine(go(app, "release")).segmented_control, "What").options[-1] == "A draw that is kept on this computer"
 
+    def test_after_a_reload_it_is_published_on_the_same_page_once_its_data_are_there_again(self, tmp_path):
+        first = fine(press_draw(name_dataset(uploaded(PLACES))))
+        app = uploaded(PLACES)
+        assert "Paid for, and kept on this computer" in captions(app)
+        assert labelled(app.selectbox, "Draw").options[0].startswith("Draw 1, ")
+        assert app.button(key="draw").disabled, "a second payment is a second choice"
+        recovered = app.session_state["recovered draws"][1]
+        assert (recovered.release.noisy == drawn(first).release.noisy).all()
+        bundle = Maker(recovered, TYPED).make()
+        note_publication(recovered, bundle.manifest["identity"]["release_id"], Ledger())
+        app.session_state["bundles"] = {1: bundle}
+        assert "Published: " in " ".join(each.value for each in good(app.run()).success)
+        assert "Paid for, and kept" not in captions(good(uploaded(PLACES)))
+
+    def test_other_data_show_nothing_that_waits(self):
+        fine(press_draw(name_dataset(uploaded(PLACES))))
+        app = uploaded(PLACES + b"-100,40,new\n")
+        assert "Paid for, and kept on this computer" not in captions(app)
+
     def test_of_two_mechanisms_the_last_one_can_be_published_here(self):
         app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "flat_gaussian"})))
         assert len(trips_drawn(app).releases) == 2

@@ -16,7 +16,7 @@ import pytest
 import shapely
 
 import dpviz as dv
-from tests.app.browse import visit
+from tests.app.browse import until, visit
 
 pytestmark = pytest.mark.benchmark
 MOST_ACTIONS = 10
@@ -35,6 +35,8 @@ class Actions:
     def choose(self, label, path):
         self.files[label] = Path(path)
         self.put(label)
+        if label == POLYGONS:
+            self.expect_bounds()
         self.note(f"{label.lower()} {Path(path).name}")
 
     def put(self, label):
@@ -67,7 +69,13 @@ class Actions:
         page.mouse.down()
         page.mouse.move(x + 60, y + 60, steps=5)
         page.mouse.up()
+        self.expect_bounds()
         self.note("a box on the map")
+
+    def expect_bounds(self):
+        """Wait for the bounds of the domain, which a reload must not lose."""
+        for side in ("West", "South", "East", "North"):
+            self.typed[side] = until(self.box(side).input_value, side)
 
     def note(self, name):
         self.names.append(name)

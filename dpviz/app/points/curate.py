@@ -72,8 +72,8 @@ def show_curate(protected: str) -> None:
     with publish:
         if what is not None and (paid := find_paid(what.release)) is not None:
             show_bundle(paid.paid)
-        elif what is None and funding is not None and funding.account is not None:
-            show_waiting(funding.account.name)
+        elif what is None and data is not None:
+            show_waiting(data.fingerprints)
     drafts.save(POINTS)
 
 

@@ -81,8 +81,8 @@ def show_curate(protected: str) -> None:
         for release in () if what is None else what.releases[-1:]:
             if (paid := find_paid(release)) is not None:
                 show_bundle(paid.paid)
-        if what is None and funding is not None and funding.account is not None:
-            show_waiting(funding.account.name)
+        if what is None and data is not None:
+            show_waiting(data.fingerprints)
     drafts.save(TRIPS)
 
 
