@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from dataclasses import replace
 from unittest.mock import Mock
 
 import geopandas as gpd
@@ -11,7 +12,9 @@ import shapely
 import dpviz as dv
 from dpviz.amounts import format_decimal
 from dpviz.app.bundle import Maker, check_texts
+from dpviz.app.points.state import Config
 from dpviz.app.points.where import find_boxes, nearest_town, take_box
+from dpviz.app.session import read_link
 from dpviz.app.trips.state import TripsConfig
 from dpviz.errors import DpvizError
 from dpviz.evaluation.metrics import expected_error
@@ -265,6 +268,16 @@ class TestPolygons:
         assert "This is the file of the private data" in errors(app)
         assert bounds_of(app) == [None] * 4
         assert scene(app)[0]["outline"] == []
+
+    def test_a_private_file_that_is_named_by_its_path_is_refused_as_well(self, tmp_path):
+        homes = b"wkt,lon,lat\n" + b'"POLYGON ((-118 34, -117 34, -117 35, -118 34))",-117.5,34.5\n' * 3
+        (tmp_path / "homes.csv").write_bytes(homes)
+        config = replace(read_link(Config, CURATE), source="path")
+        app = pages_app("points", {}, {"config": config, "path": str(tmp_path / "homes.csv"), "frame": STATES, "crs": "EPSG:4326"})
+        app = choose_polygons(app, name="city.csv", content=homes)
+        assert "This is the file of the private data" in errors(app)
+        app = choose_polygons(app, gpd.GeoSeries([self.TOWN], crs="EPSG:4326"))
+        assert bounds_of(app) == list(self.BOX)
 
     def test_after_a_reload_the_bounds_are_there_and_the_refusal_as_well(self):
         app = choose_polygons(self.open(), gpd.GeoSeries([self.TOWN], crs="EPSG:4326"), "secret city.geojson")
