@@ -222,7 +222,10 @@ def walk(chromium, address, tmp_path, flow, *, reloads):
     with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
         page.set_viewport_size({"width": 1400, "height": 1000})
         actions = Actions(page, reloads=reloads)
+        page.get_by_role("button", name="Run and pay").wait_for()
+        actions.rest()
         page.get_by_text("Upload", exact=True).click()
+        page.get_by_test_id("stFileUploader").first.wait_for()
         actions.rest()
         declare(actions, tmp_path)
         assert page.get_by_role("button", name="Run and pay").is_disabled()

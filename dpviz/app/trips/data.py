@@ -174,6 +174,10 @@ def _choose_files(cards: Cards) -> Declared:
             cards.where.caption(describe_regions(each.regions))
     if both is None or chosen_files is None:
         cards.ask(DATA, "Choose a public file of regions, and a file of trips between them: origin, destination, count.")
+        if cards.curates:
+            cards.whom.caption("Asked once the file of trips is read.")
+            if both is None:
+                cards.where.caption("Shown once the file of regions is read.")
         return Declared(regions=both)
     return _ask_and_count(chosen_files, both, cards)
 
