@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -136,19 +135,16 @@ def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str
     return UploadedRegions(key=(digest, levels, prefix_lengths), regions=regions.grouped(prefix_lengths) if prefix_lengths else regions)
 
 
-_HASHED: dict[str | type[Any], Callable[[Any], Any]] = {UploadedRegions: lambda frame: frame.key}
+@st.cache_resource(max_entries=8, scope="session", show_spinner="Drawing the regions ...")
+def declared_level(digest: tuple[object, ...], _frames: tuple[UploadedRegions, UploadedRegions], level: int) -> DeclaredLevel | None:  # noqa: ARG001
+    """Prepare the regions of a level for a map; None if they have neither outlines nor points. `digest` has the keys of both frames."""
+    return prepare_level(_frames[0].regions, _frames[1].regions, level)
 
 
-@st.cache_resource(max_entries=8, scope="session", show_spinner="Drawing the regions ...", hash_funcs=_HASHED)
-def declared_level(regions: UploadedRegions, ends: UploadedRegions, level: int) -> DeclaredLevel | None:
-    """Prepare the regions of a level for a map; None if they have neither outlines nor points."""
-    return prepare_level(regions.regions, ends.regions, level)
-
-
-@st.cache_resource(max_entries=4, scope="session", show_spinner=False, hash_funcs=_HASHED)
-def declared_bounds(regions: UploadedRegions, ends: UploadedRegions) -> Bounds | None:
-    """Choose what a map of regions shows at first; None if they have neither outlines nor points."""
-    return find_bounds(regions.regions, ends.regions)
+@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+def declared_bounds(digest: tuple[object, ...], _frames: tuple[UploadedRegions, UploadedRegions]) -> Bounds | None:  # noqa: ARG001
+    """Choose what a map of regions shows at first; None if they have neither outlines nor points. `digest` has the keys of both frames."""
+    return find_bounds(_frames[0].regions, _frames[1].regions)
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the polygons ...")
@@ -164,7 +160,9 @@ def inspect_flows_file(digest: str, name: str, _content: bytes, written: Options
     return describe_flows(find_files(named_file(name, _content), TextFormat(**dict(written))))  # type: ignore[arg-type]
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs=_HASHED)
+@st.cache_resource(
+    max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs={UploadedRegions: lambda frame: frame.key}
+)
 def count_flows_file(digest: str, name: str, _content: bytes, frames: tuple[UploadedRegions, UploadedRegions], options: Options) -> Flows:  # noqa: ARG001
     """Count a file's trips from the regions of one frame to the regions of another."""
     origins, ends = (frame.regions for frame in frames)

@@ -183,7 +183,8 @@ def carry_out(callback: Callable[[], object]) -> Callable[[], None]:
 def is_older_value(key: str, times: float = 1.0) -> bool:
     """Return whether a widget's value is one that the page itself replaced a moment ago; a moment may last several `times` as long."""
     now, value = time.monotonic(), st.session_state[key]
-    if st.session_state.pop(f"without {key}", None) == value:
+    without = st.session_state.pop(f"without {key}", None)
+    if without is not None and without == value:
         return True
     return any(value == older and now - when < times * SECONDS_OF_OLDER_VALUES for older, when in _replaced_values(key))
 

@@ -132,8 +132,10 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
     if declared.regions is None:
         st.caption("The map of the regions is shown here once their file is chosen.")
         return
-    bounds = cached.declared_bounds(*declared.regions)
-    level = cached.declared_level(*declared.regions, 1 if expected is None else expected.level)
+    frames = declared.regions
+    digest = tuple(frame.key for frame in frames)
+    bounds = cached.declared_bounds(digest, frames)
+    level = cached.declared_level(digest, frames, 1 if expected is None else expected.level)
     if bounds is None or level is None:
         st.caption("These regions have neither outlines nor coordinates: there is no map of them.")
         return
