@@ -7,6 +7,7 @@ is published.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from dpviz.view.escape import markdown
 BUNDLE = "bundle"
 _FAILED = "download failed"
 LONGEST_LINE, LONGEST_TEXT = 200, 4000
+_LONGEST_SLUG = 60
 REQUIRED = ("name", "curator", "description")
 _LABELS = {
     "name": ("Name of the publication", "for example Homes by neighbourhood, 2024"),
@@ -94,7 +96,7 @@ def show_bundle(paid: publish.PaidRelease) -> None:
         st.download_button(
             "Make and download the bundle",
             lambda: maker.make().archive,
-            f"dpviz-draw-{paid.entry:d}.zip",
+            name_archive(texts["name"]),
             "application/zip",
             on_click=carry_out(lambda: _note_download(paid, maker)),
             type="primary",
@@ -106,6 +108,16 @@ def show_bundle(paid: publish.PaidRelease) -> None:
         st.caption(markdown(refusal))
     if failure := st.session_state.pop(_FAILED, ""):
         show_error(failure)
+
+
+def name_archive(title: object) -> str:
+    """Return the file name of a bundle with this title.
+
+    >>> name_archive(" Homes, 2024 "), name_archive("")
+    ('homes-2024-release.zip', 'release.zip')
+    """
+    slug = re.sub(r"\W+", "-", str(title or "").lower()).strip("-")[:_LONGEST_SLUG]
+    return f"{slug}-release.zip" if slug else "release.zip"
 
 
 def make_bundle(paid: publish.PaidRelease, typed: dict[str, Any]) -> Bundle:
@@ -141,10 +153,11 @@ def _note_download(paid: publish.PaidRelease, maker: Maker) -> None:
 
 def _show_published(bundle: Bundle) -> None:
     """Show what was downloaded, and offer it again."""
-    name = f"dpviz-{bundle.manifest['identity']['release_id'][:8]}"
-    title = markdown(bundle.manifest["data_product"]["name"])
+    name = bundle.manifest["data_product"]["name"]
+    title = markdown(name)
     st.success(f"Published: {title}. The bundle was downloaded, and the ledger says so.")
-    zip_name, report_name = f"{name}.zip", f"{name}-report.html"
+    zip_name = name_archive(name)
+    report_name = zip_name.replace("release.zip", "report.html")
     with st.container(horizontal=True):
         st.download_button("Download it again (zip)", lambda: bundle.archive, zip_name, "application/zip", on_click="ignore", key="zip")
         st.download_button("Download the report", lambda: bundle.report, report_name, "text/html", on_click="ignore", key="report")

@@ -37,7 +37,8 @@ class UploadedRegions:
     """Regions read from an uploaded file.
 
     Attributes:
-        key: digest of the file, columns of its levels, and lengths of the prefixes of coarser levels; the regions' key in caches.
+        key: digest of the file, columns of its levels, lengths of the prefixes of coarser levels, columns of names and CRS; the regions'
+            key in caches.
         regions: the regions.
     """
 
@@ -119,10 +120,23 @@ def inspect_regions_file(digest: str, name: str, _content: bytes) -> RegionsFile
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the regions ...")
-def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str, ...], prefix_lengths: tuple[int, ...]) -> UploadedRegions:
-    """Read a file's regions; each of `prefix_lengths` makes a coarser level of so many first characters of the coarsest ids."""
-    regions = read_regions(named_file(name, _content), levels=levels or None)
-    return UploadedRegions(key=(digest, levels, prefix_lengths), regions=regions.grouped(prefix_lengths) if prefix_lengths else regions)
+def read_regions_file(
+    digest: str,
+    name: str,
+    _content: bytes,
+    levels: tuple[str, ...],
+    prefix_lengths: tuple[int, ...],
+    names: tuple[tuple[str, str], ...] = (),
+    crs: str | None = None,
+) -> UploadedRegions:
+    """Read a file's regions; each of `prefix_lengths` makes a coarser level of so many first characters of the coarsest ids.
+
+    The columns of names, by level, and the CRS are those of an opened configuration.
+    """
+    regions = read_regions(named_file(name, _content), levels=levels or None, names=dict(names) or None, crs=crs)
+    return UploadedRegions(
+        key=(digest, levels, prefix_lengths, names, crs), regions=regions.grouped(prefix_lengths) if prefix_lengths else regions
+    )
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")

@@ -31,12 +31,13 @@ _FILES = {
 }
 _STARTS = (
     *("unit ", "person ", "contributions ", "distinct ", "exactly ", "column ", "trips column ", "trips ends ", "centroids "),
-    *("dataset ", "publication ", "good records ", "good spread ", "good level ", "good wanted "),
+    *("dataset ", "publication ", "good records ", "good spread ", "good pairs ", "good level ", "good wanted "),
     *("separator ", "decimal ", "encoding ", "text format ", "regions levels ", "regions prefixes ", "ends levels ", "ends prefixes "),
 )
 _NAMES = {
     *("frame", "west", "east", "south", "north", "crs", "domain crs", "drop", "place", "km across", "path", "engine"),
     *("trips crs", "trips drop", "trips apart", "trips path", "trips engine"),
+    *("opened points", "opened trips", "opened filled in"),
 }
 
 

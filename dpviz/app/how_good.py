@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ import streamlit as st
 from dpviz.amounts import format_decimal
 from dpviz.app.cards import GOOD, Cards
 from dpviz.app.fields import in_range, show_problem
+from dpviz.app.guess import Guess, choose_guess
 from dpviz.app.ledger import Funding
 from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out, show_error
@@ -22,13 +24,15 @@ from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
-from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, dry_run, find_epsilon
+from dpviz.privacy.budget import Budget
+from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, compute_errors, dry_run, find_epsilon
 from dpviz.publishing.private_data import PrivateData
-from dpviz.publishing.public_guess import EVEN, SPREADS, count_residents, guess_points
+from dpviz.publishing.public_guess import GuessedCounts, guess_pairs, guess_points, guess_total
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.point_release import Release
 from dpviz.view.escape import markdown
 
 T = TypeVar("T")
-MOST_RECORDS, MOST_RESIDENTS, USUAL_RECORDS = 10_000_000, 1_000_000, 100_000
 _KEPT = 60  # results that a session keeps
 _TIMES = 10  # from which a ratio of error and count is no percentage
 _MOST_BURIED = 0.5  # share of the parts whose guessed count is below the noise, from which the card warns
@@ -87,10 +91,12 @@ def show_expected(
         return None
     level = _choose_level(page, levels)
     how = page.config()
-    records, spread = _choose_guess(page, frame, unit, lambda: _depends_on_data(how, frame))
-    wanted = WantedError(error=1.0, level=level, delta=how.delta, records=records, spread=spread)
+    guess = choose_guess(page, frame, unit, lambda: _depends_on_data(how, frame))
+    like = guess.release if isinstance(guess.release, Release) else None
+    wanted = WantedError(error=1.0, level=level, delta=float(how.delta), records=guess.records, spread=guess.spread, like=like)
     try:
         mechanism = how.build()
+        guessed = _guess_counts(frame, guess, levels, level)
         error = _kept(
             ("error", mechanism, _frame_key(frame), str(how.epsilon), wanted),
             lambda: compute_error(mechanism, frame, wanted, float(how.epsilon)),
@@ -99,13 +105,19 @@ def show_expected(
         cards.ask(GOOD, "Choose settings that fit: the expected error cannot be computed.")
         show_error(str(problem))
         return None
-    guess = None if records is None or not isinstance(frame, PointCounts) else _guess(frame, records, spread, level)
-    _describe(error, levels, level, records, guess, unit)
+    if _describe(error, levels, level, guessed, unit):
+        _advise_level(levels, unit, _errors_of(frame, how, wanted, level), partial(_guess_counts, frame, guess, levels))
+    if isinstance(frame, PointCounts) and (finest := _find_finest(how, frame)) is not None and level > finest:
+        st.caption(
+            f":orange[The partitions of this mechanism end at level {finest:d}: finer squares are even parts of them, and how wrong that is"
+            " depends on the data.]"
+        )
     left = None if funding is None or funding.account is None else funding.account.left.get("epsilon")
     _find_epsilon(page, frame, mechanism, wanted, unit, left)
     if funding is not None and funding.account is not None:
         st.caption(f"The cap leaves {amount_text(funding.account.left)}.")
-    return Expected(level=level, error=error, guess=guess)
+    squares = guessed.count.astype(np.int64) if guessed is not None and isinstance(frame, PointCounts) else None
+    return Expected(level=level, error=error, guess=squares)
 
 
 def _choose_level(page: PageState, levels: Levels) -> int:
@@ -119,49 +131,66 @@ def _choose_level(page: PageState, levels: Levels) -> int:
     )
 
 
-def _choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Callable[[], bool]) -> tuple[int | None, str]:
-    """Ask for a public guess of how many records there are and, of points, how they lie.
-
-    Where the mechanism's partitions depend on the data and nothing is typed, the residents of towns are the guess; elsewhere there is
-    none then.
-    """
-    key, label = f"good records {page.key}", f"How many {unit}, about?"
-    left, right = st.columns(2, vertical_alignment="bottom")
-    text = "A guess from public knowledge, not from the data. With it, errors are compared with counts."
-    records = left.number_input(label, value=None, step=1000, key=key, persist_state="session", help=text, placeholder="a public guess")
-    good = show_problem(key, in_range(label, 1, MOST_RECORDS, optional=True)(records))
-    if not isinstance(frame, PointCounts):
-        return (int(records) if records is not None and good else None), EVEN
-    spread = str(right.selectbox("They lie", SPREADS[::-1], key=f"good spread {page.key}", persist_state="session"))
-    if records is not None and good:
-        return int(records), spread
-    if not needs_guess():
-        return None, spread
-    residents = min(count_residents(frame.domain), MOST_RESIDENTS)
-    if not residents:
-        st.caption(f"This mechanism chooses partitions by the data. As if there were {USUAL_RECORDS:,} {unit}: type a better guess.")
-        return USUAL_RECORDS, spread
-    st.caption(
-        f"This mechanism chooses partitions by the data. As if each of {residents:,} residents of towns had one: type a better guess."
-    )
-    return residents, spread
+def _guess_counts(frame: PrivateData, guess: Guess, levels: Levels, level: int) -> GuessedCounts | None:
+    """Guess the counts of the squares or pairs of a level; None without a guess."""
+    if guess.records is None:
+        return None
+    if isinstance(frame, PointCounts):
+        squares = _guess_squares(frame, guess, level).ravel().astype(np.float64)
+        return GuessedCounts(count=squares, number=np.ones(len(squares)))
+    if isinstance(guess.release, FlowRelease):
+        released = guess_pairs(frame, level, guess.release)
+        return replace(released, count=released.count * guess.records / guess_total(guess.release))
+    everything = levels.parts_at(level)
+    pairs = min(guess.pairs or everything, everything)
+    return GuessedCounts(count=np.array([guess.records / pairs]), number=np.array([float(pairs)]))
 
 
-def _describe(error: float, levels: Levels, level: int, records: int | None, guess: Integers | None, unit: str) -> None:
-    """Say how large the error is, and warn where most counts will be noise."""
-    noise = f"**± {format_decimal(error, 2)} {unit}**"
-    if records is None:
-        st.markdown(f"{noise} in a {levels.part} of {markdown(levels.names[level])}")
-        return
-    average = records / levels.parts_at(level)
+def _guess_squares(frame: PointCounts, guess: Guess, level: int) -> Integers:
+    """Return the guessed counts of the squares of a level."""
+    like, records = guess.release if isinstance(guess.release, Release) else None, guess.records or 0
+    key = ("guess", _frame_key(frame), records, guess.spread, like)
+    points = _kept(key, lambda: guess_points(frame, records, guess.spread, like))
+    return np.asarray(points.blocks(level), np.int64)
+
+
+def _describe(error: float, levels: Levels, level: int, guessed: GuessedCounts | None, unit: str) -> bool:
+    """Say how large the error is; return whether most counts will be noise."""
+    noise, where = f"**± {format_decimal(error, 2)} {unit}**", f"in a {levels.part} of {markdown(levels.names[level])}"
+    if guessed is None:
+        st.markdown(f"{noise} {where}")
+        return False
+    average = float(guessed.count @ guessed.number / guessed.number.sum())
     share = f"{format_decimal(100 * error / average, 2)} %" if error < _TIMES * average else f"{error / average:,.0f} times the count"
-    st.markdown(f"{noise} in a {levels.part} of {markdown(levels.names[level])}, {share} of an average one ({format_decimal(average, 2)})")
-    buried = float((guess < error).mean()) if guess is not None else float(average < error)
-    if buried > _MOST_BURIED:
-        st.warning(
-            f"{buried:.0%} of these {levels.part}s have fewer {unit} than their noise. Read a coarser level, or choose a larger ε or fewer"
-            " levels."
-        )
+    st.markdown(f"{noise} {where}, {share} of an average one ({format_decimal(average, 2)})")
+    if (buried := _share_buried(guessed, error)) <= _MOST_BURIED:
+        return False
+    st.warning(f"{buried:.0%} of these {levels.part}s have fewer {unit} than their noise.")
+    return True
+
+
+def _share_buried(guessed: GuessedCounts, error: float) -> float:
+    """Return the share of the guessed counts that are smaller than their error."""
+    return float(guessed.number[guessed.count < error].sum() / guessed.number.sum())
+
+
+def _advise_level(levels: Levels, unit: str, errors: dict[int, float], guess_at: Callable[[int], GuessedCounts | None]) -> None:
+    """Name the finest coarser level at which most counts are above their noise, and what else helps."""
+    for coarser in sorted(errors, reverse=True):
+        guessed = guess_at(coarser)
+        if guessed is not None and _share_buried(guessed, errors[coarser]) <= _MOST_BURIED:
+            where = f"{markdown(levels.names[coarser])} (± {format_decimal(errors[coarser], 2)} {unit})"
+            st.caption(f"Most counts are above their noise up to {where}. A larger ε or fewer levels help, too.")
+            return
+    st.caption("So it is at every coarser level: choose a larger ε or fewer levels." if errors else "A larger ε helps.")
+
+
+def _errors_of(frame: PrivateData, how: Any, wanted: WantedError, below: int) -> dict[int, float]:
+    """Return the expected errors of the levels that are coarser than one."""
+    mechanism, question = how.build(), replace(wanted, level=0)
+    slot = ("errors", mechanism, _frame_key(frame), str(how.epsilon), question, below)
+    first = 0 if isinstance(frame, PointCounts) else 1
+    return _kept(slot, lambda: compute_errors(mechanism, frame, question, float(how.epsilon), range(first, below)))
 
 
 def _find_epsilon(
@@ -173,7 +202,7 @@ def _find_epsilon(
     error = left.number_input(label, value=None, key=key, persist_state="session", placeholder="for example 20", format="%.12g")
     if not show_problem(key, in_range(label, 1e-6, 1e12, optional=True)(error)) or error is None:
         return
-    question = WantedError(error=float(error), level=wanted.level, delta=wanted.delta, records=wanted.records, spread=wanted.spread)
+    question = replace(wanted, error=float(error))
     slot = ("epsilon", mechanism, _frame_key(frame), question)
     asked = right.button("Which ε?", key=f"good find {page.key}", width="stretch")
     if not asked and slot not in _results():
@@ -200,22 +229,23 @@ def _find_epsilon(
     )
 
 
-def _guess(frame: PointCounts, records: int, spread: str, level: int) -> Integers:
-    """Return the guessed counts of the squares of a level."""
-    points = _kept(("guess", _frame_key(frame), records, spread), lambda: guess_points(frame, records, spread))
-    return np.asarray(points.blocks(level), np.int64)
-
-
 def _depends_on_data(how: Any, frame: PrivateData) -> bool:
     """Return whether the partitions of a mechanism depend on the data; what cannot be built says so later."""
+    return _find_finest(how, frame) is None
+
+
+def _find_finest(how: Any, frame: PrivateData) -> int | None:
+    """Return the level at which partitions end that do not depend on the data; None for others, and for what cannot be built."""
+
+    def find(mechanism: AnyMechanism, budget: Budget) -> int | None:
+        release = dry_run(mechanism, frame, budget)
+        return None if mechanism.depends_on_data(release) else release.tree.height
+
     try:
         mechanism, budget = how.build(), how.budget()
-        return _kept(
-            ("depends", mechanism, _frame_key(frame), str(budget)),
-            lambda: bool(mechanism.depends_on_data(dry_run(mechanism, frame, budget))),
-        )
+        return _kept(("finest", mechanism, _frame_key(frame), str(budget)), lambda: find(mechanism, budget))
     except DpvizError:
-        return False
+        return None
 
 
 def _frame_key(frame: PrivateData) -> Hashable:

@@ -7,13 +7,26 @@ from pathlib import PurePath
 import streamlit as st
 
 from dpviz.app.cards import DATA, Cards
+from dpviz.app.session import show_error
 from dpviz.data.reading.safety import Source, format_of
-from dpviz.data.reading.text_format import DECIMALS, ENCODINGS, PLAIN_TEXT, SEPARATOR_NAMES, TextFormat, detect_text_format
+from dpviz.data.reading.text_format import (
+    DECIMALS,
+    ENCODINGS,
+    PLAIN_TEXT,
+    SEPARATOR_NAMES,
+    TextFormat,
+    detect_text_format,
+    is_header_only,
+)
 from dpviz.data.reading.text_rows import SEPARATORS
+
+HEADER_ONLY = "The file has a line of column names and no other line: choose the file with the records."
 
 
 def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> TextFormat | None:
     """Ask how a text table is written. Usual tables, with commas and points in UTF-8, and other kinds of files need no question.
+
+    Where an opened configuration has said it, the question is shown even so, with that answer.
 
     Args:
         source: the file, or the first of several that are written alike.
@@ -31,7 +44,11 @@ def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> Tex
     if kind not in SEPARATORS:
         return PLAIN_TEXT
     proposed = detect_text_format(source)
-    if proposed == PLAIN_TEXT:
+    if is_header_only(source):
+        cards.ask(DATA, HEADER_ONLY)
+        show_error(HEADER_ONLY)
+        return None
+    if proposed == PLAIN_TEXT and not _differs_from_usual(kind, key):
         return PLAIN_TEXT
     with st.container(border=True):
         st.markdown("**How the file is written**")
@@ -41,6 +58,12 @@ def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> Tex
             cards.ask(DATA, "Confirm how the file is written.")
             return None
     return chosen
+
+
+def _differs_from_usual(kind: str, key: str) -> bool:
+    """Return whether an answer is there that says something else than a usual table."""
+    usual = {"separator": SEPARATORS[kind], "decimal": PLAIN_TEXT.decimal, "encoding": PLAIN_TEXT.encoding}
+    return any(st.session_state.get(f"{name} {key}", value) != value for name, value in usual.items())
 
 
 def _choose(proposed: TextFormat, kind: str, key: str) -> TextFormat:

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.amounts import format_budget_symbols
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.privacy.accounts import Amount, amount_of
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.receipt import Receipt
@@ -19,6 +20,7 @@ from dpviz.release.verdict import verdict
 from dpviz.view.escape import html, markdown
 
 AT_ONCE = "The 95 % intervals hold for all {numbers:,} numbers of the release at once, and so also for the largest ones, which stand first."
+_CHOICES = {BOUNDED: "one is replaced", ADD_REMOVE: "one is added or removed"}
 CHOSEN_BEFOREHAND = "It holds for what was chosen without a look at the counts, not for the largest of many."
 
 
@@ -43,6 +45,15 @@ def amount_text(amount: Amount) -> str:
 def budget_words(budget: Budget) -> str:
     """Return a budget of any kind as it is written on screen."""
     return amount_text(amount_of(budget))
+
+
+def choice_words(choice: object) -> str:
+    """Return a choice of a setting as it is written on screen.
+
+    >>> choice_words("bounded"), choice_words("least_squares"), choice_words(4)
+    ('one is replaced', 'least squares', '4')
+    """
+    return markdown(_CHOICES.get(str(choice), str(choice).replace("_", " ")))
 
 
 def number_of(number: int, noun: str) -> str:

@@ -42,7 +42,7 @@ def neighbours_setting() -> Any:
         BOUNDED,
         "Neighbours",
         choices=NEIGHBOURS,
-        help="bounded: one trip (or person) is replaced, and the total is published exactly. add_remove: the total is protected, too.",
+        help="Which data must look alike. If one trip (or person) is replaced, the total is published exactly; else it is protected.",
     )
 
 

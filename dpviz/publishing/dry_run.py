@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -105,6 +105,7 @@ class WantedError:
         records: a public estimate of the number of records. Partitions that depend on data are then computed for as many made-up
             records; with None, for empty data.
         spread: how the made-up records lie, one of `SPREADS` of `public_guess`.
+        like: the earlier release by whose counts they lie, for points; None for another spread.
     """
 
     error: float
@@ -112,6 +113,7 @@ class WantedError:
     delta: float = 1e-8
     records: int | None = None
     spread: str = EVEN
+    like: Release | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,6 +212,15 @@ def compute_error(mechanism: AnyMechanism, data: PrivateData, wanted: WantedErro
     return _Trials(mechanism=mechanism, data=data, wanted=wanted).error(epsilon)
 
 
+def compute_errors(
+    mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, epsilon: float, levels: Sequence[int]
+) -> dict[int, float]:
+    """Compute the expected errors of several levels, as `compute_error` does for one, from one run of the mechanism."""
+    trials = _Trials(mechanism=mechanism, data=data, wanted=wanted)
+    release = trials.run(epsilon)
+    return {level: trials.error_at(release, level) for level in levels}
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Trials:
     """Releases without the records at several epsilons. What does not depend on epsilon is computed once.
@@ -226,7 +237,10 @@ class _Trials:
 
     def error(self, epsilon: float) -> float:
         """Compute the expected error at the wanted level; raises `SettingError` if there is no such level."""
-        release, level = self._release(repr(epsilon)), self.wanted.level
+        return self.error_at(self.run(epsilon), self.wanted.level)
+
+    def error_at(self, release: Release | FlowRelease, level: int) -> float:
+        """Compute the expected error of a level of a run; raises `SettingError` if there is no such level."""
         if isinstance(release, FlowRelease):
             if not 1 <= level <= release.depth:
                 raise SettingError(f"Trips have levels 1 to {release.depth}.")
@@ -236,11 +250,11 @@ class _Trials:
             raise SettingError(f"Points on this domain have zoom levels 0 to {release.domain.order}.")
         return expected_error(release, level)
 
-    def _release(self, epsilon: str) -> Any:
+    def run(self, epsilon: float) -> Any:
         """Make a release of made-up records, or of no records if the partitions do not depend on the records or no number is given."""
         if self._made_up is None:
-            return dry_run(self.mechanism, self.data, self._budget(epsilon))
-        return self.mechanism.release(self._made_up, self._budget(epsilon), Entropy.seeded(SEED))
+            return dry_run(self.mechanism, self.data, self._budget(repr(epsilon)))
+        return self.mechanism.release(self._made_up, self._budget(repr(epsilon)), Entropy.seeded(SEED))
 
     def _budget(self, epsilon: str) -> Budget:
         return ApproxBudget(epsilon, repr(self.wanted.delta)) if self.mechanism.needs_delta else PureBudget(epsilon)
@@ -251,7 +265,7 @@ class _Trials:
         if self.wanted.records is None or not isinstance(self.data, PointCounts):
             return None
         return (
-            guess_points(self.data, self.wanted.records, self.wanted.spread)
+            guess_points(self.data, self.wanted.records, self.wanted.spread, self.wanted.like)
             if self.mechanism.depends_on_data(self.at_epsilon_one)
             else None
         )

@@ -2,55 +2,137 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
+import pandas as pd
 from pyproj import Transformer
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.cells import OUTSIDE, cells_of
+from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
 from dpviz.view.basemap import WGS84
 from dpviz.view.places import read_towns
 
-EVEN, TOWNS = "evenly", "as towns are"
-SPREADS = (EVEN, TOWNS)
-"""How made-up records lie in the domain: evenly, or most of them around the towns of GeoNames, by their residents."""
+EVEN, TOWNS, RELEASED = "evenly", "as towns are", "as in an earlier release"
+SPREADS = (EVEN, TOWNS, RELEASED)
+"""How made-up records lie: evenly; most of them around the towns of GeoNames, by their residents; or by the counts of a release."""
+Released = TypeVar("Released", bound=Release | FlowRelease)
 SEED = 0
 _AROUND_TOWNS = 0.8  # part of the records that lie around towns; the others lie evenly
 _KM_OF_A_MILLION = 6.0  # standard deviation of the places of the residents of a town of a million; it grows with the square root
 _KM_PER_DEGREE = 111.2
+ELSEWHERE = "The earlier release has no records in this domain: choose one of the same area."
+NO_SHARED_LEVEL = "No level of the earlier release has the regions of a level here: choose one of the same regions."
 
 
-def guess_points(data: PointCounts, records: int, spread: str = EVEN) -> PointCounts:
+def guess_points(data: PointCounts, records: int, spread: str = EVEN, like: Release | None = None) -> PointCounts:
     """Replace data by made-up records; domain, unit and bound stay. The result is public.
 
     Args:
         data: only its domain, unit and bound are used.
         records: how many records there may be, a public number.
         spread: one of `SPREADS`. Without a town in the domain, and on a plain plane, the records lie evenly.
+        like: a release, perhaps a coarser one, by whose counts the records lie; for `RELEASED` only.
 
     Raises:
-        SettingError: another spread.
+        SettingError: another spread, or a release is missing, is no private release, or has no record in this domain.
 
     >>> domain = Domain(bounds=(-118.7, 33.7, -117.8, 34.4), crs="EPSG:4326", order=4)
     >>> empty = PointCounts.from_xy([], [], domain=domain)
-    >>> even, towns = (guess_points(empty, 10_000, spread) for spread in SPREADS)
+    >>> even, towns = (guess_points(empty, 10_000, spread) for spread in (EVEN, TOWNS))
     >>> int(even.count.sum()), int(towns.count.max()) > 3 * int(even.count.max())
     (10000, True)
     """
-    if spread not in SPREADS:
-        raise SettingError(f"Made-up records lie {' or '.join(SPREADS)}.")
+    if spread not in SPREADS or (spread == RELEASED) != (like is not None):
+        raise SettingError(f"Made-up records lie {', '.join(SPREADS[:-1])}, or {RELEASED}, which must be given.")
     rng = np.random.default_rng(SEED)
     cells = rng.integers(0, 4**data.domain.order, records)
-    if spread == TOWNS:
+    if like is not None:
+        cells = _cells_like(data.domain, records, check_guess(like), rng)
+    elif spread == TOWNS:
         around = _cells_around_towns(data.domain, round(_AROUND_TOWNS * records), rng)
         cells[: len(around)] = around
     cell, count = np.unique(cells, return_counts=True)
     row, column = (part.astype(np.int32) for part in np.divmod(cell, data.domain.side))
     return replace(data, column=column, row=row, count=count.astype(np.int64), dropped=0, outside=0, bad=0, over=0)
+
+
+def check_guess(release: Released) -> Released:
+    """Return a release that may serve as a guess.
+
+    Raises:
+        SettingError: a simulation or a reference, which are not private.
+    """
+    if release.simulation or not release.receipt.private:
+        raise SettingError("A simulation is not private: only a release that was paid for may serve as a guess.")
+    return release
+
+
+def guess_total(release: Release | FlowRelease) -> int:
+    """Return how many records a release has in all, at least 1."""
+    if isinstance(release, FlowRelease):
+        return max(int(release.stages[0].count.sum()), 1)
+    return max(round(float(np.maximum(release.count[release.tree.leaves], 0).sum())), 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GuessedCounts:
+    """Guessed counts of the squares or pairs of a level.
+
+    Attributes:
+        count: (n,) guessed counts.
+        number: (n,) how many squares or pairs have that count.
+    """
+
+    count: Floats
+    number: Floats
+
+
+def guess_pairs(flows: Flows, level: int, release: FlowRelease) -> GuessedCounts:
+    """Guess the trips between the regions of a level by a release of the same regions; where it is coarser, by even parts of its pairs.
+
+    Args:
+        flows: only its regions are used.
+        level: of the pairs, 1 for the coarsest.
+        release: an earlier release.
+
+    Raises:
+        SettingError: a simulation, or the release and the regions have no level in common.
+    """
+    tree = check_guess(release).tree
+    sides = ((flows.regions, tree.origins), (flows.ends, tree.destinations))
+    shared = next((each for each in range(level, 0, -1) if all(_is_level_of(*side, each) for side in sides)), 0)
+    if not shared:
+        raise SettingError(NO_SHARED_LEVEL)
+    table = release.level(flows.regions.levels[shared - 1])
+    origin, destination = (_regions_below(regions, table[name], shared, level) for (regions, _), name in zip(sides, _ENDS, strict=True))
+    inside = origin * destination
+    everything = float(flows.regions.size(level)) * flows.ends.size(level)
+    released = np.maximum(table["count"].to_numpy(np.float64), 0)
+    return GuessedCounts(count=np.append(released / np.maximum(inside, 1), 0.0), number=np.append(inside, everything - inside.sum()))
+
+
+_ENDS = ("origin", "destination")
+
+
+def _is_level_of(regions: Regions, released: Regions, level: int) -> bool:
+    """Return whether a release has a level of this name with the same regions."""
+    name = regions.levels[level - 1]
+    return name in released.levels and set(released.ids_of(released.levels.index(name) + 1)) == set(regions.ids_of(level))
+
+
+def _regions_below(regions: Regions, ids: pd.Series[str], shared: int, level: int) -> Floats:
+    """Return (n,) how many regions of `level` are in each of the regions with these ids of the level `shared`."""
+    number = np.bincount(regions.ancestors(shared, level), minlength=regions.size(shared))
+    return number[regions.find(ids.to_numpy(object), shared)].astype(np.float64)
 
 
 def count_residents(domain: Domain) -> int:
@@ -77,6 +159,34 @@ def _cells_around_towns(domain: Domain, records: int, rng: np.random.Generator) 
     longitude = towns.longitude[town] + degrees * rng.standard_normal(records) / np.cos(np.radians(towns.latitude[town]))
     cells = _find_cells(domain, longitude, latitude)
     return cells[cells >= 0]
+
+
+def _cells_like(domain: Domain, records: int, release: Release, rng: np.random.Generator) -> Integers:
+    """Choose lattice cells by the counts of a release; records that would lie outside the domain are replaced by some that lie inside."""
+    leaves = release.tree.leaves
+    weights = np.maximum(release.count[leaves], 0)
+    if not weights.sum():
+        raise SettingError(ELSEWHERE)
+    leaf = rng.choice(leaves, records, p=weights / weights.sum())
+    low_x, low_y, high_x, high_y = release.tree.rectangles(leaf).T / release.domain.side
+    (west, south, east, north), share = release.domain.bounds, rng.random((2, records))
+    x = west + (east - west) * (low_x + share[0] * (high_x - low_x))
+    y = south + (north - south) * (low_y + share[1] * (high_y - low_y))
+    cells = cells_of(*_transform(x, y, release.domain.crs, domain.crs), domain)
+    inside = cells[cells >= 0]
+    if not len(inside):
+        raise SettingError(ELSEWHERE)
+    return np.concatenate([inside, rng.choice(inside, records - len(inside))])
+
+
+def _transform(x: Floats, y: Floats, source: str | None, target: str | None) -> tuple[Floats, Floats]:
+    """Transform coordinates between two CRS; on plain planes they stay as they are."""
+    if source == target:
+        return x, y
+    if source is None or target is None:
+        raise SettingError("The earlier release has another CRS than the domain, and one of them is a plain plane: choose another release.")
+    x, y = Transformer.from_crs(source, target, always_xy=True).transform(x, y)
+    return np.asarray(x, np.float64), np.asarray(y, np.float64)
 
 
 def _find_cells(domain: Domain, longitude: Floats, latitude: Floats) -> Integers:

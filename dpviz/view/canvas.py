@@ -174,6 +174,7 @@ class Scene:
         caption: a sentence under that picture.
         stamp: what must be said of the numbers, such as that they are a simulation.
         link: whether the address of the page opens the same picture for somebody else.
+        may_save: whether a picture can be saved; never where the truth of private data may be on the map.
         text_size: of names on the map, in pixels.
         asks: whether a box can be dragged on the map.
         asks_now: whether a drag makes a box at first, and does not move the map.
@@ -200,6 +201,7 @@ class Scene:
     caption: str = ""
     stamp: str = ""
     link: bool = False
+    may_save: bool = True
     text_size: int = 12
     asks: bool = False
     asks_now: bool = False
@@ -239,6 +241,7 @@ class Scene:
             "credit": self.credit,
             "tiles": STREETS if self.streets else "",
             "asksNow": self.asks_now,
+            "maySave": self.may_save,
             "whatBox": self.what_box,
             **{name: getattr(self, name) for name in ("title", "caption", "stamp", "link", "asks", "nothing", "visit")},
             **_colours_of_the_ground(self.dark),

@@ -80,6 +80,13 @@ def live_map(page):
     return page.locator(".canvas .map")
 
 
+def map_colours(page, selector):
+    """Number of colours in a map of the page."""
+    found = page.locator(selector).first
+    found.wait_for()
+    return len(np.unique(np.asarray(Image.open(io.BytesIO(found.screenshot())).convert("RGB")).reshape(-1, 3), axis=0))
+
+
 def pane_colours(page):
     """Numbers of colours in the left and in the right map."""
     image = np.asarray(Image.open(io.BytesIO(live_map(page).screenshot())).convert("RGB"))

@@ -1,6 +1,7 @@
 """Curate: the cards that unlock the button, the declared map, the expected error from public values, and the way to a bundle."""
 
 import io
+import re
 import zipfile
 from unittest.mock import Mock
 
@@ -18,7 +19,7 @@ from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.publish import note_publication
 from tests.app.release_walk import TEXTS
 from tests.app.seen import captions, drawn, entries, fine, good, keys, labelled, missing, noised, scene, texts, trips_drawn, warnings
-from tests.app.start import CURATE, CURATE_TRIPS, PLACES, pages_app, points_app, trips_app, trips_uploaded, uploaded
+from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SWAPPED, pages_app, points_app, trips_app, trips_uploaded, uploaded
 from tests.app.walk import go, name_dataset, press_draw, protect
 
 TYPED = {**TEXTS, "region": "", "intended_use": "", "formats": ["csv"]}
@@ -60,6 +61,21 @@ class TestMissing:
         assert "Regions: 2 of level" in captions(app)
 
 
+class TestFilesAsTheyCome:
+    def test_a_file_with_a_header_alone_is_refused_at_once(self):
+        for content in (b"lon,lat\r\n", "lon;lat\n\n".encode("utf-16")):
+            app = uploaded(content, unit=None, crs="")
+            assert missing(app)[0].startswith("The file has a line of column names and no other line")
+
+    def test_columns_that_are_the_wrong_way_round_are_swapped_by_a_button(self):
+        app = uploaded(SWAPPED)
+        assert "are x and y swapped?" in " ".join(missing(app))
+        (swap,) = [each for each in app.button if each.label == "Swap the columns of longitude and latitude"]
+        good(swap.click().run())
+        assert "No record lies" not in " ".join(missing(app))
+        assert [labelled(app.selectbox, label).value for label in ("Longitude or easting", "Latitude or northing")] == ["lat", "lon"]
+
+
 class TestExpectedError:
     def test_it_is_that_of_the_release_and_no_noise_falls_on_a_record(self, monkeypatch):
         monkeypatch.setattr(noisy_counts, "discrete_laplace", Mock(wraps=noisy_counts.discrete_laplace))
@@ -75,9 +91,19 @@ class TestExpectedError:
         app.select_slider(key="good level config").set_value(7)
         good(app.run())
         assert "have fewer records than their noise" in warnings(app)
+        assert "So it is at every coarser level" in captions(app)
         header, arrays = scene(app)
         assert header["panes"][0]["legend"]["title"] == "± in % of the guessed count"
         assert arrays["squares guess"].sum() == 1000
+        labelled(app.number_input, "How many records, about?").set_value(1_000_000)
+        assert re.search(r"Most counts are above their noise up to level [1-6] .{0,2}[\d.]+ km", captions(good(app.run())))
+
+    def test_squares_that_are_finer_than_the_partitions_are_said_to_be_parts_of_them(self):
+        app = fine(points_app(CURATE))
+        words = "The partitions of this mechanism end at level 4"
+        assert words in captions(app)
+        app.select_slider(key="good level config").set_value(4)
+        assert words not in captions(good(app.run()))
 
     def test_an_adaptive_mechanism_is_expected_on_the_residents_of_towns_not_on_nothing(self):
         app = points_app(CURATE | {"sample": "la_residents", "order": "8", "mechanism": "path_tree", "settings": "{}"})
@@ -92,6 +118,25 @@ class TestExpectedError:
         fine(use.click().run())
         assert f"Use ε {app.session_state['config'].epsilon:g}" == use.label
         assert app.button(key="draw").label == f"Run and pay ε {app.session_state['config'].epsilon:g}"
+
+    def test_an_earlier_release_says_how_many_records_there_are_and_how_they_lie(self):
+        app = points_app(CURATE | {"sample": "la_residents", "order": "8", "mechanism": "path_tree", "settings": "{}"})
+        labelled(app.selectbox, "They lie").set_value("as in an earlier release")
+        good(app.run())
+        assert "Choose the earlier release" in captions(app)
+        points = dv.load_sample("la_residents", size=4096)
+        app.session_state["good release config"] = dv.PathTree().release(points, dv.PureBudget(20), dv.Entropy.system())
+        assert "of an average one (1)" in texts(good(app.run()))
+        trips, budget = dv.load_flow_sample("us_flights"), dv.ApproxBudget(1, "1e-6")
+        app.session_state["good release config"] = dv.FlatGaussian().release(trips, budget, dv.Entropy.system())
+        assert "This is a release of trips" in " ".join(each.value for each in app.run().error)
+
+    def test_trips_may_be_guessed_over_some_of_the_pairs(self):
+        app = fine(trips_app(CURATE_TRIPS))
+        labelled(app.number_input, "How many flights, about?").set_value(100_000)
+        everything = texts(good(app.run()))
+        labelled(app.number_input, "Over how many pairs of this level, about?").set_value(2)
+        assert "of an average one (50,000)" in texts(good(app.run())) != everything
 
     def test_there_is_none_before_it_is_said_whom_a_release_protects(self):
         app = uploaded(unit=None, frame="World")

@@ -76,7 +76,7 @@ def test_actions_from_a_file_of_points_to_the_bundle(chromium, address, tmp_path
         page.set_viewport_size({"width": 1400, "height": 1000})
         actions = Actions(page)
         page.get_by_text("Upload", exact=True).click()
-        page.locator("input[type=file]").first.set_input_files(write(tmp_path))
+        page.get_by_test_id("stFileUploader").filter(has_text="Points file").locator("input[type=file]").set_input_files(write(tmp_path))
         actions.note("the file")
         assert page.get_by_role("button", name="Run and pay").is_disabled()
         actions.press(page.get_by_text("Each person: a column says whose record a row is"), "whom to protect")

@@ -34,7 +34,7 @@ PLAIN = {
     *("query_params", "session_state", "sidebar", "App"),
 }
 DOORS = {"markdown", "html", "amount_text", "budget_words", "budget_text", "describe_regions", "len", "format_amount", "float", "int"}
-DOORS |= {"describe_spent", "format_decimal", "count_of_numbers", "percent_outside", "format_percent"}
+DOORS |= {"describe_spent", "format_decimal", "count_of_numbers", "percent_outside", "format_percent", "choice_words"}
 CONSTANT = re.compile("_?[A-Z][A-Z0-9_]*")
 NUMBER = re.compile(r"[-+<>^0-9,.]*[defgn%]|,|%[-H:MS%]+")
 
@@ -224,12 +224,13 @@ OURS_IN_FILES = {
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
     "dataset_block.py": ("colour", "title"),
-    "files.py": ("counting", "hint"),
+    "files.py": ("counting", "kind"),
     "first_row.py": ("protected",),
     "help_page.py": (
         *("section_of_page.title", "target_page.title", "page.key", "pages()[key].title"),
         *("section.body", "section.key", "section.title"),
     ),
+    "guess.py": ("unit", "label"),
     "how_good.py": ("unit", "levels.part"),
     "learn_page.py": ("label",),
     "points/data.py": ("text", "title"),

@@ -12,7 +12,7 @@ from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
-from tests.app.seen import account, captions, drawn, drawn_layer, entries, errors, fine, good, infos, labelled, trips_drawn, warnings
+from tests.app.seen import account, captions, drawn, entries, errors, fine, good, infos, labelled, released_map, trips_drawn, warnings
 from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SMALL, STATES, points_app, trips_app, uploaded
 from tests.app.walk import choose, name_dataset, press_draw, protect, truth_switch
 
@@ -185,7 +185,7 @@ class TestRefusals:
         assert "no new ledger is made" in errors(good(app.run()))
         assert drawn(app).release is release
         assert "The truth is not shown" in errors(good(truth_switch(app).set_value(True).run()))
-        assert "t" not in drawn_layer(app)["data"][0]
+        assert "released true" not in released_map(app)[1]
 
 
 class TestRho:

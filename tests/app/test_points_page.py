@@ -21,7 +21,6 @@ from tests.app.seen import (
     account,
     captions,
     drawn,
-    drawn_layer,
     entries,
     errors,
     figures,
@@ -30,6 +29,7 @@ from tests.app.seen import (
     keys,
     missing,
     noised,
+    released_map,
     shares_of,
     texts,
     warnings,
@@ -105,15 +105,16 @@ class TestDrawing:
         app = fine(press_draw(points_app(CURATE)))
         assert [len(call.args[0]) for call in noised(draws)] == [1, 4, 16, 64, 256]
         fine(app.slider(key="zoom").set_value(4).run())
-        light, release = drawn_layer(app), drawn(app).release
-        assert (light["id"], len(light["data"])) == ("partitions", 256)
+        (light, numbers), release = released_map(app), drawn(app).release
+        assert len(numbers["released released"]) == 256
+        assert not light["maySave"]
         app.context = {"theme": "dark"}
-        dark = drawn_layer(fine(app.run()))
-        assert [row["c"] for row in dark["data"]] != [row["c"] for row in light["data"]]
-        assert [row["n"] for row in dark["data"]] == [row["n"] for row in light["data"]]
+        dark, again = released_map(fine(app.run()))
+        assert dark["paper"] != light["paper"]
+        assert (again["released released"] == numbers["released released"]).all()
         for zoom in (0, 2):
             fine(app.slider(key="zoom").set_value(zoom).run())
-            assert len(drawn_layer(app)["data"]) == 4**zoom
+            assert len(released_map(app)[1]["released released"]) == 4**zoom
         made = len(noised(draws))
         fine(truth_switch(app).set_value(True).run())
         for shown in SHOWN:
@@ -174,13 +175,12 @@ class TestDrawing:
         assert "mode" not in link or app.button(key="draw").disabled
         assert drawn(app) is None
 
-    def test_a_level_of_too_many_partitions_is_a_picture(self):
+    def test_a_release_opens_at_its_finest_usable_level_and_finer_ones_are_drawn_too(self):
         app = fine(press_draw(points_app(CURATE | {"settings": '{"height":8}', "order": "10"})))
         usable = [level.level for level in verdict(drawn(app).release).levels if level.grade == USABLE]
         assert app.slider(key="zoom").value == max(usable)
         fine(app.slider(key="zoom").set_value(8).run())
-        assert drawn_layer(app)["id"] == "picture"
-        assert any("65,536 partitions are drawn as one picture" in each.value for each in app.html)
+        assert len(released_map(app)[1]["released released"]) == 65_536
 
 
 class TestCurate:
@@ -208,7 +208,7 @@ class TestCurate:
         assert not app.get("deck_gl_json_chart")
         press_draw(app)
         assert app.segmented_control(key="shown").value == "Released"
-        assert "t" not in drawn_layer(app)["data"][0]
+        assert "released true" not in released_map(app)[1]
 
     def test_no_truth_is_computed_or_shown_before_the_switch_is_on(self, monkeypatch):
         page = import_module("dpviz.app.points.tabs")
@@ -216,7 +216,7 @@ class TestCurate:
             monkeypatch.setattr(module, name, Mock(side_effect=AssertionError("the truth was looked at")))
         app = press_draw(points_app(CURATE | {"shown": "True"}))
         assert app.segmented_control(key="shown").options == ["Released"]
-        assert set(drawn_layer(app)["data"][0]) == {"p", "c", "i", "n", "a", "b"}
+        assert not [name for name in released_map(app)[1] if "true" in name]
         for name in NAMES:
             assert {*figures(open_tab(app, name))} <= PUBLIC_FIGURES
         assert not [name for name in app.dataframe[0].value if "true" in name.lower() or "error" in name.lower()]
@@ -229,10 +229,10 @@ class TestCurate:
         fine(truth_switch(app).set_value(True).run())
         assert "CURATOR ONLY" in captions(app)
         assert app.segmented_control(key="shown").options == list(SHOWN)
-        assert "t" in drawn_layer(app)["data"][0]
+        assert "released true" in released_map(app)[1]
         fine(truth_switch(app).set_value(False).run())
         assert "CURATOR ONLY" not in captions(app)
-        assert "t" not in drawn_layer(app)["data"][0]
+        assert "released true" not in released_map(app)[1]
         assert "looked at while tuning**: yes" in texts(app)
         assert account().truth_seen
 

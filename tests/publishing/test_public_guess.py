@@ -3,14 +3,19 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms import PathTree
+from dpviz.mechanisms import FlatGaussian, PathTree
+from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.dry_run import WantedError, compute_error
-from dpviz.publishing.public_guess import EVEN, SPREADS, TOWNS, count_residents, guess_points
+from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, count_residents, guess_pairs, guess_points, guess_total
 from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
 
 LYON = Domain(bounds=(4.59, 45.57, 5.11, 45.93), crs="EPSG:4326", order=6)
 SEA = Domain(bounds=(-40, 30, -39, 31), crs="EPSG:4326", order=4)
@@ -22,7 +27,7 @@ def empty(domain):
     return replace(PointCounts.from_xy([], [], domain=domain), unit="person", contributions=3)
 
 
-@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("spread", [EVEN, TOWNS])
 @pytest.mark.parametrize("domain", [LYON, METRES, SEA, PLANE], ids=["degrees", "metres", "sea", "plane"])
 def test_the_number_frame_unit_and_bound_are_those_that_were_given(domain, spread):
     made, again = (guess_points(empty(domain), 5000, spread) for _ in range(2))
@@ -52,5 +57,43 @@ def test_an_adaptive_mechanism_expects_another_error_where_records_are_expected(
 
 
 def test_another_spread_is_refused():
-    with pytest.raises(SettingError, match="evenly or as towns are"):
+    with pytest.raises(SettingError, match="evenly, as towns are"):
         guess_points(empty(LYON), 10, "nowhere")
+
+
+class TestEarlierRelease:
+    def release(self, domain, seed=None):
+        towns = guess_points(empty(domain), 20_000, TOWNS)
+        noise = Entropy.system() if seed is None else Entropy.seeded(seed)
+        return PathTree().release(towns, PureBudget(5), noise)
+
+    @pytest.mark.parametrize("domain", [LYON, METRES, replace(LYON, order=9)], ids=["same", "metres", "finer"])
+    def test_records_lie_by_its_counts(self, domain):
+        released = self.release(replace(LYON, order=5))
+        made = guess_points(empty(domain), 30_000, RELEASED, released)
+        towns, even = (guess_points(empty(domain), 30_000, spread).blocks(3).ravel() for spread in (TOWNS, EVEN))
+        assert made.count.sum() == 30_000
+        near, far = (np.abs(made.blocks(3).ravel() - other).sum() for other in (towns, even))
+        assert near < far / 2
+        assert abs(guess_total(released) - 20_000) < 1000
+
+    def test_a_simulation_and_one_of_another_area_are_refused(self):
+        with pytest.raises(SettingError, match="not private"):
+            guess_points(empty(LYON), 10, RELEASED, self.release(LYON, seed=1))
+        with pytest.raises(SettingError, match="same area"):
+            guess_points(empty(SEA), 10, RELEASED, self.release(LYON))
+        with pytest.raises(SettingError, match="must be given"):
+            guess_points(empty(LYON), 10, RELEASED)
+
+    def test_pairs_of_a_finer_level_have_even_parts_of_a_released_pair(self):
+        table = pd.DataFrame({"state": ["a", "a", "b"], "county": ["a1", "a2", "b1"]})
+        fine, other = Regions.from_table(table, levels=["state", "county"]), Regions.from_table(table, levels=["county"])
+        coarse = Regions.from_table(table[["state"]].drop_duplicates(), levels=["state"])
+        trips = pd.DataFrame({"origin": ["a", "b"], "destination": ["b", "b"], "count": [4_000_000, 1000]})
+        release = FlatGaussian().release(Flows.from_table(trips, regions=coarse), ApproxBudget(20, "1e-6"), Entropy.system())
+        made = guess_pairs(Flows.from_table(trips.head(0), regions=fine), 2, release)
+        assert made.number.sum() == 9
+        assert made.number[made.count.argmax()] == 2
+        assert made.count.max() == pytest.approx(2_000_000, rel=0.01)
+        with pytest.raises(SettingError, match="same regions"):
+            guess_pairs(Flows.from_table(trips.head(0), regions=other), 1, release)

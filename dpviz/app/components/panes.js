@@ -664,7 +664,7 @@ function label(canvas) {
   button("\u2212", "Zoom out", null, () => setCamera(canvas, { ...canvas.camera, zoom: canvas.camera.zoom - 0.5 }));
   button("Reset view", "Show the whole domain", null, () => goHome(canvas));
   if (scene.link) button("Copy link", "The address of exactly this picture", null, (event) => copyLink(canvas, event.currentTarget));
-  button("PNG", "A picture of the maps with legends and caption, in the shape of a slide", null, () => save(canvas));
+  if (scene.maySave) button("PNG", "A picture of the maps with legends and caption, in the shape of a slide", null, () => save(canvas));
   add(canvas.tools, "span", "credit").textContent = scene.credit;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import streamlit as st
@@ -11,30 +12,34 @@ from dpviz.app import drafts
 from dpviz.app.advice import advise_in_app
 from dpviz.app.bundle import show_bundle
 from dpviz.app.cards import DATA, RELEASED, Cards, show_cards
-from dpviz.app.components.panes import canvas_failed, load_deck, panes
+from dpviz.app.components.panes import Chosen, canvas_failed, load_deck, panes
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.fields import start_checks
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, curate_row, truth_switch
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.ledger import find_paid
+from dpviz.app.opened_config import show_uploader
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.points.data import Declared, points_controls
 from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
-from dpviz.app.points.strip import zooms_of
-from dpviz.app.points.tabs import key_figures, partition_box, tabs
+from dpviz.app.points.strip import size_of_squares, zooms_of
+from dpviz.app.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
 from dpviz.app.points.where import take_box
 from dpviz.app.session import is_dark, show_error
 from dpviz.app.words import verdict_row
+from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.release.verdict import ROUGH, USABLE, verdict
 from dpviz.space.domain import Domain
-from dpviz.view.basemap import Bounds
+from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
+from dpviz.view.canvas import Scene, ground_of, names_of
 from dpviz.view.deck import MOST_FEATURES
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
 from dpviz.view.escape import html
+from dpviz.view.points_canvas import ReleaseView, cell_box
 from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation, points_map
 
 MAP_HEIGHT = 620
@@ -51,6 +56,7 @@ def show_curate(protected: str) -> None:
     declared_map, cards = st.container(), show_cards("2 Where?")
     account, button, view, publish = (st.container() for _ in range(4))
     with st.sidebar:
+        show_uploader(POINTS)
         declared, fits = _show_controls(cards)
     POINTS.write_address()
     data, draws = declared.data, [(config().build(), config().budget())] if fits else []
@@ -114,9 +120,9 @@ def _levels_of(domain: Domain | None) -> Levels | None:
     if domain is None:
         return None
     zooms = zooms_of(domain)
-    return Levels(
-        names={zoom: f"level {zoom}" for zoom in zooms}, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=lambda zoom: 4**zoom
-    )
+    sizes = {zoom: size_of_squares(domain, zoom) for zoom in zooms}
+    names = {zoom: f"level {zoom} ({size})" if size else f"level {zoom}" for zoom, size in sizes.items()}
+    return Levels(names=names, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=lambda zoom: 4**zoom)
 
 
 @st.fragment
@@ -157,29 +163,78 @@ def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new
     if not (same_data and what.config.same_draw(config())):
         stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
         st.caption(f":orange[{stale}]")
+    keep_box(what.release.domain)
     verdict_row(what.release)
     truth_switch(what.data, what.config.mode)
     evaluation = truth_of(what)
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
-    picture = points_map(what.release, level, shown, unit=what.data.unit, dark=is_dark(), truth=truth)
     st.html(NO_EXPORT if truth is None else NO_EXPORT + WATERMARK)
     if not what.release.receipt.private:
         st.html(NOT_PRIVATE)
-    chosen = st.pydeck_chart(
-        picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
-    )
-    st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in [html(picture.note or ""), _stamp(what)] if note))
+    if canvas_failed():
+        _show_plain_map(what, level, shown, truth)
+    else:
+        view = ReleaseView.of(what.release, level, unit=what.data.unit, dark=is_dark(), truth=truth)
+        with st.container(key="map"):
+            panes(
+                _make_scene(what, view, shown).pack(),
+                key="released map",
+                on_box=partial(_ask_for_box, what.release.domain),
+                on_chosen=partial(_ask_for_cell, view),
+                on_camera=_ignore,
+                on_swipe=_ignore,
+            )
+        if stamp := _stamp(what):
+            st.html(f'<div class="dpviz-note">{html(stamp)}</div>')
     with st.container(key="figures"):
         key_figures(what, evaluation, level)
-        tabs(what, evaluation, level, _clicked_box(what, chosen))
+        tabs(what, evaluation, level)
 
 
-def _stamp(what: Drawn) -> str | None:
-    """Return an HTML note if the release is a reference or a simulation, which must not be published; else None."""
+def _make_scene(what: Drawn, view: ReleaseView, shown: str) -> Scene:
+    """Return the map of a release: its partitions on land with names, with the numbers of the one under the pointer."""
+    domain, pane = what.release.domain, view.pane(shown, cells="released")
+    return Scene(
+        bounds=map_bounds(domain),
+        cells={"released": view.cells()},
+        panes=(pane,),
+        description=f"{pane.title}, {len(view.rectangles):,} partitions.",
+        dark=is_dark(),
+        height=MAP_HEIGHT,
+        may_save=False,
+        asks=True,
+        ground=ground_of(domain),
+        places=names_of(domain),
+        box=box_to_map(domain, st.session_state["query box"]) if shows_box() else None,
+    )
+
+
+def _ask_for_box(domain: Domain, box: Bounds) -> None:
+    """Ask the range query for a box that was dragged on the map of the release."""
+    set_query_box(box_to_domain(domain, box))
+    st.session_state["tab"] = QUERY_TAB
+
+
+def _ask_for_cell(view: ReleaseView, chosen: Chosen) -> None:
+    """Ask the range query for the partition that was clicked; two of them give the box around both."""
+    box = None if chosen.cell is None else cell_box(view, chosen.cell)
+    if box is not None:
+        keep_box(view.release.domain, box)
+
+
+def _show_plain_map(what: Drawn, level: int, shown: str, truth: Integers | None) -> None:
+    """Show the same map by Streamlit's own, where the browser could not load the canvas."""
+    picture = points_map(what.release, level, shown, unit=what.data.unit, dark=is_dark(), truth=truth)
+    st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key="map", alt=picture.description)
+    st.html(picture.legend + "".join(f'<div class="dpviz-note">{html(note)}</div>' for note in [picture.note, _stamp(what)] if note))
+
+
+def _stamp(what: Drawn) -> str:
+    """Return a note if the release is a reference or a simulation, which must not be published; else ""."""
     if not what.release.receipt.private:
-        return f"<b>NOT PRIVATE</b>, draw {what.number}: this reference shows what privacy costs, and must never be published."
-    return f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else None
+        return f"NOT PRIVATE, draw {what.number}: this reference shows what privacy costs, and must never be published."
+    return f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else ""
 
 
 def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]:
@@ -212,11 +267,3 @@ def _readable_zoom(what: Drawn) -> int:
     shown = [level for level in verdict(release).levels if level.level == 0 or len(release.nodes(level.level)) <= MOST_FEATURES]
     by_grade = ([level.level for level in shown if level.grade == grade] for grade in (USABLE, ROUGH))
     return max(next(filter(None, by_grade), [0]))
-
-
-def _clicked_box(what: Drawn, chosen: object) -> Bounds | None:
-    """Return the box of the partition that was clicked, by its index in the release, not in the map layer; None if there is none."""
-    selection = getattr(chosen, "selection", None) or {}
-    objects = selection.get("objects", {}).get("partitions", [])
-    node = objects[0].get("i") if objects else None
-    return partition_box(what.release, node) if isinstance(node, int) and 0 <= node < len(what.release.tree) else None

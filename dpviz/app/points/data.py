@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from dpviz.app import cached, drafts
+from dpviz.app import cached, drafts, opened_config
 from dpviz.app.advice import advise_in_app
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.fields import Field, in_range
@@ -19,7 +20,8 @@ from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.state import POINTS, Data, config
 from dpviz.app.points.where import choose_where
-from dpviz.app.session import show_error, show_value, when_chosen
+from dpviz.app.saved_config import MOST_MADE_UP, NONE
+from dpviz.app.session import carry_out, show_error, show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
@@ -36,10 +38,6 @@ from dpviz.view.declared_canvas import DeclaredBox
 from dpviz.view.escape import markdown
 
 TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
-MOST_MADE_UP = 10_000_000
-NONE = "(none)"
-
-
 _AXES = {"x": "Longitude or easting", "y": "Latitude or northing"}
 
 
@@ -98,6 +96,7 @@ class ChosenFiles:
         about: what the headers of the files say.
         digest: identifies the files in the keys of widgets.
         part: fields of a saved configuration that name the files: points, and for files by path the engine.
+        opened: the table [data] of an opened configuration, if it is for these files.
         count: counts the files on a domain with the given options; returns None while the count is not finished.
         content: returns a digest of the content, from the counted data.
         found: returns the files themselves.
@@ -107,6 +106,7 @@ class ChosenFiles:
     about: PointsFile
     digest: str
     part: dict[str, Any]
+    opened: DataPart | None
     count: Callable[[Domain, cached.Options], OpenedData | None]
     content: Callable[[OpenedData], str]
     found: Callable[[], FoundFiles]
@@ -182,6 +182,7 @@ def _choose_upload(cards: Cards) -> ChosenFiles | None:
 
 def _describe_upload(name: str, body: bytes, cards: Cards) -> ChosenFiles | None:
     digest = cached.digest_of(body)
+    opened_part = opened_config.fill_in_upload(opened_config.POINTS, name, digest, digest)
     text_format = choose_text_format(cached.named_file(name, body), name, digest, cards)
     if text_format is None:
         return None
@@ -197,6 +198,7 @@ def _describe_upload(name: str, body: bytes, cards: Cards) -> ChosenFiles | None
         about=about,
         digest=digest,
         part={"points": name},
+        opened=opened_part,
         count=count,
         content=lambda _: digest,
         found=lambda: find_files(cached.named_file(name, body), text_format),
@@ -211,7 +213,7 @@ def _keep_upload() -> None:
 
 
 def _choose_paths(cards: Cards) -> ChosenFiles | None:
-    files = path_files("", "Type the path of points files on the computer that runs this app.", cards)
+    files = path_files("", opened_config.POINTS, cards)
     if files is None:
         return None
 
@@ -223,6 +225,7 @@ def _choose_paths(cards: Cards) -> ChosenFiles | None:
         about=describe_points(files.found),
         digest=files.digest,
         part={"points": files.written, "engine": files.engine},
+        opened=files.opened,
         count=count,
         content=files.content,
         found=lambda: files.found,
@@ -260,6 +263,9 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
     except DpvizError as error:
         show_error(str(error))
         cards.ask(DATA, f"Correct the data, or how they are read: {advise_in_app(str(error))}")
+        if "are x and y swapped" in str(error) and {"x", "y"} <= options.keys():
+            swap = partial(_swap_columns, digest, options["x"], options["y"])
+            st.button("Swap the columns of longitude and latitude", key=f"swap {digest}", on_click=carry_out(swap))
         return open_questions
     if opened is None:
         cards.ask(DATA, "Count the records.")
@@ -270,6 +276,10 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
         with cards.whom:
             show_repeated(data, cached.find_id_columns(f"{digest} {chosen_files.written}", used, chosen_files.found()), "record")
     return _declared(data)
+
+
+def _swap_columns(digest: str, x: str, y: str) -> None:
+    st.session_state.update({f"column x {digest}": y, f"column y {digest}": x})
 
 
 def _lacking_column(about: PointsFile, options: dict[str, Any]) -> str | None:
@@ -283,13 +293,15 @@ def _make_data(chosen_files: ChosenFiles, opened: OpenedData, domain: Domain, op
     """Show the notes that are for the curator only, and return the counted data."""
     for note in filter(None, (*opened.notes, left_out(opened.data))):
         st.caption(f"Curator only: {markdown(note)}")
+    asks_for_crs = chosen_files.about.needs_crs
+    part = opened_config.with_kept({**chosen_files.part, **options}, chosen_files.opened, asks_for_crs=asks_for_crs)
     return Data(
         points=opened.data,  # type: ignore[arg-type]
         digest=chosen_files.content(opened),
         fingerprints=opened.fingerprints,
         title="Uploaded points",
         unit=RECORDS,
-        source=Source(data_part=DataPart(**chosen_files.part, **options), domain=DomainPart.of(domain)),
+        source=Source(data_part=part, domain=DomainPart.of(domain)),
     )
 
 
@@ -315,7 +327,21 @@ def _choose_columns(about: PointsFile, digest: str) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value not in (None, False)}
 
 
+def keep_known(key: str, columns: Sequence[str], named: str | None) -> None:
+    """Say which column of an opened configuration a file lacks, and go back to what is preset.
+
+    Args:
+        key: key of the widget.
+        columns: of the file.
+        named: the column that is chosen; None if there is none.
+    """
+    if named is not None and named not in columns and key in st.session_state:
+        del st.session_state[key]
+        st.caption(f":orange[The opened configuration names a column {markdown(named)}, which this file does not have.]")
+
+
 def pick(title: str, names: list[str], found: str | None, key: str, text: str | None = None) -> str | None:
     """Ask for one column, or none; `found` is preset."""
+    keep_known(key, names, st.session_state.get(key))
     chosen = st.selectbox(title, names, index=names.index(found) if found else 0, key=key, help=text, persist_state="session")
     return None if chosen == NONE else chosen

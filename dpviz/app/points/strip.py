@@ -197,6 +197,16 @@ def _describe_squares(release: Release, zoom: int, width: float) -> str:
     """Write how many squares a zoom level has, and how large they are where lengths are in metres or kilometres are known."""
     if zoom == 0:
         return "the whole domain"
-    area = float(release.domain.areas_km2(np.array([[0, 0, release.domain.side, release.domain.side]]))[0]) / 4**zoom
-    size = f" of {math.sqrt(area):.3g} km" if release.domain.crs is not None else f" of {width / 2**zoom:.3g}"
-    return f"{4**zoom:,} squares{size}"
+    return f"{4**zoom:,} squares of {size_of_squares(release.domain, zoom) or f'{width / 2**zoom:.3g}'}"
+
+
+def size_of_squares(domain: Domain, zoom: int) -> str:
+    """Write how large the squares of a zoom level are, such as "1.2 km"; "" on a plane without a CRS.
+
+    >>> size_of_squares(Domain(bounds=(4.6, 45.5, 5.1, 45.9), crs="EPSG:4326", order=6), 2)
+    '10.4 km'
+    """
+    if domain.crs is None:
+        return ""
+    area = float(domain.areas_km2(np.array([[0, 0, domain.side, domain.side]]))[0]) / 4**zoom
+    return f"{math.sqrt(area):.3g} km"

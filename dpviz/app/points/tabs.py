@@ -41,16 +41,15 @@ _CUT_PARTITIONS = {"uniform": "count by the share of their area", "interpolated"
 SIDES = ("West", "South", "East", "North")
 
 
-def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: Bounds | None) -> None:
+def tabs(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     """Draw the tabs; only the open one is computed.
 
     Args:
         what: the release.
         evaluation: its comparison with the truth; None where that must not be shown.
         level: the level that the map shows.
-        clicked: box of the partition that was clicked last, in the domain's coordinates.
     """
-    keep_box(what.release.domain, clicked)
+    keep_box(what.release.domain)
     extra = POINT_FAMILY.choices[what.release.mechanism].extra_tab
     draw_extra = EXTRA_TABS.get(extra) if evaluation is not None else None
     accuracy, size, query, receipt, table, *more = st.tabs([*NAMES, extra] if draw_extra else NAMES, key="tab", on_change="rerun")
@@ -250,12 +249,6 @@ def _side_field(release: Release, box: list[float], side: int, column: DeltaGene
         use=lambda typed: box.__setitem__(side, typed),
     )
     return field.show(column.number_input, value=None, format="%.12g", step=_step(release, side % 2))
-
-
-def partition_box(release: Release, node: int) -> Bounds:
-    """Return west, south, east, north of a partition, in the domain's coordinates."""
-    west, south, east, north = release.domain.coordinates(release.tree.rectangles(np.array([node])))[0].tolist()
-    return west, south, east, north
 
 
 def set_query_box(box: Bounds) -> None:

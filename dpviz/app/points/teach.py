@@ -117,7 +117,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
         let_maps_come_first(POINTS)
         with st.container(key="figures"):
             key_figures(first, first.evaluation, level)
-            tabs(first, first.evaluation, level, None)
+            tabs(first, first.evaluation, level)
     link_box()
     POINTS.write_address()
 

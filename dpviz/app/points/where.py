@@ -33,6 +33,7 @@ CANDIDATES = ("EPSG:4326", "EPSG:3857", "EPSG:3035", "EPSG:27700", "EPSG:2154", 
 _ZONES = 60
 _USUAL_KM = 40.0
 _KM_PER_DEGREE = 111.2
+_MOST_DEGREES = 360.0
 _NEAR_DEGREES = 3.0  # between a place that was typed and a box that a candidate gives
 
 
@@ -180,6 +181,8 @@ def _offer_candidates(typed: str | None) -> tuple[DeclaredBox, ...]:
         west, south, east, north = box.bounds
         label = f"{box.name}: near {markdown(nearest_town((west + east) / 2, (south + north) / 2))}"
         st.button(label, key=f"candidate {box.name}", on_click=carry_out(partial(_take_crs, box.name)))
+    if not near and max(map(abs, bounds)) > _MOST_DEGREES:
+        st.caption("Metres of a UTM zone? Type a place above: the zones around it are offered, too.")
     return boxes
 
 

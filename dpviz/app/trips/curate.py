@@ -15,6 +15,7 @@ from dpviz.app.fields import start_checks
 from dpviz.app.first_row import NO_EXPORT, WATERMARK, curate_row, truth_switch
 from dpviz.app.how_good import Levels, show_expected
 from dpviz.app.ledger import find_paid
+from dpviz.app.opened_config import show_uploader
 from dpviz.app.page_state import CURATE
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.session import (
@@ -49,6 +50,7 @@ def show_curate(protected: str) -> None:
     cards = show_cards("2 Between which regions?")
     account, button, view, publish = (st.container() for _ in range(4))
     with st.sidebar:
+        show_uploader(TRIPS)
         data, fits = _show_controls(cards)
     TRIPS.write_address()
     how = TRIPS.config()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from dpviz.app import cached, drafts
+from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
-from dpviz.app.points.data import NONE, TYPES, pick
+from dpviz.app.points.data import TYPES, keep_known, pick
+from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.session import show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.trips.state import TRIPS, TripsData
@@ -31,7 +32,6 @@ from dpviz.space.regions import Regions
 from dpviz.view.escape import markdown
 
 TABLES = ("csv", "tsv", "parquet")
-IDS, COORDINATES = "Ids of regions", "Coordinates"
 BothRegions = tuple[cached.UploadedRegions, cached.UploadedRegions]
 """The regions where trips begin, and those where they end."""
 
@@ -96,6 +96,7 @@ class ChosenFiles:
         about: what the headers of the files say.
         digest: identifies the files in the keys of widgets.
         part: fields of a saved configuration that name the files: trips, and for files by path the engine.
+        opened: the table [data] of an opened configuration, if it is for these files.
         count: counts the files between `BothRegions` with the given options; returns None while the count is not finished.
         content: returns a digest of the content, from the counted data.
         found: returns the files themselves.
@@ -105,6 +106,7 @@ class ChosenFiles:
     about: FlowsFile
     digest: str
     part: dict[str, Any]
+    opened: DataPart | None
     count: Callable[[BothRegions, cached.Options], OpenedData | None]
     content: Callable[[OpenedData], str]
     found: Callable[[], FoundFiles]
@@ -169,6 +171,8 @@ def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
     names = [NONE, *about.columns]
     pairs = coordinate_columns(about.columns)
     unclear = not about.matrix and (about.origin is None or about.destination is None)
+    if pairs is None and st.session_state.get(f"trips ends {digest}") == COORDINATES:
+        pairs = (("", ""), ("", ""))  # an opened configuration names the columns
     if pairs is not None:
         kinds = [IDS, COORDINATES]
         default = COORDINATES if unclear else IDS
@@ -179,10 +183,11 @@ def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
             options |= _choose_coordinates(names, pairs, digest)
         elif not about.matrix:
             for role, title, known in (("origin", "Origin", about.origin), ("destination", "Destination", about.destination)):
-                options[role] = pick(title, names, known, f"trips column {role} {digest}")
+                options[role] = pick(title, names if known is None else list(about.columns), known, f"trips column {role} {digest}")
         if pairs is not None or not about.matrix:
             count_help = "Whole numbers; without it each row is one trip."
-            options["count"] = pick("Trips per row", names, about.count, f"trips column count {digest}", count_help)
+            counts = names if about.count is None else list(about.columns)  # without a choice, this column is read
+            options["count"] = pick("Trips per row", counts, about.count, f"trips column count {digest}", count_help)
     if pairs is not None:
         crs_help = "It is never guessed. EPSG:4326 is longitude and latitude in degrees. Leave it empty if the regions have none."
         crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="trips crs", persist_state="session", help=crs_help)
@@ -227,7 +232,7 @@ def _make_data(
         title="Uploaded trips",
         unit=nouns.TRIPS,
         source=Source(
-            data_part=DataPart(**chosen_files.part, **options),
+            data_part=opened_config.with_kept({**chosen_files.part, **options}, chosen_files.opened),
             regions=_make_regions_part("regions", regions),
             destinations=None if ends is None else _make_regions_part("ends", ends),
         ),
@@ -241,6 +246,7 @@ def _choose_upload(cards: Cards) -> ChosenFiles | None:
         return None
     name, body = kept
     digest = cached.digest_of(body)
+    opened_part = opened_config.fill_in_upload(opened_config.TRIPS, name, digest, f"trips {digest}")
     text_format = choose_text_format(cached.named_file(name, body), name, f"trips {digest}", cards)
     if text_format is None:
         return None
@@ -257,6 +263,7 @@ def _choose_upload(cards: Cards) -> ChosenFiles | None:
         about=about,
         digest=digest,
         part={"trips": name},
+        opened=opened_part,
         count=count,
         content=lambda _: digest,
         found=lambda: find_files(cached.named_file(name, body), text_format),
@@ -266,7 +273,7 @@ def _choose_upload(cards: Cards) -> ChosenFiles | None:
 
 def _choose_paths(cards: Cards) -> ChosenFiles | None:
     """Ask for the path of files of trips; None until files are found there."""
-    files = path_files("trips ", "Type the path of trips files on the computer that runs this app.", cards)
+    files = path_files("trips ", opened_config.TRIPS, cards)
     if files is None:
         return None
 
@@ -279,6 +286,7 @@ def _choose_paths(cards: Cards) -> ChosenFiles | None:
         about=describe_flows(files.found),
         digest=files.digest,
         part={"trips": files.written, "engine": files.engine},
+        opened=files.opened,
         count=count,
         content=files.content,
         found=lambda: files.found,
@@ -288,8 +296,9 @@ def _choose_paths(cards: Cards) -> ChosenFiles | None:
 
 def _make_regions_part(role: str, uploaded: cached.UploadedRegions) -> RegionsPart:
     """Describe a file of regions as a part of a configuration; `role` is "regions" or "ends"."""
-    _, levels, prefix_lengths = uploaded.key
-    return RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
+    _, levels, prefix_lengths, *_ = uploaded.key
+    part = RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
+    return opened_config.with_kept_regions(part, role)
 
 
 def _ask_for_file(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[str, bytes] | None:
@@ -321,9 +330,11 @@ def _choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
         return None
     name, body = kept
     digest = cached.digest_of(body)
-    about = cached.inspect_regions_file(digest, name, body)
+    about, opened = cached.inspect_regions_file(digest, name, body), opened_config.fill_in_regions(role, name, digest)
+    written = ((), None) if opened is None else (tuple(opened.names.items()), opened.crs)
     if about.nested:
-        return cached.read_regions_file(digest, name, body, (), ())
+        return cached.read_regions_file(digest, name, body, (), (), *written)
+    _keep_known_levels(f"{role} levels {digest}", about.columns)
     levels = st.multiselect(
         "Columns of ids, coarsest level first",
         about.columns,
@@ -347,4 +358,10 @@ def _choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
         st.error("The numbers of characters must be whole numbers with commas between them, such as 2, 5.")
         return None
     prefix_lengths = tuple(int(part) for part in parts)
-    return cached.read_regions_file(digest, name, body, tuple(levels), prefix_lengths)
+    return cached.read_regions_file(digest, name, body, tuple(levels), prefix_lengths, *written)
+
+
+def _keep_known_levels(key: str, columns: Sequence[str]) -> None:
+    """Go back to the levels that are preset, if an opened configuration names columns that a file does not have."""
+    for name in st.session_state.get(key, ()):
+        keep_known(key, columns, name)

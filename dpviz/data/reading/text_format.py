@@ -148,6 +148,17 @@ def detect_text_format(source: Source) -> TextFormat:
     return propose_text_format(kind, head)
 
 
+def is_header_only(source: Source) -> bool:
+    r"""Return whether a text table has no line but its first.
+
+    >>> import io
+    >>> is_header_only(io.BytesIO(b"lon,lat\r\n\r\n")), is_header_only(io.BytesIO(b"lon,lat\n1,2"))
+    (True, False)
+    """
+    head = attempt(lambda: first_bytes(source, HEAD_BYTES)) or b""
+    return 0 < len(head) < HEAD_BYTES and not re.search(rb"[\r\n]", head.replace(b"\0", b"").strip())
+
+
 def propose_text_format(kind: str, head: bytes) -> TextFormat:
     """Propose how a CSV or TSV file is written, from its first `HEAD_BYTES` bytes.
 

@@ -70,7 +70,10 @@ class FlatGaussian(FlowMechanism):
     )
 
     neighbours: str = setting(
-        BOUNDED, "Neighbours", choices=NEIGHBOURS, help="bounded: one trip (or person) is replaced. add_remove: added or removed."
+        BOUNDED,
+        "Neighbours",
+        choices=NEIGHBOURS,
+        help="Which data must look alike: one trip (or person) more or less, or another one.",
     )
     least: int | None = setting(
         None,

@@ -62,7 +62,10 @@ class StabilityHistogram(FlowMechanism):
     )
 
     neighbours: str = setting(
-        BOUNDED, "Neighbours", choices=NEIGHBOURS, help="bounded: one trip is replaced. add_remove: one trip is added or removed."
+        BOUNDED,
+        "Neighbours",
+        choices=NEIGHBOURS,
+        help="Which data must look alike: one trip more or less, or another one.",
     )
     threshold: str = setting(
         "tight", "Threshold", choices=THRESHOLDS, help="tight: the least that the proof allows for discrete noise. paper: 1 + 2 ln(2/δ)/ε."
