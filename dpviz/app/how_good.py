@@ -28,6 +28,7 @@ from dpviz.privacy.budget import Budget
 from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, compute_errors, dry_run, find_epsilon
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import GuessedCounts, guess_pairs, guess_points, guess_total
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 from dpviz.view.escape import markdown
@@ -239,7 +240,7 @@ def _find_finest(how: Any, frame: PrivateData) -> int | None:
 
     def find(mechanism: AnyMechanism, budget: Budget) -> int | None:
         release = dry_run(mechanism, frame, budget)
-        return None if mechanism.depends_on_data(release) else release.tree.height
+        return None if mechanism.depends_on_data(release) or isinstance(release, AreaRelease) else release.tree.height
 
     try:
         mechanism, budget = how.build(), how.budget()

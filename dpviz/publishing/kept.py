@@ -18,8 +18,8 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.order import PaidRelease
 from dpviz.publishing.private_data import PublicFrame, open_frame
 from dpviz.release.files import read_release, write_release
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication, describe
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _NAME = re.compile("([1-9][0-9]{0,17})-[0-9]{14}")
 
 
-def keep(release: Release | FlowRelease, account: Account, entry: Entry, ledger: Ledger) -> Path:
+def keep(release: AnyRelease, account: Account, entry: Entry, ledger: Ledger) -> Path:
     """Write a paid release into a new folder beside the ledger, which only its owner can read.
 
     The folder holds the noisy counts as GeoParquet, and a manifest without the curator's texts.
@@ -134,7 +134,7 @@ def _settings_json(settings: dict[str, Any]) -> str:
     return json.dumps(settings, sort_keys=True, default=str)
 
 
-def _frame_of(release: Release | FlowRelease) -> PublicFrame:
+def _frame_of(release: AnyRelease) -> PublicFrame:
     return release.domain if isinstance(release, Release) else (release.tree.origins, release.tree.destinations)
 
 
