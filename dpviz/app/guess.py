@@ -69,7 +69,7 @@ def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Ca
     if isinstance(frame, Flows):
         pairs = _choose_number(f"good pairs {page.key}", "Over how many pairs of this level, about?", "all of them") if records else None
         return Guess(records=records, pairs=pairs)
-    if records is not None or not needs_guess():
+    if records is not None or not needs_guess() or not isinstance(frame, PointCounts):
         return Guess(records=records, spread=spread)
     return Guess(records=_usual_records(frame, unit), spread=spread)
 

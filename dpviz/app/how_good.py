@@ -21,6 +21,7 @@ from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out, show_error
 from dpviz.app.words import amount_text
 from dpviz.arrays import Integers
+from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
@@ -139,7 +140,7 @@ def _guess_counts(frame: PrivateData, guess: Guess, levels: Levels, level: int) 
     if isinstance(frame, PointCounts):
         squares = _guess_squares(frame, guess, level).ravel().astype(np.float64)
         return GuessedCounts(count=squares, number=np.ones(len(squares)))
-    if isinstance(guess.release, FlowRelease):
+    if isinstance(guess.release, FlowRelease) and isinstance(frame, Flows):
         released = guess_pairs(frame, level, guess.release)
         return replace(released, count=released.count * guess.records / guess_total(guess.release))
     everything = levels.parts_at(level)
@@ -253,7 +254,8 @@ def _frame_key(frame: PrivateData) -> Hashable:
     """Return what identifies the public frame, the unit and the bound."""
     if isinstance(frame, PointCounts):
         return (frame.domain, frame.unit, frame.contributions)
-    return (frame.regions, frame.ends, frame.unit, frame.contributions)
+    regions: tuple[Hashable, ...] = (frame.regions, frame.ends) if isinstance(frame, Flows) else (frame.regions,)
+    return (*regions, frame.unit, frame.contributions)
 
 
 def _results() -> OrderedDict[Hashable, Any]:

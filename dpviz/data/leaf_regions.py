@@ -8,6 +8,7 @@ the cell that the grid says: of a lattice's squares, the one east or north of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.cells import cells_of
@@ -17,6 +18,9 @@ from dpviz.space.leaf_lookup import LeafLookup
 from dpviz.space.morton import morton
 from dpviz.space.region_builders import H3Cells
 from dpviz.space.regions import Regions
+
+if TYPE_CHECKING:
+    from pyproj import CRS
 
 _MOST_NAMED = 3
 
@@ -42,6 +46,11 @@ def leaf_finder(regions: Regions) -> Callable[[Floats, Floats], Integers]:
         return regions.grid.find(regions.ids_of(regions.depth))
     refuse_overlaps(regions)
     return LeafLookup.from_regions(regions).find
+
+
+def crs_of_leaves(regions: Regions) -> CRS | str | None:
+    """Return the CRS in which points find their leaf; None on a plain plane, or without shapes."""
+    return regions.grid.crs if isinstance(regions.grid, Domain) else regions.crs
 
 
 def check_regions(regions: object) -> None:

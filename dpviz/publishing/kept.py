@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from pyproj import CRS
 
 from dpviz.errors import DpvizError, SettingError
+from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.accounts import Account, Entry
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.order import PaidRelease
 from dpviz.publishing.private_data import PublicFrame, open_frame
 from dpviz.release.files import read_release, write_release
+from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication, describe
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
@@ -110,7 +112,7 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
         DpvizError: the configuration's mechanism, domain or regions cannot be built.
     """
     release, data, terms = paid.release, config.data, paid.account.terms
-    mechanism, frame = config.mechanism.build(data.family), open_frame(config)
+    mechanism, frame = config.mechanism.build(config.family), open_frame(config)
     person, contributions = (
         (data.person or "", data.contributions or 1) if data.sample is None else (terms.person or "", release.receipt.contributions)
     )
@@ -121,7 +123,7 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
         "[budget]": (config.budget.budget(), release.receipt.total),
         "[data] person": (person, terms.person or ""),
         "[data] contributions": (contributions, release.receipt.contributions),
-        "[domain]" if data.is_points else "[regions]": (
+        "[domain]" if config.family is POINT_FAMILY else "[regions]": (
             _frame_facts(frame),
             _frame_facts(_frame_of(release)) if frame is not None else None,
         ),
@@ -135,14 +137,16 @@ def _settings_json(settings: dict[str, Any]) -> str:
 
 
 def _frame_of(release: AnyRelease) -> PublicFrame:
-    return release.domain if isinstance(release, Release) else (release.tree.origins, release.tree.destinations)
+    if isinstance(release, FlowRelease):
+        return release.tree.origins, release.tree.destinations
+    return release.domain if isinstance(release, Release) else release.regions
 
 
 def _frame_facts(frame: PublicFrame | None) -> object:
     """Return the facts that identify a domain or regions: bounds, CRS and order of a domain, or the ids of all regions."""
     if frame is None or isinstance(frame, Domain):
         return None if frame is None else (frame.bounds, CRS.from_user_input(frame.crs) if frame.crs else None, frame.order)
-    return [[[*ids] for ids in side.ids] for side in frame]
+    return [[[*ids] for ids in side.ids] for side in (frame if isinstance(frame, tuple) else (frame,))]
 
 
 def discard(folder: Path) -> None:
