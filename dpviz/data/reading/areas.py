@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dpviz.arrays import Integers
-from dpviz.data.cells import check_bad_rows
+from dpviz.data.cells import REMEDY, check_bad_rows
 from dpviz.data.columns import PointColumns, people_of, resolve_columns
 from dpviz.data.flows import check_counts, counts_of, leaf_indexes
 from dpviz.data.reading.flows import blank_missing_words, block_ids, open_rows, read_columns
@@ -112,4 +112,6 @@ def read_area_rows(source: Source, request: AreasRequest) -> AreaRows:
     if columns.person is not None:
         people = cells[columns.person]
         person = people_of(blank_missing_words(people) if opened.format in SEPARATORS else people)
+        if request.bad_rows == "refuse" and (person.codes < 0).any():
+            raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
     return AreaRows(leaf=leaf.astype("int64"), count=count, person=person, ragged=table.bad.total)
