@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import shapely
 from pyproj import CRS
 
 from dpviz.errors import DpvizError, SettingError
@@ -24,6 +25,7 @@ from dpviz.release.manifest import Publication, describe
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
     from dpviz.publishing.config import ReleaseConfig
@@ -143,10 +145,13 @@ def _frame_of(release: AnyRelease) -> PublicFrame:
 
 
 def _frame_facts(frame: PublicFrame | None) -> object:
-    """Return the facts that identify a domain or regions: bounds, CRS and order of a domain, or the ids of all regions."""
+    """Return the facts that identify a frame: bounds, CRS and order of a domain, or the ids of all regions; of areas their shapes, too."""
     if frame is None or isinstance(frame, Domain):
         return None if frame is None else (frame.bounds, CRS.from_user_input(frame.crs) if frame.crs else None, frame.order)
-    return [[[*ids] for ids in side.ids] for side in (frame if isinstance(frame, tuple) else (frame,))]
+    if isinstance(frame, Regions):
+        shapes = [None if level is None else (level.crs, shapely.to_wkb(level.to_numpy()).tolist()) for level in frame.geometry]
+        return frame.levels, [[*ids] for ids in frame.ids], shapes, frame.grid
+    return [[[*ids] for ids in side.ids] for side in frame]
 
 
 def discard(folder: Path) -> None:
