@@ -14,6 +14,7 @@ import geopandas
 import numpy as np
 import pandas as pd
 import shapely
+from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Texts
 from dpviz.errors import DomainError
@@ -114,17 +115,19 @@ def nest_h3_cells(area: Any, resolutions: Sequence[int]) -> tuple[geopandas.GeoD
     return geopandas.GeoDataFrame(columns, geometry=h3_outlines(cells), crs=H3_CRS), list(columns), H3Cells(resolution=levels[-1])
 
 
-def h3_outlines(cells: Sequence[str] | Texts) -> list[shapely.Polygon]:
-    """Make the outlines of (n,) H3 cells, in degrees.
+def h3_outlines(cells: Sequence[str] | Texts) -> NDArray[np.object_]:
+    """Make the (n,) outlines of H3 cells, in degrees.
 
     Raises:
         DomainError: a cell crosses the 180th meridian or contains a pole.
     """
-    h3 = _import_h3()
-    corners = [np.array(h3.cell_to_boundary(cell))[:, ::-1] for cell in cells]
-    if any(np.ptp(corner[:, 0]) > 180 for corner in corners):
+    corners = [*map(_import_h3().cell_to_boundary, cells)]
+    cell = np.repeat(np.arange(len(corners)), [len(of_cell) for of_cell in corners])
+    latitude, longitude = np.concatenate(corners).T
+    starts = np.searchsorted(cell, np.arange(len(corners)))
+    if (np.maximum.reduceat(longitude, starts) - np.minimum.reduceat(longitude, starts) > 180).any():
         raise DomainError("The area's H3 cells cross the 180th meridian or contain a pole; choose an area that does not.")
-    return [shapely.Polygon(corner) for corner in corners]
+    return np.asarray(shapely.polygons(shapely.linearrings(longitude, latitude, indices=cell)), object)
 
 
 def _check_resolution(resolution: object) -> int:

@@ -10,11 +10,15 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpviz.data import leaf_regions
 from dpviz.data.areas import AreaCounts
+from dpviz.data.leaf_regions import leaf_finder
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
 from dpviz.samples.areas import load_area_sample
 from dpviz.space.domain import Domain
+from dpviz.space.leaf_lookup import borders_of
+from dpviz.space.region_builders import H3Cells
 from dpviz.space.regions import Regions
 from tests.area_cases import records_of, true_sums
 from tests.flow_cases import regular
@@ -123,6 +127,32 @@ def test_h3_cells_are_found_by_index_and_rolled_up_by_index():
             pd.Series([h3.cell_to_parent(cell, resolution) for cell in known]).value_counts().reindex(regions.ids_of(level), fill_value=0)
         )
         assert areas.level_counts()[level].tolist() == wanted.tolist()
+
+
+TOWN = (-74.05, 40.65, -73.95, 40.75)
+
+
+@pytest.mark.parametrize(
+    ("area", "resolution"), [(TOWN, 9), (TOWN, 6), ((10, 60, 14, 62), 5), ((10, 60, 20, 65), 3), ((0, 84, 4, 84.5), 6)]
+)
+def test_a_look_up_of_many_points_finds_the_same_h3_cells_as_the_package(monkeypatch, area, resolution):
+    """At random places, at corners and on edges, and beside them as close as rounding permits."""
+    pytest.importorskip("h3")
+    regions = Regions.h3(area, resolutions=(resolution,))
+    west, south, east, north = area
+    rng = np.random.default_rng(4)
+    x, y = rng.uniform([[west - 0.1], [south - 0.1]], [[east + 0.1], [north + 0.1]], (2, 4000))
+    ends = borders_of(regions.geometry[-1].to_numpy()).ends
+    chosen, share = rng.integers(0, ends.shape[1], 3000), rng.choice([0, 0.3, 0.5, 0.9], 3000)
+    moved = rng.normal(0, 1, (2, 3000)) * rng.choice([0, 1e-12, 1e-8, 1e-6, 1e-4], 3000)
+    edges = ends[:2, chosen] * (1 - share) + ends[2:, chosen] * share + moved
+    x, y = np.r_[x, edges[0], np.nan, 500.0], np.r_[y, edges[1], 50.0, 50.0]
+    wanted = regions.grid.find(regions.ids_of(1))(x, y)
+    asked = []
+    monkeypatch.setattr(leaf_regions, "_POINTS_PER_CELL", 0)
+    monkeypatch.setattr(H3Cells, "_codes", lambda self, x, y, codes=H3Cells._codes: asked.append(len(x)) or codes(self, x, y))
+    np.testing.assert_array_equal(leaf_finder(regions)(x, y), wanted)
+    assert (sum(asked) == len(x) - 1) == (resolution < 4), "most are found without the package"
 
 
 # People.

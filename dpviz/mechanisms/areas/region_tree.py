@@ -36,7 +36,8 @@ class RegionTree(AreaMechanism):
 
     Deviations:
         One fit on the whole tree in place of the Census's fits from level to level. The total of all regions is not measured
-        unless `count_root` is on: it is the sum of the coarsest level.
+        unless `count_root` is on: it is the sum of the coarsest level. Under "bounded", a share for the total costs more than it has to,
+        since replacing a person changes the total least where it changes the regions most.
 
     >>> import dpviz as dv
     >>> areas = dv.load_area_sample("made_up_city")
