@@ -33,8 +33,10 @@ from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat, detect_text_format
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, InputError
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_release
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.nouns import AnyRelease, kind_of
 
 MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
 MOST_NAMED = 40
@@ -43,6 +45,8 @@ NOTHING = (
     " destination, regions an id per level."
 )
 _LIMITS = Limits()
+
+_PARTS = {"points": "partitions", "trips": "pairs", "areas": "regions"}
 
 Facts = dict[str, Any]
 
@@ -211,7 +215,7 @@ def _as_points(file: PointsFile, shapes: Callable[[], set[str]]) -> Facts:
         "as": "points",
         "fits": "point" in kinds or {"x", "y"} <= set(found) or in_wkt,
         "found": {"geometry": True, **found} if file.has_geometry else found,
-        "missing": [*missing, "[domain] bounds and crs: declared in public, never taken from the file"],
+        "missing": [*missing, "[domain] bounds and crs, or for areas [regions] file: declared in public, never taken from the file"],
         "about": _file_facts(file.format, file.columns),
     }
 
@@ -249,19 +253,25 @@ def _shapes(path: Path) -> set[str]:
 def _release_facts(path: Path) -> Facts:
     release = read_release(path)
     receipt = release.receipt
-    trips = isinstance(release, FlowRelease)
     return {
         "kind": "release",
-        "of": "trips" if trips else "points",
+        "of": kind_of(release),
         "verified": "every file has the SHA-256 that the manifest lists, and the manifest fits the tables; a checksum, no signature",
         "mechanism": release.mechanism,
         "budget": str(receipt.total),
         "unit": receipt.unit,
         "neighbours": receipt.neighbours,
         "contributions": receipt.contributions,
-        "numbers": len(release.stages[-1].count) if isinstance(release, FlowRelease) else len(release.tree.leaves),
+        "numbers": _count_numbers(release),
         "uses": [],
     }
+
+
+def _count_numbers(release: AnyRelease) -> int:
+    """Count the numbers of the finest level of a release."""
+    if isinstance(release, FlowRelease):
+        return len(release.stages[-1].count)
+    return len(release.count[-1]) if isinstance(release, AreaRelease) else len(release.tree.leaves)
 
 
 def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
@@ -311,7 +321,7 @@ def _protection_line(facts: Facts) -> str:
 def lines(facts: Facts) -> list[str]:
     """Write the facts of `check` as lines of text."""
     if facts["kind"] == "release":
-        number = f"{facts['numbers']:,} {'pairs' if facts['of'] == 'trips' else 'partitions'}"
+        number = f"{facts['numbers']:,} {_PARTS[facts['of']]}"
         return [
             f"A release of {facts['of']}: {facts['mechanism']}, {facts['budget']}, {number}.",
             _protection_line(facts),
