@@ -15,7 +15,7 @@ import streamlit as st
 
 from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
 from dpviz.data.areas import AreaCounts
-from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import FlowsFile
@@ -212,6 +212,20 @@ def count_flows_file(digest: str, name: str, _content: bytes, frames: tuple[Uplo
     return read_flows(named_file(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
 
 
+@st.cache_resource(
+    max_entries=2, scope="session", show_spinner="Counting the points ...", hash_funcs={UploadedRegions: lambda frame: frame.key}
+)
+def count_areas_file(digest: str, name: str, _content: bytes, frame: UploadedRegions, options: Options) -> AreaCounts:  # noqa: ARG001
+    """Count a file's points in regions."""
+    return read_areas(named_file(name, _content), regions=frame.regions, **dict(options))  # type: ignore[arg-type]
+
+
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False, hash_funcs={UploadedRegions: lambda frame: frame.key})
+def regions_on_map(frame: UploadedRegions) -> RegionsOnMap:
+    """Return where regions of a file lie on a map."""
+    return RegionsOnMap(frame.regions)
+
+
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.stop_all)
 def keeper() -> Keeper:
     """Return the owner of this session's background work. Streamlit releases it when the browser is closed and when data are forgotten."""
@@ -242,6 +256,8 @@ PER_SESSION = (
     declared_bounds,
     inspect_flows_file,
     count_flows_file,
+    count_areas_file,
+    regions_on_map,
     keeper,
     counting_jobs,
     find_id_columns,

@@ -240,7 +240,7 @@ def with_kept_regions(part: RegionsPart, role: str) -> RegionsPart:
 
 def _opened_regions(role: str) -> RegionsPart | None:
     config = opened(TRIPS)
-    return None if config is None else config.regions if role == "regions" else config.destinations
+    return None if config is None else {"regions": config.regions, "ends": config.destinations}.get(role)
 
 
 def fill_in_account(data: LoadedData) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from streamlit.testing.v1 import AppTest
 
+from dpviz.app.areas.state import AreasConfig
 from dpviz.app.cached import digest_of
 from dpviz.app.points.state import Config
 from dpviz.app.session import read_link
@@ -68,6 +69,22 @@ def trips_uploaded(mode="Curate", *, unit="each", **files):
     for role, file in ({"regions": ("homes.csv", REGIONS), "trips": ("trips.csv", JOURNEYS)} | files).items():
         state |= {f"{role} uploaded": file} | ({f"unit {role} {mode} {digest_of(file[1])}": unit} if unit else {})
     return pages_app("trips", {}, state)
+
+
+AREA_REGIONS = b"district,tract\nA,A1\nA,A2\nB,B1\nB,B2\n"
+TRACTS = ["A1"] * 60 + ["A2"] * 25 + ["B1"] * 5
+VISITS = b"tract,visitor\n" + b"".join(f"{tract},v{number}\n".encode() for number, tract in enumerate(TRACTS))
+    f"{tract},v{number}\n".encode() for number, tract in enumerate(["A1"] * 60 + ["A2"] * 25 + ["B1"] * 5)
+)
+
+
+def areas_uploaded(mode="Curate", *, unit="each", points=VISITS, regions=AREA_REGIONS):
+    """The Areas page after an upload of regions without shapes, and of records with ids of their finest regions."""
+    digest, frame = digest_of(points), digest_of(regions)
+    state = {"areas config": AreasConfig(mode=mode, source="upload")}
+    state |= {"areas regions uploaded": ("regions.csv", regions), f"areas regions levels {frame}": ["district", "tract"]}
+    state |= {"areas uploaded": ("visits.csv", points), f"areas column region {digest}": "tract"}
+    return pages_app("areas", {}, state | ({f"unit areas {mode} {digest}": unit} if unit else {}))
 
 
 def query_of(app):

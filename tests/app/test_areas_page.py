@@ -12,11 +12,35 @@ from dpviz.app.session import read_link
 from dpviz.mechanisms import AREA_MECHANISMS, noisy_areas
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.view.areas_drawing import SHOWN_AREAS
-from tests.app.seen import captions, figures, fine, good, infos, keys, newest, scene, shares_of, texts
-from tests.app.start import pages_app, query_of
+from tests.app.seen import (
+    account,
+    captions,
+    entries,
+    errors,
+    figures,
+    fine,
+    good,
+    infos,
+    keys,
+    missing,
+    newest,
+    noised,
+    scene,
+    scenes,
+    shares_of,
+    texts,
+)
+from tests.app.start import areas_uploaded, pages_app, query_of
+from tests.app.walk import go, press_draw, protect, public, truth_switch
+from tests.scenes import unpack
 
+PUBLIC = {"Typical noise (standard deviation)", "Released total", "Budget of this draw", "Narrow intervals"}
+PUBLIC |= {"Released answer", "95 % interval", "Rate per km²"}
 STATES = {"sample": "us_residents", "level": "1"}
 CITY = {"sample": "made_up_city"}
+
+
+CURATE = STATES | {"mode": "Curate"}
 
 
 def areas_app(link=CITY):
@@ -24,7 +48,8 @@ def areas_app(link=CITY):
 
 
 def areas_drawn(app):
-    return newest(app, "areas config first run")
+    teaches = app.session_state["areas config"].mode == "Teach"
+    return newest(app, "areas config first run" if teaches else "areas drawn Curate")
 
 
 def changed(app, **settings):
@@ -74,14 +99,14 @@ class TestMaps:
     def test_every_view_is_drawn_with_counts_rates_and_densities(self):
         app = areas_app(CITY | {"level": "2"})
         for measure, title in (("Counts", "of a region"), ("Rates", "per 1,000 residents"), ("Per km²", "per km²")):
-            fine(app.segmented_control(key="measure").set_value(measure).run())
+            fine(app.selectbox(key="measure").set_value(measure).run())
             for shown in SHOWN_AREAS:
                 header, _ = scene(fine(changed(app, shown=shown)))
                 assert title in header["panes"][0]["legend"]["title"]
 
     def test_a_sample_whose_counts_are_its_residents_has_no_rates(self):
         app = fine(areas_app(STATES | {"measure": "Rates"}))
-        assert app.segmented_control(key="measure").options == ["Counts", "Per km²"]
+        assert app.selectbox(key="measure").options == ["Counts", "Per km²"]
         assert scene(app)[0]["panes"][0]["legend"]["title"] == "true residents of a region"
 
     def test_the_text_of_a_region_says_its_name_count_intervals_rate_and_truth(self):
@@ -210,3 +235,85 @@ class TestControls:
         names = {}
         exec(code, names)  # noqa: S102 - our own code
         assert all(np.array_equal(a, b) for a, b in zip(names["release"].count, areas_drawn(app).release.count, strict=True))
+
+
+class TestCurate:
+    def test_nothing_is_drawn_before_the_press_and_the_declared_regions_are_on_a_map(self, draws):
+        app = fine(areas_app(CURATE))
+        assert app.button(key="draw").label == "Run and pay ε 0.5"
+        header, _ = scene(app)
+        assert header["panes"][0]["title"].startswith("Expected error: ±")
+        assert len(header["areas"]["regions"]["texts"]) == 3142
+        assert not noised(draws)
+        assert entries() == []
+
+    def test_a_run_is_paid_for_and_no_truth_is_shown_before_the_switch_is_on(self):
+        app = fine(press_draw(areas_app(CURATE)))
+        assert [entry.budget.epsilon for entry in entries()] == [0.5]
+        assert not areas_drawn(app).release.simulation
+        header, _ = unpack(scenes(app)[-1])
+        assert [pane["title"] for pane in header["panes"]] == ["Released residents"]
+        assert not header["maySave"]
+        assert not any("true" in text for text in header["areas"]["regions"]["texts"])
+        for name in TAB_TITLES:
+            assert set(figures(opened(app, name))) <= PUBLIC
+            assert all("true" not in frame.value.columns for frame in app.dataframe)
+        assert not account().truth_seen
+        fine(truth_switch(app).set_value(True).run())
+        assert account().truth_seen
+        assert "Error of a state" in figures(app)
+        assert "true" in unpack(scenes(app)[-1])[0]["areas"]["regions"]["texts"][0]
+
+    def test_regions_are_asked_for_without_the_truth(self):
+        app = fine(press_draw(areas_app(CURATE | {"asked": "[0,1]"})))
+        found = figures(opened(app, ASK_TAB))
+        assert {"Released answer", "95 % interval"} <= set(found)
+        assert "True answer" not in found
+
+    def test_changed_settings_are_marked_and_draw_nothing(self, draws):
+        app = fine(press_draw(areas_app(CURATE)))
+        made = len(noised(draws))
+        fine(app.text_input(key="epsilon").set_value("2").run())
+        assert "have changed since draw 1" in captions(app)
+        assert len(noised(draws)) == made
+
+    def test_gaussian_noise_is_paid_with_a_delta(self):
+        app = fine(press_draw(areas_app(CURATE | {"noise": "Gaussian"})))
+        assert entries()[0].budget.delta > 0
+        assert {step.noise for step in areas_drawn(app).release.receipt.steps} == {"discrete Gaussian"}
+
+    def test_files_of_regions_and_ids_are_counted_and_released(self):
+        app = fine(areas_uploaded())
+        assert "Regions: 2 of level district, 4 of level tract." in captions(app)
+        assert "there is no map of them" in captions(app)
+        app = fine(press_draw(app))
+        release = areas_drawn(app).release
+        assert abs(release.count[0][0] - 90) < 60
+        assert "the tab *Table* has their counts" in captions(app)
+        assert opened(app, "Table").dataframe[-1].value["region"].tolist()[0] in ("A1", "A2", "B1", "B2")
+
+    def test_what_is_missing_is_listed_and_nobody_is_preselected(self):
+        app = fine(areas_uploaded(unit=None))
+        assert missing(app)[0] == "Say whom the release protects: nothing is preselected."
+        assert app.button(key="draw").disabled
+        protect(app, "visitor", 2)
+        app = fine(press_draw(app))
+        assert areas_drawn(app).data.areas.contributions == 2
+        assert areas_drawn(app).release.receipt.unit == "person"
+
+    def test_ids_that_are_in_no_region_are_refused_without_being_named(self):
+        app = good(areas_uploaded(points=b"tract,visitor\nsecret,v1\n"))
+        assert "secret" not in errors(app)
+        assert errors(app)
+        assert app.button(key="draw").disabled
+
+    def test_the_release_page_finds_what_was_loaded(self):
+        app = press_draw(areas_app(CURATE))
+        app = fine(go(app, "release"))
+        assert "Region tree" in texts(app)
+
+    def test_the_truth_of_an_upload_is_shown_in_teach_only_if_it_is_public(self):
+        app = fine(areas_uploaded("Teach"))
+        assert areas_drawn(app) is None
+        fine(public(app).check().run())
+        assert areas_drawn(app).release.simulation

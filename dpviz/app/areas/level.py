@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.app.areas.state import AREAS, COUNTS, EASY_TO_SEE, MEASURES, MOST_ASKED, AreasData, config
+from dpviz.app.areas.state import AREAS, COUNTS, EASY_TO_SEE, MEASURES, MOST_ASKED, NOISES, AreasData, config
 from dpviz.app.session import show_value, when_chosen
 from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import Denominator
+
+MEASURE_WIDTH = 120  # pixels
 
 
 def shown_level(regions: Regions) -> int:
@@ -37,12 +39,12 @@ def choose_measure(data: AreasData) -> None:
     if len(offered) < 2:
         return
     show_value("measure", shown_measure(data))
-    st.segmented_control(
+    st.selectbox(
         "Colours",
         offered,
         key="measure",
-        required=True,
         label_visibility="collapsed",
+        width=MEASURE_WIDTH,
         on_change=when_chosen("measure", lambda value: AREAS.change(measure=value)),
     )
 
@@ -62,3 +64,16 @@ def toggle_asked(regions: Regions, region: int) -> None:
     asked = asked_regions(regions)
     others = tuple(each for each in asked if each != region)
     AREAS.change(asked=others if region in asked else (*asked, region)[-MOST_ASKED:])
+
+
+def choose_noise() -> None:
+    """Ask for the distribution of the noise, of all runs."""
+    show_value("noise", config().noise)
+    st.segmented_control(
+        "Noise",
+        NOISES,
+        key="noise",
+        required=True,
+        help="Laplace noise spends ε alone. Gaussian noise spends ε and δ: less of it where a release has many levels.",
+        on_change=when_chosen("noise", lambda value: AREAS.change(noise=value)),
+    )

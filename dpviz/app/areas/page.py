@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpviz.app.areas.curate import show_curate
 from dpviz.app.areas.data import areas_controls
-from dpviz.app.areas.state import AREAS, NOISES, SECOND_RUN, AreasData, config
+from dpviz.app.areas.level import choose_noise
+from dpviz.app.areas.state import AREAS, SECOND_RUN, AreasData, config
 from dpviz.app.areas.teach import show_teach
+from dpviz.app.cards import cards_in_place
 from dpviz.app.components.panes import load_deck
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.fields import show_lock, start_checks
-from dpviz.app.first_row import show_forgotten, show_refused
-from dpviz.app.session import accept_presses, show_error, show_value, when_chosen
+from dpviz.app.first_row import show_forgotten, show_refused, teach_row
+from dpviz.app.page_state import TEACH
+from dpviz.app.saved_config import save_button
+from dpviz.app.session import accept_presses, show_error
 from dpviz.app.two_runs import choose_run
 from dpviz.errors import BudgetError, DpvizError, SettingError
 
@@ -30,13 +35,25 @@ def areas_page() -> None:
     if show_forgotten():
         return
     show_refused(AREAS)
+    if config().mode == TEACH:
+        _show_teach()
+    else:
+        show_curate(_describe_protected(""))  # the data of this run are not known yet
+    accept_presses(AREAS.key)
+
+
+def _show_teach() -> None:
     load_deck()
-    row = st.container(horizontal=True, vertical_alignment="center", key="first row")
+    row = teach_row(AREAS)
     with st.sidebar:
         data, fits = _show_controls()
     AREAS.write_address()
-    show_teach(data, row, f"{_PROTECTED[AREAS.protected]} {_NOT_PROTECTED}", fits=fits)
-    accept_presses(AREAS.key)
+    show_teach(data, row, _describe_protected(AREAS.protected), fits=fits)
+
+
+def _describe_protected(unit: str) -> str:
+    """Write what a release protects, and what not; `unit` is "record" or "person", or "" where it is not known."""
+    return f"{_PROTECTED[unit]} {_NOT_PROTECTED}"
 
 
 def _show_controls() -> tuple[AreasData | None, bool]:
@@ -50,31 +67,21 @@ def _show_controls() -> tuple[AreasData | None, bool]:
     start_checks()
     data, how = None, config()
     try:
-        data = areas_controls()
+        data = areas_controls(cards_in_place()).data
     except DpvizError as error:
         show_error(str(error))
     AREAS.offer(data)
     page_state = choose_run(AREAS, SECOND_RUN)
     try:
         mechanism_controls(page_state)
-        _choose_noise()
+        choose_noise()
         privacy_controls(page_state, data.areas.regions if data else None, bar=page_state is not AREAS)
         how.second_run().build()
     except (SettingError, BudgetError) as error:
         show_error(str(error))
         st.button("Back to the default settings", on_click=without_settings, args=(page_state,))
         return data, False
-    return data, not show_lock()
-
-
-def _choose_noise() -> None:
-    """Ask for the distribution of the noise, of both runs."""
-    show_value("noise", config().noise)
-    st.segmented_control(
-        "Noise",
-        NOISES,
-        key="noise",
-        required=True,
-        help="Laplace noise spends ε alone. Gaussian noise spends ε and δ: less of it where a release has many levels.",
-        on_change=when_chosen("noise", lambda value: AREAS.change(noise=value)),
-    )
+    fits = not show_lock()
+    if data is not None and fits:
+        save_button(data, how, None)
+    return data, fits

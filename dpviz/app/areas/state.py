@@ -6,14 +6,17 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-from dpviz.app.ledger import Source
+import streamlit as st
+
+from dpviz.app.ledger import Funding, Source, make_order, pay_and_draw, session_draws
 from dpviz.app.page_config import SECOND, PageConfig
-from dpviz.app.page_state import TEACH, PageState
-from dpviz.app.session import Reader, choice_reader, number_reader
+from dpviz.app.page_state import TEACH, UNPAID, PageState, truth_allowed
+from dpviz.app.session import Reader, choice_reader, newest_result, number_reader, result_slot
 from dpviz.app.two_runs import SecondRun
 from dpviz.data.areas import AreaCounts
+from dpviz.errors import RefusedError
 from dpviz.evaluation.area_metrics import AreaEvaluation, evaluate_areas
 from dpviz.mechanisms import AREA_FAMILY, AREA_MECHANISMS, AnyFamily
 from dpviz.mechanisms.base import AnyMechanism
@@ -148,8 +151,9 @@ class AreasDrawn:
         data: data that the release was made from.
         config: configuration of the run.
         seconds: seconds that the release took on the server.
-        number: number of the run, from 1 on.
-        evaluation: its comparison with the truth.
+        number: in Curate the number of the draw in this session, in Teach the number of the run; from 1 on.
+        account: name of the account in the ledger that paid; None in Teach.
+        evaluation: its comparison with the truth, made together with the run; None in Curate, where it is made when it may be seen.
     """
 
     release: AreaRelease
@@ -157,12 +161,66 @@ class AreasDrawn:
     config: AreasConfig
     seconds: float
     number: int
-    evaluation: AreaEvaluation
+    account: str | None = None
+    evaluation: AreaEvaluation | None = None
 
     @property
     def title(self) -> str:
         """The title of its mechanism."""
         return str(AREA_FAMILY.choices[self.release.mechanism].title)
+
+
+def evaluation_of(what: AreasDrawn) -> AreaEvaluation:
+    """Return the comparison with the truth of a run in Teach, which was made together with it.
+
+    Raises:
+        RefusedError: the run was made in Curate.
+    """
+    if what.evaluation is None:
+        raise RefusedError("The truth of private counts is shown behind its switch alone.")
+    return what.evaluation
+
+
+def drawn() -> AreasDrawn | None:
+    """Return what was released last in Curate; None before the first release."""
+    return newest_result("areas drawn Curate")  # type: ignore[no-any-return]
+
+
+def draw(data: AreasData, funding: Funding | None) -> None:
+    """Release once in Curate and keep the result. The ledger counts the draw before any noise is drawn.
+
+    Args:
+        data: data as loaded.
+        funding: account that pays for the draw.
+
+    Raises:
+        DpvizError: the draw failed; the text says whether the budget is spent nevertheless.
+    """
+    if funding is None:
+        raise RefusedError(UNPAID)
+    how, number = config(), st.session_state.get("areas draws", 0) + 1
+    mechanism, budget = how.build(), how.budget()
+    mechanism.check_data(data.areas)
+    st.session_state["areas draws"] = number
+    slot, draws = result_slot("areas drawn Curate"), session_draws()  # from here on no call into Streamlit: it could lose the draw
+    start = time.perf_counter()
+    paid = pay_and_draw(data, make_order(data, mechanism, budget, funding), draws)
+    seconds, account = time.perf_counter() - start, paid.account.name
+    release = cast("AreaRelease", paid.release)
+    slot.append(AreasDrawn(release=release, data=data, config=how, seconds=seconds, number=number, account=account))
+
+
+def truth_of(what: AreasDrawn) -> AreaEvaluation | None:
+    """Return the comparison of a release with the truth; None unless `truth_allowed`."""
+    if not truth_allowed(what.data, what.account):
+        return None
+    if what.evaluation is not None:
+        return what.evaluation
+    number, evaluation = st.session_state.get("areas evaluation", (None, None))
+    if number != what.number:
+        evaluation = evaluate_areas(what.release, what.data.areas)
+        st.session_state["areas evaluation"] = (what.number, evaluation)
+    return evaluation  # type: ignore[no-any-return]
 
 
 def question_of(data: AreasData, how: AreasConfig) -> tuple[object, ...]:

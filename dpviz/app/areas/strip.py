@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from dpviz.app.areas.level import change_level
-from dpviz.app.areas.state import AREAS, AreasDrawn, config
+from dpviz.app.areas.state import AREAS, AreasDrawn, config, evaluation_of
 from dpviz.app.components.strip import REGIONS, StripLevel, StripPart, strip
 from dpviz.app.controls import share_locks, use_shares
 from dpviz.errors import DpvizError
@@ -97,7 +97,7 @@ def _expect(what: AreasDrawn, shares: list[float]) -> list[float | None]:
 
 def _make_levels(what: AreasDrawn, before: AreasDrawn | None) -> list[StripLevel]:
     same = before is not None and before.release.regions == what.release.regions
-    earlier = before.evaluation.by_level["rmse"].tolist() if before is not None and same else None
+    earlier = evaluation_of(before).by_level["rmse"].tolist() if before is not None and same else None
     means = [level.mean for level in verdict(what.release).levels]
     return [
         StripLevel(
@@ -113,5 +113,5 @@ def _make_levels(what: AreasDrawn, before: AreasDrawn | None) -> list[StripLevel
             missed=row["false_negatives"],
             closed="" if level else _ONE_REGION,
         )
-        for level, row in enumerate(what.evaluation.by_level.to_dict("records"))
+        for level, row in enumerate(evaluation_of(what).by_level.to_dict("records"))
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,8 +14,12 @@ import streamlit as st
 from dpviz.amounts import format_decimal
 from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
 from dpviz.app.areas.state import AREAS, MOST_ASKED, AreasDrawn, config
+from dpviz.app.ledger import describe_look
+from dpviz.app.page_state import CURATE
 from dpviz.app.session import carry_out, show_value, when_chosen
-from dpviz.app.words import CHOSEN_BEFOREHAND, receipt_table, show_chart, small_print
+from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, small_print
+from dpviz.evaluation.area_metrics import AreaEvaluation
+from dpviz.release.area_fitness import fitness
 from dpviz.release.verdict import verdict
 from dpviz.view import areas_charts as charts
 from dpviz.view.escape import markdown
@@ -28,11 +32,17 @@ MOST_WORST = 15
 MOST_PERCENT = 999  # a larger error says only that noise is all there is, as in the strip
 
 
-def key_figures(what: AreasDrawn, level: int) -> None:
-    """Show four numbers that sum a run up at the level shown."""
-    row, columns = what.evaluation.by_level.to_dict("records")[level], st.columns(4)
+def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:
+    """Show four numbers that sum a run up at the level shown; without `evaluation` only public ones."""
+    known, columns = fitness(what.release).to_dict("records")[level], st.columns(4)
+    name = markdown(known["name"])
+    narrow_help = "Share of the regions of this level whose 95 % interval is narrower than half of the released count."
+    columns[3].metric("Narrow intervals", f"{known['narrow']:.3g} %", help=narrow_help)
+    if evaluation is None:
+        _show_public_figures(columns, what, str(known["name"]), level)
+        return
+    row = evaluation.by_level.to_dict("records")[level]
     mean, stddev = verdict(what.release).levels[level].mean, float(np.median(what.release.stddev(level)))
-    name = markdown(row["name"])
     noise_help = f"Median standard deviation of a {name}, in {what.data.unit}; known without the truth."
     columns[0].metric("Typical noise (standard deviation)", f"{stddev:,.1f}", help=noise_help)
     error_help = f"Root mean square error of the {row['regions']:,} regions of this level"
@@ -43,8 +53,16 @@ def key_figures(what: AreasDrawn, level: int) -> None:
     else:
         columns[1].metric(f"Error of a {name}", f"± {format_decimal(row['rmse'], 2)}", help=f"{error_help}, in {what.data.unit}.")
     _show_false(columns[2], row)
-    narrow_help = "Share of the regions of this level whose 95 % interval is narrower than half of the released count."
-    columns[3].metric("Narrow intervals", f"{row['narrow']:.3g} %", help=narrow_help)
+
+
+def _show_public_figures(columns: Sequence[Any], what: AreasDrawn, name: str, level: int) -> None:
+    """Show the noise, the total and the budget of a draw, which are known without the truth."""
+    stddev = float(np.median(what.release.stddev(level)))
+    noise_help = f"Median standard deviation of a {markdown(name)}, in {what.data.unit}; known without the truth."
+    columns[0].metric("Typical noise (standard deviation)", f"{stddev:,.1f}", help=noise_help)
+    total, spread = float(what.release.count[0][0]), float(what.release.stddev(0)[0])
+    columns[1].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of all regions together.")
+    columns[2].metric("Budget of this draw", budget_words(what.release.receipt.total), help="See the Receipt tab.")
 
 
 def _show_false(column: Any, row: Mapping[Any, Any]) -> None:
@@ -57,7 +75,7 @@ def _show_false(column: Any, row: Mapping[Any, Any]) -> None:
     column.metric(f"False positives, of {empty:,} empty regions", f"{100 * wrong / empty:.3g} %", help=text)
 
 
-def show_tabs(runs: list[AreasDrawn], level: int) -> None:
+def show_tabs(runs: list[AreasDrawn], evaluations: list[AreaEvaluation | None], level: int) -> None:
     """Draw the tabs for one run or two; only the open one is computed."""
     opened = st.tabs(TAB_TITLES, key="areas tab", on_change="rerun")
     for tab, show in zip(opened, (_show_accuracy, _show_worst, _show_ask, _show_receipt, _show_table), strict=True):
@@ -65,16 +83,29 @@ def show_tabs(runs: list[AreasDrawn], level: int) -> None:
             with tab:
                 if show is _show_ask:
                     _choose_asked(runs[0])
-                for what, column in zip(runs, st.columns(len(runs)), strict=True):
+                for what, evaluation, column in zip(runs, evaluations, st.columns(len(runs)), strict=True):
                     with column:
                         if len(runs) > 1:
                             st.markdown(f"**{markdown(what.title)}**")
-                        show(what, level)
+                        show(what, evaluation, level)
 
 
-def _show_accuracy(what: AreasDrawn, level: int) -> None:  # noqa: ARG001 - tabs are called alike
-    """Show errors, false positives and narrow intervals of each level."""
-    table = what.evaluation.by_level
+def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
+    """Show errors, false positives and narrow intervals of each level; without the truth what released numbers say."""
+    if evaluation is None:
+        columns = {
+            "name": "level",
+            "regions": "regions",
+            "mean": "average count",
+            "stddev": "noise",
+            "relative": "noise, %",
+            "grade": "grade",
+        }
+        table = fitness(what.release)[[*columns, "narrow"]].rename(columns=columns | {"narrow": "narrow intervals, %"})
+        st.dataframe(table.round(2), hide_index=True, width="stretch")
+        st.caption(f"Judged by released numbers alone, in {what.data.unit}: nothing true was looked at.")
+        return
+    table = evaluation.by_level
     table = table.assign(mean=[graded.mean for graded in verdict(what.release).levels])
     left, right = st.columns(2)
     show_chart(charts.errors_by_level(table, what.data.unit, relative=config().relative), left)
@@ -89,11 +120,14 @@ def _show_accuracy(what: AreasDrawn, level: int) -> None:  # noqa: ARG001 - tabs
     )
 
 
-def _show_worst(what: AreasDrawn, level: int) -> None:
+def _show_worst(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:
     """Show the regions of the level with the largest errors."""
+    if evaluation is None:
+        st.info("The largest errors need the truth: turn on *Show curator-only truth* above the map.")
+        return
     release, regions = what.release, what.release.regions
     low, high = release.simultaneous_interval(level)
-    numbers: dict[str, Any] = {"true": what.evaluation.truth[level], "released": release.count[level], "low": low, "high": high}
+    numbers: dict[str, Any] = {"true": evaluation.truth[level], "released": release.count[level], "low": low, "high": high}
     table = charts.list_worst(regions.ids_of(level), regions.names_of(level), numbers, MOST_WORST)
     show_chart(charts.worst_regions(table, what.data.unit))
     st.caption(
@@ -127,28 +161,29 @@ class _Sum:
         count: released; NaN where it is not shown.
         low: lower end of its 95 % interval.
         high: upper end.
-        true: the true count. CURATOR ONLY.
+        true: the true count; None where it must not be shown. CURATOR ONLY.
     """
 
     count: float
     low: float
     high: float
-    true: int
+    true: int | None
 
 
-def _add_up(what: AreasDrawn, level: int, asked: list[int]) -> _Sum:
+def _add_up(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int, asked: list[int]) -> _Sum:
     ids = [[str(ident) for ident in what.release.regions.ids_of(level)[asked]]]
     parts = (what.release.answer(ids, level=level), *what.release.answer_interval(ids, level=level))
     count, low, high = (float(part[0]) for part in parts)
-    return _Sum(count=count, low=low, high=high, true=int(what.evaluation.truth[level][asked].sum()))
+    return _Sum(count=count, low=low, high=high, true=None if evaluation is None else int(evaluation.truth[level][asked].sum()))
 
 
-def describe_sum(what: AreasDrawn, level: int, asked: list[int]) -> str:
-    """Write the sum of regions as one sentence, with its interval and the truth."""
-    regions, found = what.release.regions, _add_up(what, level, asked)
+def describe_sum(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int, asked: list[int]) -> str:
+    """Write the sum of regions as one sentence, with its interval and, where it may be shown, the truth."""
+    regions, found = what.release.regions, _add_up(what, evaluation, level, asked)
     name = str(regions.names_of(level)[asked[0]]) if len(asked) == 1 else f"{len(asked):,} regions together"
     released = f"released {found.count:,.0f}" if np.isfinite(found.count) else "not shown"
-    return f"{name}: {released} {what.data.unit} (95 %: {found.low:,.0f} to {found.high:,.0f}), true {found.true:,}."
+    true = "" if found.true is None else f", true {found.true:,}"
+    return f"{name}: {released} {what.data.unit} (95 %: {found.low:,.0f} to {found.high:,.0f}){true}."
 
 
 def offer_no_regions() -> None:
@@ -156,19 +191,20 @@ def offer_no_regions() -> None:
     st.button("No region", key="no region", icon=":material/close:", on_click=carry_out(partial(AREAS.change, asked=())))
 
 
-def _show_ask(what: AreasDrawn, level: int) -> None:
+def _show_ask(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:
     """Show the sum of the regions that are asked for, with its interval, its rate and the truth."""
     regions, asked = what.release.regions, list(asked_regions(what.release.regions))
     if not asked:
         st.info("Click one region or more on a map: their sum stands here, with its interval.")
         return
-    found, columns = _add_up(what, level, asked), st.columns(4)
+    found, columns = _add_up(what, evaluation, level, asked), st.columns(4)
     known = np.isfinite(found.count)
     shown = f"{found.count:,.0f} {what.data.unit}" if known else "not shown"
     columns[0].metric("Released answer", shown, help=f"The sum of {len(asked):,} regions.")
     columns[1].metric("95 % interval", f"{found.low:,.0f} to {found.high:,.0f}", help=f"Of the sum. {CHOSEN_BEFOREHAND}")
-    error = f"{found.count - found.true:+,.0f} error" if known else None
-    columns[2].metric("True answer", f"{found.true:,}", delta=error, delta_color="off")
+    if found.true is not None:
+        error = f"{found.count - found.true:+,.0f} error" if known else None
+        columns[2].metric("True answer", f"{found.true:,}", delta=error, delta_color="off")
     denominator = shown_rate(what.data) or next(iter(what.data.denominators.values()), None)
     together = 0.0 if denominator is None else float(np.nansum(1 / denominator.factors(regions, level)[asked]))
     if denominator is not None and together > 0 and known:
@@ -186,7 +222,7 @@ def _compare_with_parts(what: AreasDrawn, level: int, asked: list[int], width: f
     return f"The interval is {width:,.0f} wide; those of the {len(asked):,} regions add up to {parts:,.0f}: noise partly cancels in a sum."
 
 
-def _show_receipt(what: AreasDrawn, level: int) -> None:  # noqa: ARG001 - tabs are called alike
+def _show_receipt(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
     """Show what the budget was spent on."""
     release, receipt = what.release, what.release.receipt
     show_chart(receipt_by_stage(receipt))
@@ -194,16 +230,20 @@ def _show_receipt(what: AreasDrawn, level: int) -> None:  # noqa: ARG001 - tabs 
     if receipt.converted is not None:
         alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
         st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
-    small_print(receipt, release.steps, release.approximate, [f"**Time**: {what.seconds:.2f} s on the server."])
+    extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
+    if what.account is not None:
+        extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
+    small_print(receipt, release.steps, release.approximate, extra)
 
 
-def _show_table(what: AreasDrawn, level: int) -> None:
+def _show_table(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
     """Show the released regions of the level, the largest first."""
     table = pd.DataFrame(what.release.level(level).drop(columns="geometry")).sort_values("count", ascending=False, kind="stable")
     table = table.rename(columns={"ci_low": "95 % from", "ci_high": "to", "all_low": "all at once, from", "all_high": "all at once, to"})
     st.dataframe(table.head(MOST_ROWS).round(2), hide_index=True, width="stretch")
     note = f" The {MOST_ROWS:,} largest of {len(table):,} regions." if len(table) > MOST_ROWS else ""
+    stamp = " Simulation: seeded noise, not private." if what.release.simulation else ""
     st.caption(
         "The first interval is for a region that was chosen without a look at the counts; *all at once* holds for all regions of the"
-        f" level, and so also for the largest, which stand first.{note} Simulation: seeded noise, not private."
+        f" level, and so also for the largest, which stand first.{note}{stamp}"
     )

@@ -16,10 +16,10 @@ from dpviz.app.areas.level import (
     shown_rate,
     toggle_asked,
 )
-from dpviz.app.areas.state import AREAS, MEASURES, AreasData, AreasDrawn, config, question_of, run_of
+from dpviz.app.areas.state import AREAS, MEASURES, AreasData, AreasDrawn, config, evaluation_of, question_of, run_of
 from dpviz.app.areas.strip import show_strip
 from dpviz.app.areas.tabs import ASK_TAB, describe_sum, key_figures, offer_no_regions, show_tabs
-from dpviz.app.code import show_code
+from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
 from dpviz.app.first_row import teach_note
 from dpviz.app.ledger import record_public_look
@@ -32,8 +32,7 @@ from dpviz.app.session import is_dark, show_value, when_chosen
 from dpviz.app.streets import streets_wanted
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import budget_text, show_detail, show_headline, show_verdict
-from dpviz.publishing.code import write_python
-from dpviz.publishing.config import DataConfig
+from dpviz.arrays import Integers
 from dpviz.release.verdict import Verdict, verdict
 from dpviz.space.regions import Regions
 from dpviz.view.areas_canvas import areas_of, make_pane
@@ -97,6 +96,11 @@ def show_teach(data: AreasData | None, row: DeltaGenerator, protected: str, *, f
     show_in_rows(LIVE, shown, questions, idle, partial(_show_result, row, protected), also)
 
 
+def true_counts(what: AreasDrawn, level: int) -> Integers:
+    """Return the true counts of a level; runs in Teach have them."""
+    return evaluation_of(what).truth[level]
+
+
 def verdict_of(what: AreasDrawn) -> Verdict:
     """Return the verdict on a run, in the words of its data."""
     return replace(verdict(what.release), counted=what.data.unit)
@@ -107,17 +111,19 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     first: AreasDrawn = shown.first
     result, whose = verdict_of(first), RIGHT_RUN if config().shows_second else ""
     level = shown_level(first.data.areas.regions)
-    scene, drawings = _make_scene(shown)
+    made = None if first.data.on_map.shapes(level) is None else _make_scene(shown)
     with row:
-        _pane_controls(shown, scene)
+        _pane_controls(shown, None if made is None else made[0])
     with above:
         with st.container():  # always there: if what follows changed its place, the browser would build the maps anew
             if config().present:
                 show_verdict(result.headline, "", result.rule, whose)
-        if canvas_failed():
+        if made is None:
+            st.caption("These regions have neither outlines nor coordinates: the tab *Table* has their counts.")
+        elif canvas_failed():
             _show_without_canvas(shown)
         else:
-            _show_canvas(scene, first.data, drawings)
+            _show_canvas(made[0], first.data, made[1])
     with below:
         if not config().present:
             show_headline(result.headline, whose)
@@ -129,8 +135,8 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
         with st.container(key="figures"):
             runs = [first] if shown.second is None or shown.second is first else [first, shown.second]
             for what in runs:
-                key_figures(what, level)
-            show_tabs(runs, level)
+                key_figures(what, what.evaluation, level)
+            show_tabs(runs, [what.evaluation for what in runs], level)
     AREAS.write_address()
 
 
@@ -142,7 +148,7 @@ def _show_strip(shown: Shown, level: int, whose: str) -> None:
 
 def _describe_narrow(what: AreasDrawn, level: int) -> str:
     """Write for how many regions of a level the count is well known, which the noise on an average region does not say."""
-    row = what.evaluation.by_level.to_dict("records")[level]
+    row = evaluation_of(what).by_level.to_dict("records")[level]
     return f"Of its regions, {row['narrow']:.3g} % have an interval narrower than half their count."
 
 
@@ -154,17 +160,17 @@ def _describe_asked(what: AreasDrawn) -> str:
     """Write the sum of the regions that are asked for, or how to ask."""
     regions = what.data.areas.regions
     asked = asked_regions(regions)
-    return describe_sum(what, shown_level(regions), list(asked)) if asked else "Click regions on a map to add them up."
+    return describe_sum(what, evaluation_of(what), shown_level(regions), list(asked)) if asked else "Click regions on a map to add them up."
 
 
-def _pane_controls(shown: Shown, scene: Scene) -> None:
+def _pane_controls(shown: Shown, scene: Scene | None) -> None:
     """Ask what each map shows, and offer the next run, play, undo, the code, and more about the maps."""
     data: AreasData = shown.first.data
     choose_pane(AREAS, "left", "Left map", [*SHOWN_AREAS, SECOND])
     choose_pane(AREAS, "shown", "Right map", list(SHOWN_AREAS))
     choose_measure(data)
     LIVE.show_buttons()
-    show_code(write_python(DataConfig(data=data.source.data_part), list_code(shown)), None)
+    show_release_code(data, list_code(shown))
     with st.popover("More"):
         show_value("raw", config().raw)
         st.toggle(
@@ -173,8 +179,9 @@ def _pane_controls(shown: Shown, scene: Scene) -> None:
             help="Counts as first measured, before least squares makes the levels agree.",
             on_change=when_chosen("raw", lambda value: AREAS.change(raw=value)),
         )
-        shows_error = ERROR in (config().left, config().shown)
-        more_about_maps(scene, _STREETS, on_earth=True, shows_error=shows_error, on_fit=_fit_scales)
+        if scene is not None:
+            shows_error = ERROR in (config().left, config().shown)
+            more_about_maps(scene, _STREETS, on_earth=True, shows_error=shows_error, on_fit=_fit_scales)
 
 
 def _fit_scales() -> None:
@@ -198,7 +205,7 @@ def _choose_view(what: AreasDrawn) -> AreasMapSettings:
         unit=what.data.unit,
         dark=is_dark(),
     )
-    tops = choose_tops(what.release, view, what.evaluation.truth[view.level])
+    tops = choose_tops(what.release, view, true_counts(what, view.level))
     return replace(view, tops=_keep_error_top(tops, f"error {view.level} {MEASURES.index(shown_measure(what.data))}"))
 
 
@@ -218,7 +225,7 @@ def _run_of_pane(shown: Shown, kind: str) -> tuple[str, AreasDrawn]:
 
 def _draw_pane(what: AreasDrawn, kind: str, view: AreasMapSettings) -> AreasDrawing:
     seen = replace(view, shown=RELEASED if kind == SECOND else kind)
-    return draw_areas(what.release, what.data.on_map, seen, what.evaluation.truth[view.level])
+    return draw_areas(what.release, what.data.on_map, seen, true_counts(what, view.level))
 
 
 def _make_pane(drawing: AreasDrawing, kind: str, run: str, what: AreasDrawn) -> Pane:
@@ -294,7 +301,7 @@ def _show_without_canvas(shown: Shown) -> None:
         kind = getattr(config(), name)
         what = _run_of_pane(shown, kind)[1]
         seen = replace(view, shown=RELEASED if kind == SECOND else kind)
-        picture = areas_map(what.release, seen, what.evaluation.truth[view.level], what.data.on_map)
+        picture = areas_map(what.release, seen, true_counts(what, view.level), what.data.on_map)
         with column:
             st.pydeck_chart(picture.deck, height=HEIGHT, key=f"areas map {name}", alt=picture.description)
             st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
