@@ -74,8 +74,6 @@ def trips_uploaded(mode="Curate", *, unit="each", **files):
 AREA_REGIONS = b"district,tract\nA,A1\nA,A2\nB,B1\nB,B2\n"
 TRACTS = ["A1"] * 60 + ["A2"] * 25 + ["B1"] * 5
 VISITS = b"tract,visitor\n" + b"".join(f"{tract},v{number}\n".encode() for number, tract in enumerate(TRACTS))
-    f"{tract},v{number}\n".encode() for number, tract in enumerate(["A1"] * 60 + ["A2"] * 25 + ["B1"] * 5)
-)
 
 
 def areas_uploaded(mode="Curate", *, unit="each", points=VISITS, regions=AREA_REGIONS):
