@@ -73,9 +73,9 @@ def declared_scene(on_map: RegionsOnMap, level: int, error: float | None, *, uni
     if shapes is None:
         return None
     size, name = regions.size(level), line(regions.levels[level - 1])
-    said = "" if error is None else f"Expected error: ± {format_decimal(error, 2)} {line(unit)} in each {name}"
+    said = "" if error is None else f"Expected error: ± {format_decimal(error, 2)} {line(unit)} in each region of level {name}"
     pane = Pane(
-        title=said or f"The declared regions, {name}",
+        title=said or f"The declared regions of level {name}",
         about=f"{size:,} regions",
         words="",
         legend=Legend(title="From public values: no record was looked at" if said else ""),

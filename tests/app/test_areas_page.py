@@ -172,7 +172,7 @@ class TestNumbers:
         found = figures(app)
         assert list(found) == [
             "Typical noise (standard deviation)",
-            "Error of a block",
+            "Error of a region, block",
             f"False positives, of {row['empty']:,} empty regions",
             "Narrow intervals",
         ]
@@ -261,7 +261,7 @@ class TestCurate:
         assert not account().truth_seen
         fine(truth_switch(app).set_value(True).run())
         assert account().truth_seen
-        assert "Error of a state" in figures(app)
+        assert "Error of a region, state" in figures(app)
         assert "true" in unpack(scenes(app)[-1])[0]["areas"]["regions"]["texts"][0]
 
     def test_regions_are_asked_for_without_the_truth(self):

@@ -22,19 +22,19 @@ def until_drawn(page, figure):
 def test_teach_shows_false_positives_and_another_level_by_choice(chromium, address, tmp_path):
     with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_role("link", name="Areas", exact=True).click()
-        until_drawn(page, "Error of a block")
+        until_drawn(page, "Error of a region, block")
         assert page.locator(".canvas .head .title").all_inner_texts() == ["True visits", "Released visits"]
         page.get_by_role("combobox", name="Right map").click()
         page.get_by_role("option", name="Right: False positives", exact=True).click()
         page.get_by_text("empty, released as occupied:").first.wait_for()
         page.get_by_role("radio", name="Level tract", exact=True).click()
-        page.get_by_test_id("stMetric").filter(has_text="Error of a tract").wait_for()
+        page.get_by_test_id("stMetric").filter(has_text="Error of a region, tract").wait_for()
         until(lambda: "level=2" in page.evaluate("location.href"), "the level in the address")
 
 
 def test_a_click_on_a_county_asks_for_it_and_both_maps_say_the_same(chromium, address, tmp_path):
     with visit(chromium, address, "areas?sample=us_residents&epsilon=0.01", scheme="dark", tmp_path=tmp_path) as (page, _):
-        until_drawn(page, "Error of a county")
+        until_drawn(page, "Error of a region, county")
         assert background(page) < 200
         click_pane(page, 0, -20, 20)
         page.get_by_role("tab", name="Regions to ask", selected=True).wait_for()

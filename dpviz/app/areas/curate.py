@@ -160,9 +160,12 @@ def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new
     verdict_row(what.release)
     truth_switch(what.data, what.config.mode)
     evaluation = truth_of(what)
-    level = _choose_level(what.release.regions)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        level = _choose_level(what.release.regions)
+        shown = _choose_shown() if evaluation is not None else SHOWN_AREAS[0]
+        choose_measure(what.data)
     st.html(NO_EXPORT if evaluation is None else NO_EXPORT + WATERMARK)
-    _show_map(what, evaluation, level)
+    _show_map(what, evaluation, level, shown)
     with st.container(key="figures"):
         key_figures(what, evaluation, level)
         show_tabs([what], [evaluation], level)
@@ -184,14 +187,11 @@ def _choose_level(regions: Regions) -> int:
     return level
 
 
-def _show_map(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:
+def _show_map(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int, shown: str) -> None:
     """Show one map of the release; the truth only where it may be seen."""
     if what.data.on_map.shapes(level) is None:
         st.caption("These regions have neither outlines nor coordinates: the tab *Table* has their counts.")
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        shown = _choose_shown() if evaluation is not None else SHOWN_AREAS[0]
-        choose_measure(what.data)
     truth, rates = None if evaluation is None else evaluation.truth[level], what.data.denominators
     also = next(iter(rates.values()), None)
     view = AreasMapSettings(level=level, shown=shown, rate=shown_rate(what.data), also=also, unit=what.data.unit, dark=is_dark())

@@ -43,22 +43,22 @@ def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
         return
     row = evaluation.by_level.to_dict("records")[level]
     mean, stddev = verdict(what.release).levels[level].mean, float(np.median(what.release.stddev(level)))
-    noise_help = f"Median standard deviation of a {name}, in {what.data.unit}; known without the truth."
+    noise_help = f"Median standard deviation of a region, {name}, in {what.data.unit}; known without the truth."
     columns[0].metric("Typical noise (standard deviation)", f"{stddev:,.1f}", help=noise_help)
     error_help = f"Root mean square error of the {row['regions']:,} regions of this level"
     if config().relative and mean > 0:
         percent = 100 * row["rmse"] / mean
         shown = f"> {MOST_PERCENT} %" if percent > MOST_PERCENT else f"{format_decimal(percent, 2)} %"
-        columns[1].metric(f"Error of a {name}", shown, help=f"{error_help}, in percent of their average released count.")
+        columns[1].metric(f"Error of a region, {name}", shown, help=f"{error_help}, in percent of their average released count.")
     else:
-        columns[1].metric(f"Error of a {name}", f"± {format_decimal(row['rmse'], 2)}", help=f"{error_help}, in {what.data.unit}.")
+        columns[1].metric(f"Error of a region, {name}", f"± {format_decimal(row['rmse'], 2)}", help=f"{error_help}, in {what.data.unit}.")
     _show_false(columns[2], row)
 
 
 def _show_public_figures(columns: Sequence[Any], what: AreasDrawn, name: str, level: int) -> None:
     """Show the noise, the total and the budget of a draw, which are known without the truth."""
     stddev = float(np.median(what.release.stddev(level)))
-    noise_help = f"Median standard deviation of a {markdown(name)}, in {what.data.unit}; known without the truth."
+    noise_help = f"Median standard deviation of a region, {markdown(name)}, in {what.data.unit}; known without the truth."
     columns[0].metric("Typical noise (standard deviation)", f"{stddev:,.1f}", help=noise_help)
     total, spread = float(what.release.count[0][0]), float(what.release.stddev(0)[0])
     columns[1].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of all regions together.")
