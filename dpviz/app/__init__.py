@@ -54,9 +54,9 @@ _STYLE = """<style>
 
 def main() -> None:
     """Run the page that the navigation selects."""
-    points = st.Page(_page("points.page"), title="Points", url_path="points")
-    trips = st.Page(_page("trips.page"), title="Trips", url_path="trips")
     areas = st.Page(_page("areas.page"), title="Areas", url_path="areas")
+    points = st.Page(_page("points.page", areas), title="Points", url_path="points")
+    trips = st.Page(_page("trips.page"), title="Trips", url_path="trips")
     compare = st.Page(_page("compare.page"), title="Compare", url_path="compare")
     learn = st.Page(_page("learn_page"), title="Learn", url_path="learn")
     release = st.Page(_page("release_page", points, trips), title="Release", url_path="release")
