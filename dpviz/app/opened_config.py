@@ -114,7 +114,7 @@ def read_for_page(page: PageState, body: bytes) -> ReleaseConfig:
     if config.family not in page.families:
         kind = config.family.name
         if config.family is AREA_FAMILY:
-            raise SettingError("This is a configuration of areas, which no page publishes: run dpviz release with it.")
+            raise SettingError("The app opens no configuration of areas: choose its files on the Areas page, or run dpviz release with it.")
         raise SettingError(f"This is a configuration of {kind}: open it on the {kind.capitalize()} page.")
     return config
 
