@@ -215,7 +215,7 @@ def _as_points(file: PointsFile, shapes: Callable[[], set[str]]) -> Facts:
         "as": "points",
         "fits": "point" in kinds or {"x", "y"} <= set(found) or in_wkt,
         "found": {"geometry": True, **found} if file.has_geometry else found,
-        "missing": [*missing, "[domain] bounds and crs, or for areas [regions] file: declared in public, never taken from the file"],
+        "missing": [*missing, "[domain] bounds and crs: declared in public, never taken from the file; or for areas [regions] file"],
         "about": _file_facts(file.format, file.columns),
     }
 
