@@ -25,6 +25,12 @@ PLACES = geopandas.GeoDataFrame({"note": ["Rosa", "Emil"]}, geometry=geopandas.p
         ("home,work,trips\nRosa,b,3\n", "trips", {"origin": "home", "destination": "work", "count": "trips"}, ["[regions] file"]),
         ("origin,whereto,count\nRosa,b,3\n", "trips", {"origin": "origin", "count": "count"}, ["[data] destination", "[regions] file"]),
         ("id,36001,36003\n36001,5,1\n36003,2,7\n", "trips", {"matrix": True}, ["[regions] file"]),
+        (
+            "GEOID,n,user\n01,3,Rosa\n",
+            "areas",
+            {"region": "GEOID", "count": "n", "person": "user"},
+            ['[data] region = "GEOID"', "[regions] file"],
+        ),
         ("region_id,parent_id,level\nA,,state\nRosa,A,town\n", "regions", {"nested": True, "levels": ["region_id"]}, []),
         (
             "start_lng,start_lat,end_lng,end_lat\n1,2,3,4\n",
