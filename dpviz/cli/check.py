@@ -157,7 +157,10 @@ def _data_facts(attempts: Sequence[Callable[[], Facts]]) -> Facts:
         except DpvizError as error:
             refusals.append(str(error))
     fitting = sorted((use for use in uses if use.pop("fits")), key=lambda use: ("matrix" in use["found"], len(use["missing"])))
-    fitting = [use for use in fitting if use["as"] != "areas"] or fitting  # a table with ids may be more than that
+    others = {use["as"] for use in fitting} - {"areas"}
+    counts = any(use["as"] == "areas" and len(use["found"]) > 1 for use in fitting)  # beside ids: regions themselves are not counted
+    if others - {"regions"} or (others and not counts):
+        fitting = [use for use in fitting if use["as"] != "areas"]
     if not fitting:
         raise InputError(" ".join(dict.fromkeys(refusals)) or NOTHING)
     file_facts = [use.pop("about") for use in fitting]

@@ -24,19 +24,7 @@ if TYPE_CHECKING:
 
 REGION_NAMES = (
     *("region", "region_id", "area", "area_id", "geoid", "geo_id", "fips", "county", "county_id", "tract", "tract_id", "block", "block_id"),
-    *(
-        "district",
-        "district_id",
-        "municipality",
-        "municipality_id",
-        "zip",
-        "zipcode",
-        "zip_code",
-        "postcode",
-        "postal_code",
-        "h3",
-        "h3_index",
-    ),
+    *("district", "district_id", "municipality", "municipality_id", "zip", "zipcode", "zip_code", "postcode", "h3", "h3_index"),
 )
 """Names of columns that may hold ids of regions; for proposals only."""
 
