@@ -54,9 +54,9 @@ def draw_areas(release: AreaRelease) -> list[DensityPicture]:
     except DomainError:  # nowhere on the globe
         return []
     for level in range(1, regions.depth + 1):
-        outlines = regions.outlines(level)
         shapes += regions.size(level)
-        if outlines is not None and regions.size(level) <= MOST_SHAPES and shapes <= MOST_SHAPES_IN_ALL:
+        outlines = regions.outlines(level) if regions.size(level) <= MOST_SHAPES and shapes <= MOST_SHAPES_IN_ALL else None
+        if outlines is not None:
             pictures.append(_draw_level(release, level, outlines, sheet, land))
     return pictures
 
