@@ -14,7 +14,7 @@ import shapely
 
 from dpviz.data.counting.engines import AUTO, choose_engine
 from dpviz.data.library_errors import attempt
-from dpviz.data.reading.areas import AreasFile, inspect_areas
+from dpviz.data.reading.areas import AreasFile, inspect_areas, propose_area_columns
 from dpviz.data.reading.flows import FlowsFile, inspect_flows
 from dpviz.data.reading.geometries import open_shapes
 from dpviz.data.reading.inspect import (
@@ -88,7 +88,11 @@ def check(path: Path) -> Facts:
         attempts += [lambda: _as_points(_inspect_points(path, text_format), lambda: _shapes(path)), lambda: _as_regions(path, text_format)]
         return _with_text_format(_data_facts(attempts), text_format)
     refuse_copies(large)
-    attempts = [lambda: _as_trips(describe_flows(large)), lambda: _as_points(describe_points(large), lambda: {"point"})]
+    attempts = [lambda: _as_trips(describe_flows(large))]
+    if large.schema is not None:
+        names = large.schema.names
+        attempts.append(lambda: _as_areas(propose_area_columns(large.format, names)))
+    attempts.append(lambda: _as_points(describe_points(large), lambda: {"point"}))
     facts = {**_data_facts(attempts), "files": len(large.sources), "engine": choose_engine(large, AUTO, None, _LIMITS)}
     return _with_text_format(facts, large.text_format)
 

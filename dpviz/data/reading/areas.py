@@ -68,17 +68,26 @@ def inspect_areas(source: Source, *, limits: Limits = DEFAULT_LIMITS, text_forma
     ('tract', 'count')
     """
     opened = open_rows(source, limits, text_format=text_format)
-    proposed = {"region": REGION_NAMES, "count": COUNT_NAMES, "person": PERSON_NAMES}
-    found = {role: only_candidate(opened.names, names) for role, names in proposed.items()}
-    if found["region"] is not None:
-        names = [name for name in (found["region"], found["count"]) if name is not None]
-        table = read_columns(
-            opened, [opened.names.index(name) for name in names], "refuse", [opened.names.index(name) for name in names[1:]]
-        )
+    described = propose_area_columns(opened.format, opened.names)
+    if described.region is not None:
+        names = [name for name in (described.region, described.count) if name is not None]
+        positions = [opened.names.index(name) for name in names]
+        table = read_columns(opened, positions, "refuse", positions[1:])
         refuse_missing(ids_of(table.columns[0], f"Column {names[0]!r}"))
         for name, cells in zip(names[1:], table.columns[1:], strict=True):
             check_counts(counts_of(cells, f"Column {name!r}", texts=True, noun="records"), "refuse")
-    return AreasFile(format=opened.format, columns=opened.names, **found)
+    return described
+
+
+def propose_area_columns(kind: str, names: Sequence[str]) -> AreasFile:
+    """Find the columns of a table of ids of regions by their names; each is None if no column or several have such a name.
+
+    Args:
+        kind: the table's format.
+        names: of its columns.
+    """
+    region, count, person = (only_candidate(names, known) for known in (REGION_NAMES, COUNT_NAMES, PERSON_NAMES))
+    return AreasFile(format=kind, columns=tuple(names), region=region, count=count, person=person)
 
 
 @dataclass(frozen=True, kw_only=True)
