@@ -195,7 +195,7 @@ def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = Tr
 def _epsilon_controls(page_state: PageState) -> bool:
     """Show a slider and a text field for epsilon; return whether the typed text is valid and in use."""
     epsilon = page_state.config().epsilon
-    show_value("epsilon slider", min(EPSILONS, key=lambda option: abs(math.log(option / epsilon))))
+    show_value("epsilon slider", min(EPSILONS, key=lambda option: abs(math.log(option / epsilon))), without=EPSILONS[0])
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
     slider.select_slider(
         "Privacy budget ε",
@@ -241,7 +241,7 @@ def _show_promise(page_state: PageState) -> None:
 def _delta_control(page_state: PageState) -> None:
     """Show a slider and a text field for delta, and the rho that is spent in their place."""
     how = page_state.config()
-    show_value("delta", min(DELTAS, key=lambda option: abs(math.log(option / how.delta))))
+    show_value("delta", min(DELTAS, key=lambda option: abs(math.log(option / how.delta))), without=DELTAS[0])
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
     slider.select_slider(
         "δ",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpviz.app import cached, opened_config
+from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import Cards
 from dpviz.app.jobs import FAILED, RUNNING, STOPPED, CountingJob, SessionCounts
 from dpviz.app.session import show_error
@@ -64,6 +64,39 @@ class PathFiles:
     def at_once(self) -> bool:
         """Whether the files are counted as soon as they are chosen: they are small, and Dask is not the engine."""
         return self.found.size <= SMALL and self.counting != DASK
+
+
+def ask_for_file(
+    title: str, types: tuple[str, ...], role: str, text: str, *, when_chosen: Callable[[], object] | None = None
+) -> tuple[str, bytes] | None:
+    """Ask for a file. Return its name and bytes; None until it is chosen.
+
+    Both are kept for the session, because Streamlit empties an upload widget when the user visits another page.
+
+    Args:
+        title: of the widget.
+        types: endings of the files that may be chosen.
+        role: beginning of the keys of the widget and of what is kept.
+        text: help of the widget.
+        when_chosen: called when a file is chosen.
+    """
+    key, slot = f"{role} file", f"{role} uploaded"
+
+    def keep() -> None:
+        file = st.session_state[key]
+        st.session_state[slot] = None if file is None else (file.name, file.getvalue())
+        if file is not None and when_chosen is not None:
+            when_chosen()
+
+    drafts.ask_again(slot)
+    st.file_uploader(title, types, key=key, on_change=keep, help=text)
+    kept: tuple[str, bytes] | None = st.session_state.get(slot)
+    if kept is not None and st.session_state[key] is None:
+        left, right = st.columns([3, 2], vertical_alignment="center")
+        left.caption(f"{title}: kept from before.")
+        if right.button("Forget it", key=f"{role} forget"):
+            st.session_state[slot] = kept = None
+    return kept
 
 
 def path_files(page: str, kind: str, cards: Cards) -> PathFiles | None:

@@ -19,8 +19,7 @@ from dpviz.app.dataset_block import CURRENCIES, LARGEST_CAP, LARGEST_CAP_DELTA, 
 from dpviz.app.ledger import Funding, LoadedData, Source, convert_to_currency
 from dpviz.app.page_config import PageConfig
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, LARGEST_RHO, SMALLEST_DELTA, SMALLEST_EPSILON, SMALLEST_RHO
-from dpviz.app.points.state import LARGEST_ORDER
-from dpviz.app.points.where import OWN, SIDES
+from dpviz.app.points.state import LARGEST_ORDER, OWN_BOUNDS, SIDES
 from dpviz.app.session import read_amount
 from dpviz.app.trips.state import ALONE
 from dpviz.app.unit_controls import EVERY_ROW, MOST_PER_PERSON, PERSON, VOUCHED
@@ -266,7 +265,7 @@ def values_at_once(config: ReleaseConfig) -> Values:
 
 
 def _domain_values(part: DomainPart) -> Values:
-    return {"frame": OWN, "place": "", "domain crs": part.crs, **dict(zip(SIDES, part.bounds, strict=True))}
+    return {"frame": OWN_BOUNDS, "place": "", "domain crs": part.crs, **dict(zip(SIDES, part.bounds, strict=True))}
 
 
 def values_of_file(config: ReleaseConfig, digest: str, mode: str) -> Values:

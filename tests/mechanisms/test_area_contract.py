@@ -161,7 +161,7 @@ def test_estimates_and_their_stated_spread_are_those_of_dense_least_squares(mech
 
 
 @EVERY
-@pytest.mark.parametrize("budget", often(list(BUDGETS.values()), 2), ids=str)
+@pytest.mark.parametrize("budget", often(list(BUDGETS.values()), 1), ids=str)
 def test_estimates_are_unbiased_and_their_stated_spread_is_that_of_many_runs(mechanism, budget):
     areas, runs = areas_of(regular(2, 3, 2), [4, 0, 9, 100, 0, 3] * 2, contributions=2, unit="person"), 4000
     entropies = Entropy.seeded(11).spawn(runs)

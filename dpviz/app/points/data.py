@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,11 @@ from dpviz.app import cached, drafts, opened_config
 from dpviz.app.advice import advise_in_app
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.fields import Field, in_range
-from dpviz.app.files import count_by_path, path_files
+from dpviz.app.files import LIMITS, count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.order import choose_order
+from dpviz.app.points.outline import Rings
 from dpviz.app.points.state import POINTS, Data, config
 from dpviz.app.points.where import choose_where
 from dpviz.app.saved_config import MOST_MADE_UP, NONE
@@ -27,6 +28,7 @@ from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
+from dpviz.data.reading.safety import read_checked
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError
 from dpviz.publishing.config import DataPart, DomainPart
@@ -49,6 +51,7 @@ class Declared:
         data: the counted data; None while something is missing.
         domain: the public domain; None while it is missing.
         boxes: where typed corners would lie, while the CRS is open.
+        outline: closed lines, in degrees, of public polygons around which the domain was declared.
         unit: "record" or "person"; None until it is said.
         bound: the most records of one unit.
     """
@@ -56,6 +59,7 @@ class Declared:
     data: Data | None
     domain: Domain | None = None
     boxes: tuple[DeclaredBox, ...] = ()
+    outline: Rings = field(default_factory=list)
     unit: str | None = None
     bound: int = 1
 
@@ -85,7 +89,7 @@ def points_controls(cards: Cards) -> Declared:
         cards.ask(DATA, "Choose a file of points.")
     cards.whom.caption("Asked once the file is read.")
     where = choose_where(cards, file_crs=None, asks_for_crs=False)
-    return Declared(data=None, domain=where.domain)
+    return Declared(data=None, domain=where.domain, outline=where.outline)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,9 +160,9 @@ def _choose_sample(cards: Cards) -> Declared:
     return _declared(data)
 
 
-def _declared(data: Data, boxes: tuple[DeclaredBox, ...] = ()) -> Declared:
+def _declared(data: Data) -> Declared:
     points = data.points
-    return Declared(data=data, domain=points.domain, boxes=boxes, unit=points.unit, bound=points.contributions)
+    return Declared(data=data, domain=points.domain, unit=points.unit, bound=points.contributions)
 
 
 def _describe_domain(domain: Domain) -> str:
@@ -242,12 +246,12 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
         unit = unit_controls(UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}", private=mode == CURATE), cards)
         if about.person is not None and "person" not in (unit or ()):
             st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not records.]")
-    where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs)
+    where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(_is_among, chosen_files))
     with cards.where:
         drop_help = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
         drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=drop_help)
     bound, kind = (unit or {}).get("contributions", 1), None if unit is None else "person" if "person" in unit else "record"
-    open_questions = Declared(data=None, domain=where.domain, boxes=where.boxes, unit=kind, bound=bound)
+    open_questions = Declared(data=None, domain=where.domain, boxes=where.boxes, outline=where.outline, unit=kind, bound=bound)
     if mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return open_questions
@@ -275,7 +279,14 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
         used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
         with cards.whom:
             show_repeated(data, cached.find_id_columns(f"{digest} {chosen_files.written}", used, chosen_files.found()), "record")
-    return _declared(data)
+    return replace(_declared(data), outline=where.outline)
+
+
+def _is_among(chosen_files: ChosenFiles, digest: str, size: int) -> bool:
+    """Return whether one of the private files has this digest and so many bytes."""
+    found = chosen_files.found()
+    same_size = [source for source, own in zip(found.sources, found.sizes, strict=True) if own == size]
+    return any(cached.digest_of(read_checked(source, LIMITS)[1]) == digest for source in same_size)
 
 
 def _swap_columns(digest: str, x: str, y: str) -> None:
