@@ -101,10 +101,10 @@ def columns_in(path):
     return pq.read_schema(path).names if path.suffix == ".parquet" else geopandas.read_file(path).columns.tolist()
 
 
-FLIGHTS = dv.load_flow_sample("us_flights")
+FLIGHTS, BOTH = dv.load_flow_sample("us_flights"), dv.ApproxBudget(1, 1e-8)
 PLANS = {
     "trips": (
-        lambda: dv.FittedTree(false_discovery=0.05).release(FLIGHTS, dv.ApproxBudget(1, 1e-8), dv.Entropy.seeded(1)),
+        lambda: dv.FittedTree(false_discovery=0.05).release(FLIGHTS, BOTH, dv.Entropy.seeded(1)),
         plan_trip_files,
     ),
     "areas": (

@@ -240,8 +240,8 @@ class DataPart:
     r"""[data]: points, trips or a sample, and the names of the columns.
 
     Attributes:
-        points: files of points, relative to the configuration's folder: a path, a glob such as "homes/*.parquet", a folder of Parquet
-            files, or a list of these.
+        points: files of points, or beside [regions] of areas, relative to the configuration's folder: a path, a glob such as
+            "homes/*.parquet", a folder of Parquet files, or a list of these.
         trips: files of trips, in the same forms.
         sample: key of a bundled sample, instead of files.
         size: number of records of a made-up sample of points.

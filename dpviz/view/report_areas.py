@@ -54,9 +54,9 @@ def draw_areas(release: AreaRelease) -> list[DensityPicture]:
     except DomainError:  # nowhere on the globe
         return []
     for level in range(1, regions.depth + 1):
-        outlines = regions.outlines(level)
         shapes += regions.size(level)
-        if outlines is not None and regions.size(level) <= MOST_SHAPES and shapes <= MOST_SHAPES_IN_ALL:
+        outlines = regions.outlines(level) if regions.size(level) <= MOST_SHAPES and shapes <= MOST_SHAPES_IN_ALL else None
+        if outlines is not None:
             pictures.append(_draw_level(release, level, outlines, sheet, land))
     return pictures
 
@@ -144,16 +144,25 @@ def _make_examples(
 ) -> list[Example]:
     """Make examples of regions of a level; `kind` says how they were chosen, None numbers them."""
     count, stddev, (low, high) = release.count[level], release.stddev(level), interval
-    names, grades = release.regions.names_of(level), release.reliability(level)
+    grades = release.reliability(level)
     return [
         Example(
             kind=str(rank) if kind is None else kind,
-            where=str(names[i]) if level else "the whole",
+            where=_name_region(release, level, i),
             **format_example(count[i], stddev[i], low[i], high[i]),
             reliability=str(grades[i]),
         )
         for rank, i in enumerate(index.tolist(), start=1)
     ]
+
+
+def _name_region(release: AreaRelease, level: int, index: int) -> str:
+    """Return the name of a region; one that has no other name than its id is called by its level and id."""
+    if level == 0:
+        return "the whole"
+    regions = release.regions
+    name = str(regions.names_of(level)[index])
+    return f"{regions.levels[level - 1]} {name}" if name == regions.ids_of(level)[index] else name
 
 
 def write_areas_snippet(release: AreaRelease, formats: Any) -> str | None:

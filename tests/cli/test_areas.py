@@ -205,3 +205,14 @@ def test_a_mistake_is_one_sentence_and_nothing_is_spent_or_written(run, folder, 
     assert "P0" not in err
     assert not ledger.path.exists() or not ledger.accounts()
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("data", [CONFIG["data"], {"points": "counts.csv", "region": "area", "count": "n"}])
+def test_another_engine_counts_the_same(run, folder, ledger, data):
+    pytest.importorskip("duckdb")
+    left_out = []
+    for engine in ("numpy", "duckdb"):
+        code, out, err = run("release", configured(folder, changed(CONFIG, "data", data)), "--dry-run", "--engine", engine, "--json")
+        assert (code, json.loads(out)["engine"]) == (0, engine)
+        left_out.append([line for line in err.splitlines() if line.startswith("Curator only")])
+    assert left_out[0] == left_out[1]

@@ -227,6 +227,19 @@ def test_any_domain_comes_back(domain, tmp_path_factory):
     back(system(Quadtree(height=2), points), tmp_path_factory.mktemp("domain") / "out")
 
 
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(depth=st.integers(1, 5), seed=st.integers(0, 2**32), name=TEXTS, mechanism=st.sampled_from([RegionTree(), FlatAreas(least=3)]))
+def test_areas_of_any_regions_come_back(depth, seed, name, mechanism, tmp_path_factory):
+    rng = np.random.default_rng(seed)
+    regions = random_regions(rng, depth)
+    names = (np.array([f"{name}{place}" for place in range(regions.size(1))], object), *regions.names[1:])
+    areas = areas_on(replace(regions, names=names))
+    back(
+        mechanism.release(replace(areas, unit="person", contributions=3), ZcdpBudget("1/7"), Entropy.system()),
+        tmp_path_factory.mktemp("areas") / "out",
+    )
+
+
 SYSTEMS = ["EPSG:2263", "+proj=laea +lat_0=52 +lon_0=10 +ellps=GRS80 +units=m", "OGC:CRS84", "ESRI:102003"]
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from dpviz.arrays import Integers
 from dpviz.data.cells import REMEDY, check_bad_rows
-from dpviz.data.columns import PointColumns, people_of, resolve_columns
-from dpviz.data.flows import check_counts, counts_of, leaf_indexes
+from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, PointColumns, only_candidate, people_of, resolve_columns
+from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes, refuse_missing
 from dpviz.data.reading.flows import blank_missing_words, block_ids, open_rows, read_columns
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
@@ -20,6 +20,74 @@ if TYPE_CHECKING:
 
     from dpviz.data.bounding import People
     from dpviz.space.regions import Regions
+
+
+REGION_NAMES = (
+    *("region", "region_id", "area", "area_id", "geoid", "geo_id", "fips", "county", "county_id", "tract", "tract_id", "block", "block_id"),
+    *("district", "district_id", "municipality", "municipality_id", "zip", "zipcode", "zip_code", "postcode", "h3", "h3_index"),
+)
+"""Names of columns that may hold ids of regions; for proposals only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreasFile:
+    """A description of a table of ids of regions, from which the curator chooses the columns. Not for release.
+
+    Attributes:
+        format: CSV, TSV or Parquet.
+        columns: the columns' names as the file spells them.
+        region: the only column whose name says that it holds ids of regions; None if there is none, or several.
+        count: likewise for numbers of records; a proposal, which `read_areas` does not use by itself, and nor are the others.
+        person: likewise for persons.
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    region: str | None
+    count: str | None
+    person: str | None
+
+
+def inspect_areas(source: Source, *, limits: Limits = DEFAULT_LIMITS, text_format: TextFormat = PLAIN_TEXT) -> AreasFile:
+    r"""Describe a table of ids of regions. The result holds no entry of the file.
+
+    Args:
+        source: a path, or an open binary file with a `name`.
+        limits: the most that the file may hold.
+        text_format: the declared format of a text table.
+
+    Raises:
+        InputError: the file is no table, cannot be opened or is too large; or a row has no id, or no whole number where a column's name
+            says that it counts.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"tract,visits,count\na,Mo,12\nb,Tu,3\n")
+    >>> upload.name = "visits.csv"
+    >>> found = inspect_areas(upload)
+    >>> found.region, found.count
+    ('tract', 'count')
+    """
+    opened = open_rows(source, limits, text_format=text_format)
+    described = propose_area_columns(opened.format, opened.names)
+    if described.region is not None:
+        names = [name for name in (described.region, described.count) if name is not None]
+        positions = [opened.names.index(name) for name in names]
+        table = read_columns(opened, positions, "refuse", positions[1:])
+        refuse_missing(ids_of(table.columns[0], f"Column {names[0]!r}"))
+        for name, cells in zip(names[1:], table.columns[1:], strict=True):
+            check_counts(counts_of(cells, f"Column {name!r}", texts=True, noun="records"), "refuse")
+    return described
+
+
+def propose_area_columns(kind: str, names: Sequence[str]) -> AreasFile:
+    """Find the columns of a table of ids of regions by their names; each is None if no column or several have such a name.
+
+    Args:
+        kind: the table's format.
+        names: of its columns.
+    """
+    region, count, person = (only_candidate(names, known) for known in (REGION_NAMES, COUNT_NAMES, PERSON_NAMES))
+    return AreasFile(format=kind, columns=tuple(names), region=region, count=count, person=person)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,6 +142,21 @@ def test_points_are_reprojected_and_text_formats_are_declared(tmp_path):
     assert read_areas(tmp_path / "europe.csv", regions=TOWNS, region="town", bad_rows="drop", **declared).count.sum() > 200
 
 
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "dask"])
+def test_polygons_are_read_as_their_centroids_and_a_plain_plane_needs_no_crs(engine, tmp_path):
+    frame = table()
+    points = as_points(frame)
+    shapes = np.where(frame["n"] > 0, shapely.buffer(points.geometry.to_numpy(), 0.01, quad_segs=2), points.geometry.to_numpy())
+    points.assign(geometry=shapes).set_crs("EPSG:4326").to_parquet(tmp_path / "discs.parquet")
+    found = read_areas(tmp_path / "discs.parquet", regions=TOWNS, centroids=True, engine=engine)
+    assert abs(int(found.count.sum()) - sum(expected(frame, TOWNS, {})[1])) <= 2
+    with pytest.raises(InputError, match="point"):
+        read_areas(tmp_path / "discs.parquet", regions=TOWNS, engine=engine)
+    squares = Regions.squares(Domain(bounds=(0, 0, 4, 2), crs=None, order=3), zooms=(2,))
+    frame.to_csv(tmp_path / "plane.csv", index=False)
+    assert facts(read_areas(tmp_path / "plane.csv", regions=squares, engine=engine)) == expected(frame, squares, {})
+
+
 BAD = {
     "no such column": (b"town\n01\n", {"region": "block"}, "There is no column named 'block'"),
     "unknown id": (b"town\n01\n77\n", {"region": "town"}, "has an id that is no leaf region"),
