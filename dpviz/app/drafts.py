@@ -43,7 +43,7 @@ _NAMES = {
     *("frame", "west", "east", "south", "north", "crs", "domain crs", "drop", "place", "km across", "path", "engine", "outline taken"),
     *("areas crs", "areas drop"),
     *("trips crs", "trips drop", "trips apart", "trips path", "trips engine"),
-    *("opened points", "opened trips", "opened filled in"),
+    *("opened points", "opened trips", "opened areas", "opened filled in"),
 }
 
 

@@ -1,5 +1,6 @@
 """The Areas page: what is shown for a link, what a press does, and what a link carries."""
 
+import tomllib
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -10,6 +11,7 @@ from dpviz.app.areas.state import AreasConfig
 from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES
 from dpviz.app.session import read_link
 from dpviz.mechanisms import AREA_MECHANISMS, noisy_areas
+from dpviz.publishing.config import from_tables
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.view.areas_drawing import SHOWN_AREAS
 from tests.app.seen import (
@@ -30,8 +32,10 @@ from tests.app.seen import (
     shares_of,
     texts,
 )
-from tests.app.start import areas_uploaded, pages_app, query_of
-from tests.app.walk import go, press_draw, protect, public, truth_switch
+from tests.app.start import AREA_REGIONS, VISITS, areas_uploaded, pages_app, query_of
+from tests.app.test_opened_config import choose as choose_files
+from tests.app.test_opened_config import opened as configuration_opened
+from tests.app.walk import ROOT, go, press_draw, protect, public, truth_switch
 from tests.scenes import unpack
 
 PUBLIC = {"Typical noise (standard deviation)", "Released total", "Budget of this draw", "Narrow intervals"}
@@ -317,3 +321,38 @@ class TestCurate:
         assert areas_drawn(app) is None
         fine(public(app).check().run())
         assert areas_drawn(app).release.simulation
+
+    def test_a_configuration_opens_asks_for_its_files_and_is_saved_as_the_same(self):
+        folder = ROOT / "sample_data"
+        app = fine(configuration_opened((folder / "areas.toml").read_bytes(), "areas", areas_app(CURATE)))
+        config = app.session_state["areas config"]
+        assert (config.source, config.noise, float(config.rho), config.mechanism) == ("upload", "Gaussian", 0.5, "region_tree")
+        assert "city_visits.csv" in captions(app)
+        files = {
+            "areas_regions_uploaded": ("city_blocks.geojson", (folder / "city_blocks.geojson").read_bytes()),
+            "areas_uploaded": ("city_visits.csv", (folder / "city_visits.csv").read_bytes()),
+        }
+        app = choose_files(app, **files)
+        assert missing(app) == []
+        app = fine(press_draw(app))
+        what = areas_drawn(app)
+        assert (what.data.areas.contributions, what.data.areas.unit) == (3, "person")
+        assert str(what.release.receipt.total) == "rho 0.5"
+        before = from_tables(tomllib.loads((folder / "areas.toml").read_text("utf-8")), asks_unit=True)
+        (text,) = [each.value.split("\n", 1)[1] for each in app.code if each.value.startswith("# dpviz release")]
+        after = from_tables(tomllib.loads(text), asks_unit=True)
+        for part in ("regions", "budget", "mechanism"):
+            assert getattr(after, part) == getattr(before, part)
+        assert (after.dataset.name, after.dataset.cap_rho) == (before.dataset.name, 2)
+        assert (after.data.points, after.data.person, after.data.contributions) == ("city_visits.csv", "patient", 3)
+
+    def test_a_configuration_of_ids_fills_in_its_column(self):
+        tables = tomllib.loads((ROOT / "sample_data" / "areas.toml").read_text("utf-8"))
+        tables |= {"data": {"points": "visits.csv", "region": "tract"}, "budget": {"epsilon": 0.25}}
+        tables |= {"regions": {"file": "regions.csv", "levels": ["district", "tract"]}}
+        tables["dataset"] = {"name": "visits", "unit": "record", "cap_epsilon": 2}
+        app = fine(configuration_opened(tables, "areas", areas_app(CURATE)))
+        app = choose_files(app, areas_regions_uploaded=("regions.csv", AREA_REGIONS), areas_uploaded=("visits.csv", VISITS))
+        assert missing(app) == []
+        assert areas_drawn(fine(press_draw(app))).release.receipt.total.epsilon == 0.25
+        assert app.session_state["areas config"].noise == "Laplace"

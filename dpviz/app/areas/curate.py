@@ -30,6 +30,7 @@ from dpviz.app.fields import start_checks
 from dpviz.app.first_row import NO_EXPORT, WATERMARK, curate_row, truth_switch
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.ledger import find_paid
+from dpviz.app.opened_config import show_uploader
 from dpviz.app.paid_list import show_waiting
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.session import is_dark, show_error, show_value, when_chosen
@@ -54,6 +55,7 @@ def show_curate(protected: str) -> None:
     declared_map, cards = st.container(), show_cards("2 In which regions?")
     account, button, view, publish = (st.container() for _ in range(4))
     with st.sidebar:
+        show_uploader(AREAS)
         declared, fits = _show_controls(cards)
     data = declared.data
     AREAS.write_address()

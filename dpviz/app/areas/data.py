@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.app import cached
+from dpviz.app import cached, opened_config
 from dpviz.app.advice import advise_in_app
 from dpviz.app.areas.state import AREAS, AreasData, config
 from dpviz.app.cards import DATA, Cards
@@ -118,6 +118,7 @@ class ChosenFile:
         digest: identifies the content in the keys of widgets.
         about: what its header says.
         written: how a text table is written, where it is not the usual way.
+        opened: the table [data] of an opened configuration, if it is for this file.
     """
 
     name: str
@@ -125,6 +126,7 @@ class ChosenFile:
     digest: str
     about: PointsFile
     written: cached.Options
+    opened: DataPart | None
 
 
 def _choose_files(cards: Cards) -> Declared:
@@ -150,12 +152,13 @@ def _choose_points(cards: Cards) -> ChosenFile | None:
         return None
     name, body = kept
     digest = cached.digest_of(body)
+    opened = opened_config.fill_in_upload(opened_config.AREAS, name, digest, f"areas {digest}")
     text_format = choose_text_format(cached.named_file(name, body), name, f"areas {digest}", cards)
     if text_format is None:
         return None
     written = tuple(text_format.declarations().items())
     about = cached.inspect_points_file(digest, name, body, written)
-    return ChosenFile(name=name, body=body, digest=digest, about=about, written=written)
+    return ChosenFile(name=name, body=body, digest=digest, about=about, written=written, opened=opened)
 
 
 def _ask_and_count(chosen: ChosenFile, regions: cached.UploadedRegions, cards: Cards) -> Declared:
@@ -234,6 +237,7 @@ def _make_data(
     """Show the note that is for the curator only, and return the counted data."""
     if note := left_out(areas):
         st.caption(f"Curator only: {markdown(note)}")
+    part = opened_config.with_kept({"points": chosen.name, **options}, chosen.opened, asks_for_crs=chosen.about.needs_crs)
     return AreasData(
         areas=areas,
         on_map=cached.regions_on_map(regions),
@@ -242,5 +246,5 @@ def _make_data(
         fingerprints=cached.fingerprints(chosen.digest, (regions.key, rules), areas, chosen.body),
         title="Uploaded points in regions",
         unit=nouns.RECORDS,
-        source=Source(data_part=DataPart(points=chosen.name, **options), regions=make_regions_part(ROLE, regions)),
+        source=Source(data_part=part, regions=make_regions_part(ROLE, regions)),
     )
