@@ -41,7 +41,7 @@ _STARTS = (
 )
 _NAMES = {
     *("frame", "west", "east", "south", "north", "crs", "domain crs", "drop", "place", "km across", "path", "engine", "outline taken"),
-    *("areas crs", "areas drop"),
+    *("areas crs", "areas drop", "areas path", "areas engine"),
     *("trips crs", "trips drop", "trips apart", "trips path", "trips engine"),
     *("opened points", "opened trips", "opened areas", "opened filled in"),
 }

@@ -173,7 +173,7 @@ def fill_in_format(kind: str, path: str, first: str) -> None:
     """Say how files by path are written, if their path is that of the opened configuration.
 
     Args:
-        kind: "points" or "trips".
+        kind: "points", "trips" or "areas".
         path: of the files.
         first: path of the first of them, by which the question how they are written is known.
     """

@@ -183,8 +183,6 @@ def parts_of_page(config: ReleaseConfig, page: PageConfig) -> dict[str, Any]:
     if data.sample is not None:
         parts["sample"] = data.sample
     if is_area:
-        if parts["source"] == "path":
-            raise SettingError("The Areas page takes one uploaded file of points: run dpviz release with this configuration.")
         return parts | {"noise": GAUSSIAN if takes_delta else LAPLACE, "level": None, "asked": ()}
     if not data.is_points:
         return parts | {"beside": ALONE, "level": None, "region": None}

@@ -9,9 +9,11 @@ import pytest
 
 from dpviz.app.areas.state import AreasConfig
 from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES
+from dpviz.app.cached import digest_of
 from dpviz.app.session import read_link
 from dpviz.mechanisms import AREA_MECHANISMS, noisy_areas
 from dpviz.publishing.config import from_tables
+from dpviz.publishing.private_data import file_stamps
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.view.areas_drawing import SHOWN_AREAS
 from tests.app.seen import (
@@ -356,3 +358,14 @@ class TestCurate:
         assert missing(app) == []
         assert areas_drawn(fine(press_draw(app))).release.receipt.total.epsilon == 0.25
         assert app.session_state["areas config"].noise == "Laplace"
+
+    def test_a_file_named_by_its_path_is_counted(self, tmp_path):
+        path = tmp_path / "visits.csv"
+        path.write_bytes(VISITS)
+        digest = digest_of(repr(file_stamps((path,))).encode())
+        state = {"areas config": AreasConfig(mode="Curate", source="path"), "areas path": str(path)}
+        state |= {"areas regions uploaded": ("regions.csv", AREA_REGIONS), f"areas regions levels {digest_of(AREA_REGIONS)}": ["tract"]}
+        state |= {f"areas column region {digest}": "tract", f"unit areas Curate {digest}": "each"}
+        app = fine(press_draw(fine(pages_app("areas", {}, state))))
+        assert areas_drawn(app).data.areas.count.sum() == 90
+        assert 'dv.read_areas(\n    "' in "".join(each.value for each in app.code)

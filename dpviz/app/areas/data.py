@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,9 @@ from dpviz.app import cached, opened_config
 from dpviz.app.advice import advise_in_app
 from dpviz.app.areas.state import AREAS, AreasData, config
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.files import ask_for_file
+from dpviz.app.files import ask_for_file, count_by_path, path_files
 from dpviz.app.ledger import Source
-from dpviz.app.page_state import CURATE
+from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.data import TYPES, choose_columns, lacking_column, pick
 from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.session import show_error, show_value, when_chosen
@@ -22,16 +23,17 @@ from dpviz.app.text_format import choose_text_format
 from dpviz.app.trips.data import choose_regions, describe_regions, make_regions_part
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.areas import PERSON, RECORD, AreaCounts
+from dpviz.data.counting.engines import NUMPY
+from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
-from dpviz.data.reading.sources import find_files
+from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError
 from dpviz.publishing.config import DataPart
-from dpviz.publishing.private_data import left_out, refuse_empty_data
+from dpviz.publishing.private_data import CountRequest, OpenedData, left_out, refuse_empty_data
 from dpviz.release import nouns
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.view.escape import markdown
 
-SOURCES = ("sample", "upload")
 ROLE = "areas regions"  # beginning of the slots of the file of regions
 
 
@@ -65,7 +67,7 @@ def _without_records(regions: Any, unit: str, bound: int) -> AreaCounts:
 def areas_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
     st.subheader("Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
-    show_value("areas source", config().source if config().source in SOURCES else SOURCES[0])
+    show_value("areas source", config().source)
     st.segmented_control(
         "Where from",
         SOURCES,
@@ -75,7 +77,7 @@ def areas_controls(cards: Cards) -> Declared:
         label_visibility="collapsed",
         on_change=when_chosen("areas source", lambda value: AREAS.change(source=value, level=None, asked=())),
     )
-    return _choose_files(cards) if config().source == "upload" else _choose_sample(cards)
+    return _choose_sample(cards) if config().source == "sample" else _choose_files(cards)
 
 
 def _choose_sample(cards: Cards) -> Declared:
@@ -109,30 +111,34 @@ def _choose_sample(cards: Cards) -> Declared:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChosenFile:
-    """A file of points or ids that the user has chosen.
+class ChosenFiles:
+    """Files of points or ids that the user has chosen, and how they are counted.
 
     Attributes:
-        name: of the file.
-        body: its bytes.
-        digest: identifies the content in the keys of widgets.
-        about: what its header says.
-        written: how a text table is written, where it is not the usual way.
-        opened: the table [data] of an opened configuration, if it is for this file.
+        about: what the headers of the files say.
+        digest: identifies the files in the keys of widgets.
+        part: fields of a saved configuration that name the files: points, and for files by path the engine.
+        opened: the table [data] of an opened configuration, if it is for these files.
+        count: counts the files in regions with the given options; returns None while the count is not finished.
+        content: returns a digest of the content, from the counted data.
+        found: returns the files themselves.
+        written: how text tables are written, where it is not the usual way.
     """
 
-    name: str
-    body: bytes
-    digest: str
     about: PointsFile
-    written: cached.Options
+    digest: str
+    part: dict[str, Any]
     opened: DataPart | None
+    count: Callable[[cached.UploadedRegions, cached.Options], OpenedData | None]
+    content: Callable[[OpenedData], str]
+    found: Callable[[], FoundFiles]
+    written: cached.Options
 
 
 def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
     regions = choose_regions(ROLE, "Regions file")
-    chosen = _choose_points(cards)
+    chosen = _choose_upload(cards) if config().source == "upload" else _choose_paths(cards)
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
@@ -145,7 +151,7 @@ def _choose_files(cards: Cards) -> Declared:
     return _ask_and_count(chosen, regions, cards)
 
 
-def _choose_points(cards: Cards) -> ChosenFile | None:
+def _choose_upload(cards: Cards) -> ChosenFiles | None:
     """Ask for an uploaded file of points; None until it is chosen."""
     kept = ask_for_file("Points file", TYPES, "areas", "One row per record: coordinates, point geometries, or ids of the finest regions.")
     if kept is None:
@@ -157,11 +163,47 @@ def _choose_points(cards: Cards) -> ChosenFile | None:
     if text_format is None:
         return None
     written = tuple(text_format.declarations().items())
-    about = cached.inspect_points_file(digest, name, body, written)
-    return ChosenFile(name=name, body=body, digest=digest, about=about, written=written, opened=opened)
+
+    def count(regions: cached.UploadedRegions, options: cached.Options) -> OpenedData:
+        areas = cached.count_areas_file(digest, name, body, regions, options)
+        refuse_empty_data(areas)
+        return OpenedData(data=areas, fingerprints=cached.fingerprints(digest, (regions.key, options), areas, body), engine=NUMPY)
+
+    return ChosenFiles(
+        about=cached.inspect_points_file(digest, name, body, written),
+        digest=digest,
+        part={"points": name},
+        opened=opened,
+        count=count,
+        content=lambda _: digest,
+        found=lambda: find_files(cached.named_file(name, body), text_format),
+        written=written,
+    )
 
 
-def _ask_and_count(chosen: ChosenFile, regions: cached.UploadedRegions, cards: Cards) -> Declared:
+def _choose_paths(cards: Cards) -> ChosenFiles | None:
+    """Ask for the path of files of points; None until files are found there."""
+    files = path_files("areas ", opened_config.AREAS, cards)
+    if files is None:
+        return None
+
+    def count(regions: cached.UploadedRegions, options: cached.Options) -> OpenedData | None:
+        request = CountRequest(frame=regions.regions, options=dict(options), engine=files.engine, scheduler=files.scheduler)
+        return count_by_path("areas ", files, request, (regions.key, options))
+
+    return ChosenFiles(
+        about=describe_points(files.found),
+        digest=files.digest,
+        part={"points": files.written, "engine": files.engine},
+        opened=files.opened,
+        count=count,
+        content=files.content,
+        found=lambda: files.found,
+        written=tuple(files.found.text_format.declarations().items()),
+    )
+
+
+def _ask_and_count(chosen: ChosenFiles, regions: cached.UploadedRegions, cards: Cards) -> Declared:
     """Ask for columns and unit, and count the file once everything is given."""
     mode, digest = config().mode, chosen.digest
     options = {**dict(chosen.written), **_choose_columns(chosen.about, digest, cards)}
@@ -181,18 +223,18 @@ def _ask_and_count(chosen: ChosenFile, regions: cached.UploadedRegions, cards: C
         return declared
     options |= unit
     try:
-        rules: cached.Options = (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse"))
-        areas = cached.count_areas_file(digest, chosen.name, chosen.body, regions, rules)
-        refuse_empty_data(areas)
+        opened = chosen.count(regions, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
     except DpvizError as error:
         show_error(str(error))
         cards.ask(DATA, f"Correct the data, or how they are read: {advise_in_app(str(error))}")
         return declared
-    data = _make_data(chosen, areas, regions, options, rules)
+    if opened is None:
+        cards.ask(DATA, "Count the records.")
+        return declared
+    data = _make_data(chosen, opened, regions, options)
     if mode == CURATE and "person" not in unit:
-        files = find_files(cached.named_file(chosen.name, chosen.body))
         with cards.whom:
-            show_repeated(data, cached.find_id_columns(f"{digest} {chosen.written}", used, files), "record")
+            show_repeated(data, cached.find_id_columns(f"{digest} {chosen.written}", used, chosen.found()), "record")
     return Declared(data=data, regions=regions, unit=unit)
 
 
@@ -231,19 +273,18 @@ def _choose_ids(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
     return {role: value for role, value in (("region", region), ("count", count)) if value is not None}
 
 
-def _make_data(
-    chosen: ChosenFile, areas: AreaCounts, regions: cached.UploadedRegions, options: dict[str, Any], rules: cached.Options
-) -> AreasData:
-    """Show the note that is for the curator only, and return the counted data."""
-    if note := left_out(areas):
+def _make_data(chosen: ChosenFiles, opened: OpenedData, regions: cached.UploadedRegions, options: dict[str, Any]) -> AreasData:
+    """Show the notes that are for the curator only, and return the counted data."""
+    areas: AreaCounts = opened.data  # type: ignore[assignment]
+    for note in filter(None, (*opened.notes, left_out(areas))):
         st.caption(f"Curator only: {markdown(note)}")
-    part = opened_config.with_kept({"points": chosen.name, **options}, chosen.opened, asks_for_crs=chosen.about.needs_crs)
+    part = opened_config.with_kept({**chosen.part, **options}, chosen.opened, asks_for_crs=chosen.about.needs_crs)
     return AreasData(
         areas=areas,
         on_map=cached.regions_on_map(regions),
         denominators={},
-        digest=chosen.digest,
-        fingerprints=cached.fingerprints(chosen.digest, (regions.key, rules), areas, chosen.body),
+        digest=chosen.content(opened),
+        fingerprints=opened.fingerprints,
         title="Uploaded points in regions",
         unit=nouns.RECORDS,
         source=Source(data_part=part, regions=make_regions_part(ROLE, regions)),
