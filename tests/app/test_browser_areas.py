@@ -47,3 +47,19 @@ def test_a_click_on_a_county_asks_for_it_and_both_maps_say_the_same(chromium, ad
         page.get_by_text("2 regions together: released").wait_for()
         page.get_by_role("button", name="No region").click()
         page.get_by_text("Click regions on a map to add them up.").first.wait_for()
+
+
+def test_the_points_page_leads_to_points_in_regions_and_curate_makes_a_bundle_there(chromium, address, tmp_path):
+    with visit(chromium, address, "points", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Points in regions").click()
+        until_drawn(page, "Error of a region, block")
+        page.get_by_role("radio", name="Curate").click()
+        page.get_by_text("Expected error: ±").first.wait_for()
+        for label, text in (("Name of the dataset", "Visits"), ("Cap, ε", "5")):
+            page.get_by_label(label, exact=True).fill(text)
+            page.get_by_label(label, exact=True).press("Tab")
+            page.wait_for_timeout(1500)
+        page.get_by_role("button", name="Run and pay ε 0.5").click()
+        page.get_by_text("Released visits").first.wait_for()
+        page.get_by_test_id("stMetric").filter(has_text="Released total").wait_for()
+        page.get_by_role("heading", name="Publish it").wait_for()
