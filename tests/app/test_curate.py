@@ -74,13 +74,13 @@ class TestMissing:
         app.text_input(key="crs").set_value("EPSG:4326")
         app.selectbox(key="frame").set_value("World")
         (last,) = missing(good(app.run()))
-        assert last.startswith("Name the dataset, and say the most that may ever be spent on it")
+        assert last.startswith("Say the most that may ever be spent on it")
         app = name_dataset(app)
         assert (missing(app), app.button(key="draw").disabled) == ([], False)
 
     def test_a_column_of_coordinates_that_has_no_usual_name_is_asked_for_at_once(self):
         app = uploaded(b"wo,lat\n-100,40\n", unit=None, frame="World")
-        assert missing(app)[-1] == "Choose the column of Longitude or easting, under Columns on the left."
+        assert missing(app)[0] == "Choose the column of Longitude or easting, under Columns on the left."
         labelled(app.selectbox, "Longitude or easting").set_value("wo")
         assert missing(good(app.run())) == ["Say whom the release protects: nothing is preselected."]
 
