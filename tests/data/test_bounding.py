@@ -13,9 +13,9 @@ import dpviz.data.bounding
 from dpviz.data.bounding import (
     Bound,
     Holdings,
+    LargePerson,
     bound_of,
     bound_records,
-    canonical_text,
     choose_records,
     find_people,
     person_hashes,
@@ -26,8 +26,10 @@ from dpviz.data.counting.files import read_points
 from dpviz.data.points import PointCounts
 from tests.data.reading.files import PLANE as SQUARE
 from tests.data.reading.files import refused, upload
+from tests.data.slow_bound import person_hash, priority, slow_bound
 from tests.strategies import dense
 
+few = settings(max_examples=40, deadline=None, derandomize=True)
 CHI2 = {1: 15.1, 8: 31.8, 9: 33.7}  # passed once in 10,000 keys, by degrees of freedom
 
 
@@ -99,22 +101,6 @@ def test_a_key_must_be_bytes():
     assert "bytes" in refused(PointCounts.from_xy, [1.0], [1.0], domain=SQUARE, person=["a"], key="key")
 
 
-def slow(rows, bound):
-    """(person, place) -> records kept, by the definition, of rows (person, place, weight)."""
-    had, kept = Counter(), Counter()
-    for person, place, weight in rows:
-        if person is not None and place >= 0 and weight > 0:
-            had[canonical_text(person), place] = 1 if bound.distinct else had[canonical_text(person), place] + min(weight, bound.most)
-    for text in {person for person, _ in had}:
-        own = [(place, number) for (person, place), size in had.items() if person == text for number in range(size)]
-        if bound.fewer == "drop" and len(own) < bound.most:
-            continue
-        order = priorities([text] * len(own), *np.array(own).T, bound.key)
-        ranked = sorted((int(priority), *each) for priority, each in zip(order, own, strict=True))
-        kept.update((text, place) for _, place, _ in ranked[: bound.most])
-    return dict(kept)
-
-
 def fast(rows, bound):
     person, place, weight = ([row[part] for row in rows] for part in range(3))
     held = bound_records(find_people(person), np.array(place, np.int64), np.array(weight, np.int64), bound)
@@ -132,7 +118,7 @@ BOUNDS = st.builds(
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(ROWS, BOUNDS)
 def test_the_fast_bound_is_the_slow_definition(rows, bound):
-    assert fast(rows, bound) == slow(rows, bound)
+    assert fast(rows, bound) == slow_bound(rows, bound)
 
 
 def chi2(seen, expected):
@@ -160,7 +146,7 @@ def test_the_whole_bound_is_even_over_keys():
 
 
 def test_people_whose_hashes_collide_keep_bounds_of_their_own(monkeypatch):
-    monkeypatch.setattr(dpviz.data.bounding, "person_hashes", lambda texts, key: np.zeros(len(texts), np.uint64))
+    monkeypatch.setattr(dpviz.data.bounding, "person_hashes", lambda persons, key: np.zeros(len(persons), np.uint64))
     rows = [(person, place, 1) for person in "abc" for place in range(4)]
     assert Counter(person for person, _ in fast(rows, bound_of(2, b"k"))) == {b"a": 2, b"b": 2, b"c": 2}
 
@@ -171,11 +157,30 @@ def test_records_of_equal_priority_are_ordered_by_place_and_number(monkeypatch):
     assert fast(rows, bound_of(3, b"k")) == {(b"a", 1): 2, (b"a", 2): 1, (b"b", 5): 1}
 
 
-def test_holdings_may_come_in_any_order():
-    rng = np.random.default_rng(3)
-    codes, places = (side.ravel() for side in np.meshgrid(np.arange(30), np.arange(9)))
-    held = Holdings(codes=codes, persons=[f"p{code}" for code in range(30)], cells=places, records=rng.integers(1, 5, len(codes)))
-XX
+@pytest.mark.parametrize("at_once", [1, 7, 50])
+@pytest.mark.parametrize("options", [{}, {"distinct": True}, {"fewer": "drop"}])
+@pytest.mark.parametrize("most", [1, 4, 60])
+def test_people_are_bounded_in_parts_as_all_at_once(monkeypatch, at_once, options, most):
+    """Also a person who has more records than are looked at at once, in one place or in many."""
+    rng, bound = np.random.default_rng(4), bound_of(most, b"k", **options)
+    codes, places, records = rng.zipf(1.6, 600) % 40, rng.integers(0, 30, 600), rng.integers(0, 7, 600)
+    rows = [*zip(codes.tolist(), places.tolist(), records.tolist(), strict=True), *[(99, 3, 1)] * 500]
+    whole = fast(rows, bound)
+    monkeypatch.setattr(dpviz.data.bounding, "RECORDS_AT_ONCE", at_once)
+    assert fast(rows, bound) == whole == slow_bound(rows, bound)
+
+
+def test_a_person_keeps_the_same_of_ten_million_records_in_one_place_however_they_are_added(monkeypatch):
+    bound, cells = bound_of(3, b"k"), np.array([5, 9])
+    records = np.array([10**7, 1])
+    monkeypatch.setattr(dpviz.data.bounding, "RECORDS_AT_ONCE", 2**20)
+    whole = choose_records(Holdings(codes=np.zeros(2, np.int64), persons=np.array([7]), cells=cells, records=records), bound)
+    large = LargePerson(person_hash=person_hashes(np.array([7]), b"k")[0], bound=bound)
+    for first in range(0, 10**7, 10**6):
+        large.add(cells[:1], np.array([first]), np.array([10**6]))
+    large.add(cells[1:], np.array([0]), np.array([1]))
+    assert np.bincount(np.searchsorted(cells, large.kept()[0]), minlength=2).tolist() == whole.tolist()
+
 
 def test_places_too_many_for_one_word_are_counted_all_the_same():
     far = 2**62
@@ -183,21 +188,40 @@ def test_places_too_many_for_one_word_are_counted_all_the_same():
     assert found == {(b"a", far): 1, (b"b", far): 2, (b"b", far - 1): 1}
 
 
-def test_priorities_are_those_of_every_chunk_and_container():
-    texts, places, numbers = ["a", "b", "a", "ü"], np.array([1, 2, 3, 2**47]), np.array([0, 5, 1, 2])
-    whole = priorities(texts, places, numbers, b"key")
-    for held in (pa.array(texts), pa.chunked_array([texts[:2], texts[2:]]), np.array(texts, object), [text.encode() for text in texts]):
-        np.testing.assert_array_equal(priorities(held, places, numbers, b"key"), whole)
-    for row in range(4):
-        part = slice(row, row + 1)
-        np.testing.assert_array_equal(priorities(texts[part], places[part], numbers[part], b"key"), whole[part])
-    hashes = person_hashes(pa.array(texts), b"key")
-    np.testing.assert_array_equal(priorities_of_hashes(hashes, places, numbers, b"key"), whole)
+ODD = ["a", "b", "a", "ü", "7", "-7", "007", "-0", "0", " 7", "7\n", "1e3", "9" * 18, "9" * 19, "-" + "9" * 19, "", "٧"]
+ODD += [str(sign * (2**63 + step)) for sign in (-1, 1) for step in (-1, 0, 1)]
+
+
+def test_hashes_are_those_of_every_chunk_and_container():
+    encoded = [text.encode() for text in ODD]
+    whole = person_hashes(ODD, b"key")
+    assert whole.tolist() == [person_hash(text, b"key") for text in encoded]
+    for held in (pa.array(ODD), pa.chunked_array([ODD[:2], ODD[2:]]), np.array(ODD, object), encoded, pa.array(ODD, pa.large_string())):
+        np.testing.assert_array_equal(person_hashes(held, b"key"), whole)
+    for row in range(len(ODD)):
+        np.testing.assert_array_equal(person_hashes(ODD[row : row + 1], b"key"), whole[row : row + 1])
+
+
+@few
+@given(st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-3, 300)), min_size=1), st.binary(min_size=1))
+def test_a_number_has_the_hash_of_its_text_in_every_type(numbers, key):
+    expected = person_hashes([str(number) for number in numbers], key).tolist()
+    assert person_hashes(np.array(numbers, np.int64), key).tolist() == expected
+    for kind in (np.int8, np.uint8, np.int32, np.uint64):
+        some = [row for row, number in enumerate(numbers) if np.iinfo(kind).min <= number <= np.iinfo(kind).max]
+        assert person_hashes(np.array([numbers[row] for row in some], kind), key).tolist() == [expected[row] for row in some]
+
+
+def test_numbers_beyond_64_bits_with_a_sign_are_hashed_as_texts():
+    large = [2**63 - 1, 2**63, 2**64 - 1]
+    np.testing.assert_array_equal(person_hashes(np.array(large, np.uint64), b"k"), person_hashes(list(map(str, large)), b"k"))
 
 
 def test_priorities_do_not_change_from_version_to_version():
-    found = priorities(["a", "b"], np.array([0, 5]), np.array([0, 1]), b"key")
-    assert found.tolist() == [17561578116153189018, 9278503541487085859]
+    hashes = person_hashes(["a", "7"], b"key")
+    found = priorities_of_hashes(hashes, np.array([0, 5]), np.array([0, 1]), b"key")
+    assert found.tolist() == [priority(b"a", 0, 0, b"key"), priority(b"7", 5, 1, b"key")] == [3075217047901863406, 1855425812270553678]
+    np.testing.assert_array_equal(priorities_of_hashes(hashes, np.array([0, 5]), 1, b"key")[1:], found[1:])
 
 
 def test_bounds_that_make_no_sense_are_refused():

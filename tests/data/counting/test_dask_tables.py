@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpviz.data import bounding
 from dpviz.data.bounding import People, bound_of, bound_records
 from dpviz.data.counting import dask_tables
 from dpviz.data.counting.dask import count_part, count_people_of_part, part_frame
@@ -56,7 +57,7 @@ def test_sums_are_cut_to_what_is_exact():
 @pytest.mark.parametrize("at_once", [1, 7, 50, 10**6])
 @pytest.mark.parametrize("options", [{}, {"distinct": True}, {"fewer": "drop"}])
 def test_people_are_bounded_in_runs_as_all_at_once(monkeypatch, at_once, options):
-    monkeypatch.setattr(dask_tables, "_RECORDS_AT_ONCE", at_once)
+    monkeypatch.setattr(bounding, "RECORDS_AT_ONCE", at_once)
     rng, bound = np.random.default_rng(4), bound_of(4, b"k", **options)
     codes, places, records = rng.zipf(1.6, 600) % 40, rng.integers(0, 30, 600), rng.integers(0, 7, 600)
     texts = pa.array([f"p{code}" for code in codes], pa.large_string())

@@ -236,7 +236,7 @@ def test_trips_by_coordinates_are_those_of_memory(tmp_path):
 
 
 CELL = "4.2424242"
-CROWD, LITTLE = 500_000, 20 * 2**20
+CROWD, LITTLE = 2_000_000, 20 * 2**20
 
 
 def job_of(path, **rest):
