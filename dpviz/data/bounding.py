@@ -118,14 +118,16 @@ def find_people(values: ArrayLike | People) -> People:
     with suppress(Exception):  # an error of pandas or of the objects may quote an entry
         as_texts = not hasattr(values, "dtype") or values.dtype.kind in "OU"  # as objects: Arrow's texts cannot hold lone surrogates
         codes, distinct = pd.factorize(pd.Series(values, dtype=object if as_texts else None), use_na_sentinel=True)
-        return People(codes=codes.astype(np.int64, copy=False), distinct=plain_values(np.asarray(distinct)))
+        return People(codes=codes.astype(np.int64, copy=False), distinct=plain_values(distinct))
     raise InputError("The person column must be one column of texts or numbers.")
 
 
-def plain_values(values: NDArray[Any]) -> list[Any] | Integers:
-    """Return whole numbers of at most 64 bits, with a sign, as an array; anything else as a list of objects."""
-    if values.dtype.kind in "iu" and (values.dtype.kind == "i" or int(values.max(initial=0)) <= _LARGEST_NUMBER):
-        return values.astype(np.int64, copy=False)
+def plain_values(values: Any) -> list[Any] | Integers:
+    """Return whole numbers that fit 64 bits with a sign as an array, and the values of any other array or index as a list of objects."""
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu":
+        numbers = np.asarray(values)
+        if numbers.dtype.kind == "i" or int(numbers.max(initial=0)) <= _LARGEST_NUMBER:
+            return numbers.astype(np.int64, copy=False)
     return list(values.astype(object))
 
 
@@ -162,8 +164,8 @@ def person_hashes(persons: Persons, key: bytes) -> Words:
     """Return (n,) keyed hashes of people; a whole number has the hash of its canonical text, in whatever type it is stored.
 
     A text that is a whole number of 64 bits is hashed as that number, by rounds of splitmix64, so that columns of numbers never become
-    texts. Every other text is hashed by SipHash. Two people with one hash stay two people: the hash only decides the priorities of a
-    person's own records, and with equal priorities each of the two keeps the same cells of those that both have.
+    texts. Every other text is hashed by SipHash. Two people with one hash stay two people: their priorities may be equal, but those of one
+    are never compared with those of the other.
 
     Args:
         persons: (n,) whole numbers, or canonical texts (bytes, or texts that are encoded in UTF-8).
@@ -324,9 +326,9 @@ def choose_records(holdings: Holdings, bound: Bound) -> Integers:
     For a given key, which records a person keeps depends on that person's records alone: a priority is computed from the person, the
     cell, the number and the key, and is compared with priorities of the same person only. So adding or removing a person changes at most
     m of the kept records, all of them that person's, and the order of rows, their files and the engine change nothing. That is all that
-    privacy needs of the hash, and it holds for every hash and every key: neither has to be unpredictable. The key is secret and fresh
-    so that nobody can arrange their records for others than chance to choose among them. With a random key, each set of m records is
-    equally likely, as far as rounds of splitmix64 with secret constants are like chance.
+    privacy needs, and it holds for every hash and every key, also for a hash that can be predicted. The key is secret and fresh so that
+    no one can arrange their records to have certain ones chosen. With a random key, each set of m records is equally likely, as far as
+    rounds of splitmix64 with secret constants are like chance.
 
     Raises:
         InputError: a person has fewer than m records, and such people are refused.

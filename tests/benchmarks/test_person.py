@@ -143,7 +143,8 @@ def cheapest(which, path, times=2):
 @pytest.mark.parametrize("texts", [False, True] if USUAL else [False], ids=["numbers", "texts"][: 1 + USUAL])
 def test_points_beside_a_bare_query(tmp_path, texts):
     path = write_points(tmp_path / "points.parquet", texts=texts)
-    runs = {"bare min_by(cell, hash, 3)": cheapest("bare", path), "duckdb": cheapest("points", path)}
+    runs = {"bare min_by(cell, hash, 3)": cheapest("bare", path)} if USUAL else {}  # beyond that it needs more memory than there is
+    runs["duckdb"] = cheapest("points", path)
     show("points, people as texts" if texts else "points, people as numbers", runs)
     assert runs["duckdb"]["records"] > 0
     path.unlink()

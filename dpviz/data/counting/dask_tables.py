@@ -56,9 +56,6 @@ class Tally(IntEnum):
     FAILED = -36
 
 
-_TEXT = pd.ArrowDtype(pa.large_string())
-
-
 def table(cells: Integers, counts: Integers) -> pd.DataFrame:
     """Make a table of the columns `cell` and `count`: cells, and the records of each. PRIVATE."""
     return pd.DataFrame({"cell": cells.astype(np.int64, copy=False), "count": counts.astype(np.int64, copy=False)})
@@ -123,36 +120,39 @@ def count_by_person(owners: pa.Array, cells: Integers, records: Integers, bound:
     """Count the records of each person in each cell, and add the person's keyed hash, by which Dask groups the rows. PRIVATE.
 
     Args:
-        owners: (n,) canonical texts of persons, none missing.
+        owners: (n,) persons, as canonical texts or numbers of 64 bits, none missing.
         cells: (n,) the cell of each row, at least 0.
         records: (n,) records that each row stands for; at most m of them can count.
         bound: the bound of each person's records; its key is the key of the hash.
     """
     encoded = owners.dictionary_encode()
+    persons = encoded.dictionary.to_numpy() if pa.types.is_integer(owners.type) else encoded.dictionary
     capped = np.minimum(records, bound.cap)
     rows = capped > 0
     codes = encoded.indices.to_numpy()[rows].astype(np.int64)
-    holdings = group_pairs(codes, encoded.dictionary, cells[rows], capped[rows], bound)
-    hashes = person_hashes(encoded.dictionary, bound.key)[holdings.codes]
-    texts = pd.Series(pd.arrays.ArrowExtensionArray(encoded.dictionary.take(pa.array(holdings.codes))))
-    return pd.DataFrame({"person": texts, "hash": hashes, "cell": holdings.cells, "count": holdings.records})
+    holdings = group_pairs(codes, persons, cells[rows], capped[rows], bound)
+    hashes = person_hashes(persons, bound.key)[holdings.codes]
+    people = persons[holdings.codes] if isinstance(persons, np.ndarray) else _text_column(persons.take(pa.array(holdings.codes)))
+    return pd.DataFrame({"person": people, "hash": hashes, "cell": holdings.cells, "count": holdings.records})
 
 
-def without_person(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Turn counters into rows without a person, with the columns of `count_by_person`."""
-    blank = pd.Series([""] * len(numbers), dtype=_TEXT)
-    return pd.DataFrame({"person": blank, "hash": np.zeros(len(numbers), np.uint64), "cell": numbers["cell"], "count": numbers["count"]})
+def without_person(numbers: pd.DataFrame, *, as_numbers: bool = False) -> pd.DataFrame:
+    """Turn counters into rows without a person, with the columns of `count_by_person`, where people are texts or numbers."""
+    nobody = np.zeros(len(numbers), np.int64) if as_numbers else _text_column(pa.array([""] * len(numbers), pa.large_string()))
+    return pd.DataFrame({"person": nobody, "hash": np.zeros(len(numbers), np.uint64), "cell": numbers["cell"], "count": numbers["count"]})
 
 
-NO_PEOPLE = without_person(EMPTY)
+def _text_column(texts: pa.Array) -> pd.Series:
+    return pd.Series(pd.arrays.ArrowExtensionArray(texts))
 
 
 def bound_table(rows: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
     """Bound the records of people, all of whose records must be in `rows`. Return the kept records per cell, and the counters."""
     is_cell = rows["cell"].to_numpy() >= 0
-    codes, texts = pd.factorize(rows["person"][is_cell].to_numpy(dtype=object))
+    persons = rows["person"][is_cell]
+    codes, distinct = pd.factorize(persons.to_numpy() if persons.dtype == np.int64 else persons.to_numpy(dtype=object))
     cells, records = (rows[name].to_numpy()[is_cell] for name in ("cell", "count"))
-    holdings = group_pairs(codes.astype(np.int64), texts, cells, records, bound)
+    holdings = group_pairs(codes.astype(np.int64), distinct, cells, records, bound)
     kept_records, fewer = keep_records(holdings, bound)
     is_kept = kept_records > 0
     counters = tally_table({Tally.KEPT: total_of(kept_records), Tally.FEWER: fewer if bound.fewer == REFUSE else 0})
