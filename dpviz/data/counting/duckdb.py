@@ -30,6 +30,7 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from dpviz.data.counting.duckdb_session import Session
 
+_SHARE_OF_READING = 0.7  # of the time that a count by person takes, where rows are read before DuckDB gets them
 CAPPED_SUM = f"CAST(least(sum({{}}), {MOST_RECORDS}) AS BIGINT)"
 
 
@@ -60,7 +61,8 @@ def bound_people(session: Session, rows: str, bound: Bound, size: int, *, weight
         cells, *amounts = (batch.column(name).to_numpy().astype(np.int64, copy=False) for name in batch.schema.names[1:])
         people.add(batch.column(0), cells, *(amounts or [None]))
 
-    session.stream(sorted_rows_query(rows, weighted=weighted), take, (0.0, 1.0))
+    done = 1.0 if session.read_share is None else _SHARE_OF_READING
+    session.stream(sorted_rows_query(rows, weighted=weighted), take, (0.0, done))
     people.finish()
     return people
 

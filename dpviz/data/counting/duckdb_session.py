@@ -28,6 +28,7 @@ NO_ROOM = (
 _WAIT_SECONDS = 0.1
 _BATCH_ROWS = 2**17
 _MEMORY = 2 * 2**30
+_MEMORY_TO_SORT = 640 * 2**20  # a sort that spills is hardly faster with more
 _MEMORY_SHARE = 1 / 4
 _CLOSED_SETTINGS = {
     "preserve_insertion_order": "false",
@@ -54,7 +55,8 @@ class DuckDBSettings:
     """What DuckDB may use of the machine.
 
     Attributes:
-        memory: bytes that DuckDB uses before it spills to disk; 2 GiB if None, or a quarter of the machine's memory where that is less.
+        memory: bytes that DuckDB uses before it spills to disk; if None, 2 GiB, or 640 MiB to sort people, or a quarter of the machine's
+            memory where that is less.
         threads: number of threads; the number of processors if None.
         folder: the folder in which a private folder for spilling is made, and later removed; the system's temporary folder if None.
     """
@@ -192,7 +194,7 @@ def connect(job: Job, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb
     """
     connection = None
     with suppress(duckdb.Error):
-        connection = duckdb.connect(":memory:", config=_options(folder, settings))
+        connection = duckdb.connect(":memory:", config=_options(folder, settings, _MEMORY if job.person is None else _MEMORY_TO_SORT))
         for option in (*_SESSION_SETTINGS, f"allowed_paths = {quote_list(allowed_paths(job))}", "enable_external_access = false"):
             connection.execute(f"SET {option}")
         connection.execute("SET lock_configuration = true")
@@ -204,8 +206,8 @@ def connect(job: Job, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb
         connection.close()
 
 
-def _options(folder: Path, settings: DuckDBSettings) -> dict[str, Any]:
-    memory = settings.memory or min(_MEMORY, int(memory_bytes() * _MEMORY_SHARE))
+def _options(folder: Path, settings: DuckDBSettings, usual_memory: int) -> dict[str, Any]:
+    memory = settings.memory or min(usual_memory, int(memory_bytes() * _MEMORY_SHARE))
     threads = {} if settings.threads is None else {"threads": settings.threads}
     return _CLOSED_SETTINGS | threads | {"memory_limit": f"{memory // 1024} KiB", "temp_directory": str(folder)}
 
