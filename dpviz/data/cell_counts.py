@@ -58,7 +58,8 @@ def count_rows(cells: Integers, weight: Integers | None, owners: People | None, 
     if owners is None or bound is None:
         kept_cells, records = cells[inside], amount[inside]
     else:
-        kept = bound_records(owners, np.where(inside, cells, OUTSIDE), amount, bound)
+        inside_cells = cells if inside.all() else np.where(inside, cells, OUTSIDE)
+        kept = bound_records(owners, inside_cells, None if weight is None else amount, bound)
         kept_cells, records = kept.cells, kept.records
     occupied, counts = _sum_records(kept_cells, records, size)
     bad, outside = total_of(amount[faulty]), total_of(amount[~faulty & (cells == OUTSIDE)])

@@ -125,20 +125,23 @@ def chi2(seen, expected):
     return float(((np.asarray(seen) - expected) ** 2 / expected).sum())
 
 
-def test_the_whole_bound_is_even_over_keys():
+@pytest.mark.parametrize("as_numbers", [False, True])
+def test_the_whole_bound_is_even_over_keys(as_numbers):
     """Two of a's five places, of the three of c and of d, and of e's two records at one place and one at another; b has but one."""
-    owners, runs = find_people([*"baaaaacccdddee"]), 4000
+    letters, runs = [*"baaaaacccdddee"], 4000
+    owners = find_people(np.array(list(map(ord, letters))) if as_numbers else letters)
     places, weight = np.array([9, *range(5), *range(3), *range(3), 0, 1]), np.array([*[1] * 12, 2, 1])
     alone, joint, heavy = Counter(), Counter(), Counter()
     for run in range(runs):
         held = bound_records(owners, places, weight, bound_of(2, run.to_bytes(3, "big")))
-        kept = {name: [] for name in held.persons}
+        names = list(map(chr, held.persons)) if as_numbers else [text.decode() for text in held.persons]
+        kept = {name: [] for name in names}
         for code, place, number in zip(held.codes, held.cells.tolist(), held.records, strict=True):
-            kept[held.persons[code]] += [place] * number
-        alone[tuple(sorted(kept[b"a"]))] += 1
-        joint[tuple(sorted(kept[b"c"])), tuple(sorted(kept[b"d"]))] += 1
-        heavy[tuple(kept[b"e"])] += 1
-        assert kept[b"b"] == [9]
+            kept[names[code]] += [place] * number
+        alone[tuple(sorted(kept["a"]))] += 1
+        joint[tuple(sorted(kept["c"])), tuple(sorted(kept["d"]))] += 1
+        heavy[tuple(kept["e"])] += 1
+        assert kept["b"] == [9]
     for seen, freedom in ((alone, 9), (joint, 8)):
         assert len(seen) == freedom + 1
         assert chi2([*seen.values()], runs / len(seen)) < CHI2[freedom]
