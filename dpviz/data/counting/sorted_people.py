@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +45,7 @@ class SortedPeople:
     fewer: int = field(default=0, repr=False)
     _last: Holdings | None = field(default=None, repr=False)
     _large: LargePerson | None = field(default=None, repr=False)
+    _last_person: Any = field(default=None, repr=False)
 
     def add(self, persons: pa.Array, cells: Integers, amounts: Integers | None) -> None:
         """Add the next rows, in ascending order of (person, cell). Rows with a fault come first: they have no person.
@@ -63,7 +65,9 @@ class SortedPeople:
             counted = amounts > 0
             persons, cells, amounts = persons.filter(pa.array(counted)), cells[counted], amounts[counted]
         if len(cells):
-            self._add_holdings(_count_pairs(persons, cells, amounts, self.bound))
+            holdings = _count_pairs(persons, cells, amounts, self.bound)
+            self._check_order(holdings.persons)
+            self._add_holdings(holdings)
 
     def finish(self) -> None:
         """Bound the last person, after the last rows."""
@@ -72,6 +76,18 @@ class SortedPeople:
         elif self._last is not None:
             self._bound_people(self._last)
         self._last = None
+
+    def _check_order(self, persons: Persons) -> None:
+        """Check that people are in ascending order: a person who came twice would be bounded twice.
+
+        Raises:
+            RuntimeError: they are not.
+        """
+        first, last = _ends_of(persons)
+        follows = self._last_person is None or first >= self._last_person
+        self._last_person = last
+        if not (follows and _is_ascending(persons)):
+            raise RuntimeError("The rows are not sorted by person.")
 
     def _count_faults(self, faults: Integers, amounts: Integers | None) -> None:
         for fault in np.unique(faults).tolist():
@@ -147,6 +163,19 @@ def _distinct_runs(persons: pa.Array) -> tuple[Persons, Integers]:
         return numbers[first], first
     runs = pc.run_end_encode(persons)
     return runs.values, np.r_[0, runs.run_ends.to_numpy()[:-1]]
+
+
+def _ends_of(persons: Persons) -> tuple[Any, Any]:
+    """Return the first and the last person, as numbers or as bytes, which are ordered as DuckDB orders them."""
+    first: Any = persons[0]
+    last: Any = persons[-1]
+    return (first, last) if isinstance(persons, np.ndarray) else (first.as_py().encode(), last.as_py().encode())
+
+
+def _is_ascending(persons: Persons) -> bool:
+    if isinstance(persons, np.ndarray):
+        return bool((persons[1:] > persons[:-1]).all())
+    return bool(pc.all(pc.greater(persons[1:], persons[:-1]), min_count=0).as_py())
 
 
 def _part_of(holdings: Holdings, start: int, end: int | None) -> Holdings:

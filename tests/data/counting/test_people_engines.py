@@ -33,7 +33,7 @@ KINDS = {
     "double": (SMALL, lambda values: pa.array(values, pa.float64())),
     "decimal": (SMALL, lambda values: pa.array([Decimal(value) for value in values], pa.decimal128(8, 2))),
     "texts": (WHOLE, lambda values: pa.array(map(str, values), pa.string())),
-    "large texts": (st.sampled_from(["a", "7", "007", "ü b", "7.5"]), lambda values: pa.array(values, pa.large_string())),
+    "large texts": (st.sampled_from(["a", "7", "007", "ü b", "7.5", "😀", "\uffff"]), lambda values: pa.array(values, pa.large_string())),
     "packed": (WHOLE, lambda values: pa.array(map(str, values)).dictionary_encode()),
     "CSV": (WHOLE, lambda values: pa.array(values, pa.int64())),
 }

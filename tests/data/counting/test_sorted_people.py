@@ -19,12 +19,12 @@ CELLS = 6
 BOUNDS = st.builds(
     Bound, most=st.integers(1, 9), distinct=st.booleans(), fewer=st.sampled_from(["keep", "drop"]), key=st.binary(min_size=1)
 )
-NUMBERS, TEXTS = st.integers(-2, 4), st.sampled_from(["7", "7.5", "a", "ü", "aa"])
+NUMBERS, TEXTS = st.integers(-2, 4), st.sampled_from(["7", "7.5", "a", "ü", "aa", "😀", "\uffff"])
 
 
 def sorted_counts(rows, bound, cuts=(), weighted=True, size=CELLS):
     """(size,) kept records of rows (person, cell, records), which are given in batches that end at the cuts; and the people."""
-    rows = sorted(rows, key=lambda row: (row[0] is not None, row[0] or 0, row[1]))
+    rows = sorted(rows, key=lambda row: (row[0] is not None, row[0].encode() if isinstance(row[0], str) else row[0] or 0, row[1]))
     people = SortedPeople(bound=bound, sums=CellSums(size=size))
     kind = pa.string() if any(isinstance(row[0], str) for row in rows) else pa.int64()
     for start, end in itertools.pairwise([0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]):
@@ -108,6 +108,14 @@ def test_a_person_of_very_many_cells_is_bounded_in_memory_that_does_not_grow():
     cells, records = people.sums.result()
     whole = count_rows(np.arange(20 * size), None, find_people(np.full(20 * size, 7)), bound, 2**40)
     assert (cells.tolist(), records.tolist()) == (whole.cells.tolist(), whole.counts.tolist())
+
+
+@pytest.mark.parametrize("batches", [[[1, 2, 1]], [[1, 2], [1]], [["a", "b", "a"]], [["a", "ü"], ["b"]]])
+def test_rows_that_are_not_sorted_by_person_are_refused(batches):
+    people = SortedPeople(bound=bound_of(1, b"k"), sums=CellSums(size=CELLS))
+    with pytest.raises(RuntimeError, match="not sorted"):  # noqa: PT012
+        for batch in batches:
+            people.add(pa.array(batch), np.arange(len(batch)), None)
 
 
 def test_people_with_fewer_are_counted():
