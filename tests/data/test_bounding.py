@@ -16,13 +16,16 @@ from dpviz.data.bounding import (
     LargePerson,
     bound_of,
     bound_records,
+    canonical_text,
     choose_records,
     find_people,
     person_hashes,
     priorities_of_hashes,
     refuse_bound_without_persons,
 )
+from dpviz.data.columns import people_of
 from dpviz.data.counting.files import read_points
+from dpviz.data.counting.in_memory import join_people
 from dpviz.data.points import PointCounts
 from tests.data.reading.files import PLANE as SQUARE
 from tests.data.reading.files import refused, upload
@@ -119,6 +122,32 @@ BOUNDS = st.builds(
 @given(ROWS, BOUNDS)
 def test_the_fast_bound_is_the_slow_definition(rows, bound):
     assert fast(rows, bound) == slow_bound(rows, bound)
+
+
+TYPES = [list, lambda who: [str(each) for each in who]]
+TYPES += [lambda who, kind=kind: np.array(who, kind) for kind in (np.int8, np.uint64, np.float64, np.str_)]
+TYPES += [lambda who: pd.Series(who, dtype="Int64"), lambda who: pd.Categorical(who), lambda who: pa.chunked_array([pa.array(who)])]
+
+
+@few
+@given(
+    st.lists(st.tuples(st.sampled_from(TYPES), st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1)), min_size=1), BOUNDS
+)
+def test_people_of_several_files_are_the_same_in_whatever_types_the_files_hold_them(parts, bound):
+    rows = [(person, place, 1) for _, part in parts for person, place in part]
+    owners = join_people([people_of(cast([person for person, _ in part])) for cast, part in parts])
+    held = bound_records(owners, np.array([row[1] for row in rows]), None, bound)
+    names = [canonical_text(person) if not isinstance(person, bytes) else person for person in held.persons]
+    found = {(names[code], int(spot)): int(n) for code, spot, n in zip(held.codes, held.cells, held.records, strict=True)}
+    assert found == slow_bound(rows, bound)
+
+
+def test_people_that_are_days_or_truths_are_known_by_their_texts():
+    days = pd.Series(pd.to_datetime(["2026-01-02", "2026-01-03", "2026-01-02"]))
+    assert [canonical_text(day) for day in find_people(days).distinct] == [b"2026-01-02 00:00:00", b"2026-01-03 00:00:00"]
+    assert [canonical_text(truth) for truth in find_people(np.array([True, False])).distinct] == [b"1", b"0"]
+    assert find_people(np.array([2**64 - 1, 7], np.uint64)).distinct == [2**64 - 1, 7]
+    assert find_people(np.array([7, 9, 7], np.uint8)).distinct.tolist() == [7, 9]
 
 
 def chi2(seen, expected):
