@@ -1,6 +1,6 @@
 """Rebuild the pictures of README, help and start page: `python assets/make_picture.py`, with the dev extra and Chromium.
 
-With names of files, such as preset_town.webp or preset_town_dark.webp, only those pictures of the start page are made.
+With names of files, such as preset_town.webp, preset_town_dark.webp or curate.webp, only those pictures are made.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlencode
@@ -29,6 +30,12 @@ PATIENCE, MOMENT = 180, 2.0
 Scheme = Literal["light", "dark"]
 QUALITY: dict[Scheme, int] = {"light": 82, "dark": 66}  # all pictures of the start page together stay below 300 kB
 THUMBNAIL, GAP = (720, 300), 2
+SCREENS: dict[str, tuple[str, Callable[[Page], None]]] = {
+    "points": ("points", lambda page: page.locator(".canvas[data-shown]").wait_for()),
+    "trips": ("trips", lambda page: page.get_by_text("Pairs released").first.wait_for()),
+    "learn": ("learn?stop=sums", lambda page: page.get_by_role("button", name="Reset").wait_for()),
+    "curate": ("points?mode=Curate&mechanism=path_tree", lambda page: page.get_by_text("records in a square of level").first.wait_for()),
+}
 PICKED = 'picked=[["Path-budget tree",0.45],["Quadtree",0.45]]'
 
 
@@ -49,7 +56,7 @@ def main() -> None:
                 for preset in PRESETS:
                     if not sys.argv[1:] or preset.picture_in(scheme) in sys.argv[1:]:
                         _take_preset(page, f"http://127.0.0.1:{port}", preset, scheme)
-                if scheme == "light" and not sys.argv[1:]:
+                if scheme == "light":
                     _take(page, f"http://127.0.0.1:{port}")
                 page.close()
             browser.close()
@@ -58,17 +65,14 @@ def main() -> None:
 
 
 def _take(page: Page, address: str) -> None:
-    page.goto(f"{address}/points")
-    page.locator(".canvas[data-shown]").wait_for()
-    _save(_steady(page), "points")
-    page.goto(f"{address}/trips")
-    page.get_by_text("Pairs released").first.wait_for()
-    _save(_steady(page), "trips")
-    page.goto(f"{address}/learn?stop=sums")
-    page.get_by_role("button", name="Reset").wait_for()
-    _save(_steady(page), "learn")
-    page.set_viewport_size({"width": WIDTH, "height": TALL})
-    _pressed(page, f"{address}/compare?{PICKED}", "Start the study", "Done:", "compare")
+    for name, (link, wait) in SCREENS.items():
+        if not sys.argv[1:] or f"{name}.webp" in sys.argv[1:]:
+            page.goto(f"{address}/{link}")
+            wait(page)
+            _save(_steady(page), name)
+    if not sys.argv[1:] or "compare.webp" in sys.argv[1:]:
+        page.set_viewport_size({"width": WIDTH, "height": TALL})
+        _pressed(page, f"{address}/compare?{PICKED}", "Start the study", "Done:", "compare")
 
 
 def _take_preset(page: Page, address: str, preset: Preset, scheme: Scheme) -> None:

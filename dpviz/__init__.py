@@ -55,6 +55,7 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("dpviz needs Python 3.11 or newer; this is Python %d.%d." % sys.version_info[:2])  # noqa: UP031
 
+from dpviz.data.areas import AreaCounts
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
@@ -64,6 +65,7 @@ from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
 from dpviz.data.reading.text_format import TextFormat, detect_text_format
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError
+from dpviz.evaluation.area_metrics import evaluate_areas
 from dpviz.evaluation.audits import audit_all, audit_mechanism
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
@@ -71,13 +73,16 @@ from dpviz.evaluation.metrics import evaluate, expected_error
 from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import frontier, summary, tidy
 from dpviz.mechanisms import (
+    AREA_MECHANISMS,
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
     REFERENCES,
     AdaptiveGrid,
+    AreaMechanism,
     ExactKdtree,
     ExactTunedGrid,
     FittedTree,
+    FlatAreas,
     FlatGaussian,
     FlowMechanism,
     HilbertTree,
@@ -89,6 +94,7 @@ from dpviz.mechanisms import (
     Privelet,
     PrivTree,
     Quadtree,
+    RegionTree,
     StabilityHistogram,
     TopDown,
     Tuned,
@@ -103,11 +109,14 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
+from dpviz.release.area_fitness import fitness
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_manifest, read_release, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication, describe
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import verdict
+from dpviz.samples.areas import AREA_SAMPLES, load_area_sample
 from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
@@ -121,6 +130,8 @@ except importlib.metadata.PackageNotFoundError:
     __version__ = "unknown"
 
 __all__ = [
+    "AREA_MECHANISMS",
+    "AREA_SAMPLES",
     "FLOW_MECHANISMS",
     "FLOW_SAMPLES",
     "POINT_MECHANISMS",
@@ -128,6 +139,9 @@ __all__ = [
     "SAMPLES",
     "AdaptiveGrid",
     "ApproxBudget",
+    "AreaCounts",
+    "AreaMechanism",
+    "AreaRelease",
     "BudgetError",
     "Domain",
     "DomainError",
@@ -136,6 +150,7 @@ __all__ = [
     "ExactKdtree",
     "ExactTunedGrid",
     "FittedTree",
+    "FlatAreas",
     "FlatGaussian",
     "FlowMechanism",
     "FlowRelease",
@@ -158,6 +173,7 @@ __all__ = [
     "Quadtree",
     "Receipt",
     "RefusedError",
+    "RegionTree",
     "Regions",
     "Release",
     "SettingError",
@@ -178,12 +194,15 @@ __all__ = [
     "discrete_gaussian",
     "discrete_laplace",
     "evaluate",
+    "evaluate_areas",
     "evaluate_flows",
     "expected_error",
+    "fitness",
     "frontier",
     "inspect_flows",
     "inspect_points",
     "inspect_regions",
+    "load_area_sample",
     "load_flow_sample",
     "load_sample",
     "nearest_whole_numbers",

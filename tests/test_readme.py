@@ -28,7 +28,7 @@ FILES += [f"dpviz/docs/{key}.md" for key in PAGE_TEXTS]
 
 @pytest.mark.parametrize("text", [README, PAGE_TEXTS["mechanisms"]], ids=["README", "mechanisms"])
 def test_every_mechanism_is_in_the_table(text):
-    assert [key for key in (*dv.POINT_MECHANISMS, *dv.FLOW_MECHANISMS) if f"| `{key}` |" not in text] == []
+    assert [key for key in (*dv.POINT_MECHANISMS, *dv.FLOW_MECHANISMS, *dv.AREA_MECHANISMS) if f"| `{key}` |" not in text] == []
 
 
 def test_readme_is_short_and_lists_every_page():

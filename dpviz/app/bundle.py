@@ -120,6 +120,11 @@ def name_archive(title: object) -> str:
     return f"{slug}-release.zip" if slug else "release.zip"
 
 
+def is_published(paid: publish.PaidRelease) -> bool:
+    """Return whether this session has downloaded the bundle of a release."""
+    return paid.entry in _published()
+
+
 def make_bundle(paid: publish.PaidRelease, typed: dict[str, Any]) -> Bundle:
     """Write the files of a paid release; nothing is spent, and the ledger does not say yet that it is published.
 

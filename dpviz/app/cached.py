@@ -19,15 +19,19 @@ from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import FlowsFile
 from dpviz.data.reading.inspect import RepeatedColumn, describe_flows, describe_points, find_repeated_columns
+from dpviz.data.reading.outline import read_outline
 from dpviz.data.reading.points import PointsFile
-from dpviz.data.reading.regions import RegionsFile, inspect_regions, read_regions
+from dpviz.data.reading.regions import RegionsFile, inspect_regions, propose_levels, read_regions
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.publishing.private_data import PrivateData, content_fingerprint, fingerprints_of
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
+from dpviz.space.outline import Outline
 from dpviz.space.regions import Regions
+from dpviz.view.basemap import Bounds, outline_rings
+from dpviz.view.declared_regions import DeclaredLevel, find_bounds, prepare_level
 
 Options = tuple[tuple[str, object], ...]
 
@@ -37,7 +41,8 @@ class UploadedRegions:
     """Regions read from an uploaded file.
 
     Attributes:
-        key: digest of the file, columns of its levels, and lengths of the prefixes of coarser levels; the regions' key in caches.
+        key: digest of the file, columns of its levels, lengths of the prefixes of coarser levels, columns of names and CRS; the regions'
+            key in caches.
         regions: the regions.
     """
 
@@ -118,11 +123,49 @@ def inspect_regions_file(digest: str, name: str, _content: bytes) -> RegionsFile
     return inspect_regions(named_file(name, _content))
 
 
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
+def propose_region_levels(digest: str, name: str, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
+    """Propose the columns of ids of a file with a column per level, coarsest first; none if they are not clear."""
+    return propose_levels(named_file(name, _content))
+
+
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the regions ...")
-def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str, ...], prefix_lengths: tuple[int, ...]) -> UploadedRegions:
-    """Read a file's regions; each of `prefix_lengths` makes a coarser level of so many first characters of the coarsest ids."""
-    regions = read_regions(named_file(name, _content), levels=levels or None)
-    return UploadedRegions(key=(digest, levels, prefix_lengths), regions=regions.grouped(prefix_lengths) if prefix_lengths else regions)
+def read_regions_file(
+    digest: str,
+    name: str,
+    _content: bytes,
+    levels: tuple[str, ...],
+    prefix_lengths: tuple[int, ...],
+    names: tuple[tuple[str, str], ...] = (),
+    crs: str | None = None,
+) -> UploadedRegions:
+    """Read a file's regions; each of `prefix_lengths` makes a coarser level of so many first characters of the coarsest ids.
+
+    The columns of names, by level, and the CRS are those of an opened configuration.
+    """
+    regions = read_regions(named_file(name, _content), levels=levels or None, names=dict(names) or None, crs=crs)
+    return UploadedRegions(
+        key=(digest, levels, prefix_lengths, names, crs), regions=regions.grouped(prefix_lengths) if prefix_lengths else regions
+    )
+
+
+@st.cache_resource(max_entries=8, scope="session", show_spinner="Drawing the regions ...")
+def declared_level(digest: tuple[object, ...], _frames: tuple[UploadedRegions, UploadedRegions], level: int) -> DeclaredLevel | None:  # noqa: ARG001
+    """Prepare the regions of a level for a map; None if they have neither outlines nor points. `digest` has the keys of both frames."""
+    return prepare_level(_frames[0].regions, _frames[1].regions, level)
+
+
+@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+def declared_bounds(digest: tuple[object, ...], _frames: tuple[UploadedRegions, UploadedRegions]) -> Bounds | None:  # noqa: ARG001
+    """Choose what a map of regions shows at first; None if they have neither outlines nor points. `digest` has the keys of both frames."""
+    return find_bounds(_frames[0].regions, _frames[1].regions)
+
+
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the polygons ...")
+def read_outline_file(digest: str, name: str, _content: bytes, unstated_crs: str | None) -> tuple[Outline, list[list[list[float]]]]:  # noqa: ARG001
+    """Read the outline of an area, and write it as closed lines in degrees; the CRS counts where the file states none."""
+    outline = read_outline(named_file(name, _content), unstated_crs=unstated_crs)
+    return outline, outline_rings(outline.in_degrees)
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
@@ -163,7 +206,11 @@ PER_SESSION = (
     count_points_file,
     fingerprints,
     inspect_regions_file,
+    propose_region_levels,
     read_regions_file,
+    read_outline_file,
+    declared_level,
+    declared_bounds,
     inspect_flows_file,
     count_flows_file,
     keeper,

@@ -1,4 +1,4 @@
-"""The popover *Code*: the Python and the configuration that make the release, or the study, that a page shows."""
+"""The popover *Code*: the Python and the configuration that make the release, the study or the lesson that a page shows."""
 
 from __future__ import annotations
 

@@ -12,13 +12,15 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.amounts import format_budget_symbols
 from dpviz.app.fields import Field, in_range, problem_with
-from dpviz.app.page_state import CURATE, LARGEST_EPSILON, SMALLEST_EPSILON, PageState
+from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
 from dpviz.app.session import read_amount, show_value, when_chosen
 from dpviz.app.words import choice_words
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import AnyMechanism, Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
+from dpviz.privacy.budget import exact
 from dpviz.privacy.shares import normalise_shares, redistribute
 from dpviz.view.escape import markdown
 
@@ -193,7 +195,7 @@ def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = Tr
 def _epsilon_controls(page_state: PageState) -> bool:
     """Show a slider and a text field for epsilon; return whether the typed text is valid and in use."""
     epsilon = page_state.config().epsilon
-    show_value("epsilon slider", min(EPSILONS, key=lambda option: abs(math.log(option / epsilon))))
+    show_value("epsilon slider", min(EPSILONS, key=lambda option: abs(math.log(option / epsilon))), without=EPSILONS[0])
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
     slider.select_slider(
         "Privacy budget ε",
@@ -237,8 +239,11 @@ def _show_promise(page_state: PageState) -> None:
 
 
 def _delta_control(page_state: PageState) -> None:
-    show_value("delta", min(DELTAS, key=lambda option: abs(math.log(option / page_state.config().delta))))
-    st.select_slider(
+    """Show a slider and a text field for delta, and the rho that is spent in their place."""
+    how = page_state.config()
+    show_value("delta", min(DELTAS, key=lambda option: abs(math.log(option / how.delta))), without=DELTAS[0])
+    slider, typed = st.columns([2, 1], vertical_alignment="bottom")
+    slider.select_slider(
         "δ",
         DELTAS,
         key="delta",
@@ -246,6 +251,21 @@ def _delta_control(page_state: PageState) -> None:
         help="The probability that the bound by ε fails; far below one in the number of people.",
         on_change=when_chosen("delta", lambda value: page_state.change(delta=value)),
     )
+    exactly = Field(
+        key="delta exactly",
+        label="δ exactly",
+        value=str(how.delta).replace("e-0", "e-"),
+        problem=lambda text: problem_with(lambda: _read_delta(text)),
+        use=lambda text: page_state.change(delta=_read_delta(text)),
+    )
+    exactly.show(typed.text_input, label_visibility="collapsed")
+    if how.rho is not None and how.mode == CURATE:
+        spent = markdown(format_budget_symbols({"rho": exact(how.rho, "ρ")}))
+        st.caption(f"The opened configuration spends {spent}; ε is about what that implies with this δ. A change of ε or δ replaces it.")
+
+
+def _read_delta(text: object) -> float | Fraction:
+    return read_amount(text, "δ", SMALLEST_DELTA, LARGEST_DELTA)
 
 
 def _split_controls(page_state: PageState, frame: Any, *, bar: bool) -> None:

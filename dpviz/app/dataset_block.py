@@ -21,7 +21,7 @@ from dpviz.publishing.config import DataPart
 from dpviz.view.escape import html, markdown
 
 CURRENCIES = ("ε, δ", "ρ")
-LARGEST_CAP, LARGEST_CAP_DELTA = 1000.0, 0.01
+SMALLEST_CAP, SMALLEST_RHO_CAP, LARGEST_CAP, LARGEST_CAP_DELTA = 0.001, 0.000_001, 1000.0, 0.01
 SAMPLE_CAP, FILE_CAP = (10.0, 1e-4), (None, 1e-5)  # proposed caps: epsilon or rho, and delta
 SPENT, NOW, OVER_CAP = "#7f878c", "#1b81a4", "#d55e00"  # colours of a bar: what was spent, this draw, and a draw over the cap
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
@@ -130,11 +130,11 @@ def _cap_fields(data: LoadedData) -> Budget | None:
         persist_state="session",
         help=help_text,
     )
-    smallest = 0.000_001 if symbol == "ρ" else 0.001
+    smallest = SMALLEST_RHO_CAP if symbol == "ρ" else SMALLEST_CAP
     if not show_problem(f"dataset cap {data.digest}", in_range(f"Cap, {symbol}", smallest, LARGEST_CAP, optional=True)(total)):
         total = None
     if symbol == "ρ":
-        return None if total is None else ZcdpBudget(repr(total))
+        return None if total is None else ZcdpBudget(_exactly(total, symbol, data.digest))
     delta = right.number_input(
         "Cap, δ",
         value=preset_delta,
@@ -146,7 +146,14 @@ def _cap_fields(data: LoadedData) -> Budget | None:
     )
     if not show_problem(f"dataset cap δ {data.digest}", in_range("Cap, δ", 0, LARGEST_CAP_DELTA)(delta)) or total is None:
         return None
-    return ApproxBudget(repr(total), repr(delta)) if delta else PureBudget(repr(total))
+    exact_total = _exactly(total, symbol, data.digest)
+    return ApproxBudget(exact_total, _exactly(delta, "δ", data.digest)) if delta else PureBudget(exact_total)
+
+
+def _exactly(typed: float, symbol: str, digest: str) -> Fraction:
+    """Return a part of the cap: that of an opened configuration, such as 1/3, while the field shows it, or else what is typed."""
+    opened = st.session_state.get(f"dataset cap {symbol} exactly {digest}")
+    return Fraction(opened) if opened and float(Fraction(opened)) == typed else Fraction(repr(typed))
 
 
 def _neighbours(mechanism: AnyMechanism) -> str:

@@ -21,6 +21,7 @@ from dpviz.app.page_state import DRAFT, DRAFT_WORD, SOURCES, PageState
 from dpviz.privacy.ledger import Ledger
 from dpviz.view.escape import markdown
 
+OUTLINE = "outline uploaded"  # slot of a public file whose box is the domain: the box is kept, so that the file is not needed again
 DAYS = 30  # after which a draft that nobody changed is removed
 _WORD = re.compile("[0-9a-f]{32}")
 _FILES = {
@@ -28,6 +29,7 @@ _FILES = {
     "regions uploaded": "file of regions",
     "ends uploaded": "file of regions",
     "trips uploaded": "file of trips",
+    OUTLINE: "file of polygons",
 }
 _STARTS = (
     *("unit ", "person ", "contributions ", "distinct ", "exactly ", "column ", "trips column ", "trips ends ", "centroids "),
@@ -35,8 +37,9 @@ _STARTS = (
     *("separator ", "decimal ", "encoding ", "text format ", "regions levels ", "regions prefixes ", "ends levels ", "ends prefixes "),
 )
 _NAMES = {
-    *("frame", "west", "east", "south", "north", "crs", "domain crs", "drop", "place", "km across", "path", "engine"),
+    *("frame", "west", "east", "south", "north", "crs", "domain crs", "drop", "place", "km across", "path", "engine", "outline taken"),
     *("trips crs", "trips drop", "trips apart", "trips path", "trips engine"),
+    *("opened points", "opened trips", "opened filled in"),
 }
 
 
@@ -99,7 +102,11 @@ def ask_again(slot: str) -> None:
     """
     name = st.session_state.get("draft files", {}).get(slot)
     if name and st.session_state.get(slot) is None:
-        st.caption(f":orange[Choose {markdown(name)} again: your choices were kept, the {_FILES[slot]} was not.]")
+        st.caption(
+            f"The bounds are those around {markdown(name)}: choose it again only to see its outline."
+            if slot == OUTLINE
+            else f":orange[Choose {markdown(name)} again: your choices were kept, the {_FILES[slot]} was not.]"
+        )
 
 
 def _is_kept(key: str) -> bool:

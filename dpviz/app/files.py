@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpviz.app import cached
+from dpviz.app import cached, drafts, opened_config
 from dpviz.app.cards import Cards
 from dpviz.app.jobs import FAILED, RUNNING, STOPPED, CountingJob, SessionCounts
 from dpviz.app.session import show_error
@@ -19,6 +19,7 @@ from dpviz.data.counting.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler
 from dpviz.data.reading.safety import Limits, refuse_share
 from dpviz.data.reading.sources import LARGE_SHARE, TABLES, FoundFiles, find_files, list_files, memory_bytes
 from dpviz.errors import DpvizError, InputError
+from dpviz.publishing.config import DataPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, count_files, file_stamps
 from dpviz.view.escape import markdown
 
@@ -44,6 +45,7 @@ class PathFiles:
         engine: the engine that the user chose; "auto" for the one that fits the size of the files.
         scheduler: the Dask scheduler that was set when the app was started; None for workers of this computer.
         counting: the engine that counts.
+        opened: the table [data] of an opened configuration, if it is for these files.
     """
 
     found: FoundFiles
@@ -52,6 +54,7 @@ class PathFiles:
     engine: str
     scheduler: Scheduler | None
     counting: str
+    opened: DataPart | None
 
     def content(self, opened: OpenedData) -> str:
         """Return a digest of the files' content when they were counted."""
@@ -63,27 +66,62 @@ class PathFiles:
         return self.found.size <= SMALL and self.counting != DASK
 
 
-def path_files(page: str, hint: str, cards: Cards) -> PathFiles | None:
+def ask_for_file(
+    title: str, types: tuple[str, ...], role: str, text: str, *, when_chosen: Callable[[], object] | None = None
+) -> tuple[str, bytes] | None:
+    """Ask for a file. Return its name and bytes; None until it is chosen.
+
+    Both are kept for the session, because Streamlit empties an upload widget when the user visits another page.
+
+    Args:
+        title: of the widget.
+        types: endings of the files that may be chosen.
+        role: beginning of the keys of the widget and of what is kept.
+        text: help of the widget.
+        when_chosen: called when a file is chosen.
+    """
+    key, slot = f"{role} file", f"{role} uploaded"
+
+    def keep() -> None:
+        file = st.session_state[key]
+        st.session_state[slot] = None if file is None else (file.name, file.getvalue())
+        if file is not None and when_chosen is not None:
+            when_chosen()
+
+    drafts.ask_again(slot)
+    st.file_uploader(title, types, key=key, on_change=keep, help=text)
+    kept: tuple[str, bytes] | None = st.session_state.get(slot)
+    if kept is not None and st.session_state[key] is None:
+        left, right = st.columns([3, 2], vertical_alignment="center")
+        left.caption(f"{title}: kept from before.")
+        if right.button("Forget it", key=f"{role} forget"):
+            st.session_state[slot] = kept = None
+    return kept
+
+
+def path_files(page: str, kind: str, cards: Cards) -> PathFiles | None:
     """Ask for a path and an engine; None until there is a path.
 
     Args:
         page: prefix of the keys of the page's widgets; may be "".
-        hint: text that is shown as long as no path is typed.
+        kind: "points" or "trips".
         cards: say that how the files are written is to be confirmed.
 
     Raises:
         InputError: there is no such file, the files differ, or the engine does not count them.
     """
+    opened_config.offer_path(kind, f"{page}path")
     pattern = "A file, a pattern such as data/homes-*.parquet, or a folder of Parquet files."
     text = st.text_input(
         "Path on this computer", placeholder="for example data/homes.csv", key=f"{page}path", persist_state="session", help=pattern
     )
     if not text:
-        st.info(hint)
+        st.info(f"Type the path of {kind} files on the computer that runs this app.")
         return None
     refuse_share(text)
     expanded = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)
-    first = list_files(expanded)[0]
+    first, path = list_files(expanded)[0], str(Path(expanded).absolute())
+    opened_config.fill_in_format(kind, path, str(first))
     text_format = choose_text_format(first, str(first), str(first), cards)
     if text_format is None:
         return None
@@ -94,8 +132,8 @@ def path_files(page: str, hint: str, cards: Cards) -> PathFiles | None:
         raise InputError(_too_large(found))
     st.caption(_engine_sentences(found, engine, counting))
     digest = cached.digest_of(repr(file_stamps(found.paths or ())).encode())
-    path = str(Path(expanded).absolute())
-    return PathFiles(found=found, digest=digest, written=path, engine=engine, scheduler=scheduler, counting=counting)
+    part = opened_config.fill_in_path(kind, path, digest)
+    return PathFiles(found=found, digest=digest, written=path, engine=engine, scheduler=scheduler, counting=counting, opened=part)
 
 
 def _engine_control(page: str) -> tuple[str, Scheduler | None]:

@@ -9,12 +9,14 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.app.code import show_code
 from dpviz.app.controls import fits_buttons, share_field, split_bar
 from dpviz.app.session import read_link
 from dpviz.lessons import LESSONS
 from dpviz.lessons.lesson import MOST_DRAWS, Lesson, ShareBar, Shown
 from dpviz.mechanisms.base import Rule
 from dpviz.privacy.shares import redistribute
+from dpviz.publishing.code import write_lesson_python
 from dpviz.view.charts import picture
 
 BY_KEY = {lesson.key: lesson for lesson in LESSONS}
@@ -236,7 +238,7 @@ def _show(lesson: Lesson, shown: Shown) -> None:
 
 
 def _downloads(lesson: Lesson, shown: Shown) -> None:
-    """Offer the charts as files, each made when its button is pressed."""
+    """Offer the charts as files, each made when its button is pressed, and the Python that makes them."""
     settings_text, dark = describe(lesson), st.context.theme.type == "dark"
     with st.container(horizontal=True, key="learn-take"):
         for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
@@ -249,6 +251,7 @@ def _downloads(lesson: Lesson, shown: Shown) -> None:
                 key=f"learn picture {kind}",
                 help="This figure with its settings, as a file in the colours of this theme. Made on this computer.",
             )
+        show_code(write_lesson_python(lesson), None)
 
 
 def describe(lesson: Lesson) -> str:

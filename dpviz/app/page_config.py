@@ -10,11 +10,20 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from dpviz.app.opening import LEAST_CUT, MOST_CUT, Camera, read_camera
-from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, TEACH
+from dpviz.app.page_state import (
+    CURATE,
+    LARGEST_DELTA,
+    LARGEST_EPSILON,
+    LARGEST_RHO,
+    SMALLEST_DELTA,
+    SMALLEST_EPSILON,
+    SMALLEST_RHO,
+    TEACH,
+)
 from dpviz.app.session import Reader, amount_reader, choice_reader, flag_reader, number_reader, read_amount, read_settings
 from dpviz.errors import DpvizError
 from dpviz.mechanisms import AnyFamily, AnyMechanism
-from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 
 MOST_SCALES = 40
 SECOND = "Second run"
@@ -31,7 +40,9 @@ class PageConfig:
         mechanism: key of the mechanism.
         settings: its settings that differ from the defaults.
         epsilon: epsilon of the budget; a fraction if no decimal number is equal to it.
-        delta: delta of the budget, for mechanisms that need one.
+        delta: delta of the budget, for mechanisms that need one; a fraction likewise.
+        rho: rho of the budget in Curate, in place of epsilon and delta, for mechanisms that need a delta; None for epsilon and delta.
+            An opened configuration may have it; epsilon and delta are about what it implies.
         shown: what the map shows; in Teach, what the right one of two maps shows.
         left: what the left map shows, in Teach.
         run: number of the run in Teach, the seed of its noise.
@@ -67,7 +78,8 @@ class PageConfig:
     mechanism: str
     settings: dict[str, Any] = field(default_factory=dict)
     epsilon: float | Fraction = 0.5
-    delta: float = 1e-6
+    delta: float | Fraction = 1e-6
+    rho: float | Fraction | None = None
     shown: str
     left: str
     run: int = 1
@@ -84,13 +96,15 @@ class PageConfig:
         """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
         return self.family.choices[self.mechanism].from_settings(self.settings)
 
-    def budget(self) -> PureBudget | ApproxBudget:
+    def budget(self) -> Budget:
         """Return the budget of the mechanism."""
         return self.budget_for(self.build())
 
-    def budget_for(self, mechanism: AnyMechanism) -> PureBudget | ApproxBudget:
-        """Return the budget of one draw with a mechanism; it has a delta exactly where the mechanism needs one."""
-        return ApproxBudget(self.epsilon, repr(self.delta)) if mechanism.needs_delta else PureBudget(self.epsilon)
+    def budget_for(self, mechanism: AnyMechanism) -> Budget:
+        """Return the budget of one draw with a mechanism; it has a delta, or is a rho, exactly where the mechanism needs one."""
+        if not mechanism.needs_delta:
+            return PureBudget(self.epsilon)
+        return ApproxBudget(self.epsilon, self.delta) if self.rho is None or self.mode == TEACH else ZcdpBudget(self.rho)
 
     def same_draw(self, other: Self) -> bool:
         """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""
@@ -111,11 +125,12 @@ class PageConfig:
             settings=self.second["settings"],
             epsilon=read_amount(self.second["epsilon"], "ε", SMALLEST_EPSILON, LARGEST_EPSILON),
             delta=self.second["delta"],
+            rho=None,
         )
 
     def as_second(self) -> dict[str, Any]:
         """Return mechanism, settings and budget in the form of `second`."""
-        return {"mechanism": self.mechanism, "settings": self.settings, "epsilon": str(self.epsilon), "delta": self.delta}
+        return {"mechanism": self.mechanism, "settings": self.settings, "epsilon": str(self.epsilon), "delta": float(self.delta)}
 
     @classmethod
     def run_readers(cls) -> dict[str, Reader]:
@@ -125,7 +140,8 @@ class PageConfig:
             "mechanism": choice_reader(*cls.family.choices),
             "settings": read_settings,
             "epsilon": amount_reader(SMALLEST_EPSILON, LARGEST_EPSILON),
-            "delta": number_reader(SMALLEST_DELTA, LARGEST_DELTA, float),
+            "delta": amount_reader(SMALLEST_DELTA, LARGEST_DELTA),
+            "rho": amount_reader(SMALLEST_RHO, LARGEST_RHO),
             "run": number_reader(1, 2**31, int),
             "second": second_reader(cls.family),
             "editing": flag_reader,

@@ -21,6 +21,7 @@ DRAFT, DRAFT_WORD = "draft", "draft word"  # a parameter of the address in Curat
 SOURCES = ("sample", "upload", "path")
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
 SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
+SMALLEST_RHO, LARGEST_RHO = 1e-12, 1e4
 MOST_UNDONE = 50  # changes that can be taken back
 SECONDS_TOGETHER = 1.5
 UNPAID = "In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent."
@@ -55,6 +56,8 @@ class PageState:
     def change(self, **updates: Any) -> None:
         """Change parts of the configuration, which `undo` can take back; `write_address` then puts them into the address."""
         before = self.config()
+        if hasattr(before, "rho") and updates.keys() & {"epsilon", "delta"}:  # chosen in place of the rho of a configuration
+            updates = {"rho": None, **updates}
         after = replace(before, **updates)
         if after == before:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dpviz.app.bundle import show_bundle
+from dpviz.app.bundle import is_published, show_bundle
 from dpviz.app.session import show_error
 from dpviz.app.words import budget_words, verdict_row
 from dpviz.errors import DpvizError
@@ -66,6 +66,27 @@ def show_kept(entries: list[Entry]) -> None:
         return
     verdict_row(paid.release)
     show_bundle(paid)
+
+
+def show_waiting(fingerprints: tuple[str, ...]) -> None:
+    """Show on Curate how a release is published that was paid for before the page was loaded anew, and what was published since.
+
+    Args:
+        fingerprints: of the data, which are there again: by them the ledger finds the account, not by a name that was typed.
+    """
+    try:
+        account = Ledger().find_by_fingerprints(fingerprints)
+    except DpvizError:  # the account block says why
+        return
+    if account is None:
+        return
+    if entries := find_kept(set(), {account.name}):
+        show_kept(entries)
+        return
+    recovered = list(st.session_state.get("recovered draws", {}).values())
+    published = [paid for paid in recovered if paid.account.name == account.name and is_published(paid)]
+    if published:
+        show_bundle(published[-1])
 
 
 def _recover(number: int) -> PaidRelease:

@@ -11,6 +11,7 @@ from dpviz.app.code import show_release_code
 from dpviz.app.dataset_block import dataset_block, describe_spent
 from dpviz.app.fields import show_lock
 from dpviz.app.ledger import Draws, Funding, LoadedData, convert_to_currency
+from dpviz.app.opened_config import fill_in_account
 from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import know_dataset
 from dpviz.app.pay_again import choose_again, is_repeat
@@ -28,6 +29,7 @@ def show_account(data: LoadedData | None, draws: Draws, cards: Cards) -> Funding
         return None
     with st.container(border=True):
         st.subheader("4 Who pays?", anchor=ACCOUNT)
+        fill_in_account(data)
         funding = dataset_block(data, draws, title="", is_repeat=is_repeat)
         if funding.account is None or not funding.account.draws:
             st.caption(describe_spent(funding))

@@ -20,7 +20,7 @@ def choose_again(dataset: str) -> bool:
             if len(others) == 1
             else f"{len(others):,} releases of these data are paid for and wait"
         )
-        st.info(f"{text} on this computer: the Release page publishes it, and nothing more is paid.")
+        st.info(f"{text} on this computer: publish it below or on the Release page, and nothing more is paid.")
     label = "Pay once more: the release below stays, and this is another one" if not others else "Pay once more, for another release"
     return st.checkbox(label, key=_key(made))
 

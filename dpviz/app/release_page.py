@@ -12,6 +12,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.bundle import Bundle, check_texts, texts_form
+from dpviz.app.code import show_release_code
 from dpviz.app.dataset_block import dataset_block
 from dpviz.app.fields import show_lock, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
@@ -29,6 +30,7 @@ from dpviz.privacy.accounts import Entry
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
+from dpviz.publishing.code import CodeRun
 from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
 from dpviz.release.files import MANIFEST, zip_release
 from dpviz.release.manifest import format_amount
@@ -103,7 +105,9 @@ def _show_steps(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw],
             serve_press(PAGE, lambda: _publish_release((data, mechanism, budget), funding, paid_draw, texts), "Publishing ...")
         show_refusal(PAGE)
         if paid_draw is None:
-            save_button(data, config, funding)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                save_button(data, config, funding)
+                show_release_code(data, [CodeRun(mechanism=mechanism, budget=budget)], funding)
 
 
 def _show_nothing_loaded(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:

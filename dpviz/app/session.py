@@ -113,7 +113,7 @@ def accept_presses(page: str) -> None:
         st.session_state.pop(f"press {page}", None)
 
 
-def show_value(key: str, value: Any) -> None:
+def show_value(key: str, value: Any, *, without: Any = None) -> None:
     """Let a widget show a value, unless it does already: a value that is set again would overwrite what was chosen in the meantime.
 
     When a page is opened, the value is always set: its widget is another one than that of the same key on the page before.
@@ -121,6 +121,8 @@ def show_value(key: str, value: Any) -> None:
     Args:
         key: key of the widget.
         value: the value.
+        without: what the widget would show without a value, such as the first choice of a slider. Where a second run of a new page follows
+            at once, a browser may miss the value of the first one, and sends this instead with the next event: it is no choice, once.
     """
     last, visit = f"last shown {key}", st.session_state.get("visit", 0)
     visit_of_last, last_value = st.session_state.get(last, (None, None))
@@ -128,6 +130,8 @@ def show_value(key: str, value: Any) -> None:
     if is_first or key not in st.session_state or st.session_state[key] != value:
         if key in st.session_state and not is_first:  # the browser may still send what it holds, and what was sent to it before
             _replaced_values(key).extend((older, time.monotonic()) for older in (st.session_state[key], last_value) if older != value)
+        if is_first and without is not None:
+            st.session_state[f"without {key}"] = without
         st.session_state[key], st.session_state[last] = value, (visit, value)
 
 
@@ -179,6 +183,9 @@ def carry_out(callback: Callable[[], object]) -> Callable[[], None]:
 def is_older_value(key: str, times: float = 1.0) -> bool:
     """Return whether a widget's value is one that the page itself replaced a moment ago; a moment may last several `times` as long."""
     now, value = time.monotonic(), st.session_state[key]
+    without = st.session_state.pop(f"without {key}", None)
+    if without is not None and without == value:
+        return True
     return any(value == older and now - when < times * SECONDS_OF_OLDER_VALUES for older, when in _replaced_values(key))
 
 

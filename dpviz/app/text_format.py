@@ -26,6 +26,8 @@ HEADER_ONLY = "The file has a line of column names and no other line: choose the
 def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> TextFormat | None:
     """Ask how a text table is written. Usual tables, with commas and points in UTF-8, and other kinds of files need no question.
 
+    Where an opened configuration has said it, the question is shown even so, with that answer.
+
     Args:
         source: the file, or the first of several that are written alike.
         name: of the file; its ending says what it is.
@@ -46,7 +48,7 @@ def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> Tex
         cards.ask(DATA, HEADER_ONLY)
         show_error(HEADER_ONLY)
         return None
-    if proposed == PLAIN_TEXT:
+    if proposed == PLAIN_TEXT and not _differs_from_usual(kind, key):
         return PLAIN_TEXT
     with st.container(border=True):
         st.markdown("**How the file is written**")
@@ -56,6 +58,12 @@ def choose_text_format(source: Source, name: str, key: str, cards: Cards) -> Tex
             cards.ask(DATA, "Confirm how the file is written.")
             return None
     return chosen
+
+
+def _differs_from_usual(kind: str, key: str) -> bool:
+    """Return whether an answer is there that says something else than a usual table."""
+    usual = {"separator": SEPARATORS[kind], "decimal": PLAIN_TEXT.decimal, "encoding": PLAIN_TEXT.encoding}
+    return any(st.session_state.get(f"{name} {key}", value) != value for name, value in usual.items())
 
 
 def _choose(proposed: TextFormat, kind: str, key: str) -> TextFormat:

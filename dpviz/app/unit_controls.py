@@ -57,6 +57,8 @@ def unit_controls(question: UnitQuestion, cards: Cards) -> dict[str, Any] | None
     titles, key, noun = question.titles(), question.key, question.noun
     answers = list(titles)
     preset = None if question.private else len(answers) - 1
+    if st.session_state.get(f"unit {key}") not in (None, *answers):  # an opened configuration names persons, and this is a matrix
+        del st.session_state[f"unit {key}"]
     chosen = st.radio("Whom to protect", answers, preset, format_func=titles.__getitem__, key=f"unit {key}", persist_state="session")
     if chosen is None:
         cards.ask(WHOM, "Say whom the release protects: nothing is preselected.")
@@ -65,6 +67,8 @@ def unit_controls(question: UnitQuestion, cards: Cards) -> dict[str, Any] | None
         return {}
     options: dict[str, Any] = {}
     if chosen == PERSON:
+        if st.session_state.get(f"person {key}") not in (None, *question.columns):  # an opened configuration names it
+            st.session_state.pop(f"person {key}", None)
         options["person"] = st.selectbox(
             "Person",
             question.columns,

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers
-from dpviz.data.bounding import Bound, People, bound_records
-from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_cell, total_of
+from dpviz.data.bounding import Bound, People, bound_of, bound_records, check_people, refuse_bound_without_persons
+from dpviz.data.cells import (
+    BAD,
+    MOST_RECORDS,
+    OUTSIDE,
+    REMEDY,
+    check_bad_rows,
+    check_whole,
+    coordinates,
+    most_per_cell,
+    total_of,
+    whole_counts,
+)
+from dpviz.errors import InputError
 
 _DENSE_CELLS = 2**22
 _LEAST_BUFFER = 2**20
+_NOT_FINITE = f"A coordinate is missing, NaN or infinite. {REMEDY}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,6 +48,52 @@ class CellCounts:
     bad: int = field(default=0, repr=False)
     over: int = field(default=0, repr=False)
     beyond: int = field(default=0, repr=False)
+
+
+def count_coordinates(
+    points: tuple[ArrayLike, ArrayLike],
+    find: Callable[[Floats, Floats], Integers],
+    size: int,
+    *,
+    count: ArrayLike | None,
+    person: ArrayLike | People | None,
+    contributions: int,
+    distinct: bool,
+    bad_rows: str,
+    key: bytes | None,
+) -> tuple[CellCounts, Bound | None]:
+    """Check coordinates and what belongs to them, bound each person's records, and count the records of each cell.
+
+    Args:
+        points: (n,) x and (n,) y.
+        find: returns the (n,) cells of (n,) x and (n,) y, OUTSIDE or BAD included.
+        size: number of cells.
+        count: (n,) records that each row stands for; None if each row is one record.
+        person: (n,) who a record belongs to; None where the unit is one record.
+        contributions: m >= 1.
+        distinct: whether each person counts once in each cell.
+        bad_rows: "refuse" or "drop".
+        key: decides which records a person keeps; fresh from the operating system if None.
+
+    Returns:
+        The counts, and the bound that was enforced; None without persons.
+
+    Raises:
+        InputError: shapes differ, a column holds no numbers, a bound has no persons, or a row is bad under "refuse".
+    """
+    x, y = coordinates(points[0], "x"), coordinates(points[1], "y")
+    if x.shape != y.shape:
+        raise InputError("x and y must have the same length.")
+    contributions = check_whole(contributions, "contributions", 1)
+    check_bad_rows(bad_rows)
+    weight = None if count is None else whole_counts(count, len(x), bad_rows)
+    cells = find(x, y)
+    if bad_rows == "refuse" and (cells == BAD).any():
+        raise InputError(_NOT_FINITE)
+    refuse_bound_without_persons(person, contributions, distinct=distinct)
+    bound = None if person is None else bound_of(contributions, key, distinct=distinct)
+    owners = None if person is None else check_people(person, len(x), bad_rows)
+    return count_rows(cells, weight, owners, bound, size), bound
 
 
 def count_rows(cells: Integers, weight: Integers | None, owners: People | None, bound: Bound | None, size: int) -> CellCounts:

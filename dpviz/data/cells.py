@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 import shapely
 from numpy.typing import ArrayLike, NDArray
+from pyproj import CRS
 
 from dpviz.arrays import Floats, Integers
+from dpviz.data.library_errors import guard
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import BAD, OUTSIDE
@@ -41,6 +43,13 @@ def check_bad_rows(bad_rows: str) -> None:
     """Refuse a `bad_rows` that is neither "refuse" nor "drop"."""
     if bad_rows not in ("refuse", "drop"):
         raise InputError("bad_rows must be 'refuse' or 'drop'.")
+
+
+def check_whole(value: object, name: str, least: int) -> int:
+    """Return a whole number of at least `least`; raise `InputError` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} must be a whole number, at least {least}.")
+    return int(value)
 
 
 def coordinates(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -164,6 +173,28 @@ def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:
     points = shapes.copy()
     points[shapely.is_empty(shapes)] = None
     return shapely.get_x(points), shapely.get_y(points)
+
+
+def xy_of_frame(frame: Any, crs: str | CRS | None, target: str) -> tuple[Floats, Floats]:
+    """Return (n,) x and (n,) y of a GeoDataFrame's points; NaN where a geometry is missing or empty.
+
+    Args:
+        frame: a GeoDataFrame whose geometries are points.
+        crs: the CRS to which points are reprojected; None for a plane without a map.
+        target: what has this CRS, for errors.
+
+    Raises:
+        InputError: there is no geometry column, no CRS although one is needed, or a geometry that is not a point; or the points cannot
+            be reprojected.
+    """
+    geometry, own_crs = guard("The frame must be a GeoDataFrame with a geometry column.", lambda: (frame.geometry, frame.crs))
+    if crs is not None:
+        if own_crs is None:
+            raise InputError("The GeoDataFrame has no CRS; set it with frame.set_crs(...), it is never guessed.")
+        geometry = guard(f"The geometries cannot be reprojected to the {target}'s CRS.", lambda: frame.geometry.to_crs(crs))
+    if set(geometry.geom_type.dropna().unique()) - {"Point"}:
+        raise InputError("The geometry column must hold points only.")
+    return xy_of(np.asarray(geometry.to_numpy(), object))
 
 
 def polygons_as_points(shapes: NDArray[np.object_]) -> NDArray[np.object_]:

@@ -25,9 +25,9 @@ from dpviz.space.regions import Regions
 BLOCK_CODE = 15
 _NO_FAULT, _BLANK, _NO_NUMBER, _NEGATIVE, _FRACTION = range(5)
 _FAULTS = {
-    _BLANK: "has a missing cell: every row needs its number of trips",
+    _BLANK: "has a missing cell: every row needs its number of {noun}",
     _NO_NUMBER: "has a cell that is no number: store numbers, or in text tables digits without thousands separators or units",
-    _NEGATIVE: "has a negative count: a number of trips is at least 0",
+    _NEGATIVE: "has a negative count: a number of {noun} is at least 0",
     _FRACTION: "has a count that is no whole number",
 }
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
@@ -166,14 +166,16 @@ class Counts:
         trips: (n,) number of trips in each entry, cut to 2**53; 0 where the entry has a fault.
         fault: (n,) 0 where the entry is a whole number of at least 0, else the number of the rule that it breaks.
         source: the column's name in errors.
+        noun: what is counted, in the plural, for errors.
     """
 
     trips: Integers = field(repr=False)
     fault: NDArray[np.int8] = field(repr=False)
     source: str
+    noun: str = "trips"
 
 
-def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = False, blanks: bool = False) -> Counts:
+def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = False, blanks: bool = False, noun: str = "trips") -> Counts:
     """Read the counts in a column. Texts and decimals are read exactly, without a detour over floats.
 
     Args:
@@ -181,6 +183,7 @@ def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = 
         source: the column's name in errors.
         texts: whether texts are read as numbers, as in files; otherwise a text is a fault.
         blanks: whether a missing entry counts as 0, as in a matrix.
+        noun: what is counted, in the plural, for errors.
     """
     if isinstance(cells, pd.Series) and not (isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufO"):
         rule = f"{source} must hold whole numbers."
@@ -189,7 +192,8 @@ def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = 
         cells = cells.cast(cells.type.value_type)
     stored = _stored_numbers(cells)
     trips, fault = _read_each(cells, texts) if stored is None else _check_numbers(*stored)
-    return Counts(trips=trips, fault=np.where(fault == _BLANK, _NO_FAULT, fault).astype(np.int8) if blanks else fault, source=source)
+    fault = np.where(fault == _BLANK, _NO_FAULT, fault).astype(np.int8) if blanks else fault
+    return Counts(trips=trips, fault=fault, source=source, noun=noun)
 
 
 def _stored_numbers(cells: pd.Series | pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
@@ -258,7 +262,7 @@ def check_counts(counts: Counts, bad_rows: str) -> Integers:
 def _fault_text(counts: Counts, fault: NDArray[np.int8]) -> str:
     """Return the error text for the first fault in `_FAULTS` that occurs."""
     kind = int(fault[fault != _NO_FAULT].min())
-    return f"{counts.source} {_FAULTS[kind]}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
+    return f"{counts.source} {_FAULTS[kind].format(noun=counts.noun)}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
 
 
 TRIP, PERSON = "trip", "person"
@@ -398,12 +402,12 @@ class Flows:
         """
         check_bad_rows(bad_rows)
         ends = destinations or regions
-        sides = ((_column(table, "origin"), regions), (_column(table, "destination"), ends))
+        sides = ((column_of(table, "origin"), regions), (column_of(table, "destination"), ends))
         origin, destination = (leaf_indexes(ids_of(cells, f"Column {cells.name!r}"), side, bad_rows) for cells, side in sides)
         count = np.ones(len(table), np.int64)
         if "count" in table.columns:
-            count = check_counts(counts_of(_column(table, "count"), "Column 'count'"), bad_rows)
-        people = _column(table, person) if isinstance(person, str) else person
+            count = check_counts(counts_of(column_of(table, "count"), "Column 'count'"), bad_rows)
+        people = column_of(table, person) if isinstance(person, str) else person
         return cls.from_trips(
             Trips(origin=origin, destination=destination, count=count, person=people),
             regions=regions,
@@ -495,12 +499,13 @@ def _check_contributions(contributions: object) -> int:
     return int(contributions)
 
 
-def _column(table: pd.DataFrame, name: str) -> pd.Series:
+def column_of(table: pd.DataFrame, name: str, counted: str = "trips") -> pd.Series:
+    """Return a column of a table; raise `InputError` if the table is no DataFrame, or has no such column, or several."""
     if not isinstance(table, pd.DataFrame):
-        raise InputError("The table of trips must be a DataFrame.")
+        raise InputError(f"The table of {counted} must be a DataFrame.")
     positions = [index for index, column in enumerate(table.columns) if column == name]
     if not positions:
-        raise InputError(f"The table of trips has no column {name!r}.")
+        raise InputError(f"The table of {counted} has no column {name!r}.")
     if len(positions) > 1:
-        raise InputError(f"The table of trips has several columns {name!r}; rename all but one.")
+        raise InputError(f"The table of {counted} has several columns {name!r}; rename all but one.")
     return table.iloc[:, positions[0]]

@@ -9,17 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers
-from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_bound_without_persons
-from dpviz.data.cell_counts import CellCounts, count_rows
-from dpviz.data.cells import BAD, REMEDY, array_of, cells_of, check_bad_rows, coordinates, freeze, most_per_cell, too_many, whole_counts
-from dpviz.data.library_errors import guard
+from dpviz.data.bounding import Bound, People
+from dpviz.data.cell_counts import CellCounts, count_coordinates
+from dpviz.data.cells import array_of, cells_of, check_whole, freeze, most_per_cell, too_many, whole_counts, xy_of_frame
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
 
 if TYPE_CHECKING:
     import geopandas
-
-_NOT_FINITE = f"A coordinate is missing, NaN or infinite. {REMEDY}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,7 +67,7 @@ class PointCounts:
         for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
             object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
         for name, least in (("contributions", 1), ("dropped", 0), ("outside", 0), ("bad", 0), ("over", 0)):
-            object.__setattr__(self, name, _check_whole(getattr(self, name), name, least))
+            object.__setattr__(self, name, check_whole(getattr(self, name), name, least))
         if self.outside + self.bad + self.over not in (0, self.dropped):
             raise InputError("outside, bad and over must add up to dropped.")
         if self.unit not in ("record", "person"):
@@ -125,19 +122,18 @@ class PointCounts:
         Raises:
             InputError: shapes differ, a column holds no numbers, or a row is bad under "refuse".
         """
-        x, y = coordinates(x, "x"), coordinates(y, "y")
-        if x.shape != y.shape:
-            raise InputError("x and y must have the same length.")
-        contributions = _check_whole(contributions, "contributions", 1)
-        check_bad_rows(bad_rows)
-        weight = None if count is None else whole_counts(count, len(x), bad_rows)
-        cells = cells_of(x, y, domain)
-        if bad_rows == "refuse" and (cells == BAD).any():
-            raise InputError(_NOT_FINITE)
-        refuse_bound_without_persons(person, contributions, distinct=distinct)
-        bound = None if person is None else bound_of(contributions, key, distinct=distinct)
-        owners = None if person is None else check_people(person, len(x), bad_rows)
-        return cls.from_cell_counts(count_rows(cells, weight, owners, bound, domain.side**2), domain, bound)
+        counted, bound = count_coordinates(
+            (x, y),
+            lambda x, y: cells_of(x, y, domain),
+            domain.side**2,
+            count=count,
+            person=person,
+            contributions=contributions,
+            distinct=distinct,
+            bad_rows=bad_rows,
+            key=key,
+        )
+        return cls.from_cell_counts(counted, domain, bound)
 
     @classmethod
     def from_cell_counts(cls, counted: CellCounts, domain: Domain, bound: Bound | None) -> PointCounts:
@@ -159,18 +155,7 @@ class PointCounts:
             InputError: there is no geometry column, no CRS although the domain has one, or a geometry that is not a point; the points
                 cannot be reprojected; or as for `from_xy`.
         """
-        geometry, crs = guard("The frame must be a GeoDataFrame with a geometry column.", lambda: (frame.geometry, frame.crs))
-        if domain.crs is not None:
-            if crs is None:
-                raise InputError("The GeoDataFrame has no CRS; set it with frame.set_crs(...), it is never guessed.")
-            geometry = guard("The geometries cannot be reprojected to the domain's CRS.", lambda: frame.geometry.to_crs(domain.crs))
-        kinds = set(geometry.geom_type.dropna().unique())
-        if kinds - {"Point"}:
-            raise InputError("The geometry column must hold points only.")
-        empty = geometry.is_empty | geometry.isna()
-        x, y = np.full(len(geometry), np.nan), np.full(len(geometry), np.nan)
-        x[~empty], y[~empty] = geometry[~empty].x, geometry[~empty].y
-        return cls.from_xy(x, y, domain=domain, **options)
+        return cls.from_xy(*xy_of_frame(frame, domain.crs, "domain"), domain=domain, **options)
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *, domain: Domain | None = None) -> PointCounts:
@@ -213,9 +198,3 @@ class PointCounts:
 def _sum_blocks(block: Integers, counts: Integers, size: int) -> Integers:
     """Return (size,) exact integer sums of the counts in each block; float64 holds every total up to 2**53."""
     return np.bincount(block, weights=counts, minlength=size).astype(np.int64)
-
-
-def _check_whole(value: object, name: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be a whole number, at least {least}.")
-    return int(value)

@@ -14,6 +14,7 @@ from dpviz.mechanisms import (
     FAMILIES,
     AdaptiveGrid,
     AnyMechanism,
+    FlatAreas,
     FlatGaussian,
     HilbertTree,
     Htf,
@@ -22,13 +23,14 @@ from dpviz.mechanisms import (
     PathTree,
     PrivTree,
     Quadtree,
+    RegionTree,
     StabilityHistogram,
     TopDown,
     Tuned,
     TunedGrid,
     UniformGrid,
 )
-from dpviz.mechanisms.base import ADD_REMOVE
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.privacy.audit import AuditPlan, AuditResult, audit
 from dpviz.privacy.budget import ApproxBudget, Budget, Number, PureBudget
 
@@ -59,6 +61,9 @@ VARIANTS: dict[str, AnyMechanism] = {
     "top_down, add or remove": TopDown(neighbours=ADD_REMOVE),
     "top_down, least squares, dial": TopDown(optimiser="euclidean", dial=1, tree="origin"),
     "flat_gaussian, add or remove": FlatGaussian(neighbours=ADD_REMOVE),
+    "region_tree, replace one, with the whole": RegionTree(neighbours=BOUNDED, count_root=True, split="uniform"),
+    "region_tree, non-negative": RegionTree(nonnegative=True),
+    "flat, replace one, small counts hidden": FlatAreas(neighbours=BOUNDED, least=3),
     "stability_histogram, add or remove": StabilityHistogram(neighbours=ADD_REMOVE),
 }
 """Mechanisms by name, with settings under which they release other quantities than by default. Defaults are audited by their keys."""

@@ -9,6 +9,9 @@ Workloads of trips:
     the name of a level: the pairs of regions of this level that are released or have true trips.
     levels: every level.
     sizes: the pairs of the finest level, grouped by their true count.
+Workloads of areas:
+    the name of a level: the regions of this level.
+    levels: every level.
 
 Rows of points also count the blocks (or boxes) that are wrongly released as occupied or as empty, see `presence_errors`. Rows of trips
 also have the largest error of a pair and the rates of false pairs, see `trip_figures`.
@@ -29,6 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
+from dpviz.data.areas import AreaCounts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from dpviz.release.area_release import AreaRelease
     from dpviz.release.flow_release import FlowRelease
     from dpviz.release.point_release import Release
 
@@ -232,6 +237,53 @@ class TripQuestions(Questions):
         return rows
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AreaQuestions(Questions):
+    """Levels of regions, whose counts are compared.
+
+    Attributes:
+        areas: the data.
+        levels: numbers of the levels by name, 1 for the coarsest.
+        truth: g + 1 arrays of true counts, the whole first.
+    """
+
+    arrays: ClassVar[tuple[str, ...]] = ("leaf", "count")
+
+    areas: AreaCounts
+    levels: dict[str, int]
+    truth: list[Integers]
+
+    @staticmethod
+    def check_workloads(areas: AreaCounts, workloads: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the workloads, or the finest level if there are none; raises `SettingError` for unknown or repeated names."""
+        levels = areas.regions.levels
+        return _check_known(workloads or levels[-1:], (*levels, LEVELS))
+
+    @staticmethod
+    def frame_facts(areas: AreaCounts) -> tuple[object, ...]:
+        """Return the bound per unit, the unit, and the names of the finest regions."""
+        return ("areas", areas.contributions, areas.unit, [*areas.regions.ids[-1]])
+
+    @classmethod
+    def of(cls, areas: AreaCounts, workloads: tuple[str, ...], queries: int, seed: int) -> AreaQuestions:  # noqa: ARG003
+        """Make the questions of some workloads; none of them are random, so `queries` and `seed` have no effect."""
+        levels = {name: number for number, name in enumerate(areas.regions.levels, 1) if name in workloads or LEVELS in workloads}
+        return cls(areas=areas, levels=levels, truth=areas.level_counts())
+
+    def names(self) -> list[str]:
+        """Return the names of the rows that each run gives."""
+        return list(self.levels)
+
+    def rows(self, release: AreaRelease, *, parts: bool) -> list[Row]:  # noqa: ARG002
+        """Compute the four metrics of every level, its false positives and negatives, and its largest error; `parts` has no effect."""
+        rows = []
+        for name, level in self.levels.items():
+            truth, count = self.truth[level], release.count[level]
+            row = {"workload": name, "questions": len(truth), **error_figures(count, truth, int(self.areas.count.sum()))}
+            rows.append(row | presence_errors(count, truth) | {"max_error": float(np.abs(count - truth).max())})
+        return rows
+
+
 def trip_figures(pairs: pd.DataFrame, flows: Flows) -> Row:
     """Measure the errors of pairs of regions that are released or have true trips.
 
@@ -308,7 +360,7 @@ def accounting_of(mechanism: AnyMechanism, data: Any) -> str:
     return "tight" if accounting == "exact" and data.contributions > 1 else str(accounting)
 
 
-QUESTIONS: dict[str, type[Questions]] = {"points": PointQuestions, "trips": TripQuestions}
+QUESTIONS: dict[str, type[Questions]] = {"points": PointQuestions, "trips": TripQuestions, "areas": AreaQuestions}
 """Classes of the questions on which releases are compared, by the name of the family."""
 
 MOST_RUNS = 100_000
@@ -318,8 +370,8 @@ NOT_PUBLIC = (
     " declare to be already public with public=True."
 )
 _NO_DATA = (
-    "data must be counted points, as from read_points or load_sample, or trips, as from read_flows or load_flow_sample; not {kind}. A"
-    " release is no data: it is what a study makes."
+    "data must be counted points, as from read_points or load_sample, trips, as from read_flows or load_flow_sample, or areas, as from"
+    " AreaCounts or load_area_sample; not {kind}. A release is no data: it is what a study makes."
 )
 _EXAMPLE = '{"tree": dpviz.Quadtree()}'
 
@@ -378,9 +430,9 @@ class Study:
 
     Raises:
         RefusedError: data that are not declared public.
-        InputError: data that are neither counted points nor trips.
+        InputError: data that are neither counted points, trips nor areas.
         SettingError: nothing to compare, an unknown workload, too many runs, the same mechanism with the same settings twice, numbers out
-            of range, something else where a list is needed, or mechanisms that are classes or are for the other kind of data.
+            of range, something else where a list is needed, or mechanisms that are classes or are for another kind of data.
         BudgetError: an epsilon or delta out of range, or no delta where one is needed.
         DomainError: a mechanism that does not fit the frame.
 
@@ -396,7 +448,7 @@ class Study:
     {('grid', 0.5): 2, ('grid', 1.0): 2, ('quadtree', 0.5): 2, ('quadtree', 1.0): 2}
     """
 
-    data: PointCounts | Flows
+    data: PointCounts | Flows | AreaCounts
     public: bool = False
     mechanisms: dict[str, AnyMechanism]
     epsilons: tuple[Fraction, ...]

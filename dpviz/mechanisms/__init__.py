@@ -1,11 +1,16 @@
 """The mechanisms and their common base. A mechanism's release is the only step from private counts to public releases.
 
-Each method is one file in `points/` or `trips/`. Code that knows no mechanism (noise, medians, least squares) belongs in `dpviz.privacy`.
+Each method is one file in `points/`, `trips/` or `areas/`. Code that knows no mechanism (noise, medians, least squares)
+belongs in `dpviz.privacy`.
 """
 
+from dpviz.data.areas import AreaCounts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.mechanisms.areas.flat import FlatAreas
+from dpviz.mechanisms.areas.region_tree import RegionTree
 from dpviz.mechanisms.base import AnyFamily, AnyMechanism, Family, Mechanism, Registry, Settings, setting
+from dpviz.mechanisms.noisy_areas import AreaMechanism
 from dpviz.mechanisms.noisy_counts import PointMechanism
 from dpviz.mechanisms.noisy_flows import FlowMechanism
 from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
@@ -46,6 +51,15 @@ TRIP_FAMILY: Family[FlowMechanism] = Family(
     group="dpviz.flow_mechanisms",
     usual=("fitted_tree", "top_down", "flat_gaussian", "stability_histogram"),
 )
+AREA_FAMILY: Family[AreaMechanism] = Family(
+    name="areas",
+    data=AreaCounts,
+    frame=Regions,
+    base=AreaMechanism,  # type: ignore[type-abstract]
+    own=(RegionTree, FlatAreas),
+    group="dpviz.area_mechanisms",
+    usual=("region_tree", "flat"),
+)
 
 POINT_MECHANISMS = POINT_FAMILY.mechanisms
 """Every private point mechanism by key. A new one needs a file and its name in `own` above, or an entry point of another package."""
@@ -53,10 +67,13 @@ POINT_MECHANISMS = POINT_FAMILY.mechanisms
 FLOW_MECHANISMS = TRIP_FAMILY.mechanisms
 """Every private trip mechanism by key, as for points."""
 
+AREA_MECHANISMS = AREA_FAMILY.mechanisms
+"""Every private mechanism of areas by key, as for points."""
+
 REFERENCES = {reference.key: reference for reference in POINT_FAMILY.references}
 """Point references that are NOT PRIVATE, by key: for teaching what privacy costs. Their releases refuse to be published."""
 
-FAMILIES: dict[str, AnyFamily] = {family.name: family for family in (POINT_FAMILY, TRIP_FAMILY)}
+FAMILIES: dict[str, AnyFamily] = {family.name: family for family in (POINT_FAMILY, TRIP_FAMILY, AREA_FAMILY)}
 """Every family by name. Another kind of private data needs another family."""
 
 
@@ -70,6 +87,8 @@ def family_of(data: object) -> AnyFamily | None:
 
 
 __all__ = [
+    "AREA_FAMILY",
+    "AREA_MECHANISMS",
     "FAMILIES",
     "FLOW_MECHANISMS",
     "POINT_FAMILY",
@@ -79,10 +98,12 @@ __all__ = [
     "AdaptiveGrid",
     "AnyFamily",
     "AnyMechanism",
+    "AreaMechanism",
     "ExactKdtree",
     "ExactTunedGrid",
     "Family",
     "FittedTree",
+    "FlatAreas",
     "FlatGaussian",
     "FlowMechanism",
     "HilbertTree",
@@ -95,6 +116,7 @@ __all__ = [
     "PrivTree",
     "Privelet",
     "Quadtree",
+    "RegionTree",
     "Registry",
     "Settings",
     "StabilityHistogram",

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator
 import numpy as np
 
 from dpviz.arrays import Floats
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe_contents
 from dpviz.release.point_release import Release
@@ -16,6 +17,11 @@ Numbers = dict[Hashable, float]
 
 def manifest_numbers(release: Release | FlowRelease) -> Numbers:
     """Collect the facts of a manifest, without its tables: the value 1 for each text, the cost and noise of each step, and the contents."""
+    return receipt_numbers(release) | dict(_leaves(describe_contents(release), ("manifest",)))
+
+
+def receipt_numbers(release: Release | FlowRelease | AreaRelease) -> Numbers:
+    """Collect the facts of a receipt: the value 1 for each text, and the cost and noise of each step."""
     receipt = release.receipt
     facts = (receipt.unit, receipt.neighbours, receipt.total, receipt.contributions, receipt.converted)
     texts = (*map(str, facts), *receipt.notes, *receipt.unprotected, *release.steps)
@@ -25,7 +31,7 @@ def manifest_numbers(release: Release | FlowRelease) -> Numbers:
         numbers["amount of step", number, step.purpose, step.level, step.noise, step.replaces_later] = float(step.amount)
         numbers["scale of step", number], numbers["sensitivity of step", number] = float(step.scale), float(step.sensitivity)
         numbers["delta of step", number] = float(step.delta)
-    return numbers | dict(_leaves(describe_contents(release), ("manifest",)))
+    return numbers
 
 
 def _leaves(facts: object, name: tuple[Hashable, ...]) -> Iterator[tuple[Hashable, float]]:

@@ -42,7 +42,7 @@ class Moved(NamedTuple):
 
     def inputs(self, *, moved: bool) -> tuple[Flows, Flows]:
         """Make two inputs: with the person's trips on `pairs`, and without them, or if `moved` with these trips on `origins` instead."""
-        regions = _regular_regions(self.fan_outs)
+        regions = regular_regions(self.fan_outs)
         number = regions.size(regions.depth)
         other = np.full(number**2, self.trips[0], np.int64)
         other[-1] = self.trips[1]
@@ -77,7 +77,7 @@ def read_flow_release(release: FlowRelease) -> Observation:
     return Observation(numbers=numbers, chance=math.exp(log_chance))
 
 
-def _regular_regions(fan_outs: tuple[int, ...]) -> Regions:
+def regular_regions(fan_outs: tuple[int, ...]) -> Regions:
     """Make regions in which all regions of a level have equally many children."""
     sizes = np.cumprod(fan_outs)
     levels = [f"level {depth}" for depth in range(1, len(sizes) + 1)]

@@ -24,8 +24,8 @@ from dpviz.release.flow_release import INTERVAL_STDDEVS, FlowRelease, StageCount
 from dpviz.space.pair_tree import SIDES, PairTree
 from dpviz.space.regions import ROOT, Regions
 
-_SEVERAL_TRIPS = (
-    "Exact accounting was chosen, and the tight conversion was used: the exact one is proved for one trip per person only, and here a"
+_SEVERAL = (
+    "Exact accounting was chosen, and the tight conversion was used: the exact one is proved for one {noun} per person only, and here a"
     " person has up to {most:,}."
 )
 _TOO_MUCH_NOISE = (
@@ -53,15 +53,29 @@ def first_side_setting() -> Any:
     )
 
 
-def accounting_setting(default: str) -> Any:
-    """Declare the setting `accounting`."""
+def accounting_setting(default: str, noun: str = "trip") -> Any:
+    """Declare the setting `accounting`; `noun` is what is counted."""
     return setting(
         default,
         "Accounting",
         choices=ACCOUNTING,
-        help="How much noise (ε, δ) asks for. exact: what this noise really costs, for one trip per person. tight: through ρ, about 5 %"
-        " more noise. paper: through ρ by the paper's formula, which wastes some.",
+        help="How much noise (ε, δ) asks for. exact: what this noise really costs, for one "
+        f"{noun} per person. tight: through ρ, about 5 % more noise. paper: through ρ by the paper's formula, which wastes some.",
     )
+
+
+def accounting_notes(accounting: str, conversion: str | None, most: int, noun: str = "trip") -> list[str]:
+    """Write a note for the receipt if exact accounting was chosen and another conversion was used.
+
+    Args:
+        accounting: the chosen one.
+        conversion: the conversion that was used; None without one.
+        most: the bound m per person.
+        noun: what is counted.
+    """
+    if accounting != "exact" or conversion in ("exact", None):
+        return []
+    return [_TOO_MUCH_NOISE if most == 1 else _SEVERAL.format(most=most, noun=noun)]
 
 
 def add_coarser_stages(tree: PairTree, finest: StageCounts, stage: int) -> list[StageCounts]:
@@ -359,8 +373,7 @@ class NoisyFlows:
         """
         most = self.flows.contributions
         rho, conversion = find_gaussian_rho(budget, mechanism, accounting, shares, self.squared_sensitivity if most == 1 else None)
-        if accounting == "exact" and conversion not in ("exact", None):
-            self.notes.append(_TOO_MUCH_NOISE if most == 1 else _SEVERAL_TRIPS.format(most=most))
+        self.notes.extend(accounting_notes(accounting, conversion, most))
         return rho, conversion
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,6 +16,7 @@ from dpviz.errors import BudgetError
 ROUNDING = 1e-4
 STRATEGIES = ("geometric", "uniform", "leaf", "custom")
 STAGE_STRATEGIES = ("uniform", "levels", "custom")
+REGION_STRATEGIES = ("minimax", "uniform", "geometric", "census", "custom")
 PRUNED_LEAVES = 0.6
 LEAF_WEIGHT = 1.07  # the errors of the leaves count for this many times those of other levels
 _SHARPNESS = 60.0  # of the smooth maximum over levels
@@ -164,6 +165,8 @@ PUBLISHED = (
     ),
 )
 
+CENSUS = PUBLISHED[1]
+
 
 def most_nodes_touched(height: int) -> NDArray[np.int64]:
     """The most nodes of each level that one range query on a quadtree can add up: 8 * 2**level.
@@ -253,22 +256,102 @@ def _minimax(fan: Floats, *, root: bool) -> Floats:
     levels = np.arange(0 if root else 2, len(fan) + 1, 2)
     reference = np.maximum(_reference(fan, root=root)[levels], _NO_VARIANCE)
     weight = np.where(levels == len(fan), LEAF_WEIGHT, 1.0)
+    found = np.zeros(len(fan) + 1)
+
+    def log_ratios(shares: Floats) -> Floats:
+        found[levels] = shares
+        variance = np.maximum(fitted_variance(fan, found, root=root)[levels], _NO_VARIANCE)
+        return np.log(variance / reference) / 2 + np.log(weight)
+
+    found[levels] = _minimise_largest(log_ratios, np.where(levels == len(fan), 2.0, 0.0))
+    return found
+
+
+def _minimise_largest(log_ratios: Callable[[Floats], Floats], start: Floats) -> Floats:
+    """Find the shares, in steps of `_STEP`, for which the largest of several smooth ratios is as small as possible.
+
+    Args:
+        log_ratios: function from (n,) shares, which add up to 1, to the logarithms of the ratios.
+        start: (n,) logarithms of the shares, up to a constant, from which the search starts.
+
+    Returns:
+        (n,) shares.
+    """
 
     def shares(logs: Floats) -> Floats:
-        found = np.zeros(len(fan) + 1)
         free = np.exp(logs - logs.max())
-        found[levels] = _LEAST_SHARE + (1 - _LEAST_SHARE * len(levels)) * free / free.sum()
-        return found
+        return np.asarray(_LEAST_SHARE + (1 - _LEAST_SHARE * len(logs)) * free / free.sum())
 
     def worst(logs: Floats) -> float:
-        variance = np.maximum(fitted_variance(fan, shares(logs), root=root)[levels], _NO_VARIANCE)
-        ratio = np.log(variance / reference) / 2 + np.log(weight)
+        ratio = log_ratios(shares(logs))
         largest = ratio.max()
         return float(largest + np.log(np.exp(_SHARPNESS * (ratio - largest)).sum()) / _SHARPNESS)
 
-    start = np.where(levels == len(fan), 2.0, 0.0)
     found = shares(scipy.optimize.minimize(worst, start, method="L-BFGS-B", options={"maxiter": 800}).x)
-    return np.round(found / _STEP) * _STEP
+    return np.asarray(np.round(found / _STEP) * _STEP)
+
+
+def region_weights(strategy: str, sizes: Sequence[int], *, gaussian: bool, custom: Sequence[float] = (), root: bool = False) -> list[float]:
+    """Weights of the levels of nested regions: each measured level gets a share of epsilon (or of rho) in proportion to its weight.
+
+    With a share s of epsilon, Laplace noise has a variance proportional to 1 / s**2; with a share s of rho, Gaussian noise 1 / s.
+
+    Args:
+        strategy: "minimax": the largest ratio, over the levels, of a count's standard deviation after least squares to that with the whole
+            budget on its level is as small as possible, on a regular tree with the mean fan-outs; "uniform": equal weights;
+            "geometric": weights that grow with the numbers of regions, by the power of 1/6 for Laplace and 1/4 for Gaussian noise;
+            "census": the published shares of the US Census of 2020; "custom": the weights in `custom`.
+        sizes: the number of regions of each measured level, coarsest first; 1 for the whole.
+        gaussian: whether noise is Gaussian; otherwise it is Laplace noise.
+        custom: for "custom", one number per measured level: fractions that add up to 1, or whole numbers as relative weights; the
+            last one above 0.
+        root: whether the first measured level is the whole.
+
+    Raises:
+        BudgetError: the strategy is unknown, the custom weights are not valid (see `level_weights`), the finest level has none, or
+            the published shares are for another number of levels.
+
+    Source:
+        "geometric" is Lemma 3 of Cormode et al., ICDE 2012, for regions of any fan-out: a compact query touches about the square root of
+        a level's n regions, and the sum of sqrt(n) v over the levels, each with a variance v, is least with these weights. "minimax" is our
+        own. "census": `PUBLISHED`; under Laplace noise the published shares of rho are taken as shares of epsilon.
+
+    >>> [round(weight, 2) for weight in region_weights("minimax", [51, 3162], gaussian=True)]
+    [0.5, 0.5]
+    >>> region_weights("uniform", [51, 3162], gaussian=True)
+    [1.0, 1.0]
+    """
+    if strategy == "uniform":
+        return [1.0] * len(sizes)
+    if strategy == "geometric":
+        return [float(size ** (1 / 4 if gaussian else 1 / 6)) for size in sizes]
+    if strategy == "minimax":
+        return list(_region_minimax(tuple(sizes), gaussian))
+    if strategy == "census":
+        if len(sizes) != len(CENSUS.parts):
+            raise BudgetError(f"The shares of the US Census are for {len(CENSUS.parts)} levels, and {len(sizes)} are measured here.")
+        return [float(part) for part in CENSUS.parts]
+    if strategy != "custom":
+        raise BudgetError(f"The split must be one of {', '.join(REGION_STRATEGIES)}.")
+    weights = custom_weights(custom, len(sizes), "the whole" if root else "the coarsest level")
+    if weights[-1] == 0:
+        raise BudgetError("The custom weight of the finest level must be greater than 0: its regions are measured in any case.")
+    return weights
+
+
+@lru_cache(maxsize=64)
+def _region_minimax(sizes: tuple[int, ...], gaussian: bool) -> tuple[float, ...]:
+    """Find the (n,) shares for which the worst level loses least against the whole budget on that level."""
+    above = np.array([1, *sizes], np.float64)
+    fan = above[1:] / above[:-1]
+
+    def log_ratios(shares: Floats) -> Floats:
+        weight = np.concatenate([[0.0], shares if gaussian else shares**2])
+        return np.asarray(np.log(fitted_variance(fan, weight, root=True)[1:]) / 2)
+
+    if len(sizes) == 1:
+        return (1.0,)
+    return tuple(_minimise_largest(log_ratios, np.zeros(len(sizes))).tolist())
 
 
 def fitted_variance(fan: Floats, weight: Floats, *, root: bool) -> Floats:

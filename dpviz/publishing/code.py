@@ -1,4 +1,4 @@
-"""Write what was chosen as Python: the code that reads the same data and makes the same release, or the same study.
+"""Write what was chosen as Python: the code that reads the same data and makes the same release, study or lesson.
 
 The code names public parameters only: files and columns as a configuration names them, never a value of the data. Every text is quoted, so
 that a name stays a text whatever it contains.
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpviz.lessons.lesson import Lesson
 from dpviz.mechanisms import FAMILIES, AnyMechanism
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.config import NO_CRS, BudgetPart, DataConfig, DataPart, DomainPart, RegionsPart
@@ -25,10 +26,17 @@ SEEDED = "Seeded noise: a simulation, not private."
 UNPAID = "To publish, run: dpviz release release.toml. Only that pays in the ledger."
 REFERENCE = "NOT PRIVATE: a reference that shows what privacy costs, and is never published."
 RANDOM_CHOICE = 'Which records over the bound are left out is random; key=b"..." keeps the choice.'
+MADE_UP = "Made-up data, seeded noise: a simulation, not private."
+_SHOW_LESSON = """shown = lesson.show()
+for figure in shown.figures:
+    print(f"{{figure.label}}: {{figure.value}}")
+for number, chart in enumerate(shown.charts, start=1):
+    chart.save(f"{key}-{{number}}.svg")
+"""
 _IMPORT = "import dpviz as dv"
 _INDENT = " " * 4
 _PREFIXES = ("", "second_")
-_REGISTRIES = {"points": "dv.POINT_MECHANISMS", "trips": "dv.FLOW_MECHANISMS"}
+_REGISTRIES = {"points": "dv.POINT_MECHANISMS", "trips": "dv.FLOW_MECHANISMS", "areas": "dv.AREA_MECHANISMS"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +122,29 @@ def write_study_python(config: StudyConfig) -> str:
     arguments += _keywords(config, ("repeats", "seed", "queries", "workloads", "parts"))
     table = "table = dv.tidy(study, dv.compare(study))"
     return "\n\n".join([_IMPORT, write_data(config), f"{_call('study = dv.Study', arguments)}\n{table}"]) + "\n"
+
+
+def write_lesson_python(lesson: Lesson) -> str:
+    """Write the Python that computes the figures and charts of a lesson, and saves the charts as pictures.
+
+    Args:
+        lesson: with its settings; those that have their default are left out.
+
+    >>> from dpviz.lessons.sums import Sums
+    >>> print(write_lesson_python(Sums(draw=3)), end="")
+    from dpviz.lessons.sums import Sums
+    <BLANKLINE>
+    # Made-up data, seeded noise: a simulation, not private.
+    lesson = Sums(draw=3)
+    shown = lesson.show()
+    for figure in shown.figures:
+        print(f"{figure.label}: {figure.value}")
+    for number, chart in enumerate(shown.charts, start=1):
+        chart.save(f"sums-{number}.svg")
+    """
+    name, module = type(lesson).__name__, type(lesson).__module__
+    arguments = [f"{setting}={_literal(value)}" for setting, value in lesson.non_defaults().items()]
+    return f"from {module} import {name}\n\n# {MADE_UP}\n{_call(f'lesson = {name}', arguments)}\n{_SHOW_LESSON.format(key=lesson.key)}"
 
 
 def write_data(inputs: DataConfig) -> str:

@@ -373,9 +373,10 @@ class DataPart:
 
     @property
     def unit(self) -> str:
-        """The unit that the columns imply: "person", "record" or "trip"."""
+        """The unit that the columns, or the sample, imply: "person", "record" or "trip"."""
         declares_bound = not self.is_points and (self.contributions or 1) > 1
-        if self.person is not None or declares_bound:
+        bounded_sample = self.sample in SAMPLES and SAMPLES[str(self.sample)].most is not None
+        if self.person is not None or declares_bound or bounded_sample:
             return "person"
         return "record" if self.is_points else "trip"
 
@@ -520,8 +521,14 @@ def read_config(path: Path) -> ReleaseConfig:
     return from_tables(read_file(path), base=path.parent)
 
 
-def from_tables(tables: dict[str, Any], *, base: Path = Path()) -> ReleaseConfig:
-    """Build a configuration from its tables. Raises the errors of `read_config`."""
+def from_tables(tables: dict[str, Any], *, base: Path = Path(), asks_unit: bool = False) -> ReleaseConfig:
+    """Build a configuration from its tables. Raises the errors of `read_config`.
+
+    Args:
+        tables: the tables by name.
+        base: folder that relative paths start from.
+        asks_unit: whether the unit of privacy may be left open, since it is asked for later.
+    """
     check_keys(tables, PARTS, "A release's configuration")
     missing = [f"[{name}]" for name in ("data", "mechanism", "budget", "dataset", "publication", "output") if name not in tables]
     if missing:
@@ -529,7 +536,8 @@ def from_tables(tables: dict[str, Any], *, base: Path = Path()) -> ReleaseConfig
     parts = {name: table_of(PARTS[name], table, f"[{name}]") for name, table in tables.items()}
     config = ReleaseConfig(**parts, base=base)
     config.mechanism.build(config.data.family)
-    config.data.refuse_undeclared(config.dataset.unit)
+    if not asks_unit or config.dataset.unit is not None:
+        config.data.refuse_undeclared(config.dataset.unit)
     return config
 
 

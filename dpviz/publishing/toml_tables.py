@@ -27,15 +27,12 @@ SEED_REFUSED = (
 )
 
 
-def _read_utf8(path: Path) -> str | None:
-    """Read at most a little more than the largest configuration; None if it is not text in UTF-8."""
+def _decode(body: bytes) -> str | None:
+    """Decode text in UTF-8; None if it is none."""
     try:
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE + 1).decode("utf-8")
+        return body.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    except (OSError, ValueError):  # no such file, or an invalid path
-        raise InputError("The configuration cannot be read: does the file exist, and may you read it?") from None
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -44,11 +41,28 @@ def read_file(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file does not exist, or is not TOML; the text names the line, and quotes nothing from it.
     """
-    text = _read_utf8(path)
+    try:
+        with path.open("rb") as file:
+            body = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError):  # no such file, or an invalid path
+        raise InputError("The configuration cannot be read: does the file exist, and may you read it?") from None
+    return read_tables(body)
+
+
+def read_tables(body: bytes) -> dict[str, Any]:
+    """Read the tables of TOML.
+
+    Args:
+        body: the content of the file, or its beginning if that is longer than `LARGEST_FILE`.
+
+    Raises:
+        InputError: it is too large, or is not TOML; the text names the line, and quotes nothing from it.
+    """
+    if len(body) > LARGEST_FILE:
+        raise InputError("The configuration is larger than a megabyte: is this the right file?")
+    text = _decode(body)
     if text is None:  # outside of the handler, since its exception holds the file's bytes
         raise InputError("The configuration must be text in UTF-8.")
-    if len(text) > LARGEST_FILE:
-        raise InputError("The configuration is larger than a megabyte: is this the right file?")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number with too many digits raises a plain ValueError

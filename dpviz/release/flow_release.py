@@ -444,11 +444,7 @@ class FlowRelease:
     def _find_level(self, side: str, level: Level) -> int:
         """Return the number of a level that is given by its number or name; `side` is "origin" or "destination"."""
         regions = self.tree.origins if side == "origin" else self.tree.destinations
-        if isinstance(level, str) and level in regions.levels:
-            return regions.levels.index(level) + 1
-        if isinstance(level, bool) or not isinstance(level, int | np.integer) or not 0 <= level <= regions.depth:
-            raise DomainError(f"Levels are 0 to {regions.depth}, or {', '.join(regions.levels)}.")
-        return int(level)
+        return regions.level_number(level)
 
     def _sum_across(self, across: PairSums, levels: tuple[int, int]) -> PairSums:
         """Add up `across` to counts between regions of two levels that are not finer."""

@@ -21,8 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from dpviz.amounts import format_budget
 from dpviz.arrays import Floats
@@ -108,9 +106,6 @@ NESTED, GRID, CURVE = "nested rectangles", "one grid", "stretches of a Hilbert c
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 CONFIDENCE = 0.95
-RELIABILITY = ((0.12, "high"), (0.40, "medium"))
-"""Limits of the coefficient of variation, stddev / count, with the grades up to them; above the last one the grade is `LEAST_RELIABLE`."""
-LEAST_RELIABLE = "low"
 _POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
 _TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
@@ -435,22 +430,6 @@ def _to_json(name: str, value: Any) -> Any:
 
 def _from_json(value: Any) -> Any:
     return tuple(_from_json(part) for part in value) if isinstance(value, list) else value
-
-
-def grade_reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
-    """Grade the reliability of counts by their coefficient of variation, stddev / count.
-
-    Args:
-        count: (n,) counts.
-        stddev: (n,) standard deviations of their noise.
-
-    Returns:
-        (n,) texts: "high" up to 12 %, "medium" up to 40 %, else "low". A count of 0 or less is "low", unless it is exact.
-    """
-    grades = np.full(len(stddev), len(RELIABILITY), np.int8)
-    for grade, (bound, _) in reversed(list(enumerate(RELIABILITY))):
-        grades[stddev <= bound * np.maximum(count, 0)] = grade
-    return pa.DictionaryArray.from_arrays(grades, [*(name for _, name in RELIABILITY), LEAST_RELIABLE])
 
 
 def describe_utility(release: Release | FlowRelease) -> Facts:

@@ -28,8 +28,9 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.flow_release import FlowRelease, PairSums, RegionTotals, StageCounts, compute_interval
-from dpviz.release.manifest import CURVE, GRID, INDEPENDENT, WAVELET, grade_reliability, read_settings
+from dpviz.release.manifest import CURVE, GRID, INDEPENDENT, WAVELET, read_settings
 from dpviz.release.point_release import Release
+from dpviz.release.reliability import grade_reliability
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
 from dpviz.space.pair_tree import PairTree

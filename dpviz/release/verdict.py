@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 
 from dpviz.amounts import format_decimal, format_percent
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
@@ -79,7 +80,7 @@ class Verdict:
     Attributes:
         levels: the grade of each level, the whole first.
         counted: "records" or "trips", or another unit that the caller knows.
-        parts: "partitions", "squares" or "pairs".
+        parts: "partitions", "squares", "pairs" or "regions".
         dropped: the smallest released number, if smaller ones were dropped and are missing from all sums, too; else None.
         listed: the number of pairs in the list of the finest level; None if that level is no list.
         rest: the share of all trips, in percent, that are in no listed pair; None if there is no list, or no trips.
@@ -181,7 +182,7 @@ class Verdict:
         return f"{name}, {level.parts:,} {self.parts}: {format_decimal(level.mean, 3)} {self.counted} in an average {part}, {noise}."
 
 
-def verdict(release: Release | FlowRelease) -> Verdict:
+def verdict(release: Release | FlowRelease | AreaRelease) -> Verdict:
     """Grade every level of a release by its noise and the released total alone.
 
     The rule: r = s / (t / k). Here s is the mean standard deviation of the level's numbers and t the released total, at least 0. k is
@@ -201,7 +202,7 @@ def verdict(release: Release | FlowRelease) -> Verdict:
     levels are rough at best.
 
     Args:
-        release: of points or trips.
+        release: of points, trips or areas.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -221,6 +222,12 @@ def verdict(release: Release | FlowRelease) -> Verdict:
             rest=_compute_rest_percent(release),
             stages=stages,
         )
+    if isinstance(release, AreaRelease):
+        regions, total = release.regions, float(release.estimate[0][0])
+        names = ("the whole", *regions.levels)
+        numbers = ((regions.size(level), total, float(np.mean(release.stddev(level)))) for level in range(regions.depth + 1))
+        graded = tuple(grade_level(level, name, *number) for level, (name, number) in enumerate(zip(names, numbers, strict=True)))
+        return Verdict(levels=graded, counted=counted_noun(release), parts="regions")
     levels = tuple(_grade_point_level(release, level) for level in range(release.height + 1))
     return Verdict(levels=levels, counted=counted_noun(release), parts="partitions")
 
@@ -246,7 +253,7 @@ def square_verdict(release: Release, errors: Sequence[float], unit: str = "", no
     'Levels 0 and 1 are usable; level 2 is rough; level 3 is too fine: its counts are spread, not measured.'
     """
     total = float(release.count[0] if release.unbiased is None else release.unbiased[0])
-    levels = tuple(_grade_level(zoom, f"level {zoom}", 4**zoom, total, error) for zoom, error in enumerate(errors))
+    levels = tuple(grade_level(zoom, f"level {zoom}", 4**zoom, total, error) for zoom, error in enumerate(errors))
     parts = errors if noise is None else noise
     spread = [level.grade == NOISE and part**2 < error**2 / 2 for level, error, part in zip(levels, errors, parts, strict=True)]
     first = spread.index(True) if True in spread else len(levels)
@@ -295,7 +302,7 @@ def _grade_point_level(release: Release, level: int) -> LevelVerdict:
     """Grade a level of a release of points."""
     nodes = release.nodes(level)
     count = release.count if release.unbiased is None else release.unbiased
-    return _grade_level(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
+    return grade_level(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
 
 
 def estimate_empty_share(release: FlowRelease, stage: int) -> float:
@@ -340,7 +347,7 @@ def _grade_stage(release: FlowRelease, number: int, *, lacking: bool) -> LevelVe
     stddev, known = release.stddev(number), math.isfinite(stage.variance)
     numbers = stage.measured if known and stage.measured else release.tree.size(number) if release.every_pair else len(stage.count)
     mean = math.sqrt(stage.variance) if known else float(np.mean(stddev)) if len(stddev) else math.inf
-    graded = _grade_level(number, release.tree.title(number), max(numbers, 1), total, mean)
+    graded = grade_level(number, release.tree.title(number), max(numbers, 1), total, mean)
     empty = estimate_empty_share(release, number)
     by_empty = USABLE if empty <= MOST_EMPTY_USABLE else ROUGH if empty <= MOST_EMPTY_ROUGH else NOISE
     graded = replace(graded, empty=empty)
@@ -361,7 +368,7 @@ def _compute_rest_percent(release: FlowRelease) -> float | None:
     return None if release.across is None or total <= 0 else 100.0 * int(release.rest(0, 0).count.sum()) / total
 
 
-def _grade_level(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:
+def grade_level(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:
     """Grade a level of `parts` numbers by the rule of `verdict`."""
     mean = max(total, 0.0) / parts
     ratio = 0.0 if stddev == 0 else stddev / mean if mean > 0 else math.inf

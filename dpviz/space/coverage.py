@@ -8,6 +8,7 @@ import geopandas
 import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
+from pyproj import CRS
 
 from dpviz.amounts import format_percent
 from dpviz.arrays import Floats
@@ -40,13 +41,18 @@ def shapes_of(domain: Domain, areas: Any) -> Shapes:
         DomainError: `areas` is not a GeoDataFrame or GeoSeries, has no CRS although the domain has one, or has an invalid or missing
             geometry.
     """
+    return shapes_in(domain.crs, areas)
+
+
+def shapes_in(crs: CRS | str | None, areas: Any) -> Shapes:
+    """Convert polygons to a CRS, or leave them as they are if it is None; arguments and errors as for `shapes_of`."""
     if not is_areas(areas):
         raise DomainError("Areas must be a GeoDataFrame or a GeoSeries of polygons.")
     geometry = areas.geometry
-    if domain.crs is not None:
+    if crs is not None:
         if geometry.crs is None:
             raise DomainError("The areas have no CRS; set it with set_crs(...), it is never guessed.")
-        geometry = geometry.to_crs(domain.crs)
+        geometry = geometry.to_crs(crs)
     if geometry.isna().any() or not geometry.is_valid.all() or not geometry.geom_type.isin(["Polygon", "MultiPolygon"]).all():
         raise DomainError("Areas must be valid polygons; repair them with make_valid() first.")
     return np.asarray(geometry.to_numpy(), object)

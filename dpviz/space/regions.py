@@ -1,4 +1,4 @@
-"""Named areas in nested levels (country > state > county), between which trips are counted."""
+"""Named areas in nested levels (country > state > county), in which records and between which trips are counted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from pyproj.exceptions import ProjError
 
 from dpviz.arrays import Places, Texts
 from dpviz.errors import DomainError
-from dpviz.space.domain import is_horizontal
+from dpviz.space.domain import Domain, is_horizontal
+from dpviz.space.region_builders import H3_CRS, Grid, H3Cells, h3_outlines, list_polygons, nest_h3_cells, nest_squares
 from dpviz.space.region_tables import fields_from_columns, fields_from_parents, fields_from_prefixes
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ DEGREES = "EPSG:4326"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Regions:
-    """Regions in nested levels under one root. PUBLIC: declared in public, never derived from private trips.
+    """Regions in nested levels under one root. PUBLIC: declared in public, never derived from private data.
 
     Level 0 is the root alone; levels 1 to g are named, coarsest first. The regions of a level are in tree order: the children of a
     region are consecutive in the level below. Functions refer to a region by its index in its level.
@@ -45,11 +46,13 @@ class Regions:
         names: g arrays, (n_k,) readable names.
         geometry: g GeoSeries in one CRS, each of polygons only or of points only; None for a level without its own shapes. Polygons
             that cross themselves are repaired.
+        grid: cells by which a point finds its leaf: the squares of a domain's lattice, or H3 cells, which are the leaves; None where the
+            leaves' polygons decide. The shapes of coarser H3 cells are approximate, since H3 cells do not nest in space.
 
     Raises:
         DomainError: arrays have different lengths; ids or levels are empty or not unique; regions are not in tree order or have no
-            children; shapes are missing, mixed, without area or off the map; the CRS is missing or differs between levels; or there
-            are more than 16 levels or 2**24 leaves.
+            children; shapes are missing, mixed, without area or off the map; the CRS is missing or differs between levels; the grid has
+            other cells than the leaves; or there are more than 16 levels or 2**24 leaves.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"state": ["NY", "NY", "VT"], "county": ["36001", "36003", "50001"]})
@@ -63,6 +66,7 @@ class Regions:
     parent: tuple[Places, ...]
     names: tuple[Texts, ...]
     geometry: tuple[geopandas.GeoSeries | None, ...]
+    grid: Grid | None = None
 
     def __post_init__(self) -> None:
         depth = len(self.levels)
@@ -81,6 +85,16 @@ class Regions:
         systems = [shape.crs for shape in shapes if shape is not None]
         if any(system != systems[0] for system in systems):
             raise DomainError("The levels' geometries have different CRS; reproject them to one.")
+
+        if self.grid is not None and not self._has_grid_cells():
+            raise DomainError("The leaves of regions on a grid must be its cells: see Regions.h3 and Regions.squares.")
+
+    def _has_grid_cells(self) -> bool:
+        """Return whether the leaves can be the cells of the grid: as many as a lattice has, or H3 indexes."""
+        leaves = self.ids[-1]
+        if isinstance(self.grid, Domain):
+            return len(leaves) == self.grid.side**2
+        return isinstance(self.grid, H3Cells) and all(len(text) == 15 and set(text) <= set("0123456789abcdef") for text in leaves)
 
     def _check_level(self, level: int) -> None:
         name, ids, parent = self.levels[level - 1], self.ids[level - 1], self.parent[level - 1]
@@ -101,10 +115,10 @@ class Regions:
         return f"Regions({sizes})"
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have the same levels and the same regions in the same order; names and geometry are not compared."""
+        """Return whether both have the same levels, regions in the same order, and grid; names and geometry are not compared."""
         if self is other:
             return True
-        if not isinstance(other, Regions) or self.levels != other.levels:
+        if not isinstance(other, Regions) or self.levels != other.levels or self.grid != other.grid:
             return False
         mine, theirs = (*self.ids, *self.parent), (*other.ids, *other.parent)
         return all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
@@ -175,6 +189,66 @@ class Regions:
         """
         return cls(**fields_from_prefixes(ids, lengths, levels))
 
+    @classmethod
+    def from_polygons(cls, polygons: Any, *, ids: Sequence[str] | None = None, level: str = "region") -> Regions:
+        """Make regions of one level from a flat list of polygons.
+
+        Args:
+            polygons: GeoSeries or GeoDataFrame of n polygons in a CRS.
+            ids: (n,) texts; "1", "2", ... with as many digits as the last one if None.
+            level: name of the level.
+
+        Raises:
+            DomainError: no polygons, another number of ids; or as for `from_table`.
+
+        >>> import geopandas, shapely
+        >>> squares = geopandas.GeoSeries([shapely.box(x, 0, x + 1, 1) for x in range(3)], crs="EPSG:3857")
+        >>> Regions.from_polygons(squares).ids[0].tolist()
+        ['1', '2', '3']
+        """
+        return cls.from_table(list_polygons(polygons, ids, level), levels=[level])
+
+    @classmethod
+    def h3(cls, area: Any, *, resolutions: Sequence[int] = (5, 7, 9)) -> Regions:
+        """Make regions of the H3 cells that touch an area, and of their ancestors. Needs the package h3.
+
+        Points are assigned to cells of the finest resolution; coarser counts are sums by index. H3 cells do not nest in space, so that
+        the shapes of coarser levels are approximate.
+
+        Args:
+            area: declared in public: bounds west, south, east, north in degrees; a polygon in degrees; or a GeoSeries or GeoDataFrame of
+                polygons in any CRS.
+            resolutions: of the levels, coarsest first; 0 to 15.
+
+        Raises:
+            DomainError: the area is no polygon, off the globe, or crosses the 180th meridian; resolutions do not grow; there are more
+                than 2**21 cells; or the package h3 is missing.
+
+        >>> Regions.h3((-74.02, 40.7, -74.0, 40.72), resolutions=(5, 7, 8)).levels
+        ('resolution 5', 'resolution 7', 'resolution 8')
+        """
+        table, levels, cells = nest_h3_cells(area, resolutions)
+        regions = replace(cls.from_table(table, levels=levels), grid=cells)
+        coarser = (geopandas.GeoSeries(h3_outlines(ids), crs=H3_CRS) for ids in regions.ids[:-1])
+        return replace(regions, geometry=(*coarser, regions.geometry[-1]))
+
+    @classmethod
+    def squares(cls, domain: Domain, *, zooms: Sequence[int]) -> Regions:
+        """Make regions of the squares of a domain's lattice, nested by zoom. A point on a common border is in the square east or north.
+
+        Args:
+            domain: the public domain.
+            zooms: of the levels, coarsest first: a level has 2**zoom x 2**zoom squares; from 1 to the domain's order, at most 10.
+
+        Raises:
+            DomainError: zooms that are out of range or do not grow.
+
+        >>> Regions.squares(Domain(bounds=(0, 0, 16, 16), crs=None, order=4), zooms=(1, 3))
+        Regions(4 zoom 1, 64 zoom 3)
+        """
+        table, levels, lattice = nest_squares(domain, zooms)
+        return replace(cls.from_table(table, levels=levels), grid=lattice)
+
     def grouped(self, lengths: Sequence[int]) -> Regions:
         """Make regions with additional coarser levels, whose ids are the first characters of the coarsest ids.
 
@@ -205,7 +279,8 @@ class Regions:
             None if values is None else values.iloc[order].reset_index(drop=True)
             for values, order in zip(self.geometry, orders, strict=True)
         )
-        return replace(nested, names=(*nested.names[: len(new_levels)], *names), geometry=((None,) * len(new_levels)) + tuple(shapes))
+        geometry = ((None,) * len(new_levels)) + tuple(shapes)
+        return replace(nested, names=(*nested.names[: len(new_levels)], *names), geometry=geometry, grid=None)
 
     @property
     def depth(self) -> int:
@@ -215,6 +290,18 @@ class Regions:
     def size(self, level: int) -> int:
         """Return the number of regions in a level, 0 to g; 1 for level 0."""
         return 1 if level == 0 else len(self.ids[level - 1])
+
+    def level_number(self, level: int | str) -> int:
+        """Find the number of a level, 0 to g, by its number or name.
+
+        Raises:
+            DomainError: no such level.
+        """
+        if isinstance(level, str) and level in self.levels:
+            return self.levels.index(level) + 1
+        if isinstance(level, bool) or not isinstance(level, int | np.integer) or not 0 <= level <= self.depth:
+            raise DomainError(f"Levels are 0 to {self.depth}, or {', '.join(self.levels)}.")
+        return int(level)
 
     def first_child(self, level: int) -> NDArray[np.int64]:
         """Find where the children of each region begin.
@@ -279,6 +366,19 @@ class Regions:
     @cached_property
     def _indexes(self) -> tuple[pd.Index[Any], ...]:
         return tuple(pd.Index(self.ids_of(level), dtype=object) for level in range(self.depth + 1))
+
+    @property
+    def crs(self) -> CRS | None:
+        """The CRS of the shapes; None if there are no shapes."""
+        return next((shape.crs for shape in self.geometry if shape is not None), None)
+
+    @cached_property
+    def overlaps(self) -> Places:
+        """(k, 2) indices of leaves whose polygons overlap by more than 0.1 % of the smaller one; narrower slivers come from rounding."""
+        shapes = self.geometry[-1]
+        if shapes is None or not are_areas(shapes) or self.grid is not None:
+            return np.zeros((0, 2), np.int32)
+        return find_overlaps(shapes.to_numpy())
 
     def outlines(self, level: int) -> geopandas.GeoSeries | None:
         """Return the polygons of a level's regions.
@@ -346,6 +446,7 @@ _DEGREES = "EPSG:4326"
 _POINT, _AREAS = 0, (3, 6)
 _FARTHEST_LATITUDE, _FARTHEST_LONGITUDE = 90.000001, 360.000001
 _SAME_AREA = 1e-9
+_MOST_OVERLAP = 1e-3
 
 
 def are_areas(shapes: geopandas.GeoSeries) -> bool:
@@ -414,6 +515,19 @@ def _repair(shapes: NDArray[np.object_], level: str) -> NDArray[np.object_]:
     if shapely.is_empty(repaired).any():
         raise DomainError(f"Level {level!r} has a polygon without area.")
     return repaired
+
+
+def find_overlaps(shapes: NDArray[np.object_]) -> Places:
+    """List the pairs of polygons that overlap by more than `_MOST_OVERLAP` of the smaller one: (k, 2) indices, ascending."""
+    if hasattr(shapely, "coverage_is_valid") and shapely.coverage_is_valid(shapes):  # shapely 2.1: far faster than pairs
+        return np.zeros((0, 2), np.int32)
+    tree = shapely.STRtree(shapes)
+    one, other = np.concatenate([tree.query(shapes, predicate=predicate) for predicate in ("overlaps", "contains")], axis=1)
+    pairs = np.unique(np.sort(np.stack([one, other], axis=1)[one != other], axis=1), axis=0)
+    one, other = pairs.T
+    area = shapely.area(shapely.intersection(shapes[one], shapes[other]))
+    smaller = np.minimum(shapely.area(shapes[one]), shapely.area(shapes[other]))
+    return np.asarray(pairs[area > _MOST_OVERLAP * smaller], np.int32)
 
 
 def dissolve(finer: geopandas.GeoSeries, parent: Places, size: int) -> geopandas.GeoSeries:

@@ -26,6 +26,7 @@ Bounds = tuple[float, float, float, float]
 WGS84 = "EPSG:4326"
 OUTLINES = {"land": "land.json", "countries": "countries.json", "states": "us_states.json"}
 MOST_CORNERS = 100_000  # of all polygons of a map
+MOST_LINE_CORNERS = 30_000  # of an outline, which is a part of a message's header
 MOST_NORTH = 85.05  # degrees; a web map ends here
 _PLANE_DEGREES = 1.0  # degrees over which a plain plane is drawn
 _FIRST_TOLERANCE, _LARGEST_TOLERANCE = 1e-4, 0.02  # of simplified polygons, as shares of the map's extent
@@ -158,18 +159,31 @@ def prepare_shapes(regions: Regions, level: int) -> RegionShapes | None:
         return None
     centres = np.column_stack([centres[:, 0], np.clip(centres[:, 1], -MOST_NORTH, MOST_NORTH)])
     outlines = regions.outlines(level)
-    parts = None if outlines is None else _simplify(_to_degrees(outlines))
+    parts = None if outlines is None else _simplify(_to_degrees(outlines), MOST_CORNERS)
     if parts is None:
         return RegionShapes(centres=centres, polygons=[], owner=[])
     return RegionShapes(centres=centres, polygons=_to_rings(parts[0]), owner=parts[1].tolist())
+
+
+def outline_rings(polygons: NDArray[np.object_]) -> list[list[list[float]]]:
+    """Write polygons in degrees as closed lines for a map, simplified to at most `MOST_LINE_CORNERS` corners; none if that distorts them.
+
+    >>> outline_rings(np.array([shapely.box(4, 45, 5, 46)]))
+    [[[5.0, 45.0], [5.0, 46.0], [4.0, 46.0], [4.0, 45.0], [5.0, 45.0]]]
+    """
+    parts = _simplify(polygons, MOST_LINE_CORNERS)
+    if parts is None:
+        return []
+    polygons_of_rings = [polygon if isinstance(polygon[0][0], list) else [polygon] for polygon in _to_rings(parts[0])]
+    return [[*ring, ring[0]] for rings in polygons_of_rings for ring in rings]
 
 
 def _to_degrees(outlines: geopandas.GeoSeries) -> NDArray[np.object_]:
     return np.asarray(outlines.to_crs(DEGREES).to_numpy(), object)
 
 
-def _simplify(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np.int64]] | None:
-    """Simplify polygons to at most `MOST_CORNERS` corners, and return the index of each polygon's region; None if they would be distorted.
+def _simplify(shapes: NDArray[np.object_], most: int) -> tuple[NDArray[np.object_], NDArray[np.int64]] | None:
+    """Simplify polygons to at most so many corners, and return the index of each polygon's region; None if they would be distorted.
 
     A part that is smaller than the tolerance is left out, unless it is the largest of its region.
     """
@@ -183,7 +197,7 @@ def _simplify(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray
     while tolerance <= _LARGEST_TOLERANCE * extent:
         kept = largest | (area > tolerance**2)
         simplified = shapely.simplify(parts[kept], tolerance, preserve_topology=True) if tolerance else parts
-        if shapely.get_num_coordinates(simplified).sum() <= MOST_CORNERS:
+        if shapely.get_num_coordinates(simplified).sum() <= most:
             return simplified, owner[kept]
         tolerance = 2 * tolerance or _FIRST_TOLERANCE * extent
     return None

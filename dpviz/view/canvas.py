@@ -168,6 +168,7 @@ class Scene:
         camera: (longitude, latitude, zoom) of the first view; None for the whole bounds.
         swipe: position of the swipe bar, 0 to 1 of the width, if the two panes lie over each other at first; None for side by side.
         box: west, south, east, north in degrees of a box that is outlined; None if there is none.
+        outline: closed lines of an area that is outlined, each a list of [longitude, latitude] in degrees; none if there is none.
         ground: lists of land polygons, country borders and state lines, in degrees.
         places: rows of name, longitude, latitude, and the zoom from which on the name is shown.
         title: of a picture that is saved.
@@ -195,6 +196,7 @@ class Scene:
     camera: tuple[float, float, float] | None = None
     swipe: float | None = None
     box: Bounds | None = None
+    outline: list[list[list[float]]] = field(default_factory=list)
     ground: dict[str, list[Any]] = field(default_factory=lambda: {"land": [], "borders": [], "states": []})
     places: list[tuple[str, float, float, float]] = field(default_factory=list)
     title: str = ""
@@ -238,6 +240,7 @@ class Scene:
             "edge": [_ring(self.bounds)] if self.edge else [],
             "places": self.places,
             "box": self.box,
+            "outline": self.outline,
             "credit": self.credit,
             "tiles": STREETS if self.streets else "",
             "asksNow": self.asks_now,

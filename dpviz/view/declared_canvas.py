@@ -49,7 +49,14 @@ class ExpectedSquares:
 
 
 def declared_scene(
-    domain: Domain | None, expected: ExpectedSquares | None, boxes: list[DeclaredBox], *, unit: str, dark: bool, height: int
+    domain: Domain | None,
+    expected: ExpectedSquares | None,
+    boxes: list[DeclaredBox],
+    *,
+    unit: str,
+    dark: bool,
+    height: int,
+    outline: list[list[list[float]]] | None = None,
 ) -> Scene:
     """Show the declared domain with its squares.
 
@@ -60,6 +67,7 @@ def declared_scene(
         unit: what is counted, in the plural.
         dark: whether the page is dark.
         height: in pixels.
+        outline: closed lines, in degrees, of the area whose box was declared; None if there are none.
     """
     bounds = _bounds_of(domain, boxes)
     cells, pane = _describe(domain, expected, unit, dark)
@@ -80,6 +88,7 @@ def declared_scene(
         asks=True,
         asks_now=domain is None,
         what_box="Drag a box on the map: it becomes the domain. Shift and drag does the same",
+        outline=outline or [],
         ground=ground,
         places=places,
     )

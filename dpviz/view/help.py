@@ -18,6 +18,7 @@ PAGES = (
     "start",
     "reading",
     "engines",
+    "areas",
     "mechanisms",
     "protection",
     "publishing",

@@ -17,8 +17,8 @@ from dpviz.arrays import Floats
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.flow_release import FlowRelease, compute_interval
-from dpviz.release.manifest import grade_reliability
 from dpviz.release.point_release import Release
+from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import FLOWS, REST, TABLE, escape_formulas, format_level
 from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain

@@ -166,6 +166,10 @@ def _draw_map(scene: Scene, pane: Pane, place: int, box: tuple[float, float, flo
             if scene.box
             else ""
         )
+        + "".join(
+            f'<path d="{_write_ring(np.array(ring), sheet)}" fill="none" stroke="{colors["box"]}" stroke-width="{2 * pixel:.1f}"/>'
+            for ring in scene.outline
+        )
         + f"{_draw_names(scene, sheet, pixel, colors)}</svg>"
     )
 

@@ -54,7 +54,9 @@ def settled(page):
 def upload(page, tmp_path):
     (tmp_path / f"{MARK}File.csv").write_bytes(HOMES)
     page.get_by_text("Upload", exact=True).click()
-    page.locator("input[type=file]").first.set_input_files(tmp_path / f"{MARK}File.csv")
+    page.get_by_test_id("stFileUploader").filter(has_text="Points file").locator("input[type=file]").set_input_files(
+        tmp_path / f"{MARK}File.csv"
+    )
     page.get_by_text("which CRS").first.wait_for()
     typed(page, "CRS of the coordinates", "EPSG:4326")
     page.locator(".st-key-frame input").fill("Contiguous")

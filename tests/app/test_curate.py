@@ -3,24 +3,59 @@
 import io
 import re
 import zipfile
+from dataclasses import replace
 from unittest.mock import Mock
 
+import geopandas as gpd
 import pytest
+import shapely
 
 import dpviz as dv
 from dpviz.amounts import format_decimal
 from dpviz.app.bundle import Maker, check_texts
+from dpviz.app.points.state import Config
 from dpviz.app.points.where import find_boxes, nearest_town, take_box
+from dpviz.app.session import read_link
+from dpviz.app.trips.state import TripsConfig
 from dpviz.errors import DpvizError
 from dpviz.evaluation.metrics import expected_error
-from dpviz.mechanisms import noisy_counts
+from dpviz.mechanisms import noisy_counts, noisy_flows
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.publish import note_publication
 from tests.app.release_walk import TEXTS
-from tests.app.seen import captions, drawn, entries, fine, good, keys, labelled, missing, noised, scene, texts, trips_drawn, warnings
-from tests.app.start import CURATE, CURATE_TRIPS, PLACES, SWAPPED, pages_app, points_app, trips_app, trips_uploaded, uploaded
-from tests.app.walk import go, name_dataset, press_draw, protect
+from tests.app.seen import (
+    captions,
+    drawn,
+    entries,
+    errors,
+    fine,
+    good,
+    keys,
+    labelled,
+    missing,
+    noised,
+    scene,
+    scenes,
+    texts,
+    trips_drawn,
+    warnings,
+)
+from tests.app.start import (
+    CURATE,
+    CURATE_TRIPS,
+    PLACES,
+    REGIONS,
+    STATES,
+    SWAPPED,
+    pages_app,
+    points_app,
+    query_of,
+    trips_app,
+    trips_uploaded,
+    uploaded,
+)
+from tests.app.walk import choose, go, name_dataset, press_draw, protect
 
 TYPED = {**TEXTS, "region": "", "intended_use": "", "formats": ["csv"]}
 
@@ -193,6 +228,184 @@ class TestWhere:
         assert nearest_town(2.35, 48.86) == "Paris"
 
 
+def choose_polygons(app, shapes=None, name="city.geojson", *, content=None):
+    content = shapes.to_json().encode() if content is None else content
+    return good(app.file_uploader(key="outline file").set_value((name, content, "text/plain")).run())
+
+
+def bounds_of(app):
+    return [app.number_input(key=side).value for side in ("west", "south", "east", "north")]
+
+
+def wkt(shape):
+    return f'wkt\n"{shape.wkt}"\n'.encode()
+
+
+class TestPolygons:
+    TOWN = shapely.Polygon([(-118.50006, 34.00004), (-118.1, 34.05), (-118.2, 34.30001)])
+    BOX = (-118.5001, 34.0, -118.1, 34.3001)
+
+    def open(self, **given):
+        return uploaded(**{"frame": STATES, "crs": "EPSG:4326"} | given)
+
+    def test_the_box_around_them_is_the_domain_and_their_outline_is_drawn(self):
+        app = choose_polygons(self.open(), gpd.GeoSeries([self.TOWN], crs="EPSG:4326"))
+        assert bounds_of(app) == list(self.BOX)
+        assert (app.selectbox(key="frame").value, app.text_input(key="domain crs").value) == ("Type the bounds", "EPSG:4326")
+        assert "Points are counted in the rectangular box around city.geojson" in captions(app)
+        (ring,) = scene(app)[0]["outline"]
+        assert sorted(map(tuple, ring[:-1])) == [(-118.50006, 34.00004), (-118.2, 34.30001), (-118.1, 34.05)]
+        assert "squares error" not in scene(app)[1]
+        assert drawn(fine(press_draw(app))).release.domain.bounds == self.BOX
+
+    def test_the_file_says_the_crs_of_the_domain_and_another_one_that_is_typed_moves_the_box(self, tmp_path):
+        gpd.GeoSeries([self.TOWN], crs="EPSG:4326").to_crs("EPSG:32611").to_file(tmp_path / "city.gpkg")
+        app = choose_polygons(self.open(), name="city.gpkg", content=(tmp_path / "city.gpkg").read_bytes())
+        assert app.text_input(key="domain crs").value == "EPSG:32611"
+        metres = bounds_of(app)
+        assert all(float(side).is_integer() and side > 300_000 for side in metres)
+        good(app.text_input(key="domain crs").set_value("EPSG:4326").run())
+        assert bounds_of(app) == pytest.approx(self.BOX, abs=2e-4)
+        good(app.number_input(key="west").set_value(-119.0).run())
+        assert "Take the box around the polygons" in [each.label for each in app.button]
+        assert scene(app)[0]["outline"]
+        good(app.button(key="outline again").click().run())
+        assert bounds_of(app) == pytest.approx(self.BOX, abs=2e-4)
+
+    def test_without_a_crs_it_is_asked_for_and_never_guessed(self):
+        app = choose_polygons(self.open(frame="Type the bounds"), name="city.csv", content=wkt(self.TOWN))
+        assert "does not state its CRS, which is never guessed: type it as CRS of the domain" in errors(app)
+        assert bounds_of(app) == [None] * 4
+        good(app.text_input(key="domain crs").set_value("EPSG:4326").run())
+        assert bounds_of(app) == list(self.BOX)
+
+    def test_a_box_that_is_dragged_meanwhile_stays(self, monkeypatch):
+        state = {"outline wanted": True}
+        monkeypatch.setattr("dpviz.app.points.where.st.session_state", state)
+        take_box((4.6, 45.5, 5.0, 45.9))
+        assert "outline wanted" not in state
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (b"wkt\n", "has no polygon"),
+            (b"lon,lat\n1,2\n", "has no polygons: choose one"),
+            (wkt(shapely.box(0, 0, 1, 1)) + b'"POLYGON ((0 0, 1 0, 1 1, 0 0))"\n' * 5000, "more than 5,000 polygons"),
+            (b"wkt\nPOINT (1 2)\n", "no polygon in WKT"),
+        ],
+    )
+    def test_what_is_no_outline_is_refused_and_nothing_is_declared(self, content, said):
+        app = self.open(frame="Type the bounds")
+        good(app.text_input(key="domain crs").set_value("EPSG:4326").run())
+        app = choose_polygons(app, name="city.csv", content=content)
+        assert said in errors(app)
+        assert bounds_of(app) == [None] * 4
+        assert scene(app)[0]["outline"] == []
+
+    def test_the_file_of_the_private_data_is_refused_in_either_order(self):
+        homes = b"wkt,lon,lat\n" + b'"POLYGON ((-118 34, -117 34, -117 35, -118 34))",-117.5,34.5\n' * 3
+        app = choose_polygons(self.open(content=homes), name="city.csv", content=homes)
+        assert "This is the file of the private data" in errors(app)
+        assert app.selectbox(key="frame").value == STATES
+        app = choose_polygons(uploaded(frame="Type the bounds", crs="EPSG:4326"), name="city.csv", content=homes)
+        good(app.text_input(key="domain crs").set_value("EPSG:4326").run())
+        assert bounds_of(app) == [-118.0, 34.0, -117.0, 35.0]
+        choose(app, homes)
+        assert "This is the file of the private data" in errors(app)
+        assert bounds_of(app) == [None] * 4
+        assert scene(app)[0]["outline"] == []
+
+    def test_a_private_file_that_is_named_by_its_path_is_refused_as_well(self, tmp_path):
+        homes = b"wkt,lon,lat\n" + b'"POLYGON ((-118 34, -117 34, -117 35, -118 34))",-117.5,34.5\n' * 3
+        (tmp_path / "homes.csv").write_bytes(homes)
+        config = replace(read_link(Config, CURATE), source="path")
+        app = pages_app("points", {}, {"config": config, "path": str(tmp_path / "homes.csv"), "frame": STATES, "crs": "EPSG:4326"})
+        app = choose_polygons(app, name="city.csv", content=homes)
+        assert "This is the file of the private data" in errors(app)
+        app = choose_polygons(app, gpd.GeoSeries([self.TOWN], crs="EPSG:4326"))
+        assert bounds_of(app) == list(self.BOX)
+
+    def test_after_a_reload_the_bounds_are_there_and_the_refusal_as_well(self):
+        app = choose_polygons(self.open(), gpd.GeoSeries([self.TOWN], crs="EPSG:4326"), "secret city.geojson")
+        again = fine(pages_app("points", query_of(app)))
+        assert bounds_of(again) == list(self.BOX)
+        assert "The bounds are those around secret city.geojson" in captions(again)
+        again.session_state["uploaded"] = ("homes.geojson", gpd.GeoSeries([self.TOWN], crs="EPSG:4326").to_json().encode())
+        again = good(again.run())
+        (centroids,) = [each for each in again.toggle if each.label == "Polygons by their centroid"]
+        good(centroids.set_value(True).run())
+        assert bounds_of(again) == [None] * 4
+
+    def test_names_of_files_are_escaped(self):
+        app = choose_polygons(self.open(), gpd.GeoSeries([self.TOWN], crs="EPSG:4326"), "a*b*.geojson")
+        assert r"around a\*b\*\.geojson" in " ".join(each.value for each in app.caption)
+
+
+class TestRegionsMap:
+    def pane(self, app):
+        (pane,) = scene(app)[0]["panes"]
+        return pane
+
+    def test_it_shows_the_level_of_the_third_card_with_its_expected_error_and_keeps_the_view(self):
+        app = fine(trips_app(CURATE_TRIPS))
+        first, bounds = self.pane(app), scene(app)[0]["bounds"]
+        said = next(each.value for each in app.markdown if "in a pair of division to division" in each.value)
+        error = said.split("**")[1]
+        assert first["title"] == f"Expected error: {error} in each pair of division to division"
+        assert first["arcs"] is None
+        good(app.select_slider(key="good level trips config").set_value(2).run())
+        second = self.pane(app)
+        assert second["title"].endswith("in each pair of state to state")
+        assert len(scene(app)[0]["areas"][second["areas"][0]]["texts"]) == 51
+        assert scene(app)[0]["bounds"] == bounds
+
+    def test_it_needs_no_trip_and_shows_none(self, monkeypatch):
+        monkeypatch.setattr(noisy_flows, "discrete_gaussian", Mock(wraps=noisy_flows.discrete_gaussian))
+        quiet = scenes(fine(trips_uploaded(trips=("trips.csv", b"origin,dest,count\nA1,A2,1\n"))))
+        assert quiet == scenes(fine(trips_uploaded(trips=("trips.csv", b"origin,dest,count\nA1,A2,900\nB1,B1,7\n"))))
+        assert not noised(noisy_flows.discrete_gaussian)
+
+    def test_regions_are_drawn_before_the_trips_are_there(self):
+        app = pages_app(
+            "trips", {}, {"trips config": TripsConfig(mode="Curate", source="upload"), "regions uploaded": ("homes.csv", REGIONS)}
+        )
+        assert self.pane(app)["title"] == "The declared regions, id to id"
+        assert scene(app)[0]["areas"]["regions 0"]["texts"] == ["Aberg", "Bdorf", "Cburg"]
+        assert "Choose a public file of regions, and a file of trips" in missing(app)[0]
+
+    def test_names_from_files_are_escaped(self):
+        named = b"id,lat,lon,name\nA1,50,8,<b>{x}\nA2,51,9,@@=1\nB1,52,9,C\n"
+        app = trips_uploaded(regions=("homes.csv", named))
+        shown = " ".join(scene(app)[0]["areas"]["regions 0"]["texts"])
+        assert not [bad for bad in ("<b", "{x", "@@") if bad in shown]
+
+    def test_without_outlines_or_points_a_sentence_says_so(self):
+        app = trips_uploaded(regions=("homes.csv", b"town\nA1\nA2\nB1\n"), unit=None)
+        (levels,) = [each for each in app.multiselect if each.label.startswith("Columns of ids")]
+        good(levels.set_value(["town"]).run())
+        assert "These regions have neither outlines nor coordinates: there is no map of them." in captions(app)
+        assert scenes(app) == []
+
+    def test_without_regions_it_says_when_it_comes(self):
+        app = pages_app("trips", {}, {"trips config": TripsConfig(mode="Curate", source="upload")})
+        assert "The map of the regions is shown here once their file is chosen." in captions(app)
+
+    def test_a_person_of_several_trips_is_offered_neighbours_that_fit_and_none_is_chosen(self):
+        app = protect(trips_uploaded(unit=None), "rider", 3)
+        assert "switch on “Everybody has exactly that many”, or choose add_remove under “Neighbours”" in errors(app)
+        assert app.session_state["trips config"].build().neighbours == "bounded"
+        good(app.button(key="take add_remove").click().run())
+        assert app.session_state["trips config"].build().neighbours == "add_remove"
+        assert errors(app) == ""
+        assert "Expected error" in self.pane(app)["title"]
+
+    def test_columns_of_ends_and_counts_are_not_offered_as_persons(self):
+        app = trips_uploaded(unit=None)
+        good(labelled(app.radio, "Whom to protect").set_value("person").run())
+        assert labelled(app.selectbox, "Person").options == ["rider"]
+        assert labelled(app.selectbox, "Person").value == "rider"
+
+
 class TestBundle:
     def test_it_is_made_once_and_published_when_it_is_downloaded(self, tmp_path):
         app = fine(press_draw(name_dataset(uploaded(PLACES))))
@@ -258,6 +471,25 @@ class TestBundle:
         assert app.button(key="draw").disabled
         assert "1 release of these data is paid for and waits on this computer" in " ".join(each.value for each in app.info)
         assert labelled(fine(go(app, "release")).segmented_control, "What").options[-1] == "A draw that is kept on this computer"
+
+    def test_after_a_reload_it_is_published_on_the_same_page_once_its_data_are_there_again(self, tmp_path):
+        first = fine(press_draw(name_dataset(uploaded(PLACES))))
+        app = uploaded(PLACES)
+        assert "Paid for, and kept on this computer" in captions(app)
+        assert labelled(app.selectbox, "Draw").options[0].startswith("Draw 1, ")
+        assert app.button(key="draw").disabled, "a second payment is a second choice"
+        recovered = app.session_state["recovered draws"][1]
+        assert (recovered.release.noisy == drawn(first).release.noisy).all()
+        bundle = Maker(recovered, TYPED).make()
+        note_publication(recovered, bundle.manifest["identity"]["release_id"], Ledger())
+        app.session_state["bundles"] = {1: bundle}
+        assert "Published: " in " ".join(each.value for each in good(app.run()).success)
+        assert "Paid for, and kept" not in captions(good(uploaded(PLACES)))
+
+    def test_other_data_show_nothing_that_waits(self):
+        fine(press_draw(name_dataset(uploaded(PLACES))))
+        app = uploaded(PLACES + b"-100,40,new\n")
+        assert "Paid for, and kept on this computer" not in captions(app)
 
     def test_of_two_mechanisms_the_last_one_can_be_published_here(self):
         app = fine(press_draw(trips_app(CURATE_TRIPS | {"beside": "flat_gaussian"})))

@@ -172,7 +172,7 @@ def test_in_a_browser_the_address_has_no_token_and_a_file_is_uploaded(chromium, 
     page.goto(start.as_uri())
     page.get_by_role("button", name="Open the map").click()
     page.get_by_text("Upload", exact=True).click()
-    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(points)
+    page.get_by_test_id("stFileUploader").filter(has_text="Points file").locator("input[type=file]").set_input_files(points)
     page.get_by_text("These data are already public").wait_for()
     until(lambda: "token" not in page.evaluate("location.href + document.referrer"), "an address without a token")
     assert page.evaluate("document.cookie.includes('dpviz')") is False

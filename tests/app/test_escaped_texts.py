@@ -224,7 +224,7 @@ OURS_IN_FILES = {
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
     "dataset_block.py": ("colour", "title"),
-    "files.py": ("counting", "hint"),
+    "files.py": ("counting", "kind", "text", "title"),
     "first_row.py": ("protected",),
     "help_page.py": (
         *("section_of_page.title", "target_page.title", "page.key", "pages()[key].title"),
@@ -240,7 +240,6 @@ OURS_IN_FILES = {
     "session.py": ("waiting",),
     "start_page.py": ("preset.title", "preset.text"),
     "text_format.py": ("chosen.describe(kind)",),
-    "trips/data.py": ("text", "title"),
     "trips/tabs.py": ("title", "unit"),
     "two_runs.py": ("label",),
     "unit_controls.py": ("titles.__getitem__", "noun"),

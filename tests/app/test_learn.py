@@ -4,15 +4,17 @@ import json
 
 import pytest
 
+from dpviz.app.code import NO_CONFIGURATION
 from dpviz.app.learn_page import BY_KEY, describe
 from dpviz.app.session import read_link
 from dpviz.lessons import LESSONS
 from dpviz.lessons.lesson import MOST_DRAWS
 from dpviz.lessons.split import HEIGHT, PRESETS, SOURCES
 from dpviz.view.charts import STAMP, picture
-from tests.app.seen import fine, good, keys, labelled
+from tests.app.seen import captions, fine, good, keys, labelled
 from tests.app.start import pages_app, query_of
 from tests.often import often
+from tests.publishing.test_code import made_by
 
 KEYS = list(BY_KEY)
 HOSTILE = ["", "nan", "inf", "-1", "1e999", "999999999", "True and", "<script>", "0," * 3000, "1,2", "0,0,0,0,0,0", "-1,1,1,1,1,1"]
@@ -76,6 +78,27 @@ def test_a_stop_opens_with_any_link_and_runs_again_with_other_noise(key):
         pressed(app, "draw")
         assert (settings(app).draw, query_of(app)) == (2, {"stop": key, "draw": "2"})
         assert charts(app) != before
+
+
+def same_charts(made, shown):
+    return [chart.to_json() for chart in made] == [chart.to_json() for chart in shown]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_code_of_a_stop_makes_its_figure_with_the_settings_that_are_chosen(key, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    app = learn_app(stop=key)
+    for rule in movable(BY_KEY[key])[:2]:
+        moved(app, rule)
+    if any(rule.name == "draw" for rule in BY_KEY[key].rules()):
+        pressed(app, "draw")
+    (code,) = [each.value for each in app.code if each.language == "python"]
+    made, shown = made_by(code), settings(app).show()
+    assert made["lesson"] == settings(app)
+    assert same_charts(made["shown"].charts, shown.charts)
+    assert capsys.readouterr().out.splitlines() == [f"{figure.label}: {figure.value}" for figure in shown.figures]
+    assert len(list(tmp_path.glob(f"{key}-*.svg"))) == len(shown.charts)
+    assert NO_CONFIGURATION in captions(app)
 
 
 class TestControls:

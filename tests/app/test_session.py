@@ -151,6 +151,24 @@ def test_a_value_that_the_page_has_just_replaced_is_no_choice(wait, used, monkey
     assert app.session_state["used"] == used
 
 
+def a_new_page():
+    import streamlit as st  # noqa: PLC0415 - only this function's text runs
+
+    from dpviz.app import session  # noqa: PLC0415
+
+    used = st.session_state.setdefault("used", [])
+    session.show_value("size", 2, without=1)
+    st.select_slider("Size", [1, 2, 3], key="size", on_change=session.when_chosen("size", used.append))
+
+
+@pytest.mark.parametrize(("sent", "used"), [((1, 1), [1]), ((3, 1), [3, 1]), ((1, 3, 1), [3, 1])])
+def test_what_a_slider_shows_before_it_has_a_value_is_no_choice_once(sent, used):
+    app = AppTest.from_function(a_new_page).run()
+    for value in sent:
+        app.select_slider(key="size").set_value(value).run()
+    assert app.session_state["used"] == used
+
+
 def looking():
     """A page with a button whose callback reads and writes the session state, in which each call would end it."""
     import streamlit as st  # noqa: PLC0415 - only this function's text runs

@@ -14,7 +14,11 @@ def tracks(content=TRACKS, **how):
     return uploaded(content, "tracks.csv", frame="World", **how)
 
 
-@pytest.mark.parametrize("start", [tracks, trips_uploaded])
+def rides(**how):
+    return trips_uploaded(trips=("rides.csv", b"origin,dest,count,rider,bike\nA1,A2,500,r1,b1\nB1,B1,900,r2,b1\n"), **how)
+
+
+@pytest.mark.parametrize("start", [tracks, rides])
 def test_nothing_is_preselected_in_curate_and_the_button_waits(start):
     app = start(unit=None)
     assert labelled(app.radio, "Whom to protect").value is None

@@ -1,4 +1,4 @@
-"""A package outside dpviz with a mechanism of points and one of trips, joined by entry points, as if it were installed."""
+"""A package outside dpviz with a mechanism of points, one of trips and one of areas, joined by entry points, as if it were installed."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ MODULE = '''
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dpviz.mechanisms import FlatGaussian, PointMechanism, setting
+from dpviz.mechanisms import FlatGaussian, PointMechanism, RegionTree, setting
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts
 from dpviz.privacy.budget import require_pure
 from dpviz.space.grids import quadtree
@@ -38,8 +38,22 @@ class Pairs(FlatGaussian):
 
     key: ClassVar[str] = "their_pairs"
     title: ClassVar[str] = "Their pairs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Areas(RegionTree):
+    """Regions of every level, under another name."""
+
+    key: ClassVar[str] = "their_areas"
+    title: ClassVar[str] = "Their areas"
 '''
-ENTRY_POINTS = "[dpviz.mechanisms]\nhalves = their_mechanisms:Halves\n[dpviz.flow_mechanisms]\npairs = their_mechanisms:Pairs\n"
+ENTRY_POINTS = """[dpviz.mechanisms]
+halves = their_mechanisms:Halves
+[dpviz.flow_mechanisms]
+pairs = their_mechanisms:Pairs
+[dpviz.area_mechanisms]
+areas = their_mechanisms:Areas
+"""
 
 
 def install(folder, entry_points=ENTRY_POINTS):

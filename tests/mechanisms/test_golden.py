@@ -73,22 +73,49 @@ def released_trips(mechanism):
     }
 
 
+AREA_MECHANISMS = {
+    "flat": dv.FlatAreas(least=10),
+    "region_tree": dv.RegionTree(),
+    "region_tree_nonnegative": dv.RegionTree(nonnegative=True, count_root=True, split="geometric", neighbours="bounded"),
+}
+
+
+def released_areas(mechanism):
+    """Everything that a seeded release says for epsilon and for rho, on twelve blocks in four tracts of two districts, some empty."""
+    blocks = [f"{district}{tract}{block}" for district in "AB" for tract in "xy" for block in range(3)]
+    table = pd.DataFrame({"district": [block[0] for block in blocks], "tract": [block[:2] for block in blocks], "block": blocks})
+    regions = dv.Regions.from_table(table, levels=["district", "tract", "block"])
+    areas = dv.AreaCounts.from_counts([7 * (k % 4) ** 3 for k in range(12)], regions=regions)
+    budgets = (dv.PureBudget("0.8"), dv.ZcdpBudget("0.1"))
+    releases = [mechanism.release(areas, budget, dv.Entropy.seeded(20211102)) for budget in budgets]
+    every = [(release, level) for release in releases for level in range(4)]
+    return {
+        "noisy": [[None if np.isnan(value) else int(value) for value in release.noisy[level]] for release, level in every],
+        "count": [release.count[level].round(9).tolist() for release, level in every],
+        "stddev": [release.stddev(level).round(9).tolist() for release, level in every],
+        "spent": [[step.purpose, step.level, str(step.amount), str(step.scale)] for release in releases for step in release.receipt.steps],
+        "steps": list(releases[0].steps),
+    }
+
+
 EXACT = ("rectangles", "noisy", "stages", "measured", "steps")
 
 
-@pytest.mark.parametrize("name", sorted(MECHANISMS | FLOW_MECHANISMS))
+@pytest.mark.parametrize("name", sorted(MECHANISMS | FLOW_MECHANISMS | AREA_MECHANISMS))
 def test_a_seeded_release_is_what_it_was(name):
     wanted = json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))
-    points = name in MECHANISMS
-    found = released(MECHANISMS[name]) if points else released_trips(FLOW_MECHANISMS[name])
+    points, areas = name in MECHANISMS, name in AREA_MECHANISMS
+    found = (
+        released(MECHANISMS[name]) if points else released_areas(AREA_MECHANISMS[name]) if areas else released_trips(FLOW_MECHANISMS[name])
+    )
     assert [found.get(part) for part in EXACT] == [wanted.get(part) for part in EXACT]
     parts = 3 if points else 2  # amounts of rho come from a conversion in floating point
     assert [step[:parts] for step in found["spent"]] == [step[:parts] for step in wanted["spent"]]
-    for part in ("count", "stddev") if points else ("stddev",):
-        np.testing.assert_allclose(np.hstack(found[part]), np.hstack(wanted[part]), atol=1e-6 if points else 1e-4)
+    for part in ("count", "stddev") if points or areas else ("stddev",):
+        np.testing.assert_allclose(np.hstack(found[part]), np.hstack(wanted[part]), atol=1e-6 if points or areas else 1e-4)
 
 
 if __name__ == "__main__":
-    for made, table in ((released, MECHANISMS), (released_trips, FLOW_MECHANISMS)):
+    for made, table in ((released, MECHANISMS), (released_trips, FLOW_MECHANISMS), (released_areas, AREA_MECHANISMS)):
         for name, mechanism in table.items():
             (GOLDEN / f"{name}.json").write_text(json.dumps(made(mechanism)) + "\n", "utf-8")

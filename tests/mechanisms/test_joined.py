@@ -12,7 +12,8 @@ import pytest
 from dpviz.__main__ import main
 from dpviz.errors import SettingError
 from dpviz.evaluation.audits import audit_targets
-from dpviz.mechanisms import FAMILIES, FLOW_MECHANISMS, POINT_MECHANISMS, Quadtree
+from dpviz.mechanisms import AREA_MECHANISMS, FAMILIES, FLOW_MECHANISMS, POINT_MECHANISMS, Quadtree
+from dpviz.publishing.code import write_mechanism
 from tests.mechanisms.joined import install, installed
 from tests.often import often
 from tests.publishing.configs import FLOWS, POINTS, STUDY, changed, written
@@ -39,6 +40,8 @@ def test_the_registries_have_it_last_and_lose_it_again(tmp_path):
     with installed(tmp_path):
         assert ([*POINT_MECHANISMS][-1], [*FLOW_MECHANISMS][-1]) == KEYS
         assert POINT_MECHANISMS["their_halves"].family == "points"
+        assert [*AREA_MECHANISMS][-1] == "their_areas"
+        assert write_mechanism(AREA_MECHANISMS["their_areas"](split="uniform")) == 'dv.AREA_MECHANISMS["their_areas"](split="uniform")'
         assert FAMILIES["trips"].choices["their_pairs"].title == "Their pairs"
     assert not {*KEYS} & {*POINT_MECHANISMS, *FLOW_MECHANISMS}
     assert POINT_MECHANISMS["quadtree"] is Quadtree

@@ -61,7 +61,7 @@ class AreaRelease:
 class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
     """Base of every mechanism of areas."""
 
-    family: ClassVar[str] = "areas"
+    family: ClassVar[str] = "districts"
 
     def check_data(self, data):
         self.check(data.regions)
@@ -126,40 +126,42 @@ class AreaQuestions(Questions):
 
     @staticmethod
     def check_workloads(areas, workloads):
-        if set(workloads) - {"areas"}:
+        if set(workloads) - {"districts"}:
             raise SettingError("There is no such workload.")
-        return ("areas",)
+        return ("districts",)
 
     @staticmethod
     def frame_facts(areas):
-        return ("areas", areas.contributions, areas.unit, [*areas.regions.ids[-1]])
+        return ("districts", areas.contributions, areas.unit, [*areas.regions.ids[-1]])
 
     @classmethod
     def of(cls, areas, workloads, queries, seed):
         return cls(areas=areas)
 
     def names(self):
-        return ["areas"]
+        return ["districts"]
 
     def rows(self, release, *, parts):
         true = self.areas.count
-        return [{"workload": "areas", "questions": len(true), **error_figures(release.count, true, int(true.sum()))}]
+        return [{"workload": "districts", "questions": len(true), **error_figures(release.count, true, int(true.sum()))}]
 
 
-GROUP = "dpviz.area_mechanisms"
-AREA_FAMILY = Family(name="areas", data=AreaCounts, frame=Regions, base=AreaMechanism, own=(EveryArea,), group=GROUP, usual=("every_area",))
+GROUP = "dpviz.district_mechanisms"
+AREA_FAMILY = Family(
+    name="districts", data=AreaCounts, frame=Regions, base=AreaMechanism, own=(EveryArea,), group=GROUP, usual=("every_area",)
+)
 AREAS = AreaCounts(regions=regular(2, 3), count=np.array([5, 0, 40, 7, 0, 300]))
 
 
 @pytest.fixture(autouse=True)
 def areas(monkeypatch):
-    monkeypatch.setitem(FAMILIES, "areas", AREA_FAMILY)
-    monkeypatch.setitem(QUESTIONS, "areas", AreaQuestions)
+    monkeypatch.setitem(FAMILIES, "districts", AREA_FAMILY)
+    monkeypatch.setitem(QUESTIONS, "districts", AreaQuestions)
 
 
 def test_its_data_say_which_family_takes_them():
     assert family_of(AREAS) is AREA_FAMILY
-    assert family_of("areas") is None
+    assert family_of("districts") is None
     assert AREA_FAMILY.choices == {"every_area": EveryArea}
 
 
@@ -172,7 +174,7 @@ def test_it_keeps_the_contract_of_every_mechanism():
 
 def test_a_configuration_finds_it_by_its_key():
     assert MechanismPart(key="every_area", settings={"least": 3}).build(AREA_FAMILY) == EveryArea(least=3)
-    with pytest.raises(SettingError, match="one of every_area for areas"):
+    with pytest.raises(SettingError, match="one of every_area for districts"):
         MechanismPart(key="quadtree").build(AREA_FAMILY)
 
 
@@ -181,7 +183,7 @@ def test_a_study_compares_it():
     study = Study(data=AREAS, public=True, mechanisms=made, epsilons=(1, "1/3"), repeats=3)
     table = tidy(study, compare(study))
     assert len(table) == 12
-    assert {*table["workload"]} == {"areas"}
+    assert {*table["workload"]} == {"districts"}
     assert table["status"].str.startswith("SIMULATION").all()
     assert len(summary(table).query("figure == 'mae'")) == 4
     again = pd.DataFrame(list(compare(study, done=table[:6])))
@@ -190,7 +192,7 @@ def test_a_study_compares_it():
 
 @pytest.mark.parametrize(
     ("made", "more", "words"),
-    [(Quadtree(), {}, "for points, and the data are areas"), (EveryArea(), {"workloads": ("zooms",)}, "no such workload")],
+    [(Quadtree(), {}, "for points, and the data are districts"), (EveryArea(), {"workloads": ("zooms",)}, "no such workload")],
 )
 def test_a_study_refuses_what_does_not_fit(made, more, words):
     with pytest.raises(SettingError, match=words):

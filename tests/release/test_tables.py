@@ -17,7 +17,8 @@ from dpviz.mechanisms import FlatGaussian, HilbertTree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
-from dpviz.release.manifest import describe, grade_reliability
+from dpviz.release.manifest import describe
+from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import escape_formulas
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions

@@ -189,3 +189,9 @@ def test_negatives_and_high_counts_are_told_apart_by_every_kind_of_colour_vision
     below, high = on_map[2 * TONES * pale + TONES // 2 : 2 * TONES * pale + TONES : 4], on_map[TONES + TONES * 3 // 5 : 2 * TONES : 4]
     texts = [[to_hex(tuple(color)) for color in np.rint(colors).astype(int).tolist()] for colors in (below, high)]
     assert min(difference(*pair) for pair in itertools.product(*texts)) > 20
+
+
+def test_an_outline_is_a_part_of_the_header():
+    ring = [[4.0, 45.0], [5.0, 45.0], [5.0, 46.0], [4.0, 45.0]]
+    for outline in ([], [ring]):
+        assert unpack(scene_of({"a": cells_of(HALVES, n=[1, 2])}, plain_pane(), outline=outline).pack())[0]["outline"] == outline

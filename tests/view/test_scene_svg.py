@@ -76,3 +76,9 @@ def test_a_hostile_title_is_text(text):
     svg = drawn(plain_pane(note=text), title=text, caption=text)
     assert not [each.tag for each in svg.iter() if "script" in each.tag.lower() or "foreign" in each.tag.lower()]
     assert not [name for each in svg.iter() for name in each.attrib if name.lower().startswith("on")]
+
+
+def test_an_outline_is_drawn_over_the_map():
+    ring = [[0.0, 0.0], [0.2, 0.0], [0.2, 0.2], [0.0, 0.0]]
+    paths = [[each.get("d") for each in drawn(plain_pane(), outline=outline).iter(f"{SVG}path")] for outline in ([], [ring])]
+    assert len(paths[1]) == len(paths[0]) + 1

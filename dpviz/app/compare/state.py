@@ -285,7 +285,7 @@ def study_config_of(study: Study, config: CompareConfig) -> StudyConfig | None:
     needs_delta = any(mechanism.needs_delta for mechanism in study.mechanisms.values())
     options = {name: getattr(study, name) for name in names} | ({"delta": study.delta} if needs_delta else {})
     if config.source != OWN:
-        domain = None if isinstance(study.data, Flows) else DomainPart.of(study.data.domain)
+        domain = DomainPart.of(study.data.domain) if isinstance(study.data, PointCounts) else None
         part = PublicDataPart(sample=config.chosen_sample)
         return StudyConfig(data=part, domain=domain, mechanisms=config.varied_parts(), **options)
     loaded = config.page_state.offered_data()

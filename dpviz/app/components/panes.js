@@ -273,7 +273,7 @@ function draw(canvas, deck) {
   const land = new deck.PolygonLayer({ id: "all:land", data: scene.ground.land, getPolygon: (rings) => rings, filled: true, stroked: true, getFillColor: scene.land, getLineColor: line, lineWidthMinPixels: 1, lineWidthMaxPixels: 1, ...flat });
   const path = (id, data, width, color = line) => new deck.PathLayer({ id: `all:${id}`, data, getPath: (points) => points, getColor: color, widthMinPixels: width, widthMaxPixels: width, ...flat });
   const cells = scene.panes.flatMap((pane, i) => paneLayers(canvas, deck, pane, i));
-  canvas.base = [land, ...(scene.tiles ? cells.map((layer) => layer.clone({ opacity: 0.6 })) : cells), path("countries", scene.ground.borders, 1), path("states", scene.ground.states, 0.7), path("edge", scene.edge, 1.5)];
+  canvas.base = [land, ...(scene.tiles ? cells.map((layer) => layer.clone({ opacity: 0.6 })) : cells), path("countries", scene.ground.borders, 1), path("states", scene.ground.states, 0.7), path("edge", scene.edge, 1.5), path("outline", scene.outline, 2, scene.boxColor)];
   canvas.shownNames = null;
   names(canvas);
 }

@@ -18,6 +18,8 @@ from dpviz.app.fields import start_checks
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, curate_row, truth_switch
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.ledger import find_paid
+from dpviz.app.opened_config import show_uploader
+from dpviz.app.paid_list import show_waiting
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.points.data import Declared, points_controls
 from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
@@ -55,6 +57,7 @@ def show_curate(protected: str) -> None:
     declared_map, cards = st.container(), show_cards("2 Where?")
     account, button, view, publish = (st.container() for _ in range(4))
     with st.sidebar:
+        show_uploader(POINTS)
         declared, fits = _show_controls(cards)
     POINTS.write_address()
     data, draws = declared.data, [(config().build(), config().budget())] if fits else []
@@ -75,6 +78,8 @@ def show_curate(protected: str) -> None:
     with publish:
         if what is not None and (paid := find_paid(what.release)) is not None:
             show_bundle(paid.paid)
+        elif what is None and data is not None:
+            show_waiting(data.fingerprints)
     drafts.save(POINTS)
 
 
@@ -130,7 +135,8 @@ def _show_declared(declared: Declared, expected: Expected | None) -> None:
     if canvas_failed():
         st.caption("This browser could not load the map library: type the bounds of the domain.")
         return
-    scene = declared_scene(declared.domain, squares, list(declared.boxes), unit=RECORDS, dark=is_dark(), height=DECLARED_HEIGHT)
+    boxes, outline = list(declared.boxes), declared.outline
+    scene = declared_scene(declared.domain, squares, boxes, unit=RECORDS, dark=is_dark(), height=DECLARED_HEIGHT, outline=outline)
     with st.container(key="declared area"):
         panes(scene.pack(), key="declared map", on_box=_take_box, on_chosen=_ignore, on_camera=_ignore, on_swipe=_ignore)
     if st.session_state.pop(_RERUN, False) or canvas_failed():

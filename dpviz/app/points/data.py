@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from dpviz.app import cached, drafts
+from dpviz.app import cached, drafts, opened_config
 from dpviz.app.advice import advise_in_app
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.fields import Field, in_range
-from dpviz.app.files import count_by_path, path_files
+from dpviz.app.files import LIMITS, count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
 from dpviz.app.points.order import choose_order
+from dpviz.app.points.outline import Rings
 from dpviz.app.points.state import POINTS, Data, config
 from dpviz.app.points.where import choose_where
+from dpviz.app.saved_config import MOST_MADE_UP, NONE
 from dpviz.app.session import carry_out, show_error, show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
+from dpviz.data.reading.safety import read_checked
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError
 from dpviz.publishing.config import DataPart, DomainPart
@@ -37,10 +40,6 @@ from dpviz.view.declared_canvas import DeclaredBox
 from dpviz.view.escape import markdown
 
 TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
-MOST_MADE_UP = 10_000_000
-NONE = "(none)"
-
-
 _AXES = {"x": "Longitude or easting", "y": "Latitude or northing"}
 
 
@@ -52,6 +51,7 @@ class Declared:
         data: the counted data; None while something is missing.
         domain: the public domain; None while it is missing.
         boxes: where typed corners would lie, while the CRS is open.
+        outline: closed lines, in degrees, of public polygons around which the domain was declared.
         unit: "record" or "person"; None until it is said.
         bound: the most records of one unit.
     """
@@ -59,6 +59,7 @@ class Declared:
     data: Data | None
     domain: Domain | None = None
     boxes: tuple[DeclaredBox, ...] = ()
+    outline: Rings = field(default_factory=list)
     unit: str | None = None
     bound: int = 1
 
@@ -88,7 +89,7 @@ def points_controls(cards: Cards) -> Declared:
         cards.ask(DATA, "Choose a file of points.")
     cards.whom.caption("Asked once the file is read.")
     where = choose_where(cards, file_crs=None, asks_for_crs=False)
-    return Declared(data=None, domain=where.domain)
+    return Declared(data=None, domain=where.domain, outline=where.outline)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +100,7 @@ class ChosenFiles:
         about: what the headers of the files say.
         digest: identifies the files in the keys of widgets.
         part: fields of a saved configuration that name the files: points, and for files by path the engine.
+        opened: the table [data] of an opened configuration, if it is for these files.
         count: counts the files on a domain with the given options; returns None while the count is not finished.
         content: returns a digest of the content, from the counted data.
         found: returns the files themselves.
@@ -108,6 +110,7 @@ class ChosenFiles:
     about: PointsFile
     digest: str
     part: dict[str, Any]
+    opened: DataPart | None
     count: Callable[[Domain, cached.Options], OpenedData | None]
     content: Callable[[OpenedData], str]
     found: Callable[[], FoundFiles]
@@ -157,9 +160,9 @@ def _choose_sample(cards: Cards) -> Declared:
     return _declared(data)
 
 
-def _declared(data: Data, boxes: tuple[DeclaredBox, ...] = ()) -> Declared:
+def _declared(data: Data) -> Declared:
     points = data.points
-    return Declared(data=data, domain=points.domain, boxes=boxes, unit=points.unit, bound=points.contributions)
+    return Declared(data=data, domain=points.domain, unit=points.unit, bound=points.contributions)
 
 
 def _describe_domain(domain: Domain) -> str:
@@ -183,6 +186,7 @@ def _choose_upload(cards: Cards) -> ChosenFiles | None:
 
 def _describe_upload(name: str, body: bytes, cards: Cards) -> ChosenFiles | None:
     digest = cached.digest_of(body)
+    opened_part = opened_config.fill_in_upload(opened_config.POINTS, name, digest, digest)
     text_format = choose_text_format(cached.named_file(name, body), name, digest, cards)
     if text_format is None:
         return None
@@ -198,6 +202,7 @@ def _describe_upload(name: str, body: bytes, cards: Cards) -> ChosenFiles | None
         about=about,
         digest=digest,
         part={"points": name},
+        opened=opened_part,
         count=count,
         content=lambda _: digest,
         found=lambda: find_files(cached.named_file(name, body), text_format),
@@ -212,7 +217,7 @@ def _keep_upload() -> None:
 
 
 def _choose_paths(cards: Cards) -> ChosenFiles | None:
-    files = path_files("", "Type the path of points files on the computer that runs this app.", cards)
+    files = path_files("", opened_config.POINTS, cards)
     if files is None:
         return None
 
@@ -224,6 +229,7 @@ def _choose_paths(cards: Cards) -> ChosenFiles | None:
         about=describe_points(files.found),
         digest=files.digest,
         part={"points": files.written, "engine": files.engine},
+        opened=files.opened,
         count=count,
         content=files.content,
         found=lambda: files.found,
@@ -240,12 +246,12 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
         unit = unit_controls(UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}", private=mode == CURATE), cards)
         if about.person is not None and "person" not in (unit or ()):
             st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not records.]")
-    where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs)
+    where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(_is_among, chosen_files))
     with cards.where:
         drop_help = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
         drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=drop_help)
     bound, kind = (unit or {}).get("contributions", 1), None if unit is None else "person" if "person" in unit else "record"
-    open_questions = Declared(data=None, domain=where.domain, boxes=where.boxes, unit=kind, bound=bound)
+    open_questions = Declared(data=None, domain=where.domain, boxes=where.boxes, outline=where.outline, unit=kind, bound=bound)
     if mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return open_questions
@@ -273,7 +279,14 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
         used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
         with cards.whom:
             show_repeated(data, cached.find_id_columns(f"{digest} {chosen_files.written}", used, chosen_files.found()), "record")
-    return _declared(data)
+    return replace(_declared(data), outline=where.outline)
+
+
+def _is_among(chosen_files: ChosenFiles, digest: str, size: int) -> bool:
+    """Return whether one of the private files has this digest and so many bytes."""
+    found = chosen_files.found()
+    same_size = [source for source, own in zip(found.sources, found.sizes, strict=True) if own == size]
+    return any(cached.digest_of(read_checked(source, LIMITS)[1]) == digest for source in same_size)
 
 
 def _swap_columns(digest: str, x: str, y: str) -> None:
@@ -291,13 +304,15 @@ def _make_data(chosen_files: ChosenFiles, opened: OpenedData, domain: Domain, op
     """Show the notes that are for the curator only, and return the counted data."""
     for note in filter(None, (*opened.notes, left_out(opened.data))):
         st.caption(f"Curator only: {markdown(note)}")
+    asks_for_crs = chosen_files.about.needs_crs
+    part = opened_config.with_kept({**chosen_files.part, **options}, chosen_files.opened, asks_for_crs=asks_for_crs)
     return Data(
         points=opened.data,  # type: ignore[arg-type]
         digest=chosen_files.content(opened),
         fingerprints=opened.fingerprints,
         title="Uploaded points",
         unit=RECORDS,
-        source=Source(data_part=DataPart(**chosen_files.part, **options), domain=DomainPart.of(domain)),
+        source=Source(data_part=part, domain=DomainPart.of(domain)),
     )
 
 
@@ -323,7 +338,21 @@ def _choose_columns(about: PointsFile, digest: str) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value not in (None, False)}
 
 
+def keep_known(key: str, columns: Sequence[str], named: str | None) -> None:
+    """Say which column of an opened configuration a file lacks, and go back to what is preset.
+
+    Args:
+        key: key of the widget.
+        columns: of the file.
+        named: the column that is chosen; None if there is none.
+    """
+    if named is not None and named not in columns and key in st.session_state:
+        del st.session_state[key]
+        st.caption(f":orange[The opened configuration names a column {markdown(named)}, which this file does not have.]")
+
+
 def pick(title: str, names: list[str], found: str | None, key: str, text: str | None = None) -> str | None:
     """Ask for one column, or none; `found` is preset."""
+    keep_known(key, names, st.session_state.get(key))
     chosen = st.selectbox(title, names, index=names.index(found) if found else 0, key=key, help=text, persist_state="session")
     return None if chosen == NONE else chosen

@@ -15,7 +15,7 @@ from dpviz.space.domain import Domain
 
 def choose_order() -> int:
     """Ask for the resolution, and return the order of the lattice."""
-    show_value("order", config().order)
+    show_value("order", config().order, without=1)
     st.select_slider(
         "Resolution",
         range(1, LARGEST_ORDER + 1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -13,6 +13,8 @@ from pyproj.exceptions import ProjError
 from dpviz.app.cards import WHERE, Cards
 from dpviz.app.fields import problem_with, show_problem
 from dpviz.app.points.order import choose_order
+from dpviz.app.points.outline import IsPrivate, Rings, choose_outline, follow_crs, forget_box
+from dpviz.app.points.state import OWN_BOUNDS, SIDES
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError
 from dpviz.space.domain import Domain, refuse_degrees
@@ -21,14 +23,12 @@ from dpviz.view.declared_canvas import DeclaredBox
 from dpviz.view.escape import markdown
 from dpviz.view.places import find_towns, read_towns
 
-OWN = "Type the bounds"
 FRAMES = {
-    OWN: None,
+    OWN_BOUNDS: None,
     "Contiguous United States": (-125.0, 24.0, -66.0, 50.0),
     "Europe": (-25.0, 34.0, 45.0, 72.0),
     "World": (-180.0, -90.0, 180.0, 90.0),
 }
-SIDES = ("west", "south", "east", "north")
 CANDIDATES = ("EPSG:4326", "EPSG:3857", "EPSG:3035", "EPSG:27700", "EPSG:2154", "EPSG:28992", "EPSG:2056", "EPSG:5070")
 _ZONES = 60
 _USUAL_KM = 40.0
@@ -46,26 +46,31 @@ class Where:
         domain: the declared domain; None while it is missing or wrong.
         needs_crs: whether the CRS of the coordinates is missing.
         boxes: where typed corners would lie with each CRS that fits, while no CRS is known.
+        outline: closed lines, in degrees, of the polygons around which the domain was declared.
     """
 
     crs: str | None
     domain: Domain | None
     needs_crs: bool = False
     boxes: tuple[DeclaredBox, ...] = ()
+    outline: Rings = field(default_factory=list)
 
 
-def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool) -> Where:
+def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_private: IsPrivate = lambda _digest, _size: False) -> Where:
     """Ask for the CRS and the domain; what is missing is said by `Cards.ask`.
 
     Args:
         cards: where the question stands.
         file_crs: the CRS that the file states; None if it states none, or there is no file.
         asks_for_crs: whether the coordinates need a CRS that the file does not state.
+        is_private: says whether a file is that of the private data; there are none as long as nothing else is said.
     """
+    outline: Rings = []
     with cards.where:
         typed = _choose_crs() if asks_for_crs else None
         if cards.curates:
             _choose_place()
+            outline = choose_outline(is_private, _declare)
         domain = _choose_domain(typed or file_crs)
         boxes = _offer_candidates(typed) if cards.curates and asks_for_crs and not typed else ()
     needs_crs = asks_for_crs and not typed and not (domain is not None and domain.crs is None)
@@ -78,7 +83,7 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool) -> W
             else "Declare the domain: west, south, east and north."
         )
         cards.ask(WHERE, text)
-    return Where(crs=typed, domain=domain, needs_crs=needs_crs, boxes=boxes)
+    return Where(crs=typed, domain=domain, needs_crs=needs_crs, boxes=boxes, outline=outline)
 
 
 def take_box(box: Bounds) -> None:
@@ -89,11 +94,17 @@ def take_box(box: Bounds) -> None:
         west, south, east, north = Transformer.from_crs(WGS84, crs, always_xy=True).transform_bounds(*box)
     except ProjError:
         return
+    forget_box()
     digits = 4 if crs == WGS84 else 0
-    st.session_state["frame"] = OWN
+    _declare(crs, (round(west, digits), round(south, digits), round(east, digits), round(north, digits)))
+
+
+def _declare(crs: str, bounds: Bounds) -> None:
+    """Fill in the fields of the domain."""
+    st.session_state["frame"] = OWN_BOUNDS
     st.session_state["domain crs"] = crs
-    for side, value in zip(SIDES, (west, south, east, north), strict=True):
-        st.session_state[side] = round(value, digits)
+    for side, value in zip(SIDES, bounds, strict=True):
+        st.session_state[side] = value
 
 
 def _choose_crs() -> str | None:
@@ -140,7 +151,12 @@ def _choose_domain(crs: str | None) -> Domain | None:
         column.number_input(side.capitalize(), value=None, key=side, persist_state="session", format="%.12g")
     crs_help = "Left empty: that of the file. Points are reprojected to it. The word none makes a plain plane without a map."
     typed_crs = st.text_input(
-        "CRS of the domain", placeholder=crs or "as the file", key="domain crs", persist_state="session", help=crs_help
+        "CRS of the domain",
+        placeholder=crs or "as the file",
+        key="domain crs",
+        persist_state="session",
+        help=crs_help,
+        on_change=carry_out(follow_crs),
     ).strip()
     order, frame_crs = choose_order(), None if typed_crs.lower() == "none" else typed_crs or crs
     bounds = _typed_bounds()
@@ -166,7 +182,7 @@ def _offer_candidates(typed: str | None) -> tuple[DeclaredBox, ...]:
     bounds, domain_crs = _typed_bounds(), str(st.session_state.get("domain crs", "") or "").strip()
     if typed:
         return ()
-    if domain_crs or bounds is None or st.session_state.get("frame") not in (None, OWN):
+    if domain_crs or bounds is None or st.session_state.get("frame") not in (None, OWN_BOUNDS):
         names = list(dict.fromkeys((WGS84, *([domain_crs] if domain_crs and domain_crs.lower() != "none" else []))))
         st.caption("Which CRS are the coordinates of the file in? It is never guessed. For example:")
         for name in names:

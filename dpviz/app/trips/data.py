@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
-from dpviz.app import cached, drafts
+from dpviz.app import cached, opened_config
+from dpviz.app.advice import advise_in_app
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.files import count_by_path, path_files
+from dpviz.app.files import ask_for_file, count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
-from dpviz.app.points.data import NONE, TYPES, pick
-from dpviz.app.session import show_value, when_chosen
+from dpviz.app.points.data import TYPES, keep_known, pick
+from dpviz.app.saved_config import COORDINATES, IDS, NONE
+from dpviz.app.session import show_error, show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.trips.state import TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
-from dpviz.data.flows import Flows
+from dpviz.data.flows import PERSON, TRIP, Flows
 from dpviz.data.reading.flows import FlowsFile
 from dpviz.data.reading.inspect import coordinate_columns, describe_flows
 from dpviz.data.reading.sources import FoundFiles, find_files
+from dpviz.errors import DpvizError
 from dpviz.publishing.config import DataPart, RegionsPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, left_out, refuse_empty_data
 from dpviz.release import nouns
@@ -31,13 +35,57 @@ from dpviz.space.regions import Regions
 from dpviz.view.escape import markdown
 
 TABLES = ("csv", "tsv", "parquet")
-IDS, COORDINATES = "Ids of regions", "Coordinates"
 BothRegions = tuple[cached.UploadedRegions, cached.UploadedRegions]
 """The regions where trips begin, and those where they end."""
 
 
-def trips_controls(cards: Cards) -> TripsData | None:
-    """Show the controls. Return the loaded data; None while something is missing, which `Cards.ask` says."""
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """Trips as far as they are declared.
+
+    Attributes:
+        data: the counted data; None while something is missing.
+        regions: public regions where trips begin, and those where they end; None while they are missing.
+        unit: options of the unit: person, contributions, distinct, exactly; None until it is said.
+    """
+
+    data: TripsData | None = None
+    regions: BothRegions | None = None
+    unit: dict[str, Any] | None = None
+
+    def frame(self) -> Flows | None:
+        """Return regions, unit and bound without a single trip; None while the regions or the unit are missing, or do not fit together."""
+        if self.data is not None:
+            flows = self.data.flows
+            return _without_trips(
+                flows.regions, flows.ends, bound=flows.contributions, unit=flows.unit, exactly=flows.exactly, enforced=flows.enforced
+            )
+        if self.regions is None or self.unit is None:
+            return None
+        (regions, ends), bound, enforced = self.regions, self.unit.get("contributions", 1), "person" in self.unit
+        unit, exactly = PERSON if enforced or bound > 1 else TRIP, bool(self.unit.get("exactly", False))
+        if regions.regions.depth != ends.regions.depth:
+            return None
+        return _without_trips(regions.regions, ends.regions, bound=bound, unit=unit, exactly=exactly, enforced=enforced)
+
+
+def _without_trips(regions: Regions, ends: Regions, *, bound: int, unit: str, exactly: bool, enforced: bool) -> Flows:
+    indexes = np.zeros(0, np.int32)
+    return Flows(
+        regions,
+        indexes,
+        indexes,
+        np.zeros(0, np.int64),
+        destinations=ends,
+        contributions=bound,
+        unit=unit,
+        exactly=exactly,
+        enforced=enforced,
+    )
+
+
+def trips_controls(cards: Cards) -> Declared:
+    """Show the controls. What is missing is said by `Cards.ask`."""
     how = TRIPS.config()
     st.subheader("Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
     show_value("trips source", how.source)
@@ -53,7 +101,7 @@ def trips_controls(cards: Cards) -> TripsData | None:
     return _choose_sample(cards) if how.source == "sample" else _choose_files(cards)
 
 
-def _choose_sample(cards: Cards) -> TripsData:
+def _choose_sample(cards: Cards) -> Declared:
     """Show the choice of a sample, and return its data."""
     how = TRIPS.config()
     show_value("trips sample", how.sample)
@@ -72,7 +120,7 @@ def _choose_sample(cards: Cards) -> TripsData:
         bound = f", of whom at most {flows.contributions:,} {about.unit} count" if flows.contributions > 1 else ""
         cards.whom.markdown(f"The sample says it: one {flows.unit}{bound}.")
         cards.where.caption(describe_regions(flows.regions))
-    return TripsData(
+    data = TripsData(
         flows=flows,
         digest=key,
         fingerprints=cached.fingerprints(key, (), flows, f"sample {key}".encode()),
@@ -80,6 +128,8 @@ def _choose_sample(cards: Cards) -> TripsData:
         unit=about.unit,
         source=Source(data_part=DataPart(sample=how.sample)),
     )
+    uploaded = cached.UploadedRegions(key=(key,), regions=flows.regions)
+    return Declared(data=data, regions=(uploaded, uploaded))
 
 
 def describe_regions(regions: Regions) -> str:
@@ -96,6 +146,7 @@ class ChosenFiles:
         about: what the headers of the files say.
         digest: identifies the files in the keys of widgets.
         part: fields of a saved configuration that name the files: trips, and for files by path the engine.
+        opened: the table [data] of an opened configuration, if it is for these files.
         count: counts the files between `BothRegions` with the given options; returns None while the count is not finished.
         content: returns a digest of the content, from the counted data.
         found: returns the files themselves.
@@ -105,27 +156,40 @@ class ChosenFiles:
     about: FlowsFile
     digest: str
     part: dict[str, Any]
+    opened: DataPart | None
     count: Callable[[BothRegions, cached.Options], OpenedData | None]
     content: Callable[[OpenedData], str]
     found: Callable[[], FoundFiles]
     written: cached.Options
 
 
-def _choose_files(cards: Cards) -> TripsData | None:
-    """Show the choice of files and of how they are read. Return the counted data; None until all is chosen and counted."""
+def _choose_files(cards: Cards) -> Declared:
+    """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
     regions = _choose_regions("regions", "Regions file")
     apart_help = "Where trips end in another hierarchy than they begin in, of as many levels."
     apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=apart_help)
     ends = _choose_regions("ends", "Regions of the destinations") if apart else regions
     chosen_files = _choose_upload(cards) if TRIPS.config().source == "upload" else _choose_paths(cards)
-    if regions is None or ends is None or chosen_files is None:
+    both = None if regions is None or ends is None else (regions, ends)
+    if both is not None and cards.curates:
+        for each in dict.fromkeys(both):
+            cards.where.caption(describe_regions(each.regions))
+    if both is None or chosen_files is None:
         cards.ask(DATA, "Choose a public file of regions, and a file of trips between them: origin, destination, count.")
-        return None
-    if cards.curates:
-        cards.where.caption(describe_regions(regions.regions))
+        if cards.curates:
+            cards.whom.caption("Asked once the file of trips is read.")
+            if both is None:
+                cards.where.caption("Shown once the file of regions is read.")
+        return Declared(regions=both)
+    return _ask_and_count(chosen_files, both, cards)
+
+
+def _ask_and_count(chosen_files: ChosenFiles, both: BothRegions, cards: Cards) -> Declared:
+    """Ask for columns and unit, and count the files once everything is given."""
     about, mode = chosen_files.about, TRIPS.config().mode
     options = {**dict(chosen_files.written), **_choose_columns(about, chosen_files.digest)}
-    columns = () if about.matrix else about.columns
+    used = _list_used_columns(options)
+    columns = () if about.matrix else tuple(name for name in about.columns if name not in used)
     question = UnitQuestion(noun="trip", columns=columns, key=f"trips {mode} {chosen_files.digest}", private=mode == CURATE)
     with cards.whom:
         unit = unit_controls(question, cards)
@@ -136,23 +200,28 @@ def _choose_files(cards: Cards) -> TripsData | None:
     public_key = f"public {chosen_files.digest}"
     if mode != CURATE and not st.checkbox("These data are already public", key=public_key, persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
-        return None
+        return Declared(regions=both, unit=unit)
     if unit is None:
-        return None
+        return Declared(regions=both)
     options |= unit
-    opened = chosen_files.count((regions, ends), (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
+    try:
+        opened = chosen_files.count(both, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
+    except DpvizError as error:
+        show_error(str(error))
+        cards.ask(DATA, f"Correct the data, or how they are read: {advise_in_app(str(error))}")
+        return Declared(regions=both, unit=unit)
     if opened is None:
         cards.ask(DATA, "Count the trips.")
-        return None
-    data = _make_data(chosen_files, opened, regions, ends if apart else None, options)
+        return Declared(regions=both, unit=unit)
+    data = _make_data(chosen_files, opened, both, options)
     if mode == CURATE and columns and "person" not in unit:
         with cards.whom:
             show_repeated(
                 data,
-                cached.find_id_columns(f"{chosen_files.digest} {chosen_files.written}", _list_used_columns(options), chosen_files.found()),
+                cached.find_id_columns(f"{chosen_files.digest} {chosen_files.written}", used, chosen_files.found()),
                 "trip",
             )
-    return data
+    return Declared(data=data, regions=both, unit=unit)
 
 
 def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
@@ -169,6 +238,8 @@ def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
     names = [NONE, *about.columns]
     pairs = coordinate_columns(about.columns)
     unclear = not about.matrix and (about.origin is None or about.destination is None)
+    if pairs is None and st.session_state.get(f"trips ends {digest}") == COORDINATES:
+        pairs = (("", ""), ("", ""))  # an opened configuration names the columns
     if pairs is not None:
         kinds = [IDS, COORDINATES]
         default = COORDINATES if unclear else IDS
@@ -179,10 +250,11 @@ def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
             options |= _choose_coordinates(names, pairs, digest)
         elif not about.matrix:
             for role, title, known in (("origin", "Origin", about.origin), ("destination", "Destination", about.destination)):
-                options[role] = pick(title, names, known, f"trips column {role} {digest}")
+                options[role] = pick(title, names if known is None else list(about.columns), known, f"trips column {role} {digest}")
         if pairs is not None or not about.matrix:
             count_help = "Whole numbers; without it each row is one trip."
-            options["count"] = pick("Trips per row", names, about.count, f"trips column count {digest}", count_help)
+            counts = names if about.count is None else list(about.columns)  # without a choice, this column is read
+            options["count"] = pick("Trips per row", counts, about.count, f"trips column count {digest}", count_help)
     if pairs is not None:
         crs_help = "It is never guessed. EPSG:4326 is longitude and latitude in degrees. Leave it empty if the regions have none."
         crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="trips crs", persist_state="session", help=crs_help)
@@ -212,8 +284,7 @@ def _list_used_columns(options: dict[str, Any]) -> tuple[str, ...]:
 def _make_data(
     chosen_files: ChosenFiles,
     opened: OpenedData,
-    regions: cached.UploadedRegions,
-    ends: cached.UploadedRegions | None,
+    both: BothRegions,
     options: dict[str, Any],
 ) -> TripsData:
     """Show the notes that are for the curator only, and return the counted data."""
@@ -227,20 +298,21 @@ def _make_data(
         title="Uploaded trips",
         unit=nouns.TRIPS,
         source=Source(
-            data_part=DataPart(**chosen_files.part, **options),
-            regions=_make_regions_part("regions", regions),
-            destinations=None if ends is None else _make_regions_part("ends", ends),
+            data_part=opened_config.with_kept({**chosen_files.part, **options}, chosen_files.opened),
+            regions=_make_regions_part("regions", both[0]),
+            destinations=_make_regions_part("ends", both[1]) if st.session_state.get("trips apart") else None,
         ),
     )
 
 
 def _choose_upload(cards: Cards) -> ChosenFiles | None:
     """Ask for an uploaded file of trips; None until it is chosen."""
-    kept = _ask_for_file("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
+    kept = ask_for_file("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
     if kept is None:
         return None
     name, body = kept
     digest = cached.digest_of(body)
+    opened_part = opened_config.fill_in_upload(opened_config.TRIPS, name, digest, f"trips {digest}")
     text_format = choose_text_format(cached.named_file(name, body), name, f"trips {digest}", cards)
     if text_format is None:
         return None
@@ -257,6 +329,7 @@ def _choose_upload(cards: Cards) -> ChosenFiles | None:
         about=about,
         digest=digest,
         part={"trips": name},
+        opened=opened_part,
         count=count,
         content=lambda _: digest,
         found=lambda: find_files(cached.named_file(name, body), text_format),
@@ -266,7 +339,7 @@ def _choose_upload(cards: Cards) -> ChosenFiles | None:
 
 def _choose_paths(cards: Cards) -> ChosenFiles | None:
     """Ask for the path of files of trips; None until files are found there."""
-    files = path_files("trips ", "Type the path of trips files on the computer that runs this app.", cards)
+    files = path_files("trips ", opened_config.TRIPS, cards)
     if files is None:
         return None
 
@@ -279,6 +352,7 @@ def _choose_paths(cards: Cards) -> ChosenFiles | None:
         about=describe_flows(files.found),
         digest=files.digest,
         part={"trips": files.written, "engine": files.engine},
+        opened=files.opened,
         count=count,
         content=files.content,
         found=lambda: files.found,
@@ -288,46 +362,27 @@ def _choose_paths(cards: Cards) -> ChosenFiles | None:
 
 def _make_regions_part(role: str, uploaded: cached.UploadedRegions) -> RegionsPart:
     """Describe a file of regions as a part of a configuration; `role` is "regions" or "ends"."""
-    _, levels, prefix_lengths = uploaded.key
-    return RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
-
-
-def _ask_for_file(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[str, bytes] | None:
-    """Ask for a file. Return its name and bytes; None until it is chosen.
-
-    Both are kept for the session, because Streamlit empties an upload widget when the user visits another page.
-    """
-    key, slot = f"{role} file", f"{role} uploaded"
-
-    def keep() -> None:
-        file = st.session_state[key]
-        st.session_state[slot] = None if file is None else (file.name, file.getvalue())
-
-    drafts.ask_again(slot)
-    st.file_uploader(title, types, key=key, on_change=keep, help=text)
-    kept: tuple[str, bytes] | None = st.session_state.get(slot)
-    if kept is not None and st.session_state[key] is None:
-        left, right = st.columns([3, 2], vertical_alignment="center")
-        left.caption(f"{title}: kept from before.")
-        if right.button("Forget it", key=f"{role} forget"):
-            st.session_state[slot] = kept = None
-    return kept
+    _, levels, prefix_lengths, *_ = uploaded.key
+    part = RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
+    return opened_config.with_kept_regions(part, role)
 
 
 def _choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
     """Ask for a file of regions, the columns of its levels, and levels by prefixes of ids; None until it is chosen."""
-    kept = _ask_for_file(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
+    kept = ask_for_file(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
     if kept is None:
         return None
     name, body = kept
     digest = cached.digest_of(body)
-    about = cached.inspect_regions_file(digest, name, body)
+    about, opened = cached.inspect_regions_file(digest, name, body), opened_config.fill_in_regions(role, name, digest)
+    written = ((), None) if opened is None else (tuple(opened.names.items()), opened.crs)
     if about.nested:
-        return cached.read_regions_file(digest, name, body, (), ())
+        return cached.read_regions_file(digest, name, body, (), (), *written)
+    _keep_known_levels(f"{role} levels {digest}", about.columns)
     levels = st.multiselect(
         "Columns of ids, coarsest level first",
         about.columns,
-        default=about.levels,
+        default=about.levels or cached.propose_region_levels(digest, name, body),
         key=f"{role} levels {digest}",
         persist_state="session",
         help="One column per level; the last one is that of the regions in the trips file.",
@@ -347,4 +402,10 @@ def _choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
         st.error("The numbers of characters must be whole numbers with commas between them, such as 2, 5.")
         return None
     prefix_lengths = tuple(int(part) for part in parts)
-    return cached.read_regions_file(digest, name, body, tuple(levels), prefix_lengths)
+    return cached.read_regions_file(digest, name, body, tuple(levels), prefix_lengths, *written)
+
+
+def _keep_known_levels(key: str, columns: Sequence[str]) -> None:
+    """Go back to the levels that are preset, if an opened configuration names columns that a file does not have."""
+    for name in st.session_state.get(key, ()):
+        keep_known(key, columns, name)

@@ -68,7 +68,7 @@ def _show_controls() -> tuple[TripsData | None, bool]:
     start_checks()
     data, how = None, TRIPS.config()
     try:
-        data = trips_controls(cards_in_place())
+        data = trips_controls(cards_in_place()).data
     except DpvizError as error:
         show_error(str(error))
     TRIPS.offer(data)

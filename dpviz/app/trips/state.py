@@ -52,7 +52,7 @@ class TripsConfig(PageConfig):
     mechanism: str = TRIP_FAMILY.usual[0]
     settings: dict[str, Any] = field(default_factory=lambda: dict(FLOW_MECHANISMS[TRIP_FAMILY.usual[0]].page_settings))
     epsilon: float | Fraction = 0.05
-    delta: float = 1e-8
+    delta: float | Fraction = 1e-8
     beside: str = ALONE
     level: int | None = 2
     shown: str = RELEASED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from dpviz.data.reading.geometries import OpenShapes, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.errors import DomainError
 from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT
-from dpviz.space.regions import DEGREES, Regions
+from dpviz.space.regions import DEGREES, MOST_LEVELS, Regions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,6 +99,48 @@ def _read_through(opened: OpenShapes, nested: bool) -> None:
         _make_regions(opened, ["id"] if _are_locations(opened.names) else None, None, None)
     else:
         _read_rows(opened, opened.names)
+
+
+def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
+    r"""Propose the columns of ids of a public file with a column per level, coarsest first; none if they are not clear.
+
+    They are clear if all columns of texts or whole numbers, names left out, are nested in one way: each id of a level lies in one id of
+    the level above, and the ids of the last level are unique. Whoever reads the regions decides.
+
+    Args:
+        source: a path, or an open binary file with a `name`.
+        limits: the most that the file may hold.
+
+    Raises:
+        InputError: the file cannot be opened, is damaged or too large.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"block,block_name,district\nN1,Hill,N\nN2,Mill,N\nS1,Lake,S\n")
+    >>> upload.name = "blocks.csv"
+    >>> propose_levels(upload)
+    ('district', 'block')
+    """
+    opened = open_shapes(*read_checked(source, limits), limits)
+    names = [name for name in opened.names if fold_name(name) not in LABEL_NAMES and not fold_name(name).endswith("_name")]
+    if not 0 < len(names) <= MOST_LEVELS:
+        return ()
+    table, _ = _read_rows(opened, names)
+    with_texts = [name for name in names if any(isinstance(value, str) for value in table[name])]
+    sizes = {name: table[name].nunique() for name in names if _are_ids(table[name])}
+    if not sizes.keys() >= set(with_texts):
+        return ()
+    levels = sorted(sizes, key=lambda name: sizes[name])
+    if not levels or sizes[levels[-1]] < len(table) or (len(levels) > 1 and sizes[levels[0]] == 1):
+        return ()
+    is_nested = all(
+        sizes[above] < sizes[below] == len(table[[above, below]].drop_duplicates()) for above, below in itertools.pairwise(levels)
+    )
+    return tuple(levels) if is_nested else ()
+
+
+def _are_ids(column: pd.Series) -> bool:
+    """Return whether all entries of a column are texts that are not blank, or whole numbers."""
+    return all(bool(value.strip()) if isinstance(value, str) else type(value) in (int, np.int32, np.int64) for value in column)
 
 
 def read_regions(

@@ -13,7 +13,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.reading.regions import inspect_regions, read_regions
+from dpviz.data.reading.regions import inspect_regions, propose_levels, read_regions
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import DomainError, InputError
 from dpviz.space.regions import Regions
@@ -239,3 +239,26 @@ def test_a_file_of_shapes_says_so(tmp_path):
     for form, name in zip(GEOMETRIES, ("GeoJSON", "GeoPackage", "GeoParquet", "GeoParquet", "Shapefile"), strict=True):
         found = inspect_regions(stored(COLUMN_PER_LEVEL, form, tmp_path))
         assert (found.format, found.columns, found.has_geometry) == (name, ("state", "county"), True)
+
+
+@pytest.mark.parametrize(
+    ("table", "proposed"),
+    [
+        ("district,block\nN,N1\nN,N2\nS,S1\n", ("district", "block")),
+        ("block,name,district\nN1,a,N\nN2,b,N\nS1,c,S\n", ("district", "block")),
+        ("town\nA\nB\n", ("town",)),
+        ("district,use,block\nN,park,N1\nN,mill,N2\nS,park,S1\n", ()),
+        ("code_a,code_b\nN,1\nS,2\n", ()),
+        ("district,block\nN,N1\nN,N1\n", ()),
+        ("country,block\nX,N1\nX,N2\n", ()),
+        ("district,block\nN,N1\n,N2\n", ()),
+        ("name\nA\nB\n", ()),
+    ],
+)
+def test_levels_are_proposed_only_where_all_columns_are_nested_in_one_way(table, proposed):
+    assert propose_levels(text(table)) == proposed
+
+
+def test_levels_of_polygons_are_proposed(tmp_path):
+    squares_of_counties = COLUMN_PER_LEVEL.to_crs("EPSG:4326") if COLUMN_PER_LEVEL.crs else COLUMN_PER_LEVEL.set_crs("EPSG:4326")
+    assert propose_levels(stored(squares_of_counties, "gpkg", tmp_path)) == ("state", "county")

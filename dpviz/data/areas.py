@@ -1,0 +1,253 @@
+"""The number of records in each occupied leaf of nested regions, the private input of every mechanism of areas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from dpviz.arrays import Integers, Places
+from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_bound_without_persons
+from dpviz.data.cell_counts import CellCounts, count_coordinates, count_rows
+from dpviz.data.cells import (
+    array_of,
+    check_bad_rows,
+    check_whole,
+    freeze,
+    most_per_cell,
+    too_many,
+    whole_counts,
+    xy_of_frame,
+)
+from dpviz.data.flows import check_counts, column_of, counts_of, ids_of, leaf_indexes
+from dpviz.data.leaf_regions import check_regions, leaf_finder
+from dpviz.errors import InputError
+from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
+
+if TYPE_CHECKING:
+    import geopandas
+
+RECORD, PERSON = "record", "person"
+_NOUN = "records"
+_COLUMNS = ("count", "person")  # options of `from_geodataframe` that may be names of columns
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AreaCounts:
+    """Records per occupied leaf of nested regions. PRIVATE: only a mechanism or a study may look inside.
+
+    A record belongs to one leaf or to none; `dpviz.data.leaf_regions` has the rules.
+
+    Attributes:
+        regions: the public regions.
+        leaf: (k,) indices of the occupied leaves, ascending.
+        count: (k,) records in each leaf, at least 1.
+        contributions: m, the most records that one protected unit has here; mechanisms scale every sensitivity by it.
+        unit: "record", or "person" when a person column was given and the bound was enforced with it.
+        dropped: records left out; for the curator only, never released.
+        outside: dropped records in no leaf.
+        bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad.
+        over: dropped records that the bound leaves out, or that are beyond the most that a leaf holds (`most_per_cell`).
+
+    Raises:
+        InputError: not Regions; the arrays differ in length; a leaf is unknown or out of order; a count is under 1; the counts add up to
+            more than 2**53; the unit is unknown; or outside, bad and over do not add up to dropped.
+
+    >>> import dpviz as dv
+    >>> table = pd.DataFrame({"district": ["A", "A", "B"], "tract": ["a", "b", "c"]})
+    >>> regions = dv.Regions.from_table(table, levels=["district", "tract"])
+    >>> visits = pd.DataFrame({"region": ["a", "a", "c", "c"], "who": ["x", "y", "x", "x"]})
+    >>> areas = dv.AreaCounts.from_table(visits, regions=regions, person="who", contributions=2)
+    >>> areas
+    AreaCounts(Regions(2 district, 3 tract), unit='person', contributions=2)
+    >>> int(areas.count.sum()), areas.over
+    (3, 1)
+    """
+
+    regions: Regions
+    leaf: Places
+    count: Integers
+    contributions: int = 1
+    unit: str = RECORD
+    dropped: int = 0
+    outside: int = 0
+    bad: int = 0
+    over: int = 0
+
+    def __post_init__(self) -> None:
+        check_regions(self.regions)
+        for name, kind in (("leaf", np.int32), ("count", np.int64)):
+            object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
+        for name, least in (("contributions", 1), ("dropped", 0), ("outside", 0), ("bad", 0), ("over", 0)):
+            object.__setattr__(self, name, check_whole(getattr(self, name), name, least))
+        if self.outside + self.bad + self.over not in (0, self.dropped):
+            raise InputError("outside, bad and over must add up to dropped.")
+        if self.unit not in (RECORD, PERSON):
+            raise InputError("unit must be 'record' or 'person'.")
+        self._check_leaves()
+
+    def _check_leaves(self) -> None:
+        if len(self.leaf) != len(self.count):
+            raise InputError("leaf and count must have the same length.")
+        if not len(self.count):
+            return
+        if self.leaf.min() < 0 or self.leaf.max() >= self.regions.size(self.regions.depth):
+            raise InputError("leaf must hold indices of leaf regions.")
+        if (self.leaf[1:] <= self.leaf[:-1]).any():
+            raise InputError("Leaves must be distinct and ascending.")
+        if self.count.min() < 1 or too_many(self.count):
+            raise InputError("Counts must be at least 1 and add up to at most 2**53.")
+
+    def __repr__(self) -> str:
+        """A text without a single private number, so that logs and tracebacks cannot leak."""
+        return f"AreaCounts({self.regions!r}, unit={self.unit!r}, contributions={self.contributions})"
+
+    @classmethod
+    def from_xy(
+        cls,
+        x: ArrayLike,
+        y: ArrayLike,
+        *,
+        regions: Regions,
+        count: ArrayLike | None = None,
+        person: ArrayLike | People | None = None,
+        contributions: int = 1,
+        distinct: bool = False,
+        bad_rows: str = "refuse",
+        key: bytes | None = None,
+    ) -> AreaCounts:
+        """Count points in the leaves that contain them.
+
+        Args:
+            x: (n,) easting or longitude, in the regions' CRS.
+            y: (n,) northing or latitude.
+            regions: whose leaves are cells of a grid, or have polygons that do not overlap; points in no leaf are dropped.
+            count: (n,) records that each row stands for, whole and >= 0; if None, each row is one record.
+            person: (n,) who a record belongs to; each person then keeps at most `contributions` of the records in the regions, chosen at
+                random. Without it the protected unit is one record.
+            contributions: m >= 1.
+            distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
+            bad_rows: "refuse" raises on a coordinate, count or person that is missing or not finite, "drop" leaves the row out.
+            key: bytes that decide which records a person keeps; fresh from the operating system if None.
+
+        Raises:
+            InputError: shapes differ, a column holds no numbers, or a row is bad under "refuse".
+            DomainError: the leaves have no polygons, or polygons overlap.
+        """
+        find = leaf_finder(regions)
+        counted, bound = count_coordinates(
+            (x, y),
+            find,
+            regions.size(regions.depth),
+            count=count,
+            person=person,
+            contributions=contributions,
+            distinct=distinct,
+            bad_rows=bad_rows,
+            key=key,
+        )
+        return cls.from_leaf_counts(counted, regions, bound)
+
+    @classmethod
+    def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, regions: Regions, **options: Any) -> AreaCounts:
+        """Count a GeoDataFrame's points, reprojected to the regions' CRS, in the leaves that contain them.
+
+        Args:
+            frame: n rows with points as geometry, in a CRS if the regions have one.
+            regions: as for `from_xy`.
+            options: count, person, contributions, distinct, bad_rows and key, as for `from_xy`; count and person may be names of columns.
+
+        Raises:
+            InputError: there is no geometry column, no such column, no CRS although the regions have one, or a geometry that is not a
+                point; the points cannot be reprojected; or as for `from_xy`.
+            DomainError: as for `from_xy`.
+        """
+        check_regions(regions)
+        crs = regions.grid.crs if isinstance(regions.grid, Domain) else regions.crs
+        xy = xy_of_frame(frame, crs, "regions")
+        named = {name: column_of(frame, option, _NOUN) for name, option in options.items() if name in _COLUMNS and isinstance(option, str)}
+        return cls.from_xy(*xy, regions=regions, **options | named)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: pd.DataFrame,
+        *,
+        regions: Regions,
+        person: str | ArrayLike | People | None = None,
+        contributions: int = 1,
+        distinct: bool = False,
+        bad_rows: str = "refuse",
+        key: bytes | None = None,
+    ) -> AreaCounts:
+        """Add up records per leaf by the leaves' ids.
+
+        Args:
+            table: columns region (ids of leaves: texts, or whole numbers, which stand for their digits) and count (whole numbers, >= 0;
+                each row is one record without it).
+            regions: their leaves need no shapes.
+            person: a column of `table`, or (n,) entries, that say who a row belongs to; as for `from_xy`.
+            contributions: m >= 1.
+            distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
+            bad_rows: "refuse" raises on an unknown id, a missing cell or a bad count, "drop" leaves the row out.
+            key: bytes that decide which records a person keeps; fresh from the operating system if None.
+
+        Raises:
+            InputError: a column is missing, or a row is bad under "refuse"; the text names the column and the rule, never an entry.
+                Under "drop" only faults of a whole column raise: not one count is a whole number, or ids are stored as
+                numbers where ids of the regions have leading zeros.
+        """
+        check_regions(regions)
+        check_bad_rows(bad_rows)
+        contributions = check_whole(contributions, "contributions", 1)
+        leaf = leaf_indexes(ids_of(column_of(table, "region", _NOUN), "Column 'region'"), regions, bad_rows)
+        count = None
+        if "count" in table.columns:
+            count = check_counts(counts_of(column_of(table, "count", _NOUN), "Column 'count'", noun=_NOUN), bad_rows)
+        people = column_of(table, person, _NOUN) if isinstance(person, str) else person
+        refuse_bound_without_persons(people, contributions, distinct=distinct)
+        bound = None if people is None else bound_of(contributions, key, distinct=distinct)
+        owners = None if people is None else check_people(people, len(leaf), bad_rows)
+        return cls.from_leaf_counts(count_rows(leaf.astype(np.int64), count, owners, bound, regions.size(regions.depth)), regions, bound)
+
+    @classmethod
+    def from_counts(cls, counts: ArrayLike, *, regions: Regions) -> AreaCounts:
+        """Make area counts of an array with one count per leaf; the protected unit is one record.
+
+        Args:
+            counts: (leaves,) whole counts of at least 0, in the order of the regions' leaves.
+            regions: their leaves need no shapes.
+
+        Raises:
+            InputError: another number of counts than of leaves, or a count that is negative or not whole.
+        """
+        check_regions(regions)
+        size, array = regions.size(regions.depth), array_of(counts)
+        if array is None or array.shape != (size,):
+            raise InputError(f"There must be one count for each of the {size:,} leaf regions.")
+        whole = np.minimum(whole_counts(array, size, "refuse"), most_per_cell(size))
+        occupied = np.flatnonzero(whole)
+        return cls(regions=regions, leaf=occupied.astype(np.int32), count=whole[occupied])
+
+    @classmethod
+    def from_leaf_counts(cls, counted: CellCounts, regions: Regions, bound: Bound | None) -> AreaCounts:
+        """Make area counts of the records per leaf that were counted with this `bound`; the unit is a record if there is none."""
+        left_out: dict[str, Any] = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
+        unit: dict[str, Any] = {} if bound is None else {"contributions": int(bound.most), "unit": PERSON}
+        leaf = counted.cells.astype(np.int32)
+        for array in (leaf, counted.counts):
+            array.flags.writeable = False  # the constructor takes read-only arrays without a copy
+        return cls(regions=regions, leaf=leaf, count=counted.counts, dropped=sum(left_out.values()), **left_out, **unit)
+
+    def level_counts(self) -> list[Integers]:
+        """Add up the true counts of every region: one array per level, the whole first. PRIVATE."""
+        counts = np.zeros(self.regions.size(self.regions.depth), np.int64)
+        counts[self.leaf] = self.count
+        levels = [counts]
+        for level in range(self.regions.depth, 0, -1):
+            levels.insert(0, np.add.reduceat(levels[0], self.regions.first_child(level - 1)[:-1]))
+        return levels

@@ -1,0 +1,123 @@
+"""The leaf region of each point: by the grid of regions that have one, else by the leaves' polygons.
+
+The rules: a point belongs to one leaf or to none. A point in a gap, or outside all regions, belongs to none. A region includes its border;
+a point on a border that several leaves share belongs to the first of them in the order of the regions. On a grid, a point belongs to
+the cell that the grid says: of a lattice's squares, the one east or north of the border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import geopandas
+import numpy as np
+import shapely
+
+from dpviz.arrays import Floats, Integers
+from dpviz.data.cells import OUTSIDE, cells_of
+from dpviz.errors import DomainError, InputError
+from dpviz.space.domain import Domain
+from dpviz.space.leaf_lookup import LeafLookup, borders_of
+from dpviz.space.morton import morton
+from dpviz.space.region_builders import H3Cells
+from dpviz.space.regions import Regions
+
+_MOST_NAMED = 3
+_POINTS_PER_CELL = 64  # from so many points per H3 cell on, making a look-up takes less time than it saves
+_COARSEST_STRAIGHT = 4  # the coarsest resolution of H3 whose edges are nearly straight on a map, at most 26 km long
+_ROUNDING_DEGREES = 1e-7  # about a centimetre
+
+
+def leaf_finder(regions: Regions) -> Callable[[Floats, Floats], Integers]:
+    """Make a function that finds the leaf of each point.
+
+    Args:
+        regions: whose leaves are cells of a grid, or have polygons that do not overlap.
+
+    Returns:
+        A function from (n,) x and (n,) y, in the regions' CRS, to (n,) indices of leaves: OUTSIDE for points in no leaf, BAD where a
+        coordinate is not finite.
+
+    Raises:
+        InputError: not Regions.
+        DomainError: the leaves have no polygons, or polygons overlap; or the package h3 is missing.
+    """
+    check_regions(regions)
+    if isinstance(regions.grid, Domain):
+        return _square_finder(regions.grid)
+    if isinstance(regions.grid, H3Cells):
+        return _h3_finder(regions, regions.grid)
+    refuse_overlaps(regions)
+    return LeafLookup.from_regions(regions).find
+
+
+def check_regions(regions: object) -> None:
+    """Refuse anything but `Regions`."""
+    if not isinstance(regions, Regions):
+        raise InputError("regions must be Regions: see Regions.from_table, Regions.h3 and read_regions.")
+
+
+def refuse_overlaps(regions: Regions) -> None:
+    """Refuse leaves whose polygons overlap, by their names: a place in two regions would be counted in the first one only."""
+    overlaps = regions.overlaps
+    if not len(overlaps):
+        return
+    names = regions.names_of(regions.depth)
+    pairs = [f"{str(names[one])[:40]} and {str(names[other])[:40]}" for one, other in overlaps[:_MOST_NAMED].tolist()]
+    more = f", and {len(overlaps) - _MOST_NAMED:,} more pairs" if len(overlaps) > _MOST_NAMED else ""
+    raise DomainError(
+        f"Regions of level {regions.levels[-1]!r} overlap: {'; '.join(pairs)}{more}. Correct their polygons, so that a place is in one"
+        " region at most."
+    )
+
+
+def _square_finder(lattice: Domain) -> Callable[[Floats, Floats], Integers]:
+    """Make a function that finds squares of a lattice, which are numbered in Z-order."""
+
+    def find(x: Floats, y: Floats) -> Integers:
+        cells = cells_of(x, y, lattice)
+        inside = cells >= 0
+        cells[inside] = morton(cells[inside] & (lattice.side - 1), cells[inside] >> lattice.order)
+        return cells
+
+    return find
+
+
+def _h3_finder(regions: Regions, grid: H3Cells) -> Callable[[Floats, Floats], Integers]:
+    """Make a function that finds H3 cells: of many points by a look-up of polygons, and only of those near borders by the package h3."""
+    exact, fewest = grid.find(regions.ids_of(regions.depth)), _POINTS_PER_CELL * regions.size(regions.depth)
+
+    def find(x: Floats, y: Floats) -> Integers:
+        lookup = None if len(x) < fewest or grid.resolution < _COARSEST_STRAIGHT else _look_up_inner_parts(regions)
+        if lookup is None:
+            return exact(x, y)
+        leaves = lookup.find(x, y)
+        unknown = np.flatnonzero(leaves == OUTSIDE)
+        leaves[unknown] = exact(x[unknown], y[unknown])
+        return leaves
+
+    return find
+
+
+def _look_up_inner_parts(regions: Regions) -> LeafLookup | None:
+    """Make a look-up of the inner parts of H3 cells, in which no point can belong to another cell; None if a cell has no such part.
+
+    The edges of a cell are arcs of great circles, and those of its polygon are straight in degrees. An arc is farthest from its chord near
+    the middle. So polygons are shrunk by twice the largest distance there, and a centimetre for rounding.
+    """
+    shapes = np.asarray(regions.outlines(regions.depth), object)
+    ends = borders_of(shapes).ends
+    middle = _directions(*np.radians(ends[:2])) + _directions(*np.radians(ends[2:]))
+    on_arc = np.degrees([np.arctan2(middle[1], middle[0]), np.arctan2(middle[2], np.hypot(middle[0], middle[1]))])
+    distance = float(np.hypot(*(on_arc - (ends[:2] + ends[2:]) / 2)).max())
+    inner = shapely.buffer(shapes, -(2 * distance + _ROUNDING_DEGREES), quad_segs=1, join_style="mitre")
+    if shapely.is_empty(inner).any():
+        return None
+    geometry = (*[None] * (regions.depth - 1), geopandas.GeoSeries(inner, crs=regions.crs))
+    return LeafLookup.from_regions(replace(regions, geometry=geometry, grid=None))
+
+
+def _directions(longitude: Floats, latitude: Floats) -> Floats:
+    """Return (3, n) unit vectors from the Earth's centre to places, given in radians."""
+    return np.array([np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)])

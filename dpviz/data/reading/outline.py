@@ -1,0 +1,94 @@
+"""Read a public file of polygons: the outline of the area whose box becomes the domain of points."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+from pyproj import CRS
+
+from dpviz.data.columns import GEOMETRY_NAMES, candidates
+from dpviz.data.library_errors import attempt, guard
+from dpviz.data.reading.geometries import OpenShapes, open_shapes
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
+from dpviz.errors import DomainError, InputError
+from dpviz.space.outline import Outline
+
+MOST_POLYGONS = 5_000
+OUTLINE_LIMITS = replace(DEFAULT_LIMITS, rows=MOST_POLYGONS, file_bytes=64 * 2**20)
+_WKT_POLYGON = r"(?i)\s*(?:MULTI)?POLYGON[\sZM(]"
+
+
+def read_outline(source: Source, *, unstated_crs: str | None = None, limits: Limits = OUTLINE_LIMITS) -> Outline:
+    r"""Read the outline of an area from a public file of polygons.
+
+    Formats: GeoJSON, GeoPackage, GeoParquet, zipped Shapefile, and tables with one column of polygons in WKT. Rows without a shape are
+    passed over.
+
+    Args:
+        source: a path, or an open binary file (an upload) with a `name`, whose ending says the format. Never a URL.
+        unstated_crs: the CRS of the coordinates if the file does not state it; None if it is not known.
+        limits: the most that the file may hold.
+
+    Raises:
+        InputError: the file cannot be opened, is damaged or too large.
+        DomainError: the file holds no polygons, other shapes or too many; or its CRS is not known.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"name\tgeometry\nold town\tPOLYGON ((4.8 45.7, 4.9 45.7, 4.9 45.8, 4.8 45.7))\n")
+    >>> upload.name = "town.tsv"
+    >>> read_outline(upload, unstated_crs="EPSG:4326").bounds_in("EPSG:4326")
+    (4.8, 45.7, 4.9, 45.8)
+    """
+    kind, data = read_checked(source, limits)
+    try:
+        opened = open_shapes(kind, data, limits)
+        shapes = _take_shapes(opened)
+    except InputError as error:
+        if str(error) != str(too_many_rows(limits)):
+            raise
+        shapes = None
+    if shapes is None:
+        raise DomainError(
+            f"The file has more than {limits.rows:,} polygons: choose the outline of the whole area, or drag a box on the map."
+        )
+    return Outline(shapes=shapes, crs=opened.crs or _parse_crs(unstated_crs))
+
+
+def _take_shapes(opened: OpenShapes) -> NDArray[np.object_]:
+    """Read the shapes alone; of a table without geometries, those in its column of WKT."""
+    rule = f"The shapes cannot be read as {opened.format}: the file is damaged."
+    if opened.has_geometry:
+        _, shapes = guard(rule, lambda: opened.take([]))
+        return np.asarray(shapes, object)
+    columns = candidates(opened.names, GEOMETRY_NAMES)
+    if len(columns) != 1:
+        raise DomainError(
+            "The file has no polygons: choose one with shapes, or a table with polygons in WKT in its column geometry or wkt."
+        )
+    table, _ = guard(rule, lambda: opened.take(columns))
+    return _parse_wkt(table[columns[0]].to_numpy())
+
+
+def _parse_wkt(entries: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Parse polygons in WKT. Other shapes are not parsed: they could be nested so deeply that the parser would crash."""
+    texts = np.array([entry if isinstance(entry, str) and entry.strip() else None for entry in entries], object)
+    filled = np.array([text is not None for text in texts], np.bool_)
+    polygons = np.array([text is not None and re.match(_WKT_POLYGON, text) is not None for text in texts], np.bool_)
+    shapes = np.full(len(texts), None, object)
+    shapes[polygons] = shapely.from_wkt(texts[polygons], on_invalid="ignore")
+    if (filled & shapely.is_missing(shapes)).any():
+        raise DomainError("The column of shapes has an entry that is no polygon in WKT, such as POLYGON ((4 45, 5 45, 5 46, 4 45)).")
+    return shapes
+
+
+def _parse_crs(crs: str | None) -> CRS:
+    if crs is None:
+        raise DomainError("This file does not state its CRS, which is never guessed: type it as CRS of the domain, such as EPSG:4326.")
+    parsed = attempt(lambda: CRS.from_user_input(crs))
+    if parsed is None:
+        raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326'.")
+    return parsed

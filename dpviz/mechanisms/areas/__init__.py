@@ -1,0 +1,1 @@
+"""Mechanisms of areas: one method per file, named by its key."""

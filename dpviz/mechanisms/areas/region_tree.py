@@ -1,0 +1,123 @@
+"""Noise on every level of nested regions, and exact least squares on their tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from dpviz.data.areas import AreaCounts
+from dpviz.mechanisms.base import Share, setting
+from dpviz.mechanisms.noisy_areas import AreaMechanism, NoisyAreas, is_gaussian, neighbours_setting
+from dpviz.mechanisms.noisy_flows import accounting_setting
+from dpviz.privacy.allocation import REGION_STRATEGIES, region_weights
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.area_release import AreaRelease
+from dpviz.space.regions import Regions
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionTree(AreaMechanism):
+    """Noisy counts of the regions of every level, made consistent by exact least squares on the tree of regions.
+
+    Protects: adding or removing one record, or replacing it by another (with a person column: one person's at most m records).
+
+    Proof: regions, levels and shares are public. The regions of a level are disjoint, so that a unit's m records change their counts by at
+    most m in all, with a sum of squares of at most m**2; if they are replaced by at most m others, by at most 2 m and 2 m**2 (see
+    `NoisyAreas`). Each level has independent noise for its share of the budget, and the shares add up: epsilons by basic composition,
+    rhos by that of zCDP. Least squares, non-negative counts and rounding see noisy counts alone. For (epsilon, delta) and m = 1, one count
+    of each level changes by one (two, if replaced), as the exact accounting assumes; for m > 1 rho comes from the tight conversion.
+
+    Source:
+        Hay, Rastogi, Miklau, Suciu, VLDB 2010, Section 4, for any tree: least squares on a tree of noisy counts. With rho and shares per
+        level, the first step of the TopDown algorithm of the US Census of 2020 (Abowd et al., Harvard Data Science Review, 2022).
+        Non-negative counts: `dpviz.privacy.nonnegative_fit`. The shares: `dpviz.privacy.allocation.region_weights`.
+
+    Deviations:
+        One fit on the whole tree in place of the Census's fits from level to level. The total of all regions is not measured
+        unless `count_root` is on: it is the sum of the coarsest level. Under "bounded", a share for the total costs more than it has to,
+        since replacing a person changes the total least where it changes the regions most.
+
+    >>> import dpviz as dv
+    >>> areas = dv.load_area_sample("made_up_city")
+    >>> dv.RegionTree().release(areas, dv.ZcdpBudget("0.1"), dv.Entropy.seeded(1))
+    AreaRelease(region_tree, 1,608 block, rho 0.1, SIMULATION: not private)
+    """
+
+    key: ClassVar[str] = "region_tree"
+    title: ClassVar[str] = "Region tree"
+    summary: ClassVar[str] = "Counts the regions of every level with noise and makes the levels agree, so that large regions stay accurate."
+
+    split: str = setting(
+        "minimax",
+        "Budget over levels",
+        choices=REGION_STRATEGIES,
+        help="minimax: the level that loses most against the whole budget loses as little as possible. uniform: equal shares. geometric:"
+        " more for levels with more regions. census: the published shares of the US Census of 2020, for six levels. custom: your weights.",
+    )
+    weights: tuple[float, ...] = setting(
+        (),
+        "Custom weights",
+        low=0,
+        when=("split", "custom"),
+        help="One per level, coarsest first (the whole first, if it is counted); 0 for a level that is not measured, but not for the"
+        " finest. Shares that add up to 1, or whole numbers.",
+    )
+    count_root: bool = setting(False, "Count the whole", help="Spend a share of the budget on the total of all regions.")
+    nonnegative: bool = setting(
+        False, "Non-negative counts", help="Release whole numbers of at least 0 that add up and fit the noisy counts best; biased."
+    )
+    neighbours: str = neighbours_setting()
+    accounting: str = accounting_setting("exact", "record")
+
+    def release(self, areas: AreaCounts, budget: Budget, entropy: Entropy) -> AreaRelease:
+        """Spend a budget on `areas`.
+
+        Args:
+            areas: the private counts.
+            budget: epsilon for Laplace noise; rho, or (epsilon, delta) with delta above 0, for Gaussian noise.
+            entropy: the stream from which noise is drawn.
+
+        Raises:
+            BudgetError: something else than a budget, delta = 0, or a split that does not fit the levels.
+            InputError: not AreaCounts.
+        """
+        self.check_data(areas)
+        counter = NoisyAreas(areas=areas, entropy=entropy, neighbours=self.neighbours)
+        weights = self.level_weights(areas.regions, gaussian=is_gaussian(budget, self.title))
+        levels = counter.count_levels(counter.split(budget, self.title, self.accounting, weights))
+        return counter.make_release(self, budget, levels, nonnegative=self.nonnegative)
+
+    def level_weights(self, regions: Regions, *, gaussian: bool) -> list[float]:
+        """Return the g + 1 weights of the levels, the whole's first.
+
+        Args:
+            regions: the public regions.
+            gaussian: whether noise is Gaussian, and weights are of rho; otherwise they are of epsilon.
+
+        Raises:
+            BudgetError: a split that does not fit the levels.
+        """
+        first = 0 if self.count_root else 1
+        sizes = [regions.size(level) for level in range(first, regions.depth + 1)]
+        weights = region_weights(self.split, sizes, gaussian=gaussian, custom=self.weights, root=self.count_root)
+        return [0.0] * first + weights
+
+    def check(self, frame: Regions) -> None:
+        """Raise an error if the split does not fit the levels."""
+        self.level_weights(frame, gaussian=False)
+
+    def shares(self, frame: Regions) -> list[Share]:
+        """List one part of epsilon per level that can be measured, coarsest first; parts of rho may differ (see `level_weights`)."""
+        first = 0 if self.count_root else 1
+        weights = self.level_weights(frame, gaussian=False)[first:]
+        titles = ("the whole", *frame.levels)[first:]
+        return [
+            Share(label=title, share=weight / sum(weights), level=level)
+            for level, (title, weight) in enumerate(zip(titles, weights, strict=True), start=first)
+        ]
+
+    def with_shares(self, shares: Sequence[float]) -> RegionTree:
+        """Return a copy with custom weights, one per level."""
+        return replace(self, split="custom", weights=tuple(shares))

@@ -1,0 +1,359 @@
+"""The release of a mechanism of areas: noisy counts of nested regions, answers for regions and polygons, rates, and the receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, overload
+
+import geopandas
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from dpviz.arrays import Floats, Integers, Mask
+from dpviz.errors import DomainError
+from dpviz.privacy.level_spread import LevelSpread
+from dpviz.privacy.receipt import PRIVATE, Receipt
+from dpviz.release.flow_release import INTERVAL_STDDEVS as GAUSSIAN_STDDEVS
+from dpviz.release.flow_release import Level
+from dpviz.release.point_release import INTERVAL_STDDEVS as LAPLACE_STDDEVS
+from dpviz.release.reliability import grade_reliability
+from dpviz.release.simultaneous_intervals import gaussian_reach, laplace_reach
+from dpviz.space.area_shares import MOST_OUTSIDE, areas_km2, leaf_shares
+from dpviz.space.coverage import OUTSIDE, shapes_in
+from dpviz.space.region_builders import H3Cells
+from dpviz.space.regions import Regions
+
+AREA = "area"
+"""The denominator of `AreaRelease.rates` that stands for square kilometres."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AreaRelease:
+    """Noisy counts of nested regions. PUBLIC: everything in it was released by a mechanism.
+
+    Level 0 is the whole, levels 1 to g are those of the regions. Counts add up from level to level.
+
+    Attributes:
+        mechanism: the key of the mechanism, for example "region_tree".
+        settings: the mechanism's settings.
+        regions: the public frame.
+        noisy: g + 1 arrays, (n_k,) counts as first measured; NaN where the level was not measured.
+        noise_variance: g + 1 variances of the noise on a level's counts; infinite where the level was not measured.
+        estimate: g + 1 arrays, (n_k,) best unbiased estimates from all measured levels; intervals are centred on them.
+        count: g + 1 arrays, (n_k,) counts after post-processing.
+        spread: the joint distribution of the errors of `estimate`.
+        receipt: how the budget was spent.
+        steps: descriptions of the post-processing steps, in order.
+        simulation: True if the noise came from a seed: not private, and never written as a publication.
+        approximate: why the stated standard deviations are only approximate; None if they are exact.
+        hidden: (leaves,) whether a leaf's count is not shown, because it is under a public threshold; None if all are shown. Coarser counts
+            include the hidden ones.
+
+    >>> import dpviz as dv
+    >>> table = pd.DataFrame({"district": ["A", "A", "B"], "tract": ["a", "b", "c"]})
+    >>> regions = dv.Regions.from_table(table, levels=["district", "tract"])
+    >>> areas = dv.AreaCounts.from_counts([900, 40, 500], regions=regions)
+    >>> release = dv.RegionTree().release(areas, dv.PureBudget(2), dv.Entropy.seeded(1))
+    >>> release
+    AreaRelease(region_tree, 3 tract, epsilon 2, SIMULATION: not private)
+    >>> count, stddev = release.answer(["A", ["A", "c"]], spread=True)
+    >>> bool(abs(count[0] - 940) < 4 * stddev[0])
+    True
+    """
+
+    mechanism: str
+    settings: dict[str, Any]
+    regions: Regions
+    noisy: tuple[Floats, ...]
+    noise_variance: tuple[float, ...]
+    estimate: tuple[Floats, ...]
+    count: tuple[Floats, ...]
+    spread: LevelSpread
+    receipt: Receipt
+    steps: tuple[str, ...]
+    simulation: bool
+    approximate: str | None = None
+    hidden: Mask | None = None
+
+    def __repr__(self) -> str:
+        stamp = "" if self.status == PRIVATE else f", {self.status}"
+        size, finest = self.regions.size(self.regions.depth), self.regions.levels[-1]
+        return f"AreaRelease({self.mechanism}, {size:,} {finest}, {self.receipt.total}{stamp})"
+
+    @property
+    def status(self) -> str:
+        """The status that every table of the release states: "private release", "SIMULATION: not private" or "NOT PRIVATE"."""
+        return self.receipt.status(simulation=self.simulation)
+
+    def refuse_unpublishable(self) -> None:
+        """Raise an error if the release must not be published.
+
+        Raises:
+            RefusedError: the release is a simulation, or was made by a reference that is not private.
+        """
+        self.receipt.refuse_unpublishable(simulation=self.simulation)
+
+    @cached_property
+    def _stddevs(self) -> list[Floats]:
+        return [np.sqrt(variance) for variance in self.spread.variances()]
+
+    @property
+    def has_laplace(self) -> bool:
+        """Whether the noise is discrete Laplace noise; otherwise it is discrete Gaussian."""
+        return any("Laplace" in step.noise for step in self.receipt.steps)
+
+    def stddev(self, level: Level) -> Floats:
+        """Return the (n,) standard deviations of the noise in a level's estimates, in records.
+
+        Raises:
+            DomainError: no such level.
+        """
+        return self._stddevs[self.regions.level_number(level)]
+
+    def interval(self, level: Level) -> tuple[Floats, Floats]:
+        """Compute intervals that each contain the true count of a region with probability at least 0.95.
+
+        Each holds for a region that was chosen without looking at the counts; `simultaneous_interval` holds for all of a level. The half
+        width is 2.12 standard deviations for Laplace and 1.96 for Gaussian noise, rounded outwards to whole numbers.
+
+        Args:
+            level: 0 to g, or a level's name.
+
+        Returns:
+            (n,) lower and (n,) upper ends, at least 0.
+
+        Raises:
+            DomainError: no such level.
+        """
+        return self._ends(level, (LAPLACE_STDDEVS if self.has_laplace else GAUSSIAN_STDDEVS) * self.stddev(level))
+
+    def simultaneous_interval(self, level: Level) -> tuple[Floats, Floats]:
+        """Compute intervals that with probability at least 0.95 hold for all regions of a level at once, by Bonferroni.
+
+        So they hold for the region with the largest count, too, or for any other that was chosen by the counts of the level.
+
+        Args:
+            level: 0 to g, or a level's name.
+
+        Returns:
+            (n,) lower and (n,) upper ends, whole numbers of at least 0.
+
+        Raises:
+            DomainError: no such level.
+        """
+        stddev = self.stddev(level)
+        return self._ends(level, (laplace_reach if self.has_laplace else gaussian_reach)(stddev, len(stddev)))
+
+    def _ends(self, level: Level, reach: Floats) -> tuple[Floats, Floats]:
+        centre = self.estimate[self.regions.level_number(level)]
+        return np.maximum(np.floor(centre - reach), 0.0), np.maximum(np.ceil(centre + reach), 0.0)
+
+    def level(self, level: Level) -> geopandas.GeoDataFrame:
+        """Make a table of the regions of a level.
+
+        Args:
+            level: 0 (the whole) to g (the leaves), or a level's name.
+
+        Returns:
+            GeoDataFrame with region (id), name, count, count_noisy (as first measured, NaN if not measured), stddev, ci_low and ci_high
+            (see `interval`), all_low and all_high (see `simultaneous_interval`), reliability ("high": a standard deviation of at most
+            12 % of the count; "medium": 40 %; else "low"), status (the same in every row), and geometry, None where regions have no
+            polygons. The numbers of a hidden region are NaN. Its `attrs` state whether it is "private", whether it is a "simulation",
+            and whether shapes are "approximate_shapes", as those of coarser H3 cells are.
+
+        Raises:
+            DomainError: no such level.
+        """
+        number = self.regions.level_number(level)
+        size, (low, high), (all_low, all_high) = self.regions.size(number), self.interval(number), self.simultaneous_interval(number)
+        columns: dict[str, Any] = {
+            "region": self.regions.ids_of(number),
+            "name": self.regions.names_of(number),
+            "count": self.count[number],
+            "count_noisy": self.noisy[number],
+            "stddev": self.stddev(number),
+            "ci_low": low,
+            "ci_high": high,
+            "all_low": all_low,
+            "all_high": all_high,
+            "reliability": self.reliability(number),
+            "status": self.status,
+        }
+        outlines = self.regions.outlines(number)
+        geometry = np.full(size, None, object) if outlines is None else outlines.to_numpy()
+        frame = geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.regions.crs)
+        if self.hidden is not None and number == self.regions.depth:
+            frame.loc[self.hidden, ["count", "count_noisy", "ci_low", "ci_high", "all_low", "all_high"]] = np.nan
+        approximate = isinstance(self.regions.grid, H3Cells) and number < self.regions.depth
+        private = self.receipt.private and not self.simulation
+        frame.attrs = {"private": private, "simulation": self.simulation, "approximate_shapes": approximate}
+        return frame
+
+    def reliability(self, level: Level) -> NDArray[np.object_]:
+        """Grade the (n,) counts of a level: "high", "medium" or "low"; see `level`.
+
+        Raises:
+            DomainError: no such level.
+        """
+        number = self.regions.level_number(level)
+        return np.asarray(grade_reliability(self.count[number], self._stddevs[number]).to_numpy(zero_copy_only=False), object)
+
+    @overload
+    def answer(self, regions: Sequence[str | Sequence[str]], *, level: Level | None = None, spread: Literal[False] = False) -> Floats: ...
+    @overload
+    def answer(
+        self, regions: Sequence[str | Sequence[str]], *, level: Level | None = None, spread: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
+    def answer(
+        self, regions: Sequence[str | Sequence[str]], *, level: Level | None = None, spread: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
+        """Add up the counts of regions.
+
+        Args:
+            regions: q entries, each the id of a region, or a list of ids; the answer to a list is the count of all that lies in any of
+                them, so that nothing counts twice.
+            level: level of the regions, 0 to g, or its name; None for the finest level that has the id.
+            spread: also give the standard deviations.
+
+        Returns:
+            (q,) counts, in records; NaN for a finest region that is hidden. With `spread` also (q,) standard deviations of the noise.
+
+        Raises:
+            DomainError: an unknown id or level.
+        """
+        if isinstance(regions, str):
+            raise DomainError("regions must be a list of ids, or of lists of ids.")
+        lists = [[entry] if isinstance(entry, str) else list(entry) for entry in regions]
+        query = np.repeat(np.arange(len(lists)), [len(entry) for entry in lists])
+        levels, index = self._find([region for entry in lists for region in entry], level)
+        chosen = scipy.sparse.csr_array((len(lists), self.regions.size(self.regions.depth)))
+        for number in np.unique(levels).tolist():
+            here = levels == number
+            shape = (len(lists), self.regions.size(number))
+            of_level = scipy.sparse.csr_array((np.ones(here.sum()), (query[here], index[here])), shape=shape)
+            chosen = chosen + of_level @ self._leaves_in(number)
+        chosen.data[:] = 1.0
+        count = np.asarray(chosen @ self.count[-1])
+        count[self._find_hidden(query, levels, index, len(lists))] = np.nan
+        return (count, np.sqrt(self.spread.of_sums(chosen))) if spread else count
+
+    def _find(self, ids: list[str], level: Level | None) -> tuple[Integers, Integers]:
+        """Return the (k,) levels of regions, and their (k,) indices in these levels."""
+        known = range(self.regions.depth, -1, -1) if level is None else [self.regions.level_number(level)]
+        levels, index = np.full(len(ids), -1, np.int64), np.full(len(ids), -1, np.int64)
+        for number in known:
+            found = self.regions.find(ids, number).astype(np.int64)
+            new = (index < 0) & (found >= 0)
+            levels[new], index[new] = number, found[new]
+        if (index < 0).any():
+            where = "a region" if level is None else f"a region of level {level}"
+            raise DomainError(f"There is an id that is not {where}; ids are compared letter by letter.")
+        return levels, index
+
+    def _find_hidden(self, query: Integers, levels: Integers, index: Integers, queries: int) -> Mask:
+        """Return (q,) whether a query asks for nothing but one finest region that is hidden."""
+        if self.hidden is None:
+            return np.zeros(queries, np.bool_)
+        hidden = (levels == self.regions.depth) & self.hidden[np.where(levels == self.regions.depth, index, 0)]
+        number = np.bincount(query, minlength=queries)
+        return np.asarray((number == 1) & (np.bincount(query, hidden, queries) > 0))
+
+    def _leaves_in(self, level: int) -> Any:
+        """(n, leaves) 1 where a leaf lies in a region of the level, as a sparse matrix."""
+        above = self.regions.ancestors(level)
+        return scipy.sparse.csr_array((np.ones(len(above)), (above, np.arange(len(above)))))
+
+    @overload
+    def answer_areas(
+        self,
+        areas: Any,
+        *,
+        weights: geopandas.GeoDataFrame | None = None,
+        spread: Literal[False] = False,
+        outside: Literal["refuse"] = "refuse",
+    ) -> Floats: ...
+    @overload
+    def answer_areas(
+        self, areas: Any, *, weights: geopandas.GeoDataFrame | None = None, spread: bool = False, outside: str = "refuse"
+    ) -> Floats | tuple[Floats, ...]: ...
+    def answer_areas(
+        self, areas: Any, *, weights: geopandas.GeoDataFrame | None = None, spread: bool = False, outside: str = "refuse"
+    ) -> Floats | tuple[Floats, ...]:
+        """Estimate counts in polygons: leaves inside count whole, leaves that a polygon cuts by their share.
+
+        Args:
+            areas: GeoDataFrame or GeoSeries of (q,) polygons; reprojected to the regions' CRS.
+            weights: public points or polygons (a GeoDataFrame with a column `weight`, such as population, or built-up areas without
+                it) by which a cut leaf is divided; by area if None, and where a leaf has no weight.
+            spread: also give the standard deviations.
+            outside: what to do with polygons of which more than 0.1 % lies in no leaf: "refuse" raises an error, "inside_part" answers
+                the part inside and also gives the coverage.
+
+        Returns:
+            (q,) estimates, in records. With `spread` also (q,) standard deviations of the noise; the error of dividing a cut leaf is
+            not included. With "inside_part" also, last, (q,) the share of each polygon's area that lies in leaves.
+
+        Raises:
+            DomainError: the leaves have no polygons; polygons without CRS, invalid or missing geometry; weights of another form; or more
+                than 0.1 % of a polygon in no leaf.
+        """
+        if outside not in OUTSIDE:
+            raise DomainError(f"outside must be one of {', '.join(OUTSIDE)}.")
+        share, covered = leaf_shares(self.regions, shapes_in(self.regions.crs, areas), weights)
+        beyond = int((covered < 1 - MOST_OUTSIDE).sum())
+        if outside == "refuse" and beyond:
+            raise DomainError(
+                f"{beyond:,} of {len(covered):,} polygons lie partly in no region, where nothing was counted. With outside='inside_part'"
+                " the part inside is answered, together with its share."
+            )
+        parts = [share @ self.count[-1]]
+        if spread:
+            parts.append(np.sqrt(self.spread.of_sums(share)))
+        if outside == "inside_part":
+            parts.append(covered)
+        return tuple(parts) if len(parts) > 1 else parts[0]
+
+    def rates(self, level: Level, denominator: Mapping[str, float] | pd.Series | str, *, per: float = 1.0) -> pd.DataFrame:
+        """Divide the released counts of a level by a public number of each region, such as its population.
+
+        The number is public, so that rates and their intervals are post-processing.
+
+        Args:
+            level: 0 to g, or a level's name.
+            denominator: numbers of at least 0 by the ids of the level's regions, or of all leaves, which are added up; or "area" for square
+                kilometres.
+            per: rates are per so many: 1,000 for records per 1,000 residents.
+
+        Returns:
+            DataFrame with region, name, denominator, rate, stddev, ci_low, ci_high (see `interval`), all_low, all_high (see
+            `simultaneous_interval`) and status. NaN where the denominator is 0, or the region is hidden.
+
+        Raises:
+            DomainError: no such level; a region without a number; a number that is negative or not finite; or leaves without polygons.
+        """
+        number = self.regions.level_number(level)
+        numbers, table = self._denominators(number, denominator), self.level(number)
+        factor = np.divide(per, numbers, out=np.full(len(numbers), np.nan), where=numbers > 0)
+        names = {"count": "rate", **{name: name for name in ("stddev", "ci_low", "ci_high", "all_low", "all_high")}}
+        rates = {new: table[name].to_numpy() * factor for name, new in names.items()}
+        return pd.DataFrame({"region": table["region"], "name": table["name"], "denominator": numbers, **rates, "status": self.status})
+
+    def _denominators(self, level: int, denominator: Mapping[str, float] | pd.Series | str) -> Floats:
+        """Return the (n,) public numbers of a level's regions."""
+        if isinstance(denominator, str):
+            if denominator != AREA:
+                raise DomainError(f"A denominator must be numbers by the ids of regions, or {AREA!r} for square kilometres.")
+            return self._add_leaves(level, areas_km2(self.regions))
+        numbers = pd.Series(denominator, dtype=np.float64)
+        for known in dict.fromkeys((level, self.regions.depth)):
+            found = numbers[~numbers.index.duplicated()].reindex(self.regions.ids_of(known)).to_numpy()
+            if np.isfinite(found).all() and (found >= 0).all():
+                return self._add_leaves(level, found) if known != level else found
+        raise DomainError("A denominator needs one finite number of at least 0 for each region of the level, or for each leaf, by its id.")
+
+    def _add_leaves(self, level: int, values: ArrayLike) -> Floats:
+        return np.bincount(self.regions.ancestors(level), np.asarray(values, np.float64), self.regions.size(level)).astype(np.float64)

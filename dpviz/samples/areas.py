@@ -1,0 +1,165 @@
+"""Samples of areas: residents of real counties, and a made-up city of districts, tracts and blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import geopandas
+import numpy as np
+import pandas as pd
+import shapely
+
+from dpviz.arrays import Floats, Integers
+from dpviz.data.areas import AreaCounts
+from dpviz.errors import InputError
+from dpviz.samples.flows import us_counties
+from dpviz.samples.points import SEED, SampleInfo
+from dpviz.space.regions import Regions
+
+CITY_LEVELS = ("district", "tract", "block")
+STATE_LEVELS = ("state", "county")
+
+_BLOCKS, _BLOCKS_PER_TRACT, _TRACTS_PER_DISTRICT = (48, 36), 4, (3, 3)  # columns and rows; per side; columns and rows
+_CITY_CORNER, _BLOCK_DEGREES = (-24.2, -2.1), 0.0018  # in the open Atlantic; about 200 m
+_JITTER = 0.3  # of a block's side
+_RIVER = 0.035  # half of its width, as a share of the city's height
+_RESIDENTS, _VISITS = 200_000, 40_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreaSample(SampleInfo):
+    """The public description of a sample of areas, before it is loaded.
+
+    Attributes:
+        levels: names of the levels of its regions, coarsest first.
+    """
+
+    levels: tuple[str, ...]
+
+
+_ALL_SAMPLES = (
+    AreaSample(
+        key="us_residents",
+        title="United States, residents of 2019",
+        description="Residents of 3,142 real counties in 51 states (with the District of Columbia), estimated for 1 July 2019.",
+        source="US Census Bureau: population estimates, vintage 2019, and cartographic boundaries of 2017.",
+        licence="public domain (US Census Bureau)",
+        unit="residents",
+        synthetic=False,
+        levels=STATE_LEVELS,
+    ),
+    AreaSample(
+        key="made_up_city",
+        title="A made-up city, visits to the doctor",
+        description="Made-up visits in the blocks of an invented city of 12 districts with a river, in the open Atlantic.",
+        source="Made up by dpviz.samples.areas.made_up_city.",
+        licence="Apache-2.0, as the project",
+        unit="visits",
+        synthetic=True,
+        levels=CITY_LEVELS,
+    ),
+)
+AREA_SAMPLES: dict[str, AreaSample] = {sample.key: sample for sample in _ALL_SAMPLES}
+"""The samples of areas by key, in the order of menus. All are public or made up."""
+
+
+def load_area_sample(key: str) -> AreaCounts:
+    """Load a sample of areas.
+
+    Args:
+        key: a key of `AREA_SAMPLES`.
+
+    Raises:
+        InputError: there is no such sample.
+
+    >>> load_area_sample("us_residents")
+    AreaCounts(Regions(51 state, 3,142 county), unit='record', contributions=1)
+    """
+    _check_key(key)
+    return _LOADERS[key]()
+
+
+def area_population(key: str) -> pd.Series:
+    """Return the public number of residents of each leaf of a sample, by the leaf's id: a denominator for `AreaRelease.rates`.
+
+    Raises:
+        InputError: there is no such sample.
+
+    >>> int(area_population("us_residents")["36061"])
+    1628706
+    """
+    _check_key(key)
+    return _POPULATIONS[key]()
+
+
+def _check_key(key: str) -> None:
+    if key not in AREA_SAMPLES:
+        raise InputError(f"There is no such sample; choose one of {', '.join(AREA_SAMPLES)}.")
+
+
+def made_up_city(*, seed: int = SEED) -> tuple[AreaCounts, pd.Series]:
+    """Make up a city: blocks with irregular sides in tracts in districts, a river without blocks, residents, and their visits.
+
+    Args:
+        seed: seed of the shapes, the residents and the visits.
+
+    Returns:
+        Visits per block; and the public number of residents of each block, by its id.
+    """
+    rng = np.random.default_rng(seed)
+    table, centre = _make_blocks(rng)
+    regions = Regions.from_table(table, levels=CITY_LEVELS)
+    distance = np.hypot(*(centre - 0.5).T)
+    density = np.exp(-4 * distance) * rng.lognormal(0.0, 0.7, len(centre)) * (rng.random(len(centre)) < 0.85)
+    residents = rng.multinomial(_RESIDENTS, density / density.sum())
+    need = residents * rng.gamma(4.0, 0.25, len(residents))
+    visits = rng.multinomial(_VISITS, need / need.sum())
+    population = pd.Series(residents, index=table["block"].to_numpy())
+    counts = pd.DataFrame({"region": table["block"], "count": visits})
+    return AreaCounts.from_table(counts, regions=regions), population
+
+
+def _make_blocks(rng: np.random.Generator) -> tuple[geopandas.GeoDataFrame, Floats]:
+    """Make the blocks of the city, without those in the river; return a table of their ids and polygons, and (n, 2) places from 0 to 1."""
+    across, up = _BLOCKS
+    column, row = np.meshgrid(np.arange(across + 1), np.arange(up + 1))
+    corners = np.stack([column, row], axis=2) + rng.uniform(-_JITTER, _JITTER, (up + 1, across + 1, 2))
+    degrees = np.asarray(_CITY_CORNER) + corners * _BLOCK_DEGREES
+    rings = np.stack([degrees[:-1, :-1], degrees[:-1, 1:], degrees[1:, 1:], degrees[1:, :-1], degrees[:-1, :-1]], axis=2)
+    shapes = shapely.polygons(rings.reshape(-1, 5, 2))
+    row, column = np.divmod(np.arange(across * up), across)
+    tract = np.stack([column, row]) // _BLOCKS_PER_TRACT
+    district = tract // np.array(_TRACTS_PER_DISTRICT)[:, None]
+    ids = [_number(district, 10, 1), _number(tract, 100, 3), _number(np.stack([column, row]), 100, 4)]
+    centre = np.stack([(column + 0.5) / across, (row + 0.5) / up], axis=1)
+    dry = np.abs(centre[:, 1] - 0.45 - 0.15 * np.sin(5 * centre[:, 0])) > _RIVER
+    columns = {"district": ids[0], "tract": _join(ids[:2]), "block": _join(ids)}
+    table = geopandas.GeoDataFrame(columns, geometry=shapes, crs="EPSG:4326")
+    return table[dry].reset_index(drop=True), centre[dry]
+
+
+def _number(place: Integers, columns: int, digits: int) -> list[str]:
+    """Number (2, n) columns and rows of places, as texts of so many digits."""
+    return [f"{number:0{digits}d}" for number in (place[1] * columns + place[0]).tolist()]
+
+
+def _join(ids: list[list[str]]) -> list[str]:
+    return [".".join(parts) for parts in zip(*ids, strict=True)]
+
+
+def _us_residents() -> AreaCounts:
+    table = us_counties()
+    labelled = table.assign(label=table["name"] + ", " + table["state"].astype(str))
+    regions = Regions.from_table(labelled, levels=STATE_LEVELS, names={"state": "state_name", "county": "label"})
+    counts = pd.DataFrame({"region": table["county"].astype(str), "count": table["population"]})
+    return AreaCounts.from_table(counts, regions=regions)
+
+
+def _us_population() -> pd.Series:
+    table = us_counties()
+    return pd.Series(table["population"].to_numpy(np.float64), index=table["county"].astype(str).to_numpy())
+
+
+_LOADERS: dict[str, Callable[[], AreaCounts]] = {"us_residents": _us_residents, "made_up_city": lambda: made_up_city()[0]}
+_POPULATIONS: dict[str, Callable[[], pd.Series]] = {"us_residents": _us_population, "made_up_city": lambda: made_up_city()[1]}

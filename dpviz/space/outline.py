@@ -1,0 +1,116 @@
+"""The public outline of an area, such as a city: polygons, and the box around them that may be declared as a domain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+from pyproj import CRS, Transformer
+from pyproj.exceptions import ProjError
+
+from dpviz.errors import DomainError
+from dpviz.space.domain import is_horizontal
+
+DEGREES = "EPSG:4326"
+_DECIMALS = 4  # of bounds in degrees, about ten metres; bounds in other units are whole numbers
+_STEPS = 100  # an edge that is reprojected has corners at least every hundredth of the extent
+_POLYGONS = (3, 6)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outline:
+    """Polygons that were declared in public. They are never derived from private records.
+
+    Attributes:
+        shapes: (n,) shapely polygons, at least one.
+        crs: of their coordinates: anything that pyproj understands, stored as two-dimensional `CRS`.
+
+    Raises:
+        DomainError: there is no polygon, or another shape; a coordinate is not finite or out of range; the CRS is not one of maps.
+
+    >>> square = Outline(shapes=np.array([shapely.box(4.81234, 45.71, 4.9, 45.80001)]), crs="EPSG:4326")
+    >>> square.code, square.bounds_in("EPSG:4326")
+    ('EPSG:4326', (4.8123, 45.71, 4.9, 45.8001))
+    """
+
+    shapes: NDArray[np.object_] = field(repr=False)
+    crs: CRS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "crs", _flat_crs(CRS.from_user_input(self.crs)))
+        shapes = shapely.force_2d(np.asarray(self.shapes, object))
+        shapes = shapes[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))]
+        if len(shapes) and not np.isin(shapely.get_type_id(shapes), _POLYGONS).all():
+            raise DomainError(
+                "The file has shapes that are no polygons: choose a file with the outline of the area alone, or drag a box on the map."
+            )
+        if not shapely.area(shapes).sum() > 0:
+            raise DomainError("The file has no polygon: choose a file with the outline of the area, or drag a box on the map.")
+        _check_range(shapely.get_coordinates(shapes), self.crs)
+        object.__setattr__(self, "shapes", shapes)
+
+    @property
+    def code(self) -> str:
+        """The code of the CRS, such as "EPSG:2154"; that of longitude and latitude if the CRS has no code."""
+        if self.crs.equals(CRS(DEGREES), ignore_axis_order=True):
+            return DEGREES
+        authority = self.crs.to_authority()
+        return DEGREES if authority is None else ":".join(authority)
+
+    def bounds_in(self, crs: str) -> tuple[float, float, float, float]:
+        """Compute west, south, east and north of the smallest box that holds all polygons, rounded outward.
+
+        Args:
+            crs: of the box; degrees are rounded to four decimals, other units to whole numbers.
+
+        Raises:
+            DomainError: a part of the polygons has no coordinates in that CRS.
+        """
+        target = CRS.from_user_input(crs)
+        corners = shapely.get_coordinates(_reproject(self.shapes, self.crs, target))
+        scale = 10.0**_DECIMALS if target.is_geographic else 1.0
+        (west, south), (east, north) = (corners.min(axis=0) * scale).tolist(), (corners.max(axis=0) * scale).tolist()
+        return math.floor(west) / scale, math.floor(south) / scale, math.ceil(east) / scale, math.ceil(north) / scale
+
+    @cached_property
+    def in_degrees(self) -> NDArray[np.object_]:
+        """(n,) the polygons in longitude and latitude.
+
+        Raises:
+            DomainError: a part of the polygons has no longitude and latitude.
+        """
+        return _reproject(self.shapes, self.crs, CRS(DEGREES))
+
+
+def _flat_crs(crs: CRS) -> CRS:
+    """Return the horizontal part of a CRS."""
+    if not is_horizontal(crs):
+        raise DomainError("The CRS of the polygons has no positions on a map: save them in EPSG:4326, for instance.")
+    return (crs.sub_crs_list[0] if crs.is_compound else crs).to_2d()
+
+
+def _check_range(corners: NDArray[np.float64], crs: CRS) -> None:
+    if not np.isfinite(corners).all():
+        raise DomainError("The polygons have a coordinate that is not finite: save the file anew, or drag a box on the map.")
+    if crs.is_geographic and (np.abs(corners) > [360.0, 90.0]).any():
+        raise DomainError("A longitude or latitude of the polygons is out of range: is another CRS theirs, or are x and y swapped?")
+
+
+def _reproject(shapes: NDArray[np.object_], source: CRS, target: CRS) -> NDArray[np.object_]:
+    """Reproject polygons. Their edges get further corners before, as straight lines become curves."""
+    if source.equals(target, ignore_axis_order=True):
+        return shapes
+    west, south, east, north = shapely.total_bounds(shapes)
+    fine = shapely.segmentize(shapes, max(east - west, north - south) / _STEPS)
+    try:
+        transformer = Transformer.from_crs(source, target, always_xy=True)
+        moved = shapely.transform(fine, lambda corners: np.stack(transformer.transform(*corners.T), axis=1))
+    except ProjError:
+        moved = np.zeros(0, object)
+    if not len(moved) or not np.isfinite(shapely.get_coordinates(moved)).all():
+        raise DomainError("The polygons cannot be placed on the map: is the CRS that of the file?")
+    return np.asarray(moved, object)

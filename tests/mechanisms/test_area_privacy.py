@@ -1,0 +1,227 @@
+"""Privacy of mechanisms of areas by enumeration: sensitivities, and exact losses of whole releases along scripts.
+
+Noise is replaced by a script: the run on a neighbouring input gets the same noisy counts, so that everything else must be the same. The
+loss is exact, in fractions: for Laplace noise the sum over all levels of |difference of true counts| / scale, for Gaussian noise the sum of
+(difference)**2 / (2 variance), the rho of zCDP.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from dpviz.mechanisms import AREA_MECHANISMS, FlatAreas, RegionTree, noisy_areas
+from dpviz.mechanisms.audit_areas import AREAS, read_area_release
+from dpviz.mechanisms.noisy_areas import NoisyAreas
+from dpviz.privacy.audit import AuditPlan, audit
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.exact_accounting import certified_delta
+from tests.area_cases import areas_of
+from tests.flow_cases import from_parents, regular
+from tests.laws import SEEDED, bins, gaussian_below, laplace_below, p_value
+from tests.often import often
+
+EPSILON, RHO = Fraction("1.3"), Fraction("0.7")
+UNEVEN = from_parents([[0, 0], [0, 0, 1], [0, 1, 1, 2, 2, 2]])
+"""Three levels whose regions have one to three children."""
+NEIGHBOURS = pytest.mark.parametrize("neighbours", ["add_remove", "bounded"])
+VARIANTS = {
+    "flat": FlatAreas(),
+    "flat, some hidden": FlatAreas(least=2),
+    "tree": RegionTree(),
+    "tree with the whole": RegionTree(count_root=True, split="uniform"),
+    "tree of odd weights": RegionTree(split="custom", weights=(1 / 3, 0, 2 / 3)),
+    "non-negative tree": RegionTree(nonnegative=True, split="geometric"),
+}
+EVERY = pytest.mark.parametrize("mechanism", [pytest.param(each, id=name) for name, each in VARIANTS.items()])
+PURE = pytest.mark.parametrize("gaussian", [False, True], ids=["epsilon", "rho"])
+
+
+def units(bound: int, leaves: int) -> list[np.ndarray]:
+    """Everything that one person with at most `bound` records can add: (leaves,) counts."""
+    chosen = [unit for number in range(bound + 1) for unit in combinations_with_replacement(range(leaves), number)]
+    return [np.bincount(unit, minlength=leaves) if unit else np.zeros(leaves, np.int64) for unit in chosen]
+
+
+def changes(neighbours: str, bound: int, leaves: int) -> list[np.ndarray]:
+    """All changes of the leaves' counts by one person who comes, or is replaced."""
+    if neighbours == "add_remove":
+        return units(bound, leaves)
+    return [one - other for one, other in product(units(bound, leaves), repeat=2)]
+
+
+@NEIGHBOURS
+@pytest.mark.parametrize("bound", [1, 3])
+def test_a_unit_moves_every_level_by_its_sensitivity_at_most_and_by_all_of_it(neighbours, bound):
+    counter = NoisyAreas(areas=areas_of(UNEVEN, [0] * 6, contributions=bound), entropy=Entropy.seeded(0), neighbours=neighbours)
+    twice = 2 if neighbours == "bounded" else 1
+    assert (counter.sensitivity, counter.squared_sensitivity) == (twice * bound, twice * bound**2)
+    vectors = np.array(changes(neighbours, bound, 6))
+    for level in range(1, 4):
+        above = UNEVEN.ancestors(level)
+        sums = np.array([np.bincount(above, vector, UNEVEN.size(level)) for vector in vectors])
+        assert np.abs(sums).sum(axis=1).max() == counter.sensitivity
+        assert (sums**2).sum(axis=1).max() == counter.squared_sensitivity
+    assert np.abs(vectors.sum(axis=1)).max() == bound, "the whole changes by less under bounded, and is measured with the same noise"
+
+
+class Script:
+    """Stands in for both kinds of noise: writes down each request, and answers from a list, or makes answers up."""
+
+    def __init__(self, given=(), seed: int = 0):
+        self.given, self.answers, self.requests, self.rng = list(given), [], [], np.random.default_rng(seed)
+
+    def _answer(self, true):
+        made_up = true + self.rng.integers(-4, 5, len(true))
+        self.answers.append(self.given[len(self.answers)] if self.given else made_up)
+        return self.answers[-1].copy()
+
+    def laplace(self, true, budget, entropy, sensitivity):
+        self.requests.append((true.copy(), sensitivity / budget.epsilon, "Laplace"))
+        return self._answer(true)
+
+    def gaussian(self, true, budget, entropy, squared):
+        self.requests.append((true.copy(), squared / (2 * budget.rho), "Gaussian"))
+        return self._answer(true)
+
+    def run(self, monkeypatch, mechanism, areas, budget):
+        with monkeypatch.context() as patched:
+            patched.setattr(noisy_areas, "discrete_laplace", self.laplace)
+            patched.setattr(noisy_areas, "discrete_gaussian", self.gaussian)
+            return mechanism.release(areas, budget, Entropy.seeded(0))
+
+
+def loss(monkeypatch, mechanism, one, other, budget, seed: int = 0) -> Fraction:
+    """The exact loss between two inputs along one script; fails if anything but noise can tell them apart."""
+    first, second = Script(seed=seed), None
+    released = first.run(monkeypatch, mechanism, one, budget)
+    second = Script(first.answers)
+    again = second.run(monkeypatch, mechanism, other, budget)
+    seen, seen_again = (read_area_release(release).numbers for release in (released, again))
+    assert seen == seen_again
+    assert released.receipt == again.receipt
+    assert [step.scale for step in released.receipt.steps] == [scale for _, scale, _ in first.requests]
+    total = Fraction(0)
+    for (true, scale, kind), (true_again, same_scale, same_kind) in zip(first.requests, second.requests, strict=True):
+        assert (scale, kind) == (same_scale, same_kind)
+        difference = (true - true_again).tolist()
+        total += sum(map(abs, difference)) / scale if kind == "Laplace" else sum(d * d for d in difference) / (2 * scale)
+    return total
+
+
+@EVERY
+@NEIGHBOURS
+@PURE
+@pytest.mark.parametrize("bound", often([2, 1], 1))
+def test_no_unit_costs_more_than_the_budget_and_one_costs_all_of_it(monkeypatch, mechanism, neighbours, gaussian, bound):
+    """On inputs of 6 leaves: everything that one person can add, or change. A replaced person changes the whole least where it changes
+    its parts most, so that under bounded a share for the whole is not used up.
+    """
+    mechanism, budget = replace(mechanism, neighbours=neighbours), ZcdpBudget(RHO) if gaussian else PureBudget(EPSILON)
+    base = np.random.default_rng(1).integers(0, 3, 6) + bound * (neighbours == "bounded")
+    unit = {"contributions": bound, "unit": "person"}
+    found = [
+        loss(monkeypatch, mechanism, areas_of(UNEVEN, base + change, **unit), areas_of(UNEVEN, base, **unit), budget, seed)
+        for seed, change in enumerate(changes(neighbours, bound, 6))
+    ]
+    spent = [step.amount for step in mechanism.release(areas_of(UNEVEN, base, **unit), budget, Entropy.seeded(1)).receipt.steps]
+    of_whole = spent[0] if getattr(mechanism, "count_root", False) and neighbours == "bounded" else 0
+    assert max(found) == (RHO if gaussian else EPSILON) - of_whole
+
+
+@EVERY
+def test_a_persons_records_in_leaves_of_different_parents_cost_no_more_than_in_one(monkeypatch, mechanism):
+    unit, budget = {"contributions": 3, "unit": "person"}, ZcdpBudget(RHO)
+    base, spread, together = np.arange(6), np.array([1, 0, 1, 0, 0, 1]), np.array([3, 0, 0, 0, 0, 0])
+    pairs = [(areas_of(UNEVEN, base + more, **unit), areas_of(UNEVEN, base, **unit)) for more in (spread, together)]
+    costs = [loss(monkeypatch, mechanism, *pair, budget) for pair in pairs]
+    assert costs[0] < costs[1] == RHO
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "bounded"])
+def test_epsilon_and_delta_are_met_by_the_noise_of_all_levels_together(neighbours):
+    budget, mechanism = ApproxBudget(1, "1e-6"), RegionTree(neighbours=neighbours, count_root=True)
+    receipt = mechanism.release(areas_of(UNEVEN, np.arange(6)), budget, Entropy.seeded(1)).receipt
+    delta = certified_delta([step.scale for step in receipt.steps], budget.epsilon, 2 if neighbours == "bounded" else 1)
+    assert 0.99e-6 < delta <= 1e-6
+
+
+def test_every_mechanism_of_the_table_is_enumerated_here():
+    ours = {key for key, row in AREA_MECHANISMS.items() if row.__module__.startswith("dpviz.")}
+    assert {variant.key for variant in VARIANTS.values()} >= ours
+
+
+MEASURED = [FlatAreas(), RegionTree(split="custom", weights=(1, 3)), RegionTree(count_root=True, neighbours="bounded", split="uniform")]
+
+
+@pytest.mark.parametrize("mechanism", MEASURED, ids=["flat", "tree", "tree with the whole"])
+@PURE
+def test_every_measured_level_has_fresh_noise_of_the_stated_law(mechanism, gaussian):
+    """It follows a law of the stated scale, and none of half or twice the scale; and it is drawn for every region and run on its own."""
+    areas, runs = areas_of(regular(2, 3), [1000] * 6, contributions=2), 400
+    budget = ZcdpBudget("0.1") if gaussian else PureBudget("0.3")
+    releases = [mechanism.release(areas, budget, entropy) for entropy in Entropy.seeded(3).spawn(runs)]
+    draws = []
+    for step in releases[0].receipt.steps:
+        truth = areas.level_counts()[step.level]
+        noise = np.array([release.noisy[step.level] for release in releases]) - truth
+        scale, below = (float(step.scale) ** 0.5, gaussian_below) if gaussian else (float(step.scale), laplace_below)
+        for factor in (1, 0.5, 2):
+
+            def law(values, factor=factor, scale=scale, below=below):
+                return below(values, **{"sigma" if below is gaussian_below else "scale": factor * scale})
+
+            assert (p_value(noise.ravel(), law, bins(law, factor * scale, 20)) > SEEDED) == (factor == 1)
+        assert noise.var() == pytest.approx(releases[0].noise_variance[step.level], rel=5 * (5 / noise.size) ** 0.5)
+        draws.append(noise)
+    table = np.hstack(draws)
+    for values in (table, np.abs(table)):
+        assert np.abs(np.corrcoef(values.T) - np.eye(table.shape[1])).max() < 5.5 / np.sqrt(runs)
+    assert len(np.unique(table, axis=0)) == runs
+
+
+@NEIGHBOURS
+@pytest.mark.parametrize("key", sorted(AREA_MECHANISMS))
+@pytest.mark.parametrize("budget", [PureBudget(2), ApproxBudget(2, "0.03")], ids=str)
+def test_the_audit_passes_and_sees_much_of_epsilon(key, neighbours, budget):
+    mechanism = AREA_MECHANISMS[key](neighbours=neighbours)
+    found = audit(key, mechanism.audit_pairs(budget), budget, AuditPlan(runs=300))
+    assert found.passed
+    assert found.lower_bound > 0.3
+
+
+@pytest.mark.parametrize(
+    "fault", often(["half the noise", "a persons bound forgotten", "no noise on empty regions", "one level drawn once"], 2)
+)
+def test_the_audit_rejects_a_wrong_noise(monkeypatch, fault):
+    budget, honest = PureBudget(2), noisy_areas.discrete_laplace
+
+    def broken(true, budget, entropy, sensitivity):
+        if fault == "half the noise":
+            return honest(true, PureBudget(3 * budget.epsilon), entropy, sensitivity)
+        if fault == "a persons bound forgotten":
+            return honest(true, budget, entropy, 1)
+        noisy = honest(true, budget, entropy, sensitivity)
+        if fault == "no noise on empty regions":
+            return np.where(true == 0, 0, noisy)
+        return true + (noisy - true)[:1]
+
+    monkeypatch.setattr(noisy_areas, "discrete_laplace", broken)
+    mechanism = RegionTree(split="uniform")
+    found = audit("broken", mechanism.audit_pairs(budget), budget, AuditPlan(runs=800))
+    assert not found.passed
+
+
+def test_made_up_neighbours_of_the_audit_differ_by_one_unit():
+    for pair in AREAS:
+        for moved in (False, True):
+            one, other = pair.inputs(moved=moved)
+            assert one.contributions == other.contributions == len(pair.leaves)
+            difference = one.level_counts()[-1] - other.level_counts()[-1]
+            assert np.abs(difference).sum() == len(pair.leaves) * (1 + moved)
+            assert Counter(np.repeat(np.arange(len(difference)), np.maximum(difference, 0)).tolist()) == Counter(pair.leaves)
+        assert pair.words

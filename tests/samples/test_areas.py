@@ -1,0 +1,51 @@
+"""Samples of areas: known residents, a city that is the same every time, regions that nest without overlaps."""
+
+import numpy as np
+import pytest
+import shapely
+
+from dpviz.errors import InputError
+from dpviz.samples.areas import AREA_SAMPLES, area_population, load_area_sample, made_up_city
+
+
+@pytest.mark.parametrize("key", AREA_SAMPLES)
+def test_a_sample_is_what_its_description_says(key):
+    sample, areas = AREA_SAMPLES[key], load_area_sample(key)
+    assert (sample.key, sample.levels) == (key, areas.regions.levels)
+    assert all((sample.title, sample.description, sample.source, sample.licence, sample.unit))
+    assert len(areas.regions.overlaps) == 0
+    population = area_population(key)
+    assert set(population.index) == set(areas.regions.ids_of(areas.regions.depth))
+    assert (population >= 0).all()
+
+
+def test_the_residents_are_those_of_the_census_bureau():
+    areas = load_area_sample("us_residents")
+    assert areas.count.sum() == 328_239_523
+    assert [areas.regions.size(level) for level in (1, 2)] == [51, 3142]
+    assert area_population("us_residents").sum() == 328_239_523
+
+
+def test_the_city_is_the_same_every_time_and_another_for_another_seed():
+    (one, people), (other, _), (third, _) = made_up_city(), made_up_city(), made_up_city(seed=1)
+    np.testing.assert_array_equal(one.count, other.count)
+    assert one.regions == other.regions
+    assert len(one.count) != len(third.count) or (one.count != third.count).any()
+    assert (int(one.count.sum()), int(people.sum())) == (40_000, 200_000)
+    sizes = one.regions.leaf_count(2)
+    assert sizes.min() < sizes.max(), "tracts at the river have fewer blocks"
+    empty = 1 - len(one.count) / one.regions.size(3)
+    assert 0.1 < empty < 0.4
+
+
+def test_its_blocks_fill_tracts_without_gaps_but_for_the_river():
+    regions = load_area_sample("made_up_city").regions
+    hull = shapely.union_all(regions.geometry[-1].to_numpy())
+    assert isinstance(hull, shapely.MultiPolygon)
+    assert len(hull.geoms) == 2, "one part on each side of the river"
+
+
+def test_unknown_keys_are_refused():
+    for function in (load_area_sample, area_population):
+        with pytest.raises(InputError, match="choose one of us_residents, made_up_city"):
+            function("a city")
