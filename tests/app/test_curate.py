@@ -223,6 +223,15 @@ class TestWhere:
         good(offered[0].click().run())
         assert app.text_input(key="crs").value == "EPSG:32631"
 
+    def test_with_a_box_candidates_say_which_numbers_lie_in_it(self):
+        app = uploaded(unit=None, frame="Type the bounds", crs="")
+        good(app.text_input(key="place").set_value("Lyon").run())
+        good(next(each for each in app.button if each.label.startswith("Lyon (")).click().run())
+        offered = [each.label.replace("\\", "") for each in app.button if str(each.key).startswith("candidate")]
+        assert [label.partition(": ")[0] for label in offered][:3] == ["EPSG:4326", "EPSG:32631", "EPSG:25831"]
+        assert re.match(r"EPSG:32631: 62\d,\d{3} to 66\d,\d{3}, 5,0\d\d,\d{3} to ", offered[1])
+        assert app.text_input(key="crs").value == ""
+
     def test_where_a_box_would_lie(self):
         assert find_boxes((1e12, 1e12, 2e12, 2e12), None) == ()
         assert nearest_town(2.35, 48.86) == "Paris"

@@ -235,7 +235,7 @@ OURS_IN_FILES = {
     "learn_page.py": ("label",),
     "points/data.py": ("text", "title"),
     "points/order.py": ("describe_resolution",),
-    "points/where.py": ("side", "box.name"),
+    "points/where.py": ("side", "box.name", "numbers"),
     "release_page.py": ("title", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),
     "start_page.py": ("preset.title", "preset.text"),

@@ -20,7 +20,7 @@ from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.session import show_error, show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.trips.state import TRIPS, TripsData
-from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
+from dpviz.app.unit_controls import UnitQuestion, show_left_out, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.flows import PERSON, TRIP, Flows
 from dpviz.data.reading.flows import FlowsFile
@@ -287,11 +287,9 @@ def _make_data(
     both: BothRegions,
     options: dict[str, Any],
 ) -> TripsData:
-    """Show the notes that are for the curator only, and return the counted data."""
+    """Return the counted data; what was left out of them is for the curator only."""
     flows: Flows = opened.data  # type: ignore[assignment]
-    for note in filter(None, (*opened.notes, left_out(flows), *flows.notes)):
-        st.caption(f"Curator only: {markdown(note)}")
-    return TripsData(
+    data = TripsData(
         flows=flows,
         digest=chosen_files.content(opened),
         fingerprints=opened.fingerprints,
@@ -303,6 +301,8 @@ def _make_data(
             destinations=_make_regions_part("ends", both[1]) if st.session_state.get("trips apart") else None,
         ),
     )
+    show_left_out(data, (*opened.notes, left_out(flows), *flows.notes), private=TRIPS.config().mode == CURATE)
+    return data
 
 
 def _choose_upload(cards: Cards) -> ChosenFiles | None:
