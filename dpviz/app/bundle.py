@@ -200,6 +200,7 @@ def _discard_button(paid: publish.PaidRelease) -> None:
 def _discard(paid: publish.PaidRelease, kept: Path) -> None:
     """Remove a release from the disk and from the session."""
     discard(kept)
+    st.toast(f"Draw {paid.entry:d} was discarded; what it cost stays spent.")
     for slot in ("kept draws", "drawn Curate", "trips drawn Curate"):
         for each in list(results := st.session_state.get(slot, ())):
             made = (each.paid.release,) if hasattr(each, "paid") else getattr(each, "releases", None) or (each.release,)

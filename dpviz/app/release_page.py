@@ -13,6 +13,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.bundle import Bundle, check_texts, is_published, name_archive, note_download, texts_form
 from dpviz.app.code import show_release_code
+from dpviz.app.components.panes import load_deck
 from dpviz.app.dataset_block import dataset_block
 from dpviz.app.fields import problem_with, show_lock, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
@@ -141,6 +142,7 @@ def _choose_release(
     choice = st.segmented_control("What", options, key="release what", required=True, persist_state="session", label_visibility="collapsed")
     st.caption(_NO_SIMULATIONS)
     if choice == KEPT:
+        load_deck()
         show_kept(kept)
         return None
     if choice == PAID:

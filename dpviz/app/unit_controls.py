@@ -133,7 +133,9 @@ def show_left_out(data: IdentifiedData, notes: Iterable[str], *, private: bool) 
     """
     if private:
         text = "How many rows were left out, and why. They come from the private data: the ledger records the look."
-        if not st.toggle("Show what was left out", key=f"left out {data.digest}", help=text, persist_state="session") or not record_public_look(data):
+        if not st.toggle(
+            "Show what was left out", key=f"left out {data.digest}", help=text, persist_state="session"
+        ) or not record_public_look(data):
             return
     said = [f"Curator only: {markdown(note)}" for note in notes if note]
     for sentence in said or (["Curator only: nothing was left out."] if private else []):

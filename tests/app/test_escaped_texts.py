@@ -19,6 +19,7 @@ MARKDOWN = {
     "progress": (1, "text"),
     "spinner": (0, "text"),
     "subheader": (0, "body"),
+    "toast": (0, "body"),
     "popover": (0, "label", "help"),
     "tabs": (0, "tabs"),
     "image": ("caption",),

@@ -201,8 +201,10 @@ def _ask_and_count(chosen_files: ChosenFiles, both: BothRegions, cards: Cards) -
     if mode != CURATE and not st.checkbox("These data are already public", key=public_key, persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return Declared(regions=both, unit=unit)
-    if unit is None:
-        return Declared(regions=both)
+    if lacks := _lacking_column(about, options):
+        cards.ask(DATA, f"Choose the column of {lacks}, under Columns on the left.")
+    if unit is None or lacks:
+        return Declared(regions=both, unit=unit)
     options |= unit
     try:
         opened = chosen_files.count(both, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
@@ -222,6 +224,13 @@ def _ask_and_count(chosen_files: ChosenFiles, both: BothRegions, cards: Cards) -
                 "trip",
             )
     return Declared(data=data, regions=both, unit=unit)
+
+
+def _lacking_column(about: FlowsFile, options: dict[str, Any]) -> str | None:
+    """Return which end of the trips has no column yet; None if the trips can be read."""
+    if about.matrix:
+        return None
+    return next((title for role, title in (("origin", "Origin"), ("destination", "Destination")) if not options.get(role)), None)
 
 
 def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
