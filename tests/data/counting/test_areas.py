@@ -16,6 +16,7 @@ from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.data.reading.files import upload
+from tests.often import often
 
 SHAPES = [shapely.box(0, 0, 1, 2), shapely.Polygon([(1, 0), (3, 0), (3, 2), (1, 1)]), shapely.box(4, 0, 5, 2)]
 TOWNS = Regions.from_table(
@@ -73,7 +74,7 @@ def expected(frame, regions, options):
     return facts(AreaCounts.from_xy(frame["lon"], frame["lat"], regions=regions, key=b"k", bad_rows="drop", **columns))
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", often(OPTIONS, ["records", "persons"]))
 @pytest.mark.parametrize("form", WRITERS)
 def test_every_format_is_counted_as_arrays_are(form, options, tmp_path):
     frame, crs = table(), {"crs": "EPSG:4326"} if form in TABLES else {}
@@ -82,8 +83,10 @@ def test_every_format_is_counted_as_arrays_are(form, options, tmp_path):
     assert found.outside > 0
 
 
-@pytest.mark.parametrize("frame_kind", FRAMES)
-@pytest.mark.parametrize("form", ["csv", "parquet", "geoparquet", "geoarrow"])
+CASES = [(form, frame) for form in ("csv", "parquet", "geoparquet", "geoarrow") for frame in FRAMES]
+
+
+@pytest.mark.parametrize(("form", "frame_kind"), often(CASES, [("csv", "polygons"), ("geoparquet", "squares"), ("geoarrow", "h3")]))
 def test_duckdb_counts_as_numpy_does(form, frame_kind, tmp_path):
     pytest.importorskip("duckdb")
     if frame_kind == "h3":
@@ -111,13 +114,11 @@ def test_ids_are_counted_alike_by_numpy_and_duckdb(form, tmp_path):
     assert read.bad == 1 + frame.loc[3, "n"]
 
 
-def test_dask_counts_as_numpy_does(tmp_path):
-    pytest.importorskip("dask")
-    pytest.importorskip("distributed")
+def test_dask_counts_as_numpy_does(tmp_path, address):
     path, options = written(table(), tmp_path, "parquet"), OPTIONS["persons"]
     for more in ({"crs": "EPSG:4326"}, {"region": "town"}):
         read = partial(read_areas, path, regions=TOWNS, key=b"k", bad_rows="drop", **more, **options)
-        assert facts(read(engine="dask")) == facts(read(engine="numpy"))
+        assert facts(read(engine="dask", address=address)) == facts(read(engine="numpy"))
 
 
 def test_several_files_are_one_and_a_large_one_is_counted_by_duckdb(tmp_path):
