@@ -6,6 +6,8 @@ from importlib.util import find_spec
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import shapely
 
@@ -112,6 +114,34 @@ def test_ids_are_counted_alike_by_numpy_and_duckdb(form, tmp_path):
     read = read_areas(path, regions=TOWNS, region="town", count="n", bad_rows="drop")
     assert int(read.count.sum()) == good["n"].sum()
     assert read.bad == 1 + frame.loc[3, "n"]
+
+
+IDS = {
+    "whole numbers": pa.array([1, 2, 7, None]),
+    "floats": pa.array([1.0, 2.0, 1.5, None]),
+    "a dictionary": pa.array(["1", " 2", "x", None]).dictionary_encode(),
+    "large texts": pa.array(["1", "2 ", "", None], pa.large_string()),
+    "decimals": pa.array([1, 2, 7, None]).cast(pa.decimal128(20, 0)),
+    "truth values": pa.array([True, False, None, True]),
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_ids_of_every_type_are_the_same_for_numpy_and_duckdb(kind, tmp_path):
+    pytest.importorskip("duckdb")
+    plain = Regions.from_table(pd.DataFrame({"town": ["1", "2"]}), levels=["town"])
+    pq.write_table(pa.table({"town": IDS[kind], "n": [1, 2, 3, 4]}), tmp_path / "a.parquet")
+    read = partial(read_areas, tmp_path / "a.parquet", regions=plain, region="town", count="n", bad_rows="drop")
+    assert facts(read(engine="duckdb")) == facts(read(engine="numpy"))
+    assert read().count.tolist() == ([] if kind == "truth values" else [1, 2])
+
+
+def test_only_numpy_reprojects_and_auto_falls_back_to_it(tmp_path):
+    pytest.importorskip("duckdb")
+    as_points(table()).to_crs("EPSG:3857").to_parquet(tmp_path / "metres.parquet")
+    with pytest.raises(InputError, match="not in the CRS of the regions, and only engine='numpy' reprojects"):
+        read_areas(tmp_path / "metres.parquet", regions=TOWNS, engine="duckdb")
+    assert facts(read_areas(tmp_path / "metres.parquet", regions=TOWNS)) == expected(table(), TOWNS, {})
 
 
 def test_dask_counts_as_numpy_does(tmp_path, address):
