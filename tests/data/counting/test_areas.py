@@ -55,6 +55,7 @@ WRITERS = {
     "geoarrow": lambda frame, path: as_points(frame).to_parquet(path, index=False, geometry_encoding="geoarrow"),
     "geojson": lambda frame, path: as_points(frame).to_file(path, driver="GeoJSON"),
     "gpkg": lambda frame, path: as_points(frame).to_file(path, driver="GPKG"),
+    "shp.zip": lambda frame, path: as_points(frame).to_file(path, driver="ESRI Shapefile"),
 }
 TABLES = ("csv", "tsv", "parquet")
 OPTIONS = {
