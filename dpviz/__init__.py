@@ -56,7 +56,7 @@ if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("dpviz needs Python 3.11 or newer; this is Python %d.%d." % sys.version_info[:2])  # noqa: UP031
 
 from dpviz.data.areas import AreaCounts
-from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import inspect_flows
@@ -207,6 +207,7 @@ __all__ = [
     "load_sample",
     "nearest_whole_numbers",
     "random_rectangles",
+    "read_areas",
     "read_flows",
     "read_manifest",
     "read_points",

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import shapely
 
+from dpviz.data.areas import AreaCounts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import Quadtree, TopDown
+from dpviz.mechanisms import FlatAreas, Quadtree, RegionTree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication
 from dpviz.release.point_release import Release
@@ -65,6 +67,23 @@ def flows_on(regions: Regions) -> Flows:
 def trip_release(depth: int = 2) -> FlowRelease:
     """TopDown's release from entropy of the operating system, on regions without shapes."""
     return TopDown().release(trips_of(500, depth), ApproxBudget(2, "1e-6"), Entropy.system())
+
+
+def areas_on(regions: Regions) -> AreaCounts:
+    """Many records in every leaf but the first."""
+    return AreaCounts.from_counts(np.arange(regions.size(regions.depth)) * 100, regions=regions)
+
+
+@cache
+def area_release() -> AreaRelease:
+    """The region tree's release from entropy of the operating system, on regions with shapes."""
+    return RegionTree().release(areas_on(regions_with_shapes()), PureBudget(1), Entropy.system())
+
+
+@cache
+def hidden_release() -> AreaRelease:
+    """A release of areas of which one number is not shown."""
+    return FlatAreas(least=50).release(areas_on(regions_with_shapes()), PureBudget(1), Entropy.system())
 
 
 def assert_same(one, other, where: str = "release") -> None:

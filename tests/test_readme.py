@@ -14,6 +14,7 @@ from dpviz.__main__ import parser
 from dpviz.cli.commands import COMMANDS
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.publishing.config import from_tables
+from dpviz.release.area_tables import plan_area_files
 from dpviz.release.manifest import describe_columns
 from dpviz.release.tables import FORMATS, Member, plan_trip_files
 from dpviz.view.help import PAGES, page_of, pages, section_key
@@ -100,13 +101,29 @@ def columns_in(path):
     return pq.read_schema(path).names if path.suffix == ".parquet" else geopandas.read_file(path).columns.tolist()
 
 
-def test_every_file_of_trips_and_every_column_is_described(tmp_path):
+FLIGHTS, BOTH = dv.load_flow_sample("us_flights"), dv.ApproxBudget(1, 1e-8)
+PLANS = {
+    "trips": (
+        lambda: dv.FittedTree(false_discovery=0.05).release(FLIGHTS, BOTH, dv.Entropy.seeded(1)),
+        plan_trip_files,
+    ),
+    "areas": (
+        lambda: dv.RegionTree().release(dv.load_area_sample("us_residents"), dv.PureBudget(1), dv.Entropy.seeded(1)),
+        plan_area_files,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_every_file_and_every_column_is_described(kind, tmp_path):
     """Each row of the table names files and their columns, in order."""
-    cells = [[re.findall("`([^`]+)`", cell) for cell in line.split("|")[1:-1]] for line in PAGE_TEXTS["publishing"].splitlines()]
+    text = PAGE_TEXTS["publishing"].partition(f"## The files of {kind}\n")[2].partition("\n## ")[0]
+    cells = [[re.findall("`([^`]+)`", cell) for cell in line.split("|")[1:-1]] for line in text.splitlines()]
     files = {name: row[2] for row in cells if len(row) == 3 for name in row[0]}
     described = {name for row in cells if len(row) == 2 for name in row[0]}
-    release = dv.FittedTree(false_discovery=0.05).release(dv.load_flow_sample("us_flights"), dv.ApproxBudget(1, 1e-8), dv.Entropy.seeded(1))
-    plan = [each for each in plan_trip_files(release, FORMATS) if isinstance(each, Member)]
+    make, plan_files = PLANS[kind]
+    release = make()
+    plan = [each for each in plan_files(release, FORMATS) if isinstance(each, Member)]
     for member in plan:
         member.write(tmp_path / member.name)
         assert columns_in(tmp_path / member.name) == files[re.sub(r"_\d_\w+", "_LEVEL", member.name)], member.name

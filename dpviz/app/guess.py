@@ -18,6 +18,7 @@ from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, check_guess, count_residents, guess_total
 from dpviz.release.files import read_release
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.nouns import AnyRelease, kind_of
 from dpviz.release.point_release import Release
 
 MOST_RECORDS, MOST_RESIDENTS, USUAL_RECORDS = 10_000_000, 1_000_000, 100_000
@@ -68,7 +69,7 @@ def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Ca
     if isinstance(frame, Flows):
         pairs = _choose_number(f"good pairs {page.key}", "Over how many pairs of this level, about?", "all of them") if records else None
         return Guess(records=records, pairs=pairs)
-    if records is not None or not needs_guess():
+    if records is not None or not needs_guess() or not isinstance(frame, PointCounts):
         return Guess(records=records, spread=spread)
     return Guess(records=_usual_records(frame, unit), spread=spread)
 
@@ -97,13 +98,13 @@ def _choose_release(page: PageState, frame: PrivateData) -> Release | FlowReleas
     st.file_uploader("Earlier release", ["zip"], key=f"{slot} file", on_change=lambda: _take_bundle(slot), help=text)
     if problem := st.session_state.get(f"{slot} problem"):
         show_error(problem)
-    release: Release | FlowRelease | None = st.session_state.get(slot)
+    release: AnyRelease | None = st.session_state.get(slot)
     if release is None:
         st.caption(_CHOOSE_BUNDLE)
         return None
     kind: type[Release | FlowRelease] = Release if isinstance(frame, PointCounts) else FlowRelease
     if not isinstance(release, kind):
-        show_error(f"This is a release of {'trips' if kind is Release else 'points'}: choose one of the same kind of data.")
+        show_error(f"This is a release of {kind_of(release)}: choose one of the same kind of data.")
         return None
     return release
 

@@ -21,6 +21,7 @@ from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out, show_error
 from dpviz.app.words import amount_text
 from dpviz.arrays import Integers
+from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
@@ -28,6 +29,7 @@ from dpviz.privacy.budget import Budget
 from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, compute_errors, dry_run, find_epsilon
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import GuessedCounts, guess_pairs, guess_points, guess_total
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 from dpviz.view.escape import markdown
@@ -139,7 +141,7 @@ def _guess_counts(frame: PrivateData, guess: Guess, levels: Levels, level: int) 
     if isinstance(frame, PointCounts):
         squares = _guess_squares(frame, guess, level).ravel().astype(np.float64)
         return GuessedCounts(count=squares, number=np.ones(len(squares)))
-    if isinstance(guess.release, FlowRelease):
+    if isinstance(guess.release, FlowRelease) and isinstance(frame, Flows):
         released = guess_pairs(frame, level, guess.release)
         return replace(released, count=released.count * guess.records / guess_total(guess.release))
     everything = levels.parts_at(level)
@@ -242,7 +244,7 @@ def _find_finest(how: Any, frame: PrivateData) -> int | None:
 
     def find(mechanism: AnyMechanism, budget: Budget) -> int | None:
         release = dry_run(mechanism, frame, budget)
-        return None if mechanism.depends_on_data(release) else release.tree.height
+        return None if mechanism.depends_on_data(release) or isinstance(release, AreaRelease) else release.tree.height
 
     try:
         mechanism, budget = how.build(), how.budget()
@@ -255,7 +257,8 @@ def _frame_key(frame: PrivateData) -> Hashable:
     """Return what identifies the public frame, the unit and the bound."""
     if isinstance(frame, PointCounts):
         return (frame.domain, frame.unit, frame.contributions)
-    return (frame.regions, frame.ends, frame.unit, frame.contributions)
+    regions: tuple[Hashable, ...] = (frame.regions, frame.ends) if isinstance(frame, Flows) else (frame.regions,)
+    return (*regions, frame.unit, frame.contributions)
 
 
 def _results() -> OrderedDict[Hashable, Any]:

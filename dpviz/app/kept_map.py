@@ -7,7 +7,7 @@ import streamlit as st
 from dpviz.app.components.panes import canvas_failed, panes
 from dpviz.app.session import is_dark
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.nouns import counted_noun
+from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import ROUGH, USABLE, verdict
 from dpviz.view.basemap import map_bounds
@@ -22,7 +22,7 @@ HEIGHT = 460
 _EASY_TO_SEE = 400  # regions on a map
 
 
-def show_kept_map(release: Release | FlowRelease, key: int) -> None:
+def show_kept_map(release: AnyRelease, key: int) -> None:
     """Show a release on a map, at its finest usable level; the page has called `load_deck`.
 
     Args:
@@ -31,7 +31,7 @@ def show_kept_map(release: Release | FlowRelease, key: int) -> None:
     """
     if isinstance(release, FlowRelease):
         _show_trips(release, key)
-    elif not canvas_failed():
+    elif isinstance(release, Release) and not canvas_failed():
         _show_points(release, key)
 
 

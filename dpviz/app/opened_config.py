@@ -20,7 +20,7 @@ from dpviz.app.page_state import CURATE, PageState
 from dpviz.app.saved_config import PRESET, Values
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError, InputError, SettingError
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
 from dpviz.publishing.config import DataPart, RegionsPart, ReleaseConfig, from_tables
 from dpviz.publishing.toml_tables import LARGEST_FILE, read_tables
 from dpviz.view.escape import markdown
@@ -111,9 +111,11 @@ def read_for_page(page: PageState, body: bytes) -> ReleaseConfig:
     if isinstance(tables.get("mechanism"), list) or "study" in tables:
         raise InputError(_STUDY)
     config = from_tables(tables, asks_unit=True)
-    if config.data.family not in page.families:
-        title = "Points" if config.data.is_points else "Trips"
-        raise SettingError(f"This is a configuration of {config.data.family.name}: open it on the {title} page.")
+    if config.family not in page.families:
+        kind = config.family.name
+        if config.family is AREA_FAMILY:
+            raise SettingError("This is a configuration of areas, which no page publishes: run dpviz release with it.")
+        raise SettingError(f"This is a configuration of {kind}: open it on the {kind.capitalize()} page.")
     return config
 
 

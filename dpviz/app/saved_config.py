@@ -172,7 +172,7 @@ def parts_of_page(config: ReleaseConfig, page: PageConfig) -> dict[str, Any]:
     Raises:
         DpvizError: the page cannot show a value.
     """
-    mechanism, data = config.mechanism.build(config.data.family), config.data
+    mechanism, data = config.mechanism.build(config.family), config.data
     parts = {"mechanism": mechanism.key, "settings": mechanism.non_defaults(), **_budget_parts(mechanism, config.budget.budget(), page)}
     parts["source"] = "sample" if data.sample is not None else _source_of_files(data)
     if data.sample is not None:

@@ -14,6 +14,7 @@ import shapely
 
 from dpviz.data.counting.engines import AUTO, choose_engine
 from dpviz.data.library_errors import attempt
+from dpviz.data.reading.areas import AreasFile, inspect_areas, propose_area_columns
 from dpviz.data.reading.flows import FlowsFile, inspect_flows
 from dpviz.data.reading.geometries import open_shapes
 from dpviz.data.reading.inspect import (
@@ -33,8 +34,10 @@ from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat, detect_text_format
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, InputError
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_release
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.nouns import AnyRelease, kind_of
 
 MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
 MOST_NAMED = 40
@@ -43,6 +46,8 @@ NOTHING = (
     " destination, regions an id per level."
 )
 _LIMITS = Limits()
+
+_PARTS = {"points": "partitions", "trips": "pairs", "areas": "regions"}
 
 Facts = dict[str, Any]
 
@@ -56,7 +61,7 @@ def check(path: Path) -> Facts:
         path: a file of points, trips or regions, a pattern or folder of such tables, or a release as a folder or zip.
 
     Returns:
-        Facts with "kind": "data" or "release". For data: format, columns (the first 40) and uses (as points, trips or regions), the
+        Facts with "kind": "data" or "release". For data: format, columns (the first 40) and uses (as points, areas, trips or regions), the
         likeliest first. Each use has the columns that were found, and the entries of the configuration that are missing; if a text
         table is written in another way than the usual one, these are the settings that say how, which are "text_format", too. For several
         tables or a large one, whose rows are not read, also the number of files and the engine that would count them. For a release:
@@ -79,10 +84,15 @@ def check(path: Path) -> Facts:
     if large is None:
         _refuse_bad_lines(path, text_format)
         attempts = [*([lambda: _as_trips(inspect_flows(path, through=True, text_format=text_format))] if tabular else [])]
+        attempts += [lambda: _as_areas(inspect_areas(path, text_format=text_format))] if tabular else []
         attempts += [lambda: _as_points(_inspect_points(path, text_format), lambda: _shapes(path)), lambda: _as_regions(path, text_format)]
         return _with_text_format(_data_facts(attempts), text_format)
     refuse_copies(large)
-    attempts = [lambda: _as_trips(describe_flows(large)), lambda: _as_points(describe_points(large), lambda: {"point"})]
+    attempts = [lambda: _as_trips(describe_flows(large))]
+    if large.schema is not None:
+        names = large.schema.names
+        attempts.append(lambda: _as_areas(propose_area_columns(large.format, names)))
+    attempts.append(lambda: _as_points(describe_points(large), lambda: {"point"}))
     facts = {**_data_facts(attempts), "files": len(large.sources), "engine": choose_engine(large, AUTO, None, _LIMITS)}
     return _with_text_format(facts, large.text_format)
 
@@ -151,6 +161,10 @@ def _data_facts(attempts: Sequence[Callable[[], Facts]]) -> Facts:
         except DpvizError as error:
             refusals.append(str(error))
     fitting = sorted((use for use in uses if use.pop("fits")), key=lambda use: ("matrix" in use["found"], len(use["missing"])))
+    others = {use["as"] for use in fitting} - {"areas"}
+    counts = any(use["as"] == "areas" and len(use["found"]) > 1 for use in fitting)  # beside ids: regions themselves are not counted
+    if others - {"regions"} or (others and not counts):
+        fitting = [use for use in fitting if use["as"] != "areas"]
     if not fitting:
         raise InputError(" ".join(dict.fromkeys(refusals)) or NOTHING)
     file_facts = [use.pop("about") for use in fitting]
@@ -211,7 +225,21 @@ def _as_points(file: PointsFile, shapes: Callable[[], set[str]]) -> Facts:
         "as": "points",
         "fits": "point" in kinds or {"x", "y"} <= set(found) or in_wkt,
         "found": {"geometry": True, **found} if file.has_geometry else found,
-        "missing": [*missing, "[domain] bounds and crs: declared in public, never taken from the file"],
+        "missing": [*missing, "[domain] bounds and crs: declared in public, never taken from the file; or for areas [regions] file"],
+        "about": _file_facts(file.format, file.columns),
+    }
+
+
+def _as_areas(file: AreasFile) -> Facts:
+    columns = {"region": file.region, "count": file.count, "person": file.person}
+    return {
+        "as": "areas",
+        "fits": file.region is not None,
+        "found": {role: name for role, name in columns.items() if name is not None},
+        "missing": [
+            f'[data] region = "{file.region}": if its column holds ids of the finest regions',
+            "[regions] file: the public regions that its ids name",
+        ],
         "about": _file_facts(file.format, file.columns),
     }
 
@@ -249,19 +277,25 @@ def _shapes(path: Path) -> set[str]:
 def _release_facts(path: Path) -> Facts:
     release = read_release(path)
     receipt = release.receipt
-    trips = isinstance(release, FlowRelease)
     return {
         "kind": "release",
-        "of": "trips" if trips else "points",
+        "of": kind_of(release),
         "verified": "every file has the SHA-256 that the manifest lists, and the manifest fits the tables; a checksum, no signature",
         "mechanism": release.mechanism,
         "budget": str(receipt.total),
         "unit": receipt.unit,
         "neighbours": receipt.neighbours,
         "contributions": receipt.contributions,
-        "numbers": len(release.stages[-1].count) if isinstance(release, FlowRelease) else len(release.tree.leaves),
+        "numbers": _count_numbers(release),
         "uses": [],
     }
+
+
+def _count_numbers(release: AnyRelease) -> int:
+    """Count the numbers of the finest level of a release."""
+    if isinstance(release, FlowRelease):
+        return len(release.stages[-1].count)
+    return len(release.count[-1]) if isinstance(release, AreaRelease) else len(release.tree.leaves)
 
 
 def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
@@ -277,7 +311,7 @@ def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
     use = next(iter(facts["uses"]), None)
     if use is None or "files" in facts or use["as"] == "regions" or "matrix" in use["found"]:
         return None
-    used = [use["found"][role] for role in ("x", "y", "geometry", "origin", "destination", "count") if role in use["found"]]
+    used = [use["found"][role] for role in ("x", "y", "geometry", "region", "origin", "destination", "count") if role in use["found"]]
     used = [columns for columns in used if columns is not True]
     return find_repeated_columns(
         find_files(path, TextFormat(**facts.get("text_format", {}))),
@@ -311,7 +345,7 @@ def _protection_line(facts: Facts) -> str:
 def lines(facts: Facts) -> list[str]:
     """Write the facts of `check` as lines of text."""
     if facts["kind"] == "release":
-        number = f"{facts['numbers']:,} {'pairs' if facts['of'] == 'trips' else 'partitions'}"
+        number = f"{facts['numbers']:,} {_PARTS[facts['of']]}"
         return [
             f"A release of {facts['of']}: {facts['mechanism']}, {facts['budget']}, {number}.",
             _protection_line(facts),

@@ -179,7 +179,7 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
     Raises:
         DpvizError: settings, domain, regions or files cannot be used.
     """
-    mechanism, budget = config.mechanism.build(config.data.family), config.budget.budget()
+    mechanism, budget = config.mechanism.build(config.family), config.budget.budget()
     frame = open_frame(config)
     opened = run_with_bar("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
     for note in opened.notes:

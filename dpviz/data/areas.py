@@ -23,9 +23,8 @@ from dpviz.data.cells import (
     xy_of_frame,
 )
 from dpviz.data.flows import check_counts, column_of, counts_of, ids_of, leaf_indexes
-from dpviz.data.leaf_regions import check_regions, leaf_finder
+from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.errors import InputError
-from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
@@ -167,8 +166,7 @@ class AreaCounts:
             DomainError: as for `from_xy`.
         """
         check_regions(regions)
-        crs = regions.grid.crs if isinstance(regions.grid, Domain) else regions.crs
-        xy = xy_of_frame(frame, crs, "regions")
+        xy = xy_of_frame(frame, crs_of_leaves(regions), "regions")
         named = {name: column_of(frame, option, _NOUN) for name, option in options.items() if name in _COLUMNS and isinstance(option, str)}
         return cls.from_xy(*xy, regions=regions, **options | named)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import geopandas
 import numpy as np
@@ -22,6 +23,9 @@ from dpviz.space.leaf_lookup import LeafLookup, borders_of
 from dpviz.space.morton import morton
 from dpviz.space.region_builders import H3Cells
 from dpviz.space.regions import Regions
+
+if TYPE_CHECKING:
+    from pyproj import CRS
 
 _MOST_NAMED = 3
 _POINTS_PER_CELL = 64  # from so many points per H3 cell on, making a look-up takes less time than it saves
@@ -50,6 +54,11 @@ def leaf_finder(regions: Regions) -> Callable[[Floats, Floats], Integers]:
         return _h3_finder(regions, regions.grid)
     refuse_overlaps(regions)
     return LeafLookup.from_regions(regions).find
+
+
+def crs_of_leaves(regions: Regions) -> CRS | str | None:
+    """Return the CRS in which points find their leaf; None on a plain plane, or without shapes."""
+    return regions.grid.crs if isinstance(regions.grid, Domain) else regions.crs
 
 
 def check_regions(regions: object) -> None:

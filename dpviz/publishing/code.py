@@ -36,6 +36,8 @@ for number, chart in enumerate(shown.charts, start=1):
 _IMPORT = "import dpviz as dv"
 _INDENT = " " * 4
 _PREFIXES = ("", "second_")
+_LOADERS = {"points": "points = dv.load_sample", "trips": "flows = dv.load_flow_sample", "areas": "areas = dv.load_area_sample"}
+_READERS = {"points": "points = dv.read_points", "trips": "flows = dv.read_flows", "areas": "areas = dv.read_areas"}
 _REGISTRIES = {"points": "dv.POINT_MECHANISMS", "trips": "dv.FLOW_MECHANISMS", "areas": "dv.AREA_MECHANISMS"}
 
 
@@ -82,7 +84,7 @@ def write_python(inputs: DataConfig, runs: Sequence[CodeRun]) -> str:
     blocks = [_IMPORT, write_data(inputs)]
     for number, run in enumerate(runs):
         prefix = _PREFIXES[number] if number < len(_PREFIXES) else f"release_{number + 1}_"
-        blocks.append(_write_run(run, _name_of(inputs.data), prefix))
+        blocks.append(_write_run(run, _name_of(inputs), prefix))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -115,7 +117,7 @@ def write_study_python(config: StudyConfig) -> str:
     )
     table = dv.tidy(study, dv.compare(study))
     """
-    arguments = [f"data={_name_of(config.data)}", "public=True", f"mechanisms={_write_mechanisms(config.build())}"]
+    arguments = [f"data={_name_of(config)}", "public=True", f"mechanisms={_write_mechanisms(config.build())}"]
     arguments.append(f"epsilons={_literal(tuple(map(_amount, config.epsilons)))}")
     if config.delta is not None:
         arguments.append(f"delta={_quote(_amount(config.delta))}")
@@ -148,7 +150,7 @@ def write_lesson_python(lesson: Lesson) -> str:
 
 
 def write_data(inputs: DataConfig) -> str:
-    """Write the lines that read the data: `points`, or `flows` with `regions` and perhaps `destinations`.
+    """Write the lines that read the data: `points`, `areas` with `regions`, or `flows` with `regions` and perhaps `destinations`.
 
     Rows that cannot be read are left out, as for every release: no single row decides whether there is one.
 
@@ -168,7 +170,7 @@ def write_data(inputs: DataConfig) -> str:
     """
     data = inputs.data
     if data.sample is not None:
-        function = "points = dv.load_sample" if data.is_points else "flows = dv.load_flow_sample"
+        function = _LOADERS[data.family.name]
         return _call(function, [_quote(data.sample), *_sample_frame(inputs.domain, data.sample), *_keywords(data, ("size",))])
     lines = [_write_regions(name, part) for name, part in (("regions", inputs.regions), ("destinations", inputs.destinations)) if part]
     frame = [f"domain={_write_domain(inputs.domain)}"] if inputs.domain else ["regions=regions"]
@@ -176,7 +178,7 @@ def write_data(inputs: DataConfig) -> str:
         frame.append("destinations=destinations")
     if data.person is not None:
         lines.append(f"# {RANDOM_CHOICE}")
-    lines.append(_call("points = dv.read_points" if data.is_points else "flows = dv.read_flows", [_files(data), *frame, *_columns(data)]))
+    lines.append(_call(_READERS[inputs.family.name], [_files(data), *frame, *_columns(data)]))
     return "\n".join(lines)
 
 
@@ -212,9 +214,9 @@ def write_budget(budget: Budget) -> str:
     return f"dv.{type(budget).__name__}({', '.join(amounts)})"
 
 
-def _name_of(data: DataPart) -> str:
+def _name_of(inputs: DataConfig) -> str:
     """Return the name of the variable that holds the data."""
-    return "points" if data.is_points else "flows"
+    return _LOADERS[inputs.family.name].split()[0]
 
 
 def _write_run(run: CodeRun, data: str, prefix: str) -> str:
@@ -267,8 +269,8 @@ def _files(data: DataPart) -> str:
 
 
 def _columns(data: DataPart) -> list[str]:
-    """Return the arguments of `read_points` or `read_flows` that describe columns, rules and engine; defaults are left out."""
-    own = ("x", "y", "geometry", "centroids") if data.is_points else ("origin", "destination", "exactly")
+    """Return a reader's arguments that describe columns, rules and engine; defaults are left out."""
+    own = ("origin", "destination", "exactly") if data.is_trips else ("x", "y", "geometry", "centroids", "region")
     people = ("crs", "count", "person", "contributions", "distinct")
     names = (*own, *people, "separator", "decimal", "encoding", "quoted_newlines")
     return [*_keywords(data, names), 'bad_rows="drop"', *_keywords(data, ("engine",))]

@@ -12,14 +12,20 @@ from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import UTF16
 from dpviz.errors import BudgetError, RefusedError, SettingError
-from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
+from dpviz.mechanisms import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text
+from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain, refuse_degrees
 
 NO_CRS = "none"
+_OTHER_FRAMES = {
+    ("points", "areas"): ", which have [regions] instead of [domain]",
+    ("areas", "points"): ", which have [domain] instead of [regions]",
+}
+"""What turns data of one family into those of another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +65,7 @@ class DomainPart:
 
 @dataclass(frozen=True, kw_only=True)
 class RegionsPart:
-    """[regions] and [destinations]: a public file of nested regions.
+    """[regions] and [destinations]: a public file of nested regions: of areas, or of trips.
 
     Attributes:
         file: path of the file, relative to the configuration's folder.
@@ -103,7 +109,9 @@ class MechanismPart:
         if self.key in family.choices and self.key not in mechanisms:
             raise RefusedError(f"{self.key} is NOT PRIVATE: a reference that shows what privacy costs, and is never published.")
         if self.key not in mechanisms:
-            raise SettingError(f"[mechanism] key must be one of {', '.join(mechanisms)} for {family.name}.")
+            other = next((each.name for each in FAMILIES.values() if self.key in each.mechanisms), None)
+            hint = "" if other is None else f"; {self.key} is for {other}{_OTHER_FRAMES.get((family.name, other), '')}"
+            raise SettingError(f"[mechanism] key must be one of {', '.join(mechanisms)} for {family.name}{hint}.")
         mechanism = mechanisms[self.key]
         check_keys(mechanism.rename_older(self.settings), {rule.name: rule for rule in mechanism.rules()}, "[mechanism.settings]")
         return mechanism.from_settings(self.settings)
@@ -221,7 +229,7 @@ _NO_QUOTED_NEWLINES = (
     " more than the privacy guarantee covers. To publish the file, convert it to Parquet."
 )
 _KEYS_OF_KIND = {
-    "points": ("x", "y", "geometry", "centroids", "crs"),
+    "points": ("x", "y", "geometry", "centroids", "region", "crs"),
     "trips": ("origin", "destination", "crs", "exactly"),
     "sample": ("size",),
 }
@@ -232,8 +240,8 @@ class DataPart:
     r"""[data]: points, trips or a sample, and the names of the columns.
 
     Attributes:
-        points: files of points, relative to the configuration's folder: a path, a glob such as "homes/*.parquet", a folder of Parquet
-            files, or a list of these.
+        points: files of points, or beside [regions] of areas, relative to the configuration's folder: a path, a glob such as
+            "homes/*.parquet", a folder of Parquet files, or a list of these.
         trips: files of trips, in the same forms.
         sample: key of a bundled sample, instead of files.
         size: number of records of a made-up sample of points.
@@ -241,6 +249,7 @@ class DataPart:
         y: column of northing or latitude.
         geometry: column of points in WKT, instead of x and y; engine "numpy" only.
         centroids: declares that polygons are read as their centroids; otherwise they are no points.
+        region: of areas, the column of ids of the finest regions, instead of coordinates.
         crs: CRS of the coordinates, if the files do not state it.
         origin: column of the trips' origins, or two columns of coordinates: ["lon", "lat"].
         destination: column of the trips' destinations, or two columns of coordinates.
@@ -265,6 +274,7 @@ class DataPart:
     y: str | None = None
     geometry: str | None = None
     centroids: bool = False
+    region: str | None = None
     crs: str | None = None
     origin: str | tuple[str, ...] | None = None
     destination: str | tuple[str, ...] | None = None
@@ -284,8 +294,8 @@ class DataPart:
         kinds = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
         if len(kinds) != 1:
             raise SettingError("[data] needs exactly one of points, trips and sample.")
-        if self.sample is not None and self.sample not in (*SAMPLES, *FLOW_SAMPLES):
-            raise SettingError(f"[data] sample must be one of {', '.join((*SAMPLES, *FLOW_SAMPLES))}.")
+        if self.sample is not None and self.sample not in (*SAMPLES, *FLOW_SAMPLES, *AREA_SAMPLES):
+            raise SettingError(f"[data] sample must be one of {', '.join((*SAMPLES, *FLOW_SAMPLES, *AREA_SAMPLES))}.")
         self._refuse_unrelated(kinds[0])
         if () in (self.points, self.trips):
             raise SettingError(f"[data] {kinds[0]} names no file: give a path, a glob, a folder, or a list of these.")
@@ -313,6 +323,11 @@ class DataPart:
         if self.geometry is not None and (self.x is not None or self.y is not None):
             raise SettingError(
                 "[data] geometry names a column of points in WKT, and x and y two of coordinates: leave out what is not there."
+            )
+        places = (self.x, self.y, self.geometry, self.crs)
+        if self.region is not None and (self.centroids or any(name is not None for name in places)):
+            raise SettingError(
+                "[data] region names a column of ids, which have no coordinates: leave x, y, geometry, centroids and crs out."
             )
         if self.centroids and (self.geometry is not None or self.x is not None or self.y is not None):
             raise SettingError("[data] centroids is for files with polygons of their own: leave x, y and geometry out, or centroids.")
@@ -357,12 +372,19 @@ class DataPart:
 
     @property
     def is_points(self) -> bool:
-        """Whether the data are points; else they are trips."""
+        """Whether the data are points, be they counted in a domain or in regions; else they are trips, or a sample of areas."""
         return self.points is not None or self.sample in SAMPLES
 
     @property
+    def is_trips(self) -> bool:
+        """Whether the data are trips."""
+        return self.trips is not None or self.sample in FLOW_SAMPLES
+
+    @property
     def family(self) -> AnyFamily:
-        """The family of mechanisms that take data of this kind."""
+        """The family of mechanisms that take data of this kind. Points beside [regions] are areas: see `DataConfig.family`."""
+        if self.sample in AREA_SAMPLES:
+            return AREA_FAMILY
         return POINT_FAMILY if self.is_points else TRIP_FAMILY
 
     @property
@@ -374,11 +396,11 @@ class DataPart:
     @property
     def unit(self) -> str:
         """The unit that the columns, or the sample, imply: "person", "record" or "trip"."""
-        declares_bound = not self.is_points and (self.contributions or 1) > 1
+        declares_bound = self.is_trips and (self.contributions or 1) > 1
         bounded_sample = self.sample in SAMPLES and SAMPLES[str(self.sample)].most is not None
         if self.person is not None or declares_bound or bounded_sample:
             return "person"
-        return "record" if self.is_points else "trip"
+        return "trip" if self.is_trips else "record"
 
     def refuse_undeclared(self, unit: str | None) -> None:
         """Refuse the curator's own files if their unit of privacy is not declared; bundled samples state their unit themselves.
@@ -389,7 +411,7 @@ class DataPart:
         Raises:
             SettingError: neither a unit nor a person column is given, the bound per person is missing, or the unit contradicts the columns.
         """
-        noun = "record" if self.is_points else "trip"
+        noun = "trip" if self.is_trips else "record"
         if self.sample is None and self.person is not None and self.contributions is None:
             raise SettingError(
                 f"[data] contributions is missing: say the most {noun}s of one person that count, for example contributions = 10. More of"
@@ -405,8 +427,9 @@ class DataPart:
             raise SettingError(f"[dataset] unit says {unit[:40]!r}, but [data] protects one {self.unit}: name a person column, or none.")
 
     def options(self) -> dict[str, Any]:
-        """Return the arguments of `read_points` or `read_flows` that describe columns and rules, by name."""
-        names = ("x", "y", "geometry", "centroids") if self.is_points else ("origin", "destination", "exactly")
+        """Return the arguments of `read_points`, `read_areas` or `read_flows` that describe columns and rules, by name."""
+        names: tuple[str, ...] = ("origin", "destination", "exactly") if self.is_trips else ("x", "y", "geometry", "centroids")
+        names = names if self.region is None else ("region",)
         return {name: getattr(self, name) for name in (*names, "crs", *_COUNTING_KEYS)} | {"contributions": self.contributions or 1}
 
     def with_engine(self: T, engine: str | None, scheduler: Scheduler | None) -> T:
@@ -465,7 +488,7 @@ class DataConfig:
     Attributes:
         data: files or a sample, and their columns.
         domain: the domain of points; samples have a default.
-        regions: the regions of trips; samples have their own.
+        regions: the regions of trips, or of areas, which are points without a domain; samples have their own.
         destinations: regions in which trips end, if they differ from those in which trips begin.
         base: folder that relative paths start from; it is not written to the file.
 
@@ -481,14 +504,31 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         data = self.data
-        if data.points is not None and self.domain is None:
-            raise SettingError("Points need a [domain] with bounds and crs: it is declared, never taken from the data.")
+        if data.points is not None and self.domain is None and self.regions is None:
+            raise SettingError(
+                "Points need a [domain] with bounds and crs, or for areas [regions] with a file: declared, never taken from the data."
+            )
         if data.trips is not None and self.regions is None:
             raise SettingError("Trips need [regions] with the file of the regions that they run between.")
-        if not data.is_points and self.domain is not None:
+        if data.is_trips and self.domain is not None:
             raise SettingError("[domain] is for points only: trips run between [regions].")
-        if data.trips is None and (self.regions is not None or self.destinations is not None):
-            raise SettingError("[regions] and [destinations] are for [data] trips only: leave them out.")
+        if data.points is not None and self.domain is not None and self.regions is not None:
+            raise SettingError(
+                "[domain] and [regions] both say where points are counted: keep [regions] for areas, or [domain] for points."
+            )
+        if data.sample in AREA_SAMPLES and self.domain is not None:
+            raise SettingError("[domain] is for points only: this sample is counted in its own regions.")
+        if data.sample is not None and (self.regions is not None or self.destinations is not None):
+            raise SettingError("[regions] and [destinations] are for files of points or trips: a sample has its own frame. Leave them out.")
+        if data.trips is None and self.destinations is not None:
+            raise SettingError("[destinations] is for [data] trips only: leave it out.")
+        if data.region is not None and self.regions is None:
+            raise SettingError("[data] region names a column of ids of regions: give [regions] with their file instead of [domain].")
+
+    @property
+    def family(self) -> AnyFamily:
+        """The family of mechanisms that take the data: points that are counted in regions are areas."""
+        return AREA_FAMILY if self.data.points is not None and self.regions is not None else self.data.family
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -535,7 +575,7 @@ def from_tables(tables: dict[str, Any], *, base: Path = Path(), asks_unit: bool 
         raise SettingError(f"The configuration lacks {', '.join(missing)}.")
     parts = {name: table_of(PARTS[name], table, f"[{name}]") for name, table in tables.items()}
     config = ReleaseConfig(**parts, base=base)
-    config.mechanism.build(config.data.family)
+    config.mechanism.build(config.family)
     if not asks_unit or config.dataset.unit is not None:
         config.data.refuse_undeclared(config.dataset.unit)
     return config

@@ -21,7 +21,9 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.private_data import PrivateData, without_records
 from dpviz.publishing.public_guess import EVEN, SEED, guess_points
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
 
 __all__ = ["FoundEpsilon", "WantedError", "compute_error", "find_epsilon"]
@@ -89,9 +91,9 @@ def compute_expected_errors(mechanism: AnyMechanism, data: PrivateData, budget: 
     return ExpectedErrors(by_level=pd.DataFrame(rows), receipt=release.receipt, note=" ".join([*notes, ONLY_NOISE]))
 
 
-def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Release | FlowRelease:
+def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> AnyRelease:
     """Run the mechanism without records, on the domain or regions of `data`, and return the release: a simulation, so never published."""
-    release: Release | FlowRelease = mechanism.release(without_records(data), budget, Entropy.seeded(SEED))
+    release: AnyRelease = mechanism.release(without_records(data), budget, Entropy.seeded(SEED))
     return release
 
 
@@ -101,7 +103,8 @@ class WantedError:
 
     Attributes:
         error: largest acceptable root mean square error, in records or trips; above 0.
-        level: zoom level of points (2**level x 2**level equal blocks), or level of the regions of trips, 1 for the coarsest.
+        level: zoom level of points (2**level x 2**level equal blocks), or level of the regions of trips or areas, 1 for the coarsest (of
+            areas also 0, the whole).
         delta: for mechanisms that need one.
         records: a public estimate of the number of records. Partitions that depend on data are then computed for as many made-up
             records; with None, for empty data.
@@ -240,13 +243,17 @@ class _Trials:
         """Compute the expected error at the wanted level; raises `SettingError` if there is no such level."""
         return self.error_at(self.run(epsilon), self.wanted.level)
 
-    def error_at(self, release: Release | FlowRelease, level: int) -> float:
+    def error_at(self, release: AnyRelease, level: int) -> float:
         """Compute the expected error of a level of a run; raises `SettingError` if there is no such level."""
         if isinstance(release, FlowRelease):
             if not 1 <= level <= release.depth:
                 raise SettingError(f"Trips have levels 1 to {release.depth}.")
             variance = release.stages[2 * level].variance
             return float(np.sqrt(variance)) if np.isfinite(variance) else _compute_summed_error(release, level)
+        if isinstance(release, AreaRelease):
+            if not 0 <= level <= release.regions.depth:
+                raise SettingError(f"These regions have levels 0 to {release.regions.depth}.")
+            return float(np.sqrt(np.mean(release.stddev(level) ** 2)))
         if not 0 <= level <= release.domain.order:
             raise SettingError(f"Points on this domain have zoom levels 0 to {release.domain.order}.")
         noise, made_up = expected_error(release, level), self._made_up

@@ -10,9 +10,11 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import shapely
 from pyproj import CRS
 
 from dpviz.errors import DpvizError, SettingError
+from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.accounts import Account, Entry
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.order import PaidRelease
@@ -20,8 +22,10 @@ from dpviz.publishing.private_data import PublicFrame, open_frame
 from dpviz.release.files import read_release, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication, describe
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
     from dpviz.publishing.config import ReleaseConfig
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 _NAME = re.compile("([1-9][0-9]{0,17})-[0-9]{14}")
 
 
-def keep(release: Release | FlowRelease, account: Account, entry: Entry, ledger: Ledger) -> Path:
+def keep(release: AnyRelease, account: Account, entry: Entry, ledger: Ledger) -> Path:
     """Write a paid release into a new folder beside the ledger, which only its owner can read.
 
     The folder holds the noisy counts as GeoParquet, and a manifest without the curator's texts.
@@ -110,7 +114,7 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
         DpvizError: the configuration's mechanism, domain or regions cannot be built.
     """
     release, data, terms = paid.release, config.data, paid.account.terms
-    mechanism, frame = config.mechanism.build(data.family), open_frame(config)
+    mechanism, frame = config.mechanism.build(config.family), open_frame(config)
     person, contributions = (
         (data.person or "", data.contributions or 1) if data.sample is None else (terms.person or "", release.receipt.contributions)
     )
@@ -121,7 +125,7 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
         "[budget]": (config.budget.budget(), release.receipt.total),
         "[data] person": (person, terms.person or ""),
         "[data] contributions": (contributions, release.receipt.contributions),
-        "[domain]" if data.is_points else "[regions]": (
+        "[domain]" if config.family is POINT_FAMILY else "[regions]": (
             _frame_facts(frame),
             _frame_facts(_frame_of(release)) if frame is not None else None,
         ),
@@ -134,14 +138,19 @@ def _settings_json(settings: dict[str, Any]) -> str:
     return json.dumps(settings, sort_keys=True, default=str)
 
 
-def _frame_of(release: Release | FlowRelease) -> PublicFrame:
-    return release.domain if isinstance(release, Release) else (release.tree.origins, release.tree.destinations)
+def _frame_of(release: AnyRelease) -> PublicFrame:
+    if isinstance(release, FlowRelease):
+        return release.tree.origins, release.tree.destinations
+    return release.domain if isinstance(release, Release) else release.regions
 
 
 def _frame_facts(frame: PublicFrame | None) -> object:
-    """Return the facts that identify a domain or regions: bounds, CRS and order of a domain, or the ids of all regions."""
+    """Return the facts that identify a frame: bounds, CRS and order of a domain, or the ids of all regions; of areas their shapes, too."""
     if frame is None or isinstance(frame, Domain):
         return None if frame is None else (frame.bounds, CRS.from_user_input(frame.crs) if frame.crs else None, frame.order)
+    if isinstance(frame, Regions):
+        shapes = [None if level is None else (level.crs, shapely.to_wkb(level.to_numpy()).tolist()) for level in frame.geometry]
+        return frame.levels, [[*ids] for ids in frame.ids], shapes, frame.grid
     return [[[*ids] for ids in side.ids] for side in frame]
 
 

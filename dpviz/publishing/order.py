@@ -15,9 +15,8 @@ from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.private_data import PrivateData
 from dpviz.release.files import choose_partial_path
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication
-from dpviz.release.point_release import Release
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.tables import FORMATS
 
 
@@ -72,7 +71,7 @@ class PaidRelease:
         kept: folder beside the ledger where the release is kept until it is published; None if it is in memory only.
     """
 
-    release: Release | FlowRelease
+    release: AnyRelease
     account: Account
     entry: int
     kept: Path | None = None

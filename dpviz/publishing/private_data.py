@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.data.areas import AreaCounts
 from dpviz.data.counting.engines import AUTO, NUMPY, OnlyNumpyError, choose_engine, falls_back
-from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.flows import Flows
@@ -26,6 +27,8 @@ from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import Limits, Source, refuse_share
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files
 from dpviz.errors import InputError
+from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
+from dpviz.samples.areas import load_area_sample
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
@@ -34,7 +37,7 @@ from dpviz.space.regions import Regions
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dpviz.publishing.config import DataConfig, RegionsPart
+    from dpviz.publishing.config import DataConfig, DataPart, RegionsPart
 
 _FILE = b"file"
 _PIECE_BYTES = 2**22
@@ -42,7 +45,9 @@ _READERS = min(4, os.cpu_count() or 1)
 _UNWATCHED = Progress()
 
 
-def fingerprints_of(data: PointCounts | Flows, content: bytes | None = None, *, files: tuple[str, ...] = ()) -> tuple[str, ...]:
+def fingerprints_of(
+    data: PointCounts | Flows | AreaCounts, content: bytes | None = None, *, files: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """Compute the fingerprints by which the ledger recognises data: of the content of each file, and of the counts themselves.
 
     If files have fingerprints, the counts get no fingerprint in two cases: if each person's records were bounded by a random choice,
@@ -108,10 +113,13 @@ def _file_fingerprint(path: Path, step: Callable[[int], None]) -> str:
     return digest.hexdigest()
 
 
-def _counts_fingerprint(data: PointCounts | Flows) -> str:
+def _counts_fingerprint(data: PointCounts | Flows | AreaCounts) -> str:
     if isinstance(data, Flows):
         text = repr(("trips", [[*side.ids[-1]] for side in (data.regions, data.ends)]))
-        arrays = (data.origin, data.destination, data.count)
+        arrays: tuple[NDArray[np.integer], ...] = (data.origin, data.destination, data.count)
+    elif isinstance(data, AreaCounts):
+        text = repr(("areas", [*data.regions.ids[-1]]))
+        arrays = (data.leaf, data.count)
     else:
         text = repr(("points", data.domain.bounds, data.domain.crs, data.domain.order))
         arrays = (data.column, data.row, data.count)
@@ -121,8 +129,8 @@ def _counts_fingerprint(data: PointCounts | Flows) -> str:
     return digest.hexdigest()
 
 
-PrivateData = PointCounts | Flows
-PublicFrame = Domain | tuple[Regions, Regions]
+PrivateData = PointCounts | Flows | AreaCounts
+PublicFrame = Domain | Regions | tuple[Regions, Regions]
 UNWATCHED = Progress()
 _LIMITS = Limits()
 _FINGERPRINTS_SHARE = 0.2
@@ -156,8 +164,8 @@ class CountRequest:
     """The frame, columns, rules and engine for counting files.
 
     Attributes:
-        frame: the public domain, or the public regions of origins and destinations.
-        options: arguments of `read_points` or `read_flows`: columns, bound per person and rules.
+        frame: the public domain of points, the public regions of areas, or those of origins and destinations.
+        options: arguments of `read_points`, `read_areas` or `read_flows`: columns, bound per person and rules.
         engine: "auto", or one of ENGINES.
         scheduler: a running Dask scheduler; None for workers on this computer.
         may_be_empty: whether data without any record are allowed; see `refuse_empty_data`.
@@ -171,20 +179,22 @@ class CountRequest:
 
 
 def open_frame(config: DataConfig) -> PublicFrame | None:
-    """Build the public domain of points, or read the public regions of trips.
+    """Build the public domain of points, or read the public regions of areas or trips.
 
     Returns:
-        A domain, or the regions of origins and of destinations; None for a sample of trips, which has its own.
+        A domain, regions, or the regions of origins and of destinations; None for a sample of trips or areas, which has its own.
 
     Raises:
         DomainError: the bounds or the regions are invalid.
         InputError: the file of regions cannot be read.
     """
-    if config.data.is_points:
+    if config.family is POINT_FAMILY:
         return config.domain.domain() if config.domain else SAMPLES[config.data.sample or ""].domain
     if config.regions is None:
         return None
     regions = _read_regions(config.regions, config.base)
+    if config.family is AREA_FAMILY:
+        return regions
     return regions, regions if config.destinations is None else _read_regions(config.destinations, config.base)
 
 
@@ -237,7 +247,7 @@ def open_data(
     """
     part = config.data
     if part.sample is not None:
-        data = load_sample(part.sample, domain=_domain_or_none(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
+        data = _load_sample(part, frame)
         return OpenedData(data=data, fingerprints=(_sample_fingerprint(part), *fingerprints_of(data)))
     files = find_files(resolve_sources(config), part.text_format())
     request = CountRequest(
@@ -248,6 +258,13 @@ def open_data(
         may_be_empty=part.may_be_empty,
     )
     return count_files(files, request, watch)
+
+
+def _load_sample(part: DataPart, frame: PublicFrame | None) -> PrivateData:
+    key = str(part.sample)
+    if part.is_points:
+        return load_sample(key, domain=frame if isinstance(frame, Domain) else None, size=part.size)
+    return load_flow_sample(key) if part.is_trips else load_area_sample(key)
 
 
 def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWATCHED) -> OpenedData:
@@ -286,12 +303,14 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
 
 
 def _read_with(engine: str, sources: list[Source], request: CountRequest, watch: Progress) -> PrivateData:
-    """Count the records of files with one engine, by `read_points` or `read_flows`."""
+    """Count the records of files with one engine, by `read_points`, `read_areas` or `read_flows`."""
     arguments: dict[str, Any] = {**request.options, "engine": engine, "progress": watch.progress, "cancel": watch.cancel}
     if request.scheduler is not None:
         arguments |= {"address": request.scheduler.address, "insecure_address": request.scheduler.insecure}
     if isinstance(request.frame, tuple):
         return read_flows(sources, regions=request.frame[0], destinations=request.frame[1], **arguments)
+    if isinstance(request.frame, Regions):
+        return read_areas(sources, regions=request.frame, **arguments)
     return read_points(sources, domain=request.frame, **arguments)
 
 
@@ -306,12 +325,16 @@ def refuse_empty_data(data: PrivateData) -> None:
     """
     if data.count.any():
         return
-    trips = isinstance(data, Flows)
     if not data.dropped:
         reason = "There is no record: do the files have rows after their headers?"
     elif data.outside < data.dropped:
         reason = "No record can be used: all are unreadable, or lie outside."
-    elif trips:
+    elif isinstance(data, AreaCounts):
+        reason = (
+            "No record lies in a region: are the coordinates and the regions both in the units of their CRS (degrees, or metres), is it"
+            " the right CRS, are x and y swapped; and of ids, are they those of the finest regions?"
+        )
+    elif isinstance(data, Flows):
         reason = "No trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
     else:
         reason = (
@@ -343,7 +366,7 @@ def left_out(data: PrivateData) -> str:
     """Write how many records were left out when the data were read, and why; "" if there are none. CURATOR ONLY."""
     if not data.dropped:
         return ""
-    unknown = "in no region" if isinstance(data, Flows) else "outside the domain"
+    unknown = "outside the domain" if isinstance(data, PointCounts) else "in no region"
     parts = [(data.outside, unknown), (data.bad, "unreadable"), (data.over, "over the bound")]
     reasons = ", ".join(f"{number:,} {reason}" for number, reason in parts if number)
     return f"left out {data.dropped:,}: {reasons}." if reasons else f"left out {data.dropped:,}."
@@ -354,18 +377,17 @@ def _sample_fingerprint(part: Any) -> str:
     return hashlib.sha256(repr(("sample", part.sample, part.size if part.is_points else None)).encode()).hexdigest()
 
 
-def _domain_or_none(frame: PublicFrame | None) -> Domain | None:
-    return frame if isinstance(frame, Domain) else None
-
-
 def make_up_records(data: PrivateData) -> PrivateData:
-    """Replace the records by made-up ones: 10,000 in each of up to 1,000 cells or pairs. The result is public."""
+    """Replace the records by made-up ones: 10,000 in each of up to 1,000 cells, regions or pairs. The result is public."""
     empty = without_records(data)
     if isinstance(empty, Flows):
         ends = empty.ends.size(empty.ends.depth)
         pair = _evenly_spaced(empty.regions.size(empty.regions.depth) * ends)
         origin, destination = (pair // ends).astype(np.int32), (pair % ends).astype(np.int32)
         return replace(empty, origin=origin, destination=destination, count=np.full(len(pair), _MADE_UP_RECORDS))
+    if isinstance(empty, AreaCounts):
+        leaf = _evenly_spaced(empty.regions.size(empty.regions.depth)).astype(np.int32)
+        return replace(empty, leaf=leaf, count=np.full(len(leaf), _MADE_UP_RECORDS))
     cell = _evenly_spaced(empty.domain.side**2)
     row, column = (cell // empty.domain.side).astype(np.int32), (cell % empty.domain.side).astype(np.int32)
     return replace(empty, column=column, row=row, count=np.full(len(cell), _MADE_UP_RECORDS))
@@ -381,4 +403,6 @@ def without_records(data: PrivateData) -> PrivateData:
     no_indices, count = np.zeros(0, np.int32), np.zeros(0, np.int64)
     if isinstance(data, Flows):
         return replace(data, origin=no_indices, destination=no_indices, count=count, dropped=0, outside=0, bad=0, over=0, notes=())
+    if isinstance(data, AreaCounts):
+        return replace(data, leaf=no_indices, count=count, dropped=0, outside=0, bad=0, over=0)
     return replace(data, column=no_indices, row=no_indices, count=count, dropped=0, outside=0, bad=0, over=0)

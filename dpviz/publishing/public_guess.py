@@ -15,6 +15,7 @@ from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
@@ -24,7 +25,7 @@ from dpviz.view.places import read_towns
 EVEN, TOWNS, RELEASED = "evenly", "as towns are", "as in an earlier release"
 SPREADS = (EVEN, TOWNS, RELEASED)
 """How made-up records lie: evenly; most of them around the towns of GeoNames, by their residents; or by the counts of a release."""
-Released = TypeVar("Released", bound=Release | FlowRelease)
+Released = TypeVar("Released", bound=AnyRelease)
 SEED = 0
 _AROUND_TOWNS = 0.8  # part of the records that lie around towns; the others lie evenly
 _KM_OF_A_MILLION = 6.0  # standard deviation of the places of the residents of a town of a million; it grows with the square root

@@ -20,9 +20,8 @@ from dpviz.publishing.kept import discard, keep
 from dpviz.publishing.order import Order, PaidRelease, PublicationTexts, Published, unit_definition
 from dpviz.publishing.rehearsal import add_unit_definition, rehearse
 from dpviz.release.files import MANIFEST, write_release
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import check_describable, describe
-from dpviz.release.point_release import Release
+from dpviz.release.nouns import AnyRelease
 
 __all__ = [
     "REPORT",
@@ -120,15 +119,15 @@ def _payment_lines(order: Order, account_before: Account | None, account: Accoun
     return [*lines, f"Spent {format_budget(amount_of(order.budget))}; left: {format_budget(account.left)}. Drawing."]
 
 
-def _make_release(order: Order, account: Account, definition: str) -> Release | FlowRelease:
+def _make_release(order: Order, account: Account, definition: str) -> AnyRelease:
     """Make the release with entropy of the operating system, and check that its receipt agrees with the order and the account."""
-    release: Release | FlowRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
+    release: AnyRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
     _check_price(release.receipt, order)
     _check_protection(release.receipt, account.terms)
     return add_unit_definition(release, definition)
 
 
-def _keep_on_disk(release: Release | FlowRelease, account: Account, entry: Entry, ledger: Ledger, say: Say) -> Path | None:
+def _keep_on_disk(release: AnyRelease, account: Account, entry: Entry, ledger: Ledger, say: Say) -> Path | None:
     """Keep the release on the disk, and return its folder. If that fails, print a message and return None: it is then only in memory."""
     try:
         return keep(release, account, entry, ledger)

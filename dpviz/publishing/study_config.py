@@ -96,7 +96,7 @@ class StudyConfig(DataConfig):
             for label, variant in part.variants():
                 if label in mechanisms:
                     raise SettingError(f"Two mechanisms are called {label[:80]!r}: give one another label.")
-                mechanisms[label] = variant.build(self.data.family, references=True)
+                mechanisms[label] = variant.build(self.family, references=True)
                 if len(mechanisms) > MOST_RUNS:
                     raise SettingError(f"There are more than {MOST_RUNS:,} combinations of settings.")
         return mechanisms

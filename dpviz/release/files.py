@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 
 from dpviz.arrow_memory import copy_to_arrow
 from dpviz.errors import DpvizError, InputError, SettingError
-from dpviz.release.flow_release import FlowRelease
+from dpviz.privacy.receipt import Receipt
+from dpviz.release.area_tables import AREAS_TABLE, plan_area_files, rebuild_area_release, select_finest_regions
 from dpviz.release.manifest import (
-    POINTS,
     SCHEMA_FILE,
     SCHEMA_FILES,
     SCHEMA_VERSION,
@@ -36,8 +36,8 @@ from dpviz.release.manifest import (
     find_violation,
     read_receipt,
 )
+from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.older import is_older, restrict_to_stated, stored_name, upgrade_manifest, upgrade_table
-from dpviz.release.point_release import Release
 from dpviz.release.tables import (
     ACROSS,
     DESTINATIONS,
@@ -221,7 +221,7 @@ def _check_limits(members: Members) -> Members:
 
 
 def write_release(
-    release: Release | FlowRelease,
+    release: AnyRelease,
     folder: str | os.PathLike[str],
     manifest: Facts,
     *,
@@ -233,7 +233,7 @@ def write_release(
     Everything is written into a hidden folder beside the target, synced to the disk, and renamed in one step.
 
     Args:
-        release: of points or trips, with noise from the operating system's entropy.
+        release: of points, trips or areas, with noise from the operating system's entropy.
         folder: path of the new folder. It must not exist; its parent must.
         manifest: the result of `describe` for this release.
         formats: some of "geoparquet", "geojson" and "csv". A release can only be read back if "geoparquet" is among them.
@@ -265,7 +265,7 @@ def write_release(
     _check_arguments(release, manifest, tuple(formats), extra)
     if os.path.lexists(new_folder):
         raise SettingError("The folder for the release exists already; releases are never overwritten. Choose another one.")
-    plan = plan_point_files(release, tuple(formats)) if isinstance(release, Release) else plan_trip_files(release, tuple(formats))
+    plan = _LAYOUTS[kind_of(release)].plan(release, tuple(formats))
     write_folder(new_folder, lambda temporary: _write_files(temporary, plan, manifest, extra))
     return new_folder
 
@@ -353,7 +353,7 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _check_arguments(release: Release | FlowRelease, manifest: Facts, formats: tuple[str, ...], extra: Facts) -> None:
+def _check_arguments(release: AnyRelease, manifest: Facts, formats: tuple[str, ...], extra: Facts) -> None:
     if not formats or not set(formats) <= set(FORMATS):
         raise SettingError(f"The formats of a release are some of {', '.join(FORMATS)}.")
     for name, content in extra.items():
@@ -392,7 +392,7 @@ def _describe_file(path: Path, format_name: str, purpose: str) -> Facts:
     return {"name": path.name, "format": format_name, "about": purpose, "bytes": path.stat().st_size, "sha256": digest}
 
 
-def read_release(source: Source) -> Release | FlowRelease:
+def read_release(source: Source) -> AnyRelease:
     """Read a release that `write_release` wrote.
 
     The checks find accidents and careless edits. SHA-256 and seal are checksums, not signatures: someone who makes a whole new release
@@ -490,16 +490,60 @@ def _check_files(members: Members, entries: list[Facts]) -> None:
             raise InputError(f"The release's {entry['name']} was changed after it was written: its SHA-256 does not fit.")
 
 
+def _list_point_tables(contents: Facts) -> list[str]:  # noqa: ARG001  (layouts of other kinds depend on the contents)
+    return [LEVELS]
+
+
+def _list_trip_tables(contents: Facts) -> list[str]:
+    stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
+    further = [name for name, field in ((ACROSS, "across"), (TOTALS, "totals")) if contents.get(field)]
+    return [STAGES, *(f"{stem}.parquet" for stem in stems), *further]
+
+
+def _list_area_tables(contents: Facts) -> list[str]:  # noqa: ARG001
+    return [LEVELS, f"{REGIONS}.parquet"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Layout:
+    """The tables of the releases of one kind.
+
+    Attributes:
+        main: name of the main table.
+        plan: plans the files of a release in some formats.
+        tables: lists the tables that store a release, from the manifest's contents.
+        rebuild: rebuilds a release from the manifest's contents, the tables, the receipt and the post-processing steps.
+        finest: makes the columns of the main table that are not computed from others.
+    """
+
+    main: str
+    plan: Callable[[Any, tuple[str, ...]], Plan]
+    tables: Callable[[Facts], list[str]]
+    rebuild: Callable[[Facts, dict[str, Any], Receipt, tuple[str, ...]], AnyRelease]
+    finest: Callable[[Any], pa.Table]
+
+
+_LAYOUTS = {
+    POINTS: _Layout(
+        main=TABLE,
+        plan=plan_point_files,
+        tables=_list_point_tables,
+        rebuild=lambda contents, tables, *rest: rebuild_point_release(contents, tables[LEVELS], *rest),
+        finest=select_finest_counts,
+    ),
+    TRIPS: _Layout(main=FLOWS, plan=plan_trip_files, tables=_list_trip_tables, rebuild=rebuild_trip_release, finest=select_finest_trips),
+    AREAS: _Layout(
+        main=AREAS_TABLE, plan=plan_area_files, tables=_list_area_tables, rebuild=rebuild_area_release, finest=select_finest_regions
+    ),
+}
+"""The tables of releases by their kind."""
+
+
 def _tables_to_read(manifest: Facts) -> list[str]:
     """List the tables to read: the tables that store the release, and the main table to compare with them, which older releases lack."""
     contents = manifest["contents"]
-    main = [] if is_older(manifest) else [TABLE if contents["kind"] == POINTS else FLOWS]
-    if contents["kind"] == POINTS:
-        names = [*main, LEVELS]
-    else:
-        stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
-        further = [name for name, field in ((ACROSS, "across"), (TOTALS, "totals")) if contents.get(field)]
-        names = [*main, STAGES, *(f"{stem}.parquet" for stem in stems), *further]
+    layout = _LAYOUTS[contents["kind"]]
+    names = [*([] if is_older(manifest) else [layout.main]), *layout.tables(contents)]
     if not {stored_name(manifest, name) for name in names} <= {entry["name"] for entry in manifest["files"]}:
         raise InputError("The release was published without GeoParquet, so dpviz cannot read it back. Open its files with other software.")
     return names
@@ -517,23 +561,22 @@ def _read_table(members: Members, manifest: Facts, name: str) -> Any:
     return upgrade_table(manifest, name, file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"]))
 
 
-def _check_main_table(tables: dict[str, Any], release: Release | FlowRelease) -> None:
+def _check_main_table(tables: dict[str, Any], release: AnyRelease) -> None:
     """Raise an error unless the main table has the release's finest counts. Older releases only have the table of all levels."""
-    name, rows = (TABLE, select_finest_counts(release)) if isinstance(release, Release) else (FLOWS, select_finest_trips(release))
-    table = tables.get(name, rows)
-    if not set(rows.column_names) <= set(table.column_names) or not table.select(rows.column_names).equals(rows):
-        raise InputError(f"The release's {name} has other counts than its tables of all levels.")
+    layout = _LAYOUTS[kind_of(release)]
+    rows = layout.finest(release)
+    table = tables.get(layout.main, rows)
+    if not set(rows.column_names) <= set(table.column_names) or not table.select(rows.column_names).cast(rows.schema).equals(rows):
+        raise InputError(f"The release's {layout.main} has other counts than its tables of all levels.")
 
 
-def _rebuild_release(manifest: Facts, tables: dict[str, Any]) -> Release | FlowRelease:
+def _rebuild_release(manifest: Facts, tables: dict[str, Any]) -> AnyRelease:
     contents, steps = manifest["contents"], tuple(manifest["post_processing"])
     receipt = read_receipt(manifest["privacy"], manifest["accounting"])
-    if contents["kind"] == POINTS:
-        return rebuild_point_release(contents, tables[LEVELS], receipt, steps)
-    return rebuild_trip_release(contents, tables, receipt, steps)
+    return _LAYOUTS[contents["kind"]].rebuild(contents, tables, receipt, steps)
 
 
-def _find_contradiction(manifest: Facts, release: Release | FlowRelease) -> str | None:
+def _find_contradiction(manifest: Facts, release: AnyRelease) -> str | None:
     """Find the first part of a manifest that contradicts its release; None if there is none."""
     facts = describe_release(release) | {"utility": describe_utility(release)}
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}

@@ -30,9 +30,13 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.wavelet import WaveletSpread
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import ESTIMATED, FlowRelease, compute_interval
+from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import describe_verdict
+from dpviz.space.domain import Domain
+from dpviz.space.region_builders import Grid
 from dpviz.space.regions import Regions
 from dpviz.space.tree import Tree
 
@@ -86,6 +90,23 @@ _TRIP_COLUMNS = {
     "lon": "Longitude of it.",
     "geometry": "The region's own shape.",
 }
+_AREA_COLUMNS = {
+    "level": "Level of the region, 0 for the whole, 1 for the coarsest regions.",
+    "level_name": "Name of the level.",
+    "region_id": "Id of the region.",
+    "parent_id": "Id of the region that it lies in; missing for the whole.",
+    "name": "Name of the region.",
+    **_COUNT_COLUMNS,
+    "count_unbiased": "The best unbiased estimate of the count, from the noisy counts of all levels, on which the intervals are centred.",
+    "ci_low": "Lower end of an interval that holds for a region chosen without looking at the counts.",
+    "ci_high": "Upper end of this interval.",
+    "all_low": "Lower end of an interval that holds for all regions of the level at once.",
+    "all_high": "Upper end of this interval.",
+    "share": "How much of the error of the region that it lies in is in this one's: see spread.",
+    "slack": "Variance of what is this region's own in its error: see spread.",
+    "geometry": "The region's shape.",
+}
+_HIDDEN_COLUMN = {"hidden": "Whether the region's numbers are missing elsewhere, since its noisy count is under a public threshold."}
 
 LONGEST_TEXT = 20_000  # characters
 _LAYOUT = "\n\t"  # the control characters that a text may have
@@ -100,14 +121,16 @@ COMPOSITION = "The amounts of the steps add up; within a step the counted places
 PARTS = ("epsilon", "delta", "rho")
 CURRENCIES = {"ε": "epsilon", "ρ": "rho"}
 
-POINTS, TRIPS = "points", "trips"
 INDEPENDENT, LEAST_SQUARES, WAVELET = "independent", "least squares", "wavelet"
+SQUARES, H3 = "squares of a lattice", "H3 cells"
 NESTED, GRID, CURVE = "nested rectangles", "one grid", "stretches of a Hilbert curve"
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 CONFIDENCE = 0.95
 _POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
 _TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
+_LAPLACE_INTERVAL = "count_unbiased ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0."
+_GAUSSIAN_INTERVAL = "count_unbiased ± 1.96 stddev, rounded outwards and not under 0."
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
 
 SCHEMA_VERSION = "2.1"
@@ -175,12 +198,14 @@ class Publication:
             raise SettingError("The publication's truth_seen must be True or False.")
 
 
-def describe_columns(release: Release | FlowRelease) -> dict[str, str]:
+def describe_columns(release: AnyRelease) -> dict[str, str]:
     """Describe the meaning of every column that a table of a release may have, by name."""
     if isinstance(release, FlowRelease):
         estimated = {"count_noisy": "The best unbiased estimate of the count, from the noisy counts of all stages."}
         direction = {"direction": "leaving or arriving: whether the trips begin or end in the region."}
         return _TRIP_COLUMNS | (estimated if ESTIMATED in release.steps else {}) | (direction if release.totals is not None else {})
+    if isinstance(release, AreaRelease):
+        return _AREA_COLUMNS | (_HIDDEN_COLUMN if release.hidden is not None else {})
     columns = dict(_POINT_COLUMNS)
     if release.unbiased is not None:
         columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."
@@ -341,7 +366,7 @@ def _read_step(facts: Facts) -> Step:
     )
 
 
-def describe_contents(release: Release | FlowRelease) -> Facts:
+def describe_contents(release: AnyRelease) -> Facts:
     """Describe mechanism, settings, public frame and layout of the tables, as facts.
 
     Raises:
@@ -352,6 +377,8 @@ def describe_contents(release: Release | FlowRelease) -> Facts:
         "settings": {name: _to_json(name, value) for name, value in release.settings.items()},
         "approximate": release.approximate,
     }
+    if isinstance(release, AreaRelease):
+        return facts | _describe_area_contents(release)
     return facts | (_describe_point_contents(release) if isinstance(release, Release) else _describe_trip_contents(release))
 
 
@@ -411,6 +438,30 @@ def _describe_trip_contents(release: FlowRelease) -> Facts:
     }
 
 
+def _describe_area_contents(release: AreaRelease) -> Facts:
+    regions = release.regions
+    return {
+        "kind": AREAS,
+        "columns": describe_columns(release),
+        "regions": _describe_regions(regions),
+        "grid": _describe_grid(regions.grid),
+        "levels": [
+            {"level": level, "regions": regions.size(level), "variance": float(variance) if math.isfinite(variance) else None}
+            for level, variance in enumerate(release.noise_variance)
+        ],
+        "spread": {"errors": LEAST_SQUARES, "root_variance": float(release.spread.root)},
+        "hidden": release.hidden is not None,
+    }
+
+
+def _describe_grid(grid: Grid | None) -> Facts | None:
+    if grid is None:
+        return None
+    if isinstance(grid, Domain):
+        return {"cells": SQUARES, "bounds": list(grid.bounds), "crs": grid.crs, "order": grid.order}
+    return {"cells": H3, "resolution": grid.resolution}
+
+
 def _describe_regions(regions: Regions) -> list[Facts]:
     for texts in (*regions.ids, *regions.names, np.array(regions.levels, object)):
         if _LONE_SURROGATE.search("\n".join(texts)):
@@ -432,15 +483,15 @@ def _from_json(value: Any) -> Any:
     return tuple(_from_json(part) for part in value) if isinstance(value, list) else value
 
 
-def describe_utility(release: Release | FlowRelease) -> Facts:
+def describe_utility(release: AnyRelease) -> Facts:
     """Describe each level's accuracy as facts, coarsest first: how many numbers, their standard deviations and the widths of intervals."""
-    points = isinstance(release, Release)
-    return {
-        "confidence": CONFIDENCE,
-        "interval": f"{_POINT_INTERVAL if points else _TRIP_INTERVAL} {_COVERS}",
-        "approximate": release.approximate,
-        "levels": _describe_point_levels(release) if isinstance(release, Release) else _describe_trip_levels(release),
-    }
+    if isinstance(release, AreaRelease):
+        interval, levels = _LAPLACE_INTERVAL if release.has_laplace else _GAUSSIAN_INTERVAL, _describe_area_levels(release)
+    elif isinstance(release, FlowRelease):
+        interval, levels = _TRIP_INTERVAL, _describe_trip_levels(release)
+    else:
+        interval, levels = _POINT_INTERVAL, _describe_point_levels(release)
+    return {"confidence": CONFIDENCE, "interval": f"{interval} {_COVERS}", "approximate": release.approximate, "levels": levels}
 
 
 def _describe_point_levels(release: Release) -> list[Facts]:
@@ -461,6 +512,14 @@ def _describe_trip_levels(release: FlowRelease) -> list[Facts]:
     return levels
 
 
+def _describe_area_levels(release: AreaRelease) -> list[Facts]:
+    levels = []
+    for level in range(release.regions.depth + 1):
+        low, high = release.interval(level)
+        levels.append(_describe_level(level, release.regions.levels[level - 1] if level else None, release.stddev(level), high - low))
+    return levels
+
+
 def _describe_level(level: int, between: str | None, stddev: Floats, width: Floats) -> Facts:
     return {
         "level": level,
@@ -478,13 +537,11 @@ def _compute_quantile(values: Floats, share: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def describe(
-    release: Release | FlowRelease, publication: Publication, *, created: datetime | None = None, release_id: str | None = None
-) -> Facts:
+def describe(release: AnyRelease, publication: Publication, *, created: datetime | None = None, release_id: str | None = None) -> Facts:
     """Make the manifest of a release, without the list of files, which `write_release` adds.
 
     Args:
-        release: of points or trips, with noise from the operating system's entropy.
+        release: of points, trips or areas, with noise from the operating system's entropy.
         publication: the curator's part.
         created: time at which the release was made, with a time zone; now if None.
         release_id: 1 to 64 letters, digits, dots, underscores and hyphens; a random one if None.
@@ -510,11 +567,11 @@ def describe(
     return _build_manifest(release, publication, created, release_id)
 
 
-def check_describable(release: Release | FlowRelease, publication: Publication | None = None) -> Facts:
+def check_describable(release: AnyRelease, publication: Publication | None = None) -> Facts:
     """Check that a release like this one can be described, before budget is spent on it.
 
     Args:
-        release: of points or trips; may be a simulation.
+        release: of points, trips or areas; may be a simulation.
         publication: the curator's part, to be checked, too; None leaves it out.
 
     Returns:
@@ -548,7 +605,7 @@ def encode_manifest(manifest: Facts) -> bytes:
     raise SettingError(reason)
 
 
-def _build_manifest(release: Release | FlowRelease, publication: Publication, created: datetime | None, release_id: str | None) -> Facts:
+def _build_manifest(release: AnyRelease, publication: Publication, created: datetime | None, release_id: str | None) -> Facts:
     return {
         "identity": _describe_identity(release, created, release_id),
         "data_product": {name: getattr(publication, name) for name in ("name", "curator", "description", "region", "intended_use")},
@@ -565,7 +622,7 @@ def _build_manifest(release: Release | FlowRelease, publication: Publication, cr
     }
 
 
-def describe_release(release: Release | FlowRelease) -> Facts:
+def describe_release(release: AnyRelease) -> Facts:
     """Make the parts of a manifest that follow from the release alone: privacy, accounting, post-processing and contents."""
     return {
         "privacy": describe_privacy(release.receipt),
@@ -614,7 +671,7 @@ def find_violation(manifest: object, version: str = SCHEMA_VERSION) -> str | Non
     return None if error is None else "/".join(["manifest", *(str(part) for part in error.absolute_path)])
 
 
-def _describe_identity(release: Release | FlowRelease, created: datetime | None, release_id: str | None) -> Facts:
+def _describe_identity(release: AnyRelease, created: datetime | None, release_id: str | None) -> Facts:
     time = datetime.now(UTC) if created is None else created
     identifier = str(uuid.uuid4()) if release_id is None else release_id
     if not isinstance(time, datetime) or time.tzinfo is None:
@@ -626,7 +683,7 @@ def _describe_identity(release: Release | FlowRelease, created: datetime | None,
         "release_id": identifier,
         "created": time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "mode": "private release",
-        "kind": "points" if isinstance(release, Release) else "trips",
+        "kind": kind_of(release),
         "versions": {"python": platform.python_version()} | {name: _find_version(name) for name in _LIBRARIES},
     }
 

@@ -1,4 +1,4 @@
-"""The noun for what a release counts: records or trips."""
+"""What a release is of (points, trips or areas), and the noun for what it counts (records or trips)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 
-RECORDS, TRIPS = "records", "trips"
+AnyRelease = Release | FlowRelease | AreaRelease
+"""A release of any family of mechanisms."""
+POINTS, TRIPS, AREAS = "points", "trips", "areas"
+"""The kinds of releases: the names of the families of mechanisms that make them."""
+RECORDS = "records"
+_KINDS: dict[type, str] = {Release: POINTS, FlowRelease: TRIPS, AreaRelease: AREAS}
 
 
-def counted_noun(release: Release | FlowRelease | AreaRelease) -> str:
+def kind_of(release: AnyRelease) -> str:
+    """Return what a release is of: "points", "trips" or "areas"."""
+    return next(kind for kind_type, kind in _KINDS.items() if isinstance(release, kind_type))
+
+
+def counted_noun(release: AnyRelease) -> str:
     """Name what is counted, in the plural: "records" or "trips", never "people".
 
     With a person column, each person contributes up to m records, or with `distinct` one record per cell. So a sum over cells may

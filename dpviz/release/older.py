@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpviz.release.manifest import POINTS
+from dpviz.release.nouns import POINTS
 from dpviz.release.tables import FLOWS, LEVELS, STAGES, TABLE
 
 Facts = dict[str, Any]

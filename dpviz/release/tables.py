@@ -1,4 +1,7 @@
-"""The tables of a release as files: partitions or trips in Parquet, GeoJSON and CSV, and how they are read back."""
+"""The tables of a release as files: partitions or trips in Parquet, GeoJSON and CSV, and how they are read back.
+
+The tables of areas are in `dpviz.release.area_tables`.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,7 @@ from dpviz.release.reliability import grade_reliability
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
 from dpviz.space.pair_tree import PairTree
+from dpviz.space.region_builders import Grid
 from dpviz.space.regions import ROOT, Regions
 from dpviz.space.tree import Tree
 
@@ -72,7 +76,7 @@ _ABOUT_TOTALS = (
 )
 REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
 NO_GEOMETRY = "The regions have no geometry, so there is no place on the map for them."
-_ESCAPED_NOTE = " An id that a spreadsheet would take for a formula has an apostrophe in front here, but not in GeoJSON and Parquet."
+ESCAPED_NOTE = " An id that a spreadsheet would take for a formula has an apostrophe in front here, but not in GeoJSON and Parquet."
 _SLUG = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG = 24  # characters
 _DIRECTIONS = {REGIONS: ("leaving", "arriving"), ORIGINS: ("leaving",), DESTINATIONS: ("arriving",)}
@@ -406,7 +410,7 @@ def _plan_trip_tables(release: FlowRelease) -> list[Member]:
     members.append(
         Member(name=STAGES, format=PARQUET, about=about_stages, write=lambda path: pq.write_table(_make_stage_table(release), path))
     )
-    members += [_plan_regions(stem, regions) for stem, regions in _list_hierarchies(release.tree)]
+    members += [plan_regions(stem, regions, "of the trips") for stem, regions in _list_hierarchies(release.tree)]
     members += [] if release.across is None else [_plan_across(release, release.across), _plan_rest(release)]
     return members if release.totals is None else [*members, _plan_totals(release)]
 
@@ -469,8 +473,15 @@ def _make_count_columns(count: NDArray[np.int64], noisy: NDArray[np.int64], stdd
     return columns | {"reliability": grade_reliability(count, stddev)}
 
 
-def _plan_regions(stem: str, regions: Regions) -> Member:
-    about = f"Every region of every level, with its own shape where it has one: {stem} of the trips."
+def plan_regions(stem: str, regions: Regions, whose: str) -> Member:
+    """Plan the file of a hierarchy of regions, from which `rebuild_regions` makes an equal one.
+
+    Args:
+        stem: the beginning of the file's name: "regions", "origins" or "destinations".
+        regions: the regions.
+        whose: what they belong to, for people, such as "of the trips".
+    """
+    about = f"Every region of every level, with its own shape where it has one: {stem} {whose}."
     return Member(name=f"{stem}.parquet", format=GEOPARQUET, about=about, write=lambda path: _write_regions(regions, path))
 
 
@@ -588,8 +599,8 @@ def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Recei
         InputError: a table names a region that is not in the table of regions.
     """
     shared = contents["destinations"] is None
-    origins = _read_regions(contents["origins"], tables[f"{REGIONS if shared else ORIGINS}.parquet"])
-    destinations = origins if shared else _read_regions(contents["destinations"], tables[f"{DESTINATIONS}.parquet"])
+    origins = rebuild_regions(contents["origins"], tables[f"{REGIONS if shared else ORIGINS}.parquet"])
+    destinations = origins if shared else rebuild_regions(contents["destinations"], tables[f"{DESTINATIONS}.parquet"])
     tree = PairTree(origins=origins, destinations=destinations, first=contents["refined_first"])
     return FlowRelease(
         mechanism=contents["mechanism"],
@@ -606,7 +617,18 @@ def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Recei
     )
 
 
-def _read_regions(levels: list[Facts], frame: geopandas.GeoDataFrame) -> Regions:
+def rebuild_regions(levels: list[Facts], frame: geopandas.GeoDataFrame, grid: Grid | None = None) -> Regions:
+    """Rebuild regions from their table.
+
+    Args:
+        levels: the manifest's description of the levels.
+        frame: the table.
+        grid: cells by which points find their leaf; None if the polygons decide.
+
+    Raises:
+        InputError: the table names a parent that is not in it.
+        DomainError: the table does not describe regions.
+    """
     parts = [frame[frame["level"] == level] for level in range(1, len(levels) + 1)]
     ids: list[Texts] = [part["region_id"].to_numpy(object) for part in parts]
     above = [np.array([ROOT], object), *ids]
@@ -618,6 +640,7 @@ def _read_regions(levels: list[Facts], frame: geopandas.GeoDataFrame) -> Regions
         geometry=tuple(
             part.geometry.reset_index(drop=True) if facts["shapes"] else None for facts, part in zip(levels, parts, strict=True)
         ),
+        grid=grid,
     )
 
 
@@ -708,7 +731,7 @@ def _plan_regions_geojson(release: FlowRelease, stem: str, level: int) -> Member
     """Plan a file of the regions of a level, with the released trips that leave and arrive."""
     regions = release.tree.destinations if stem == DESTINATIONS else release.tree.origins
     name, directions = f"{stem}_{format_level(regions, level)}.geojson", _DIRECTIONS[stem]
-    shapes = _find_shapes(regions, level)
+    shapes = find_shapes(regions, level)
     if shapes is None:
         return LeftOut(name=name, reason=NO_GEOMETRY)
     reason = explain_missing_degrees(shapes.crs, *shapely.get_coordinates(shapes.to_numpy()).T)
@@ -723,7 +746,7 @@ def _plan_regions_geojson(release: FlowRelease, stem: str, level: int) -> Member
     return Member(name=name, format=GEOJSON, about=about, write=write)
 
 
-def _find_shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
+def find_shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
     """Find the polygons of a level, or else its points; None if it has no geometry of its own or of its parts."""
     return regions.geometry[level - 1] if regions.outlines(level) is None else regions.outlines(level)
 
@@ -744,7 +767,7 @@ def format_level(regions: Regions, level: int) -> str:
 
 def _plan_flows_csv(release: FlowRelease, level: int) -> Member:
     about = f"Trips, {release.tree.title(2 * level)}, {_describe_pairs(release, level)};"
-    about += f" opens in flowmap.blue with the locations of this level.{_ESCAPED_NOTE}"
+    about += f" opens in flowmap.blue with the locations of this level.{ESCAPED_NOTE}"
     name = f"flows_{format_level(release.tree.origins, level)}.csv"
     return Member(
         name=name, format=CSV, about=about, write=lambda path: write_csv(_make_flow_table(release, level, escape_formulas, "dest"), path)
@@ -753,7 +776,7 @@ def _plan_flows_csv(release: FlowRelease, level: int) -> Member:
 
 def _plan_rest_csv(release: FlowRelease) -> Member:
     between = release.tree.title(release.tree.height - 1)
-    about = f"The rest, {between}: trips of these pairs that are in no listed pair of the finest level.{_ESCAPED_NOTE}"
+    about = f"The rest, {between}: trips of these pairs that are in no listed pair of the finest level.{ESCAPED_NOTE}"
     levels = release.tree.levels(release.tree.height - 1)
     return Member(
         name="rest.csv", format=CSV, about=about, write=lambda path: write_csv(_make_rest_table(release, levels, escape_formulas), path)
@@ -761,7 +784,7 @@ def _plan_rest_csv(release: FlowRelease) -> Member:
 
 
 def _plan_totals_csv(release: FlowRelease) -> Member:
-    about = f"{_ABOUT_TOTALS}{_ESCAPED_NOTE}"
+    about = f"{_ABOUT_TOTALS}{ESCAPED_NOTE}"
     return Member(
         name="totals.csv", format=CSV, about=about, write=lambda path: write_csv(_make_totals_table(release, escape_formulas), path)
     )
@@ -783,7 +806,7 @@ def _plan_locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
         "lon": table["lon"],
         "name": pa.array(table["name"].tolist(), pa.string()),
     }
-    about = f"A place inside each region, in EPSG:4326 (degrees).{_ESCAPED_NOTE}"
+    about = f"A place inside each region, in EPSG:4326 (degrees).{ESCAPED_NOTE}"
     return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(make_table(columns), path))
 
 

@@ -14,7 +14,7 @@ import scipy
 from dpviz.amounts import format_decimal, format_percent
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.nouns import counted_noun
+from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import point_intervals
 
@@ -182,7 +182,7 @@ class Verdict:
         return f"{name}, {level.parts:,} {self.parts}: {format_decimal(level.mean, 3)} {self.counted} in an average {part}, {noise}."
 
 
-def verdict(release: Release | FlowRelease | AreaRelease) -> Verdict:
+def verdict(release: AnyRelease) -> Verdict:
     """Grade every level of a release by its noise and the released total alone.
 
     The rule: r = s / (t / k). Here s is the mean standard deviation of the level's numbers and t the released total, at least 0. k is
@@ -280,7 +280,7 @@ def _describe_standing(release: Release, levels: Sequence[LevelVerdict], counted
     return f"Yet {len(standing):,} partitions as small as at level {first} stand out, with {format_percent(share)} of all {counted}."
 
 
-def describe_verdict(release: Release | FlowRelease) -> dict[str, Any]:
+def describe_verdict(release: AnyRelease) -> dict[str, Any]:
     """Describe the verdict in the form of the manifest: sentences, rule, and the levels of each grade."""
     result = verdict(release)
     grade_names = {"usable": USABLE, "rough": ROUGH, "mostly_noise": NOISE}

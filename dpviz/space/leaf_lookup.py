@@ -316,7 +316,7 @@ class LeafLookup:
         if shapes is None or not are_areas(shapes):
             raise DomainError(
                 f"The level {regions.levels[-1]!r} has no polygons: coordinates can only be assigned to leaves with polygons."
-                " Give the regions a geometry of polygons, or count trips by the leaves' ids."
+                " Give the regions a geometry of polygons, or count by the leaves' ids."
             )
         leaves = shapes.to_numpy().copy()
         _prepare(leaves)

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import format_amount
-from dpviz.release.nouns import counted_noun
+from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, counted_noun, kind_of
 from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import count_of_numbers
 from dpviz.release.tables import FORMATS
 from dpviz.release.verdict import verdict
+from dpviz.space.region_builders import H3Cells
 from dpviz.view.escape import clean
+from dpviz.view.report_areas import (
+    draw_areas,
+    list_area_examples,
+    list_fitness,
+    list_largest_regions,
+    write_areas_snippet,
+)
 from dpviz.view.report_maps import choose_level, draw_points, draw_trips
 from dpviz.view.report_numbers import (
     add_up_errors,
@@ -30,7 +40,8 @@ from dpviz.view.report_numbers import (
     list_point_examples,
     list_trip_examples,
     name_level,
-    write_snippet,
+    write_points_snippet,
+    write_trips_snippet,
 )
 
 Facts = dict[str, Any]
@@ -39,11 +50,11 @@ Facts = dict[str, Any]
 _LARGEST = 10  # pairs that the report lists
 
 
-def report_html(release: Release | FlowRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> bytes:
+def report_html(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> bytes:
     """Make the report of a release; equal inputs give equal bytes.
 
     Args:
-        release: of points or trips, made with entropy of the operating system.
+        release: of points, trips or areas, made with entropy of the operating system.
         manifest: from `describe`; with its list of files, if they have been written.
         formats: of the release's files, for the example that reads them: "geoparquet", "geojson", "csv".
 
@@ -57,11 +68,11 @@ def report_html(release: Release | FlowRelease, manifest: Facts, *, formats: Seq
     return _render(release, manifest, formats)
 
 
-def check_reportable(release: Release | FlowRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> None:
+def check_reportable(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> None:
     """Check that a report can be made, by making one and discarding it; simulations are allowed.
 
     Args:
-        release: of points or trips, also a simulation.
+        release: of points, trips or areas, also a simulation.
         manifest: from `check_describable`.
         formats: of the files that will be written.
 
@@ -71,9 +82,9 @@ def check_reportable(release: Release | FlowRelease, manifest: Facts, *, formats
     _render(release, manifest, formats)
 
 
-def _render(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str]) -> bytes:
+def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> bytes:
     """Render the report without checking whether the release may be published."""
-    specific = _make_point_values(release) if isinstance(release, Release) else _make_trip_values(release)
+    specific = _MAKE_VALUES[kind_of(release)](release)
     rows = list_level_rows(release, manifest["utility"]["levels"])
     page: str = _load_template().render(
         manifest=manifest,
@@ -85,11 +96,10 @@ def _render(release: Release | FlowRelease, manifest: Facts, formats: Sequence[s
         axis=choose_axis(rows),
         sums=add_up_errors(release),
         approximate=release.approximate,
-        snippet=write_snippet(release, formats),
+        snippet=_WRITE_SNIPPETS[kind_of(release)](release, formats),
         unit=release.receipt.unit,
         counted=counted_noun(release),
         verdict=verdict(release),
-        simultaneous=count_of_numbers(release),
         **specific,
     )
     return page.encode()
@@ -97,11 +107,19 @@ def _render(release: Release | FlowRelease, manifest: Facts, formats: Sequence[s
 
 def _make_point_values(release: Release) -> Facts:
     """Make the template values that only reports of points have."""
-    level = choose_level(release)
+    level, picture = choose_level(release), draw_points(release)
     return {
-        "kind": "points",
+        "kind": POINTS,
+        "what": "locations",
+        "part": "partition",
         "parts": "partitions",
-        "picture": draw_points(release),
+        "released_parts": "partitions",
+        "larger": "partitions",
+        "picture": picture,
+        "pictures": [],
+        "swatches": picture.swatches,
+        "fitness": [],
+        "simultaneous": 0,
         "examples": list_point_examples(release, level),
         "largest": [],
         "example_level": level,
@@ -117,9 +135,17 @@ def _make_trip_values(release: FlowRelease) -> Facts:
     """Make the template values that only reports of trips have."""
     picture = draw_trips(release)
     return {
-        "kind": "trips",
+        "kind": TRIPS,
+        "what": "trips",
+        "part": "pair",
         "parts": "pairs",
+        "released_parts": "released pairs",
+        "larger": "regions",
         "picture": picture,
+        "pictures": [],
+        "swatches": [],
+        "fitness": [],
+        "simultaneous": count_of_numbers(release),
         "examples": list_trip_examples(release),
         "largest": list_largest_pairs(release, _LARGEST),
         "example_level": min(1, release.depth),
@@ -138,7 +164,47 @@ def _make_trip_values(release: FlowRelease) -> Facts:
     }
 
 
-def _write_step_rows(release: Release | FlowRelease) -> list[Facts]:
+def _make_area_values(release: AreaRelease) -> Facts:
+    """Make the template values that only reports of areas have."""
+    pictures, finest = draw_areas(release), release.regions.depth
+    shown = np.ones(len(release.count[-1]), np.bool_) if release.hidden is None else ~release.hidden
+    return {
+        "kind": AREAS,
+        "what": "counts of areas",
+        "part": "region",
+        "parts": "regions",
+        "released_parts": "regions",
+        "larger": "regions",
+        "picture": None,
+        "pictures": pictures,
+        "swatches": pictures[0].swatches if pictures else [],
+        "fitness": list_fitness(release),
+        "simultaneous": release.regions.size(finest),
+        "examples": list_area_examples(release),
+        "largest": list_largest_regions(release),
+        "example_level": 1,
+        "finest": release.regions.size(finest),
+        "negatives": bool((release.count[-1][shown] < -0.5).any()),
+        "recentred": any(bool((count != centre).any()) for count, centre in zip(release.count, release.estimate, strict=True)),
+        "area_unit": None,
+        "interpolated": False,
+        "pair_kind": release.regions.levels[-1],
+        "level_names": release.regions.levels,
+        "hidden": release.hidden is not None,
+        "approximate_shapes": isinstance(release.regions.grid, H3Cells),
+    }
+
+
+_MAKE_VALUES: dict[str, Callable[[Any], Facts]] = {POINTS: _make_point_values, TRIPS: _make_trip_values, AREAS: _make_area_values}
+_WRITE_SNIPPETS: dict[str, Callable[[Any, Sequence[str]], str | None]] = {
+    POINTS: write_points_snippet,
+    TRIPS: write_trips_snippet,
+    AREAS: write_areas_snippet,
+}
+"""Code that reads the release's files: it adds up the counts in a box, the trips from a region, or the regions in a larger one."""
+
+
+def _write_step_rows(release: AnyRelease) -> list[Facts]:
     """Write the steps of the receipt as rows of a table."""
     return [
         {

@@ -39,6 +39,8 @@ _STEPS = np.linspace(0.0, 1.0, 33)  # positions along each side of an area, to f
 MOST_SHAPES = 5_000  # partitions on a map
 COARSE_LEVEL = 2  # levels up to it may be drawn although they are mostly noise
 _ABOVE, _BELOW = 24, 8  # number of CSS classes for values above and below zero
+ABOVE_CLASSES = [f"p{step}" for step in range(_ABOVE + 1)]
+BELOW_CLASSES = [f"n{step}" for step in range(1, _BELOW + 1)]
 _OPACITY_IF_OVERLAPPING = 0.7  # of partitions that lie over each other
 
 MOST_REGIONS, MOST_ARCS = 5_000, 200  # on each side of a map of trips; arcs on it
@@ -124,14 +126,14 @@ class Swatch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointsPicture:
-    """Values for the template of a map of points.
+class DensityPicture:
+    """Values for the template of a map coloured by density: of partitions, or of regions.
 
     Attributes:
         sheet: of the map.
         land: paths of land and borders by name.
-        frame: path of the domain's edge.
-        shapes: CSS class, path and text of each partition, in drawing order.
+        frame: path of the domain's edge; "" for regions.
+        shapes: CSS class, path and text of each partition or region, in drawing order.
         swatches: all CSS classes.
         above: classes from 0 to the top of the scale, weakest first.
         below: classes for values below zero, weakest first; empty if no value is below zero.
@@ -324,7 +326,7 @@ def choose_level(release: Release) -> int:
     return max(level for level in drawable if level in usable or level <= COARSE_LEVEL)
 
 
-def draw_points(release: Release) -> PointsPicture:
+def draw_points(release: Release) -> DensityPicture:
     """Draw the level that `choose_level` chooses."""
     level = choose_level(release)
     nodes = large_first(release, release.nodes(level))
@@ -333,16 +335,16 @@ def draw_points(release: Release) -> PointsPicture:
     area = release.domain.areas_km2(rectangles)
     density = np.divide(release.count[nodes], area, out=np.zeros(len(nodes)), where=area > 0)
     scale = density_scale(density, np.nan_to_num(area), release.domain, counted_noun(release))
-    looks = _choose_css_classes(density, scale.top)
+    looks = choose_css_classes(density, scale.top)
     paths = _write_rectangles(release.domain, sheet, rectangles)
-    return PointsPicture(
+    return DensityPicture(
         sheet=sheet,
         land=sheet.write_land(map_bounds(release.domain)),
         frame=_write_rectangles(release.domain, sheet, np.array([[0, 0, release.domain.side, release.domain.side]]))[0],
         shapes=list(zip(looks, paths, _write_partition_texts(release, nodes), strict=True)),
-        swatches=_list_swatches(scale, overlaps=release.tree.overlaps),
-        above=[f"p{step}" for step in range(_ABOVE + 1)],
-        below=[f"n{step}" for step in range(1, _BELOW + 1)] if (density < 0).any() else [],
+        swatches=list_swatches(scale, overlaps=release.tree.overlaps),
+        above=ABOVE_CLASSES,
+        below=BELOW_CLASSES if (density < 0).any() else [],
         title=scale.title,
         ticks=("0", format_short(scale.top / 4), f"{format_short(scale.top)} and more"),
         level=level,
@@ -350,7 +352,7 @@ def draw_points(release: Release) -> PointsPicture:
     )
 
 
-def _choose_css_classes(density: Floats, top: float) -> list[str]:
+def choose_css_classes(density: Floats, top: float) -> list[str]:
     """Choose the CSS class of each density: "p0" to "p24" from zero up, "n1" to "n8" below zero, in steps of the square root."""
     strength = np.sqrt(np.minimum(np.abs(density) / top, 1.0))
     above, below = np.rint(strength * _ABOVE).astype(int), np.maximum(np.rint(strength * _BELOW).astype(int), 1)
@@ -359,7 +361,7 @@ def _choose_css_classes(density: Floats, top: float) -> list[str]:
     ]
 
 
-def _list_swatches(scale: Scale, *, overlaps: bool) -> list[Swatch]:
+def list_swatches(scale: Scale, *, overlaps: bool) -> list[Swatch]:
     """List all CSS classes with their colours."""
     steps = [(f"p{step}", (step / _ABOVE) ** 2) for step in range(_ABOVE + 1)]
     steps += [(f"n{step}", -((step / _BELOW) ** 2)) for step in range(1, _BELOW + 1)]

@@ -16,7 +16,9 @@ from dpviz.amounts import MISSING, format_count, format_decimal, format_percent,
 from dpviz.arrays import Floats
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease, compute_interval
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import FLOWS, REST, TABLE, escape_formulas, format_level
@@ -199,7 +201,7 @@ class ErrorSums:
     consistent: bool
 
 
-def add_up_spending(release: Release | FlowRelease) -> list[LevelSpending]:
+def add_up_spending(release: AnyRelease) -> list[LevelSpending]:
     """Add up what was spent at each level, the whole area first; steps without a level come before the levels.
 
     Steps that early leaves take instead of later steps are left out, since they do not add to the others.
@@ -215,17 +217,19 @@ def add_up_spending(release: Release | FlowRelease) -> list[LevelSpending]:
     return [_make_level_spending(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
 
 
-def is_structure(step: Step, release: Release | FlowRelease) -> bool:
+def is_structure(step: Step, release: AnyRelease) -> bool:
     """Return whether a step chose the structure (splits, medians, sizes); else it measured the published counts."""
     return isinstance(release, Release) and not step.purpose.startswith("counts")
 
 
-def name_level(release: Release | FlowRelease, level: int | None) -> str:
+def name_level(release: AnyRelease, level: int | None) -> str:
     """Return the name of a level (0 for the whole) or of a stage; a dash for None."""
     if level is None:
         return MISSING
     if isinstance(release, FlowRelease):
         return release.tree.title(level)
+    if isinstance(release, AreaRelease):
+        return release.regions.levels[level - 1] if level else "the whole"
     return "whole area" if level == 0 else f"level {level}, the finest" if level == release.height else f"level {level}"
 
 
@@ -278,7 +282,7 @@ def _format_percent_bound(share: float, rounding: str) -> str:
     return f"{percent.quantize(Decimal('0.1'), rounding)} %".replace(".0 ", " ")
 
 
-def _make_level_spending(release: Release | FlowRelease, level: int | str, counts: Fraction, structure: Fraction) -> LevelSpending:
+def _make_level_spending(release: AnyRelease, level: int | str, counts: Fraction, structure: Fraction) -> LevelSpending:
     """Make a row of the chart of the budget from the amounts spent on counts and on the structure."""
     available, amount = release.receipt.available, counts + structure
     return LevelSpending(
@@ -291,7 +295,7 @@ def _make_level_spending(release: Release | FlowRelease, level: int | str, count
     )
 
 
-def list_level_rows(release: Release | FlowRelease, levels: list[dict[str, Any]]) -> list[LevelRow]:
+def list_level_rows(release: AnyRelease, levels: list[dict[str, Any]]) -> list[LevelRow]:
     """Make one row per level, coarsest first.
 
     Args:
@@ -333,13 +337,15 @@ def compute_reliability_shares(count: NDArray[Any], stddev: Floats) -> tuple[flo
     return tuple(100 * float((names == name).sum()) / max(len(names), 1) for name in RELIABILITIES)  # type: ignore[return-value]
 
 
-def _make_level_row(release: Release | FlowRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
+def _make_level_row(release: AnyRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
     size = None
     if isinstance(release, Release):
         nodes = release.nodes(level)
         count, stddev = release.count[nodes], release.stddev[nodes]
         size = float(np.nanmedian(release.domain.areas_km2(release.tree.rectangles(nodes))))
         name = name_level(release, level)
+    elif isinstance(release, AreaRelease):
+        count, stddev, name = release.count[level], release.stddev(level), name_level(release, level)
     else:
         count, stddev = release.stages[2 * level].count.astype(np.float64), release.stddev(2 * level)
         name = "all trips" if level == 0 else str(facts["between"])
@@ -395,7 +401,7 @@ def _make_point_example(release: Release, kind: str, node: int) -> Example:
     return Example(
         kind=kind,
         where="the whole area" if node == 0 else f"partition {node:,} ({bounds})",
-        **_format_example(count[0], stddev[0], low[0], high[0]),
+        **format_example(count[0], stddev[0], low[0], high[0]),
         reliability=_grade_counts(count, stddev)[0],
     )
 
@@ -413,7 +419,7 @@ def list_trip_examples(release: FlowRelease) -> list[Example]:
         Example(
             kind="by its position in the list",
             where=name_pair(release, level, int(counts.origin[index]), int(counts.destination[index])),
-            **_format_example(counts.count[index], stddev[index], low[index], high[index]),
+            **format_example(counts.count[index], stddev[index], low[index], high[index]),
             reliability=_grade_counts(counts.count[[index]], stddev[[index]])[0],
         )
         for index in pairs
@@ -426,7 +432,7 @@ def _list_whole(release: FlowRelease) -> list[Example]:
     counts, stddev = release.stages[0], release.stddev(0)
     low, high = compute_interval(counts.noisy, stddev)
     return [
-        Example(kind="the whole", where="all trips", **_format_example(*row), reliability=_grade_counts(counts.count, stddev)[0])
+        Example(kind="the whole", where="all trips", **format_example(*row), reliability=_grade_counts(counts.count, stddev)[0])
         for row in zip(counts.count.tolist(), stddev.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
 
@@ -439,20 +445,24 @@ def list_largest_pairs(release: FlowRelease, most: int) -> list[Example]:
         Example(
             kind=str(rank + 1),
             where=name_pair(release, rows.level, int(rows.origin[rank]), int(rows.destination[rank])),
-            **_format_example(rows.count[rank], rows.stddev[rank], rows.low[rank], rows.high[rank]),
+            **format_example(rows.count[rank], rows.stddev[rank], rows.low[rank], rows.high[rank]),
             reliability=grades[rank],
         )
         for rank in range(min(most, len(rows.count)))
     ]
 
 
-def add_up_errors(release: Release | FlowRelease) -> ErrorSums:
+def add_up_errors(release: AnyRelease) -> ErrorSums:
     """Compute how the errors of the smallest parts add up to the error of the whole."""
     if isinstance(release, Release):
         leaves = release.tree.leaves
         measured = np.sqrt(release.noise_variance[leaves])
         parts, root = np.where(np.isfinite(measured), measured, release.stddev[leaves]), release.stddev[:1]
         gap = float(release.count[leaves].sum() - release.count[0])
+    elif isinstance(release, AreaRelease):
+        measured = np.full(len(release.count[-1]), np.sqrt(release.noise_variance[-1]))
+        parts, root = np.where(np.isfinite(measured), measured, release.stddev(release.regions.depth)), release.stddev(0)
+        gap = float(release.count[-1].sum() - release.count[0][0])
     else:
         parts, root = release.stddev(release.tree.height), release.stddev(0)
         gap = float(release.stages[-1].count.sum() + release.rest(0, 0).count.sum() - release.stages[0].count.sum())
@@ -472,7 +482,7 @@ def _grade_counts(count: NDArray[Any], stddev: Floats) -> list[str]:
     return [str(name) for name in grade_reliability(count, stddev).to_pylist()]
 
 
-def _format_example(count: float, stddev: float, low: float, high: float) -> dict[str, str]:
+def format_example(count: float, stddev: float, low: float, high: float) -> dict[str, str]:
     """Format the numbers of an `Example` as texts."""
     share = 100 * stddev / count if count >= 0.5 and stddev < 10 * count else np.nan
     relative = MISSING if np.isnan(share) else "under 0.1 %" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f} %"
@@ -490,21 +500,11 @@ def _format_bounds(domain: Domain, rectangle: NDArray[np.integer]) -> str:
     return f"{x[0]} to {x[1]}, {y[0]} to {y[1]}"
 
 
-def write_snippet(release: Release | FlowRelease, formats: Sequence[str]) -> str | None:
-    """Write example code that reads the release's files: it adds up the counts in a box, or the trips from a region.
+def write_points_snippet(release: Release, formats: Sequence[str]) -> str | None:
+    """Write code that adds up the counts in the middle of the domain; partitions that the box cuts count by their share of area in it.
 
-    Args:
-        release: public.
-        formats: of its files.
-
-    Returns:
-        Python code; None if no file has a table that such code could read.
+    None if no file has a table that such code could read.
     """
-    return _write_points_snippet(release, formats) if isinstance(release, Release) else _write_trips_snippet(release, formats)
-
-
-def _write_points_snippet(release: Release, formats: Sequence[str]) -> str | None:
-    """Write code that adds up the counts in the middle of the domain; partitions that the box cuts count by their share of area in it."""
     crs, stem = release.domain.crs, TABLE.removesuffix(".parquet")
     west, south, east, north = release.domain.bounds
     middle = (west + (east - west) / 4, south + (north - south) / 4, east - (east - west) / 4, north - (north - south) / 4)
@@ -518,7 +518,7 @@ def _write_points_snippet(release: Release, formats: Sequence[str]) -> str | Non
     return _POINTS_CODE.format(library="geopandas", read=f'read_file("{stem}.geojson").to_crs({crs!r})', parts=_SHAPES_CODE, box=box)
 
 
-def _write_trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
+def write_trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
     """Write code that adds up the trips that begin in the first region of the finest level; for a list, those of `find_rest_side`."""
     if release.across is not None:
         return _write_list_snippet(release, formats)

@@ -485,6 +485,7 @@ class TestBundle:
         first = fine(press_draw(name_dataset(uploaded(PLACES))))
         app = uploaded(PLACES)
         assert "Paid for, and kept on this computer" in captions(app)
+        assert len(scenes(app)) == 2, "the declared map, and the one of what waits"
         assert labelled(app.selectbox, "Draw").options[0].startswith("Draw 1, ")
         assert app.button(key="draw").disabled, "a second payment is a second choice"
         recovered = app.session_state["recovered draws"][1]

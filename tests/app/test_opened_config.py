@@ -389,6 +389,10 @@ REFUSED = {
     "empty": (b"", "lacks [data]"),
     "study": (STUDY, "configuration of a study"),
     "trips": (FLOWS, "This is a configuration of trips: open it on the Trips page."),
+    "areas": (
+        {**changed(changed(POINTS, "mechanism", {"key": "flat"}), "domain", None), "regions": FLOWS["regions"]},
+        "This is a configuration of areas, which no page publishes: run dpviz release with it.",
+    ),
     "seed": (points(seed=3), "takes no seed"),
     "seed of the mechanism": (changed(POINTS, "mechanism.seed", 3), "takes no seed"),
     "unknown key": (changed(POINTS, "data.colour", 3), "no key 'colour'"),

@@ -6,17 +6,24 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+import dpviz as dv
+from dpviz.app.bundle import Maker
 from dpviz.app.points import state
 from dpviz.app.release_page import check_texts
 from dpviz.errors import DpvizError, SettingError
+from dpviz.mechanisms import RegionTree
+from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
-from dpviz.publishing.publish import note_publication
+from dpviz.publishing.order import Order
+from dpviz.publishing.private_data import fingerprints_of
+from dpviz.publishing.publish import draw, note_publication
 from dpviz.release.flow_release import FlowRelease
 from tests.app.release_walk import TEXTS, at_release, choose_paid, kept, publish, published, read_back, write_texts
 from tests.app.seen import account, as_read, captions, entries, errors, fine, good, infos, keys, labelled, texts, warnings
-from tests.app.start import CURATE, CURATE_TRIPS, SMALL, points_app
+from tests.app.start import CURATE, CURATE_TRIPS, SMALL, pages_app, points_app
 from tests.app.walk import go, press_draw, to_mode, truth_switch
+from tests.release_cases import areas_on, assert_same, regions_with_shapes
 
 NEVER = "neither can ever be chosen here"
 MODULE = import_module("dpviz.app.release_page")  # `dpviz.app` has a function of that name
@@ -214,3 +221,18 @@ def test_of_two_mechanisms_for_trips_the_first_is_drawn_anew_and_published(tmp_p
     back, drawn = read_back(app, tmp_path), kept(app)[0].paid.release
     assert isinstance(back, FlowRelease)
     assert all((one.count == other.count).all() for one, other in zip(back.stages, drawn.stages, strict=True))
+
+
+class TestAreas:
+    def test_a_release_of_areas_that_the_command_line_kept_is_published_here(self, tmp_path):
+        areas = areas_on(regions_with_shapes())
+        marks = fingerprints_of(areas)
+        order = Order(data=areas, mechanism=RegionTree(), budget=PureBudget(1), dataset="homes", fingerprints=marks, cap=PureBudget(2))
+        paid = draw(order, Ledger(), keeps=True)
+        app = fine(pages_app("release", {}))
+        fine(app.text_input(key="earlier dataset").set_value("homes").run())
+        assert labelled(app.segmented_control, "What").options == ["A draw that is kept on this computer"]
+        assert "All levels are usable, down to the 4 regions of town." in texts(app)
+        bundle = Maker(app.session_state["recovered draws"][1], {**TEXTS, "region": "", "intended_use": "", "formats": ["csv"]}).make()
+        (tmp_path / "a.zip").write_bytes(bundle.archive)
+        assert_same(dv.read_release(tmp_path / "a.zip"), paid.release)

@@ -8,6 +8,7 @@ import pytest
 import shapely
 
 from dpviz.cli.check import check, lines, repeated
+from dpviz.data.reading.areas import inspect_areas
 from dpviz.errors import InputError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.publish import PublicationTexts, publish
@@ -25,6 +26,12 @@ PLACES = geopandas.GeoDataFrame({"note": ["Rosa", "Emil"]}, geometry=geopandas.p
         ("home,work,trips\nRosa,b,3\n", "trips", {"origin": "home", "destination": "work", "count": "trips"}, ["[regions] file"]),
         ("origin,whereto,count\nRosa,b,3\n", "trips", {"origin": "origin", "count": "count"}, ["[data] destination", "[regions] file"]),
         ("id,36001,36003\n36001,5,1\n36003,2,7\n", "trips", {"matrix": True}, ["[regions] file"]),
+        (
+            "GEOID,n,user\n01,3,Rosa\n",
+            "areas",
+            {"region": "GEOID", "count": "n", "person": "user"},
+            ['[data] region = "GEOID"', "[regions] file"],
+        ),
         ("region_id,parent_id,level\nA,,state\nRosa,A,town\n", "regions", {"nested": True, "levels": ["region_id"]}, []),
         (
             "start_lng,start_lat,end_lng,end_lat\n1,2,3,4\n",
@@ -161,3 +168,15 @@ def test_a_pattern_and_a_folder_are_described_by_their_headers(tmp_path):
         check(tmp_path / "*.parquet")
     with pytest.raises(InputError, match="No file fits"):
         check(tmp_path / "*.csv")
+
+
+def test_tables_of_ids_of_regions_may_be_areas_unless_they_are_regions_themselves(tmp_path):
+    for number in (1, 2):
+        pd.DataFrame({"geoid": ["01", "02"], "n": [number, 3]}).to_parquet(tmp_path / f"{number}.parquet")
+    facts = check(tmp_path / "*.parquet")
+    assert [(use["as"], use["found"]) for use in facts["uses"]] == [("areas", {"region": "geoid", "count": "n"})]
+    (tmp_path / "towns.csv").write_text("geoid,n\n01,3\n,2\n", "utf-8")
+    with pytest.raises(InputError, match="Column 'geoid' has an id that is missing"):
+        inspect_areas(tmp_path / "towns.csv")
+    (tmp_path / "points.csv").write_text("lon,lat,tract,n\n1,2,01,3\n", "utf-8")
+    assert [use["as"] for use in check(tmp_path / "points.csv")["uses"]] == ["points"]

@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
-from dpviz.mechanisms import ExactKdtree, Quadtree, TopDown
+from dpviz.mechanisms import ExactKdtree, Quadtree, RegionTree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release import files as release_files
@@ -34,7 +34,17 @@ from dpviz.release.files import compute_seal, read_manifest, read_release, write
 from dpviz.release.manifest import describe, read_schema
 from tests.flow_cases import trips_of
 from tests.often import often
-from tests.release_cases import WORDS, assert_same, flows_on, point_release, points_of, regions_with_shapes, trip_release
+from tests.release_cases import (
+    WORDS,
+    area_release,
+    areas_on,
+    assert_same,
+    flows_on,
+    point_release,
+    points_of,
+    regions_with_shapes,
+    trip_release,
+)
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -47,6 +57,7 @@ TRIPS = ApproxBudget(1, "1e-6")
 UNPUBLISHABLE = {
     "simulation": lambda: Quadtree().release(points_of(50), PureBudget(1), Entropy.seeded(1)),
     "reference": lambda: ExactKdtree().release(points_of(50), PureBudget(1), Entropy.system()),
+    "simulated areas": lambda: RegionTree().release(areas_on(regions_with_shapes()), PureBudget(1), Entropy.seeded(1)),
     "simulated trips": lambda: TopDown().release(trips_of(50), TRIPS, Entropy.seeded(1)),
 }
 
@@ -72,6 +83,10 @@ def test_a_folder_has_these_files_each_with_its_digest(tmp_path):
     tables = {"flows.parquet", "stages.parquet", "regions.parquet", "regions_1_state.geojson", "regions_2_town.geojson"}
     lists = {f"{kind}_{level}.csv" for kind in ("flows", "locations") for level in ("1_state", "2_town")}
     assert set(members_of(folder)) == tables | lists | {"manifest.json", "manifest.schema.json"}
+    folder = written(area_release(), tmp_path / "areas")
+    tables = {"areas.parquet", "levels.parquet", "regions.parquet", "areas_0_whole.csv"}
+    levels = {f"areas_{level}.{ending}" for level in ("1_state", "2_town") for ending in ("csv", "geojson")}
+    assert set(members_of(folder)) == tables | levels | {"manifest.json", "manifest.schema.json"}
 
 
 def test_only_the_formats_requested_are_written_and_others_are_refused_and_geoparquet_is_what_is_read_back(tmp_path):
@@ -231,15 +246,15 @@ def test_a_zip_is_the_same_each_time_and_holds_the_folder_if_that_is_a_whole_rel
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """A folder of points and one of trips, written once; tests work on copies."""
+    """A folder of points, one of trips and one of areas, written once; tests work on copies."""
     around = tmp_path_factory.mktemp("written")
     trips = TopDown().release(flows_on(regions_with_shapes()), ApproxBudget(1, "1e-6"), Entropy.system())
-    for name, release in (("points", point_release()), ("trips", trips)):
+    for name, release in (("points", point_release()), ("trips", trips), ("areas", area_release())):
         write_release(release, around / name, describe(release, WORDS), files={"report.html": b"<p>text</p>"})
     return around
 
 
-@pytest.fixture(params=["points", "trips"])
+@pytest.fixture(params=["points", "trips", "areas"])
 def folder(request, folders, tmp_path):
     return Path(shutil.copytree(folders / request.param, tmp_path / "copy"))
 
@@ -363,7 +378,7 @@ def test_every_changed_word_of_the_manifest_is_noticed_and_one_that_is_none_refu
 @given(st.data())
 def test_a_forged_manifest_never_gives_another_error(folders, tmp_path, data):
     """Seal and digests fit, but a value is another one: a release or an InputError, nothing else."""
-    name = data.draw(st.sampled_from(["points", "trips"]))
+    name = data.draw(st.sampled_from(["points", "trips", "areas"]))
     copy = Path(shutil.copytree(folders / name, tmp_path / "forged", dirs_exist_ok=True))
     places = list(words_of(json.loads((copy / "manifest.json").read_text("utf-8"))))
     place = data.draw(st.sampled_from([each for each in places if each[0] in ("privacy", "accounting", "contents", "files")]))
@@ -389,6 +404,10 @@ FORGED = [
     ("trips", "stages.parquet", "origin", lambda values: ["nowhere", *values[1:]], ""),
     ("trips", "regions.parquet", "region_id", lambda values: [values[0]] * len(values), ""),
     ("trips", "regions.parquet", "parent_id", lambda values: ["nowhere"] * len(values), ""),
+    ("areas", "levels.parquet", "region_id", lambda values: values[::-1].tolist(), "one row for each region"),
+    ("areas", "levels.parquet", "level", lambda values: values + 1, "one row for each region"),
+    ("areas", "regions.parquet", "parent_id", lambda values: ["nowhere"] * len(values), ""),
+    ("areas", "areas.parquet", "count", lambda values: values + 1, "areas.parquet has other counts"),
     ("points", "partitions.parquet", "count", lambda values: values + 1, "partitions.parquet has other counts"),
     ("trips", "flows.parquet", "count", lambda values: values + 1, "flows.parquet has other counts"),
 ]

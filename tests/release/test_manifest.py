@@ -11,16 +11,21 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FittedTree, FlatGaussian, Quadtree, TopDown
+from dpviz.mechanisms import AREA_MECHANISMS, FLOW_MECHANISMS, POINT_MECHANISMS, FittedTree, FlatGaussian, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication, describe, describe_accounting, describe_privacy, find_violation, read_receipt, read_schema
+from dpviz.release.point_release import Release
+from tests.area_cases import records_of
 from tests.flow_cases import flows_of, regular, trips_of
-from tests.release_cases import WORDS, point_release, points_of, trip_release
+from tests.release_cases import WORDS, area_release, hidden_release, point_release, points_of, trip_release
 
-RELEASES = [pytest.param(point_release, id="points"), pytest.param(trip_release, id="trips")]
+RELEASES = [pytest.param(point_release, id="points"), pytest.param(trip_release, id="trips"), pytest.param(area_release, id="areas")]
+
+
+ALL_MECHANISMS = [*POINT_MECHANISMS.items(), *FLOW_MECHANISMS.items(), *AREA_MECHANISMS.items()]
 
 
 def written(release, folder):
@@ -118,13 +123,14 @@ def pruned():
     return Quadtree(height=4, prune=30).release(person, PureBudget(1), Entropy.system())
 
 
-@pytest.mark.parametrize("release", [trip_release, pruned])
+@pytest.mark.parametrize("release", [trip_release, pruned, area_release])
 def test_expected_error_is_that_of_each_level(release):
     made = release()
     levels = describe(made, WORDS)["utility"]["levels"]
     assert [facts["level"] for facts in levels] == list(range(len(levels)))
     for level, facts in enumerate(levels):
-        frame = made.level(level, spread=True) if isinstance(made, FlowRelease) else made.to_frame(level)
+        spread = {"spread": True} if isinstance(made, FlowRelease) else {}
+        frame = made.to_frame(level) if isinstance(made, Release) else made.level(level, **spread)
         assert facts["partitions"] == len(frame)
         assert facts["stddev_median"] == pytest.approx(frame["stddev"].median())
         assert facts["stddev_p95"] == pytest.approx(np.quantile(frame["stddev"], 0.95))
@@ -140,11 +146,11 @@ def test_a_person_s_records_are_stated_and_a_level_without_pairs_has_no_error():
     assert last == {"level": 2, "between": "level 2 to level 2", "partitions": 0} | unknown
 
 
-@pytest.mark.parametrize("mechanism", [pytest.param(row(), id=key) for key, row in (POINT_MECHANISMS | FLOW_MECHANISMS).items()])
+@pytest.mark.parametrize("mechanism", [pytest.param(row(), id=key) for key, row in ALL_MECHANISMS])
 def test_nothing_private_is_in_any_file(mechanism, tmp_path):
     """The noise is so wide that it hits a true count once in 100,000 tests."""
-    trips = mechanism.key in FLOW_MECHANISMS
-    base = trips_of(200) if trips else points_of(200)
+    trips = mechanism.family == "trips"
+    base = {"points": points_of, "trips": trips_of, "areas": records_of}[mechanism.family](200)
     private = replace(base, count=np.full(len(base.count), 1_000_000_007), dropped=876_543_210_987)
     if trips:
         private, mechanism = replace(private, notes=("secret_input.csv",)), replace(mechanism, neighbours="add_remove")
@@ -212,3 +218,15 @@ def test_what_is_missing_too_long_or_not_printable_is_refused_by_its_name(rule):
     for wrong in WRONG_WORDS[rule]:
         with pytest.raises(SettingError, match=rule):
             Publication(**PLAIN | wrong)
+
+
+def test_areas_state_their_regions_grid_levels_and_whether_numbers_are_hidden():
+    contents = describe(area_release(), WORDS)["contents"]
+    assert contents["kind"] == "areas"
+    assert contents["regions"] == [{"level": "state", "regions": 2, "shapes": False}, {"level": "town", "regions": 4, "shapes": True}]
+    assert [(level["level"], level["regions"]) for level in contents["levels"]] == [(0, 1), (1, 2), (2, 4)]
+    assert contents["levels"][0]["variance"] is None
+    assert [level["variance"] for level in contents["levels"][1:]] == list(area_release().noise_variance[1:])
+    assert (contents["grid"], contents["hidden"], "hidden" in contents["columns"]) == (None, False, False)
+    contents = describe(hidden_release(), WORDS)["contents"]
+    assert (contents["hidden"], "hidden" in contents["columns"]) == (True, True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import geopandas
 import numpy as np
+import pandas as pd
 import pytest
 import shapely
 from geopandas.testing import assert_geodataframe_equal
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.mechanisms import (
+    AREA_MECHANISMS,
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
     AdaptiveGrid,
     FittedTree,
+    FlatAreas,
     FlatGaussian,
     HilbertTree,
     Htf,
@@ -25,6 +28,7 @@ from dpviz.mechanisms import (
     PathTree,
     Privelet,
     Quadtree,
+    RegionTree,
     TopDown,
     UniformGrid,
 )
@@ -32,9 +36,23 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_release, write_release, zip_release
 from dpviz.release.manifest import describe
+from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
+from tests.area_cases import records_of
 from tests.flow_cases import flows_of, random_flows, random_regions, regular, trips_of
 from tests.often import named, often
-from tests.release_cases import BOUNDS, WORDS, assert_same, flows_on, point_release, points_of, regions_with_shapes, trip_release
+from tests.release_cases import (
+    BOUNDS,
+    WORDS,
+    area_release,
+    areas_on,
+    assert_same,
+    flows_on,
+    point_release,
+    points_of,
+    regions_with_shapes,
+    trip_release,
+)
 from tests.strategies import domains
 
 BUDGET, PURE = ApproxBudget(2, "1e-5"), PureBudget("1/3")
@@ -129,6 +147,44 @@ def test_trips_between_two_geographies_and_those_of_one_region_come_back(tmp_pat
     back(alone, tmp_path / "one")
 
 
+AREAS = {
+    **{key: row() for key, row in AREA_MECHANISMS.items()},
+    "flat, hidden": FlatAreas(least=150),
+    "region_tree, non-negative": RegionTree(nonnegative=True, count_root=True),
+    "region_tree, one level not measured": RegionTree(split="custom", weights=(0, 1), neighbours="bounded"),
+}
+
+
+@pytest.mark.parametrize("mechanism", named(AREAS, 5))
+def test_areas_come_back_bit_for_bit_and_answer_as_before_also_none(mechanism, tmp_path):
+    for place, budget in enumerate([PURE, BUDGET, ZcdpBudget("1/7")]):
+        release = mechanism.release(areas_on(regions_with_shapes()), budget, Entropy.system())
+        read = back(release, tmp_path / str(place))
+        for level in range(3):
+            assert_geodataframe_equal(read.level(level), release.level(level))
+        assert_same(read.answer(["01", ["a", "d"]], spread=True), release.answer(["01", ["a", "d"]], spread=True))
+        box = geopandas.GeoSeries([shapely.box(0.2, 50.1, 1.7, 51.3)], crs="EPSG:4326")
+        assert_same(read.answer_areas(box, spread=True), release.answer_areas(box, spread=True))
+    deep = replace(mechanism, weights=(0, 1, 1)) if getattr(mechanism, "weights", ()) else mechanism
+    for number in (0, 1, 3000):
+        back(deep.release(records_of(number), PURE, Entropy.system()), tmp_path / f"plain {number}")
+
+
+def test_areas_on_grids_and_in_one_region_come_back(tmp_path):
+    for place, crs in enumerate([None, "EPSG:4326"]):
+        squares = Regions.squares(Domain(bounds=BOUNDS, crs=crs, order=5), zooms=(1, 3))
+        back(RegionTree().release(areas_on(squares), PURE, Entropy.system()), tmp_path / str(place))
+    one = Regions.from_table(pd.DataFrame({"town": ["'=1"]}), levels=["town"])
+    back(RegionTree().release(areas_on(one), PURE, Entropy.system()), tmp_path / "one")
+
+
+def test_areas_of_h3_cells_come_back(tmp_path):
+    pytest.importorskip("h3")
+    cells = Regions.h3((-74.02, 40.7, -74.0, 40.72), resolutions=(5, 7, 8))
+    read = back(RegionTree().release(areas_on(cells), PURE, Entropy.system()), tmp_path / "h3")
+    assert read.level(1).attrs["approximate_shapes"]
+
+
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
@@ -142,7 +198,7 @@ VALUES = st.recursive(
 def test_any_settings_and_texts_survive_the_files(chosen, words, tmp_path_factory):
     receipt = replace(point_release().receipt, notes=tuple(words), unprotected=(words[2],), neighbours=words[3])
     odd = {"settings": chosen, "mechanism": words[0], "steps": tuple(words), "approximate": words[1], "receipt": receipt}
-    for release in (point_release(), trip_release(1)):
+    for release in (point_release(), trip_release(1), area_release()):
         back(replace(release, **odd), tmp_path_factory.mktemp("odd") / "out")
 
 
@@ -169,6 +225,19 @@ def test_any_domain_comes_back(domain, tmp_path_factory):
     west, south, east, north = domain.bounds
     points = PointCounts.from_xy([(west + east) / 2], [(south + north) / 2], domain=domain)
     back(system(Quadtree(height=2), points), tmp_path_factory.mktemp("domain") / "out")
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(depth=st.integers(1, 5), seed=st.integers(0, 2**32), name=TEXTS, mechanism=st.sampled_from([RegionTree(), FlatAreas(least=3)]))
+def test_areas_of_any_regions_come_back(depth, seed, name, mechanism, tmp_path_factory):
+    rng = np.random.default_rng(seed)
+    regions = random_regions(rng, depth)
+    names = (np.array([f"{name}{place}" for place in range(regions.size(1))], object), *regions.names[1:])
+    areas = areas_on(replace(regions, names=names))
+    back(
+        mechanism.release(replace(areas, unit="person", contributions=3), ZcdpBudget("1/7"), Entropy.system()),
+        tmp_path_factory.mktemp("areas") / "out",
+    )
 
 
 SYSTEMS = ["EPSG:2263", "+proj=laea +lat_0=52 +lon_0=10 +ellps=GRS80 +units=m", "OGC:CRS84", "ESRI:102003"]

@@ -13,17 +13,41 @@ import numpy as np
 import pytest
 
 from dpviz.errors import RefusedError
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, ExactKdtree, FittedTree, Identity, Kdtree, Quadtree, TopDown, UniformGrid
+from dpviz.mechanisms import (
+    AREA_MECHANISMS,
+    FLOW_MECHANISMS,
+    POINT_MECHANISMS,
+    ExactKdtree,
+    FittedTree,
+    FlatAreas,
+    Identity,
+    Kdtree,
+    Quadtree,
+    RegionTree,
+    TopDown,
+    UniformGrid,
+)
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
-from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
+from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import count_of_numbers, pair_intervals
 from dpviz.release.verdict import verdict
 from dpviz.samples.points import load_sample
 from dpviz.view.report import report_html
-from tests.release_cases import WORDS, flows_on, point_release, points_of, regions_with_shapes, trip_release
+from tests.area_cases import records_of
+from tests.release_cases import (
+    WORDS,
+    area_release,
+    areas_on,
+    flows_on,
+    hidden_release,
+    point_release,
+    points_of,
+    regions_with_shapes,
+    trip_release,
+)
 from tests.view.trips_cases import grid, random_trips
 
 MOST_BYTES = 3_000_000
@@ -89,6 +113,10 @@ CASES = {
     "no records": lambda: pure(Quadtree(height=3), points_of(0)),
     "trips between points": lambda: placed_trips(shapes="points"),
     "trips without places": lambda: trip_release(),
+    **{f"areas, {key}": lambda row=row: pure(row(), areas_on(regions_with_shapes())) for key, row in AREA_MECHANISMS.items()},
+    "areas, hidden": lambda: hidden_release(),
+    "areas, non-negative": lambda: pure(RegionTree(nonnegative=True), areas_on(regions_with_shapes()), "1/20"),
+    "areas without places": lambda: pure(FlatAreas(), records_of(0)),
 }
 
 
@@ -135,7 +163,7 @@ def test_a_page_has_an_order_that_screen_readers_can_follow(case):
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
     assert len(ids) == len(set(ids))
     pictures = page.all("svg")
-    assert len(pictures) >= (3 if isinstance(release, FlowRelease) else 5)
+    assert len(pictures) >= (5 if isinstance(release, Release) else 3)
     for attrs in pictures:
         assert attrs["role"] == "img"
         assert set(attrs["aria-labelledby"].split()) <= set(ids)
@@ -279,13 +307,14 @@ def test_arcs_are_the_strongest_pairs_and_point_from_light_to_strong_and_without
     assert "The released pairs with the most trips" in page.text
 
 
-@pytest.mark.parametrize("kind", ["points", "trips"])
+@pytest.mark.parametrize("kind", ["points", "trips", "areas"])
 def test_hostile_texts_stay_texts(kind):
     words = replace(WORDS, **dict.fromkeys(("name", "curator", "description", "region", "intended_use"), HOSTILE))
     release = point_release()
-    if kind == "trips":
+    if kind != "points":
         regions = regions_with_shapes(names=[f"{HOSTILE}{place}" for place in range(4)], levels=(HOSTILE, f"{HOSTILE}2"))
-        release = TopDown().release(flows_on(regions), ApproxBudget(5, "1e-6"), Entropy.system())
+        trips = lambda: TopDown().release(flows_on(regions), ApproxBudget(5, "1e-6"), Entropy.system())  # noqa: E731
+        release = trips() if kind == "trips" else pure(RegionTree(), areas_on(regions))
     page = page_of(release, words)
     assert not set(page.tags) & FETCHING
     assert not any(name.startswith("on") for _, attrs in page.elements for name in attrs)
@@ -316,11 +345,16 @@ FORMATS = [("geoparquet", "geojson", "csv"), ("csv",)]
 
 
 @pytest.mark.parametrize("formats", FORMATS, ids="+".join)
-@pytest.mark.parametrize("kind", ["points", "trips", "list", "list, origins first"])
+@pytest.mark.parametrize("kind", ["points", "areas", "trips", "list", "list, origins first"])
 def test_the_code_in_a_report_adds_up_a_box_or_the_trips_from_a_region_as_the_release_does(kind, formats, tmp_path, monkeypatch):
     if kind == "points":
         release = pure(Kdtree(height=2), points_of(400))
         expected = release.answer([[-6.0, 44.0, 2.0, 52.0]])[0]
+    elif kind == "areas":
+        regions = regions_with_shapes()
+        regions.ids[0][0] = odd = "=1+1'\"\\"
+        release = pure(RegionTree(), areas_on(regions), 5)
+        expected = release.answer([odd], level=1)[0]
     else:
         regions = regions_with_shapes()
         regions.ids[1][0] = odd = "=1+1'\"\\"
@@ -336,3 +370,21 @@ def test_the_code_in_a_report_adds_up_a_box_or_the_trips_from_a_region_as_the_re
         exec(compile(html.unescape(code), "report", "exec"), {})  # noqa: S102
     assert float(output.getvalue()) == pytest.approx(expected, rel=1e-6)
     assert expected > 0
+
+
+def test_areas_have_a_map_and_a_row_of_fitness_per_level_and_intervals_of_the_largest_hold_for_the_level():
+    release = area_release()
+    page = page_of(release)
+    assert len(page.all("svg", "map")) == 2
+    assert len([path for path in page.all("path") if re.fullmatch("[pn][0-9]+", path.get("class") or "")]) == 2 + 4
+    assert "Fitness for use by level" in page.text
+    assert "all 4 numbers that this level has" in page.text
+    low, high = release.simultaneous_interval(2)
+    assert f"D {release.count[2][3]:,.0f} {low[3]:,.0f} {high[3]:,.0f}" in page.text
+    assert "the whole" in page.text
+    hidden = page_of(hidden_release())
+    assert "A: not shown" in hidden.text
+    assert "Regions whose number is not shown are grey" in hidden.text
+    assert "A number that is missing" in hidden.text
+    assert "below zero" not in hidden.text
+    assert not page_of(CASES["areas without places"]()).all("svg", "map")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -59,6 +60,7 @@ _PARTS_PER_THREAD = 2
 _TABLES_PER_TASK = 16  # that one Dask task adds up
 _TABLES_IN_MEMORY = 8  # that a worker holds before it adds them up
 _RETRIES = 3
+_NO_SIZE_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 GB"}  # polygons of many regions are sent once, and are large
 _REASONS = {
     Tally.ABSENT: "A Dask worker cannot open the files: every worker must see them at the paths that are given here.",
     Tally.DIFFERENT: OTHER_COLUMNS,
@@ -95,7 +97,8 @@ def count_with_client(client: Client, job: Job, progress: Progress) -> CellCount
     sums = EMPTY
     if parts:
         partitions = max(min(len(parts), 2 * threads), -(-rows // _ROWS_PER_PARTITION))
-        future = client.compute(_plan_count(job, parts, partitions), retries=_RETRIES)  # type: ignore[no-untyped-call]
+        with dask.config.set(_NO_SIZE_WARNING):
+            future = client.compute(_plan_count(job, parts, partitions), retries=_RETRIES)  # type: ignore[no-untyped-call]
         sums = wait_for_result(client, future, progress)
     progress.report(1.0)
     return _make_result(sums, job)

@@ -14,7 +14,7 @@ from dpviz.arrays import Floats
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, cells_of
 from dpviz.data.columns import is_text, readable_numbers, readable_texts
 from dpviz.data.counting.duckdb_session import quote, quote_list
-from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, LeafIds, XyCells, XyPairs
+from dpviz.data.counting.job import CellFinder, GeometryCells, GeometryLeaves, IdPairs, LeafColumn, LeafIds, XyCells, XyLeaves, XyPairs
 from dpviz.data.flows import BLOCK_CODE
 from dpviz.data.library_errors import guard
 from dpviz.data.reading.tables import open_header
@@ -131,8 +131,12 @@ class Expressions:
             return cell_sql(finder.domain, finder.size)
         if isinstance(finder, IdPairs):
             return self._id_pairs_sql(finder)
-        if isinstance(finder, XyPairs):
-            return self._xy_pairs_sql(finder)
+        if isinstance(finder, LeafColumn):
+            return self._leaf_sql("starts", finder.region, finder.leaves)
+        if isinstance(finder, XyPairs | XyLeaves):
+            return self._call_with_numbers_sql(finder)
+        if isinstance(finder, GeometryLeaves) and finder.encoding == "point":
+            return self._call_with_point_sql(finder)
         return self._call_sql("cells", self._find_cells, finder.columns, "BIGINT")
 
     def _find_cells(self, *columns: pa.ChunkedArray) -> pa.Array:
@@ -142,14 +146,24 @@ class Expressions:
             return pa.array(cells_of(*points, finder.domain))
         return pa.array(self.job.finder.cells(dict(zip(self.job.finder.columns, columns, strict=True))))
 
-    def _xy_pairs_sql(self, finder: XyPairs) -> str:
+    def _call_with_numbers_sql(self, finder: XyPairs | XyLeaves) -> str:
         """Return SQL that reads the coordinates as numbers, and calls the Python function that finds the regions."""
 
         def find_cells(*columns: pa.ChunkedArray) -> pa.Array:
             return pa.array(finder.cells(dict(zip(finder.columns, columns, strict=True))))
 
-        self.functions["cells"] = Function(compute=find_cells, inputs=("DOUBLE",) * 4, output="BIGINT", of_columns=False)
+        self.functions["cells"] = Function(compute=find_cells, inputs=("DOUBLE",) * len(finder.columns), output="BIGINT", of_columns=False)
         return f"cells({', '.join(map(self.number_sql, finder.columns))})"
+
+    def _call_with_point_sql(self, finder: GeometryLeaves) -> str:
+        """Return SQL that reads the coordinates of a record of x and y, and calls the Python function that finds the region."""
+
+        def find_cells(x: pa.ChunkedArray, y: pa.ChunkedArray) -> pa.Array:
+            return pa.array(finder.find(readable_numbers(x), readable_numbers(y)).astype(np.int64))
+
+        self.functions["cells"] = Function(compute=find_cells, inputs=("DOUBLE",) * 2, output="BIGINT", of_columns=False)
+        column = self._column(finder.geometry)
+        return f"cells(CAST({column}.x AS DOUBLE), CAST({column}.y AS DOUBLE))"
 
     def _id_pairs_sql(self, finder: IdPairs) -> str:
         start = self._leaf_sql("starts", finder.origin, finder.starts)
@@ -169,8 +183,11 @@ class Expressions:
     def _id_sql(self, table: str) -> str:
         """Return SQL for the text on which an id is joined; codes of Census blocks are cut first if the finder says so."""
         finder = self.job.finder
-        assert isinstance(finder, IdPairs)  # noqa: S101  (for the type checker: only this one has tables)
-        name, ids = (finder.origin, finder.starts) if table == "starts" else (finder.destination, finder.ends)
+        if isinstance(finder, LeafColumn):
+            name, ids = finder.region, finder.leaves
+        else:
+            assert isinstance(finder, IdPairs)  # noqa: S101  (for the type checker: no other one has tables)
+            name, ids = (finder.origin, finder.starts) if table == "starts" else (finder.destination, finder.ends)
         text = f"CAST({self._column(name)} AS VARCHAR)"
         return text if ids.cut is None else f"CASE WHEN length({text}) = {BLOCK_CODE} THEN left({text}, {ids.cut}) ELSE {text} END"
 

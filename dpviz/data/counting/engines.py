@@ -10,8 +10,21 @@ import pyarrow as pa
 from pyproj import CRS
 
 from dpviz.data.columns import NOT_POINTS, PointColumns, is_number, is_text, no_number, resolve_columns
-from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, Job, LeafIds, XyCells, XyPairs
+from dpviz.data.counting.job import (
+    CellFinder,
+    GeometryCells,
+    GeometryLeaves,
+    IdPairs,
+    Job,
+    LeafColumn,
+    LeafIds,
+    XyCells,
+    XyLeaves,
+    XyPairs,
+    is_by_id,
+)
 from dpviz.data.flows import refuse_lost_zeros
+from dpviz.data.reading.areas import resolve_area_columns
 from dpviz.data.reading.flows import cut_length, is_matrix, resolve_flow_columns
 from dpviz.data.reading.geometries import NO_SHAPES, crs_of_file, same_crs
 from dpviz.data.reading.sources import TABLES
@@ -21,14 +34,17 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dpviz.arrays import Floats, Integers
     from dpviz.data.bounding import Bound
     from dpviz.data.cell_counts import CellCounts
     from dpviz.data.counting.job import Job, Progress
     from dpviz.data.counting.scheduler import Scheduler
+    from dpviz.data.reading.areas import AreasRequest
     from dpviz.data.reading.flows import FlowsRequest
     from dpviz.data.reading.points import PointsRequest
     from dpviz.data.reading.safety import Limits
     from dpviz.data.reading.sources import FoundFiles
+    from dpviz.data.reading.tables import GeoColumns
     from dpviz.space.domain import Domain
 
 NUMPY, DUCKDB, DASK, AUTO = "numpy", "duckdb", "dask", "auto"
@@ -152,6 +168,57 @@ def make_points_job(files: FoundFiles, request: PointsRequest, domain: Domain, b
     Raises:
         InputError: a column is missing or has the wrong type, or the CRS is unknown or differs from the domain's.
     """
+    columns, geo = _resolve_points(files, request, domain.crs, "domain")
+    if geo is None:
+        finder: CellFinder = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
+    else:
+        finder = GeometryCells(geometry=geo.primary, encoding=str(geo.encoding), domain=domain, centroids=request.centroids)
+    return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
+
+
+def make_leaves_job(
+    files: FoundFiles, request: PointsRequest, find: Callable[[Floats, Floats], Integers], size: int, bound: Bound | None
+) -> Job:
+    """Make the job of counting tables of points in leaf regions; it raises as `make_points_job` does.
+
+    Args:
+        files: tables of points.
+        request: names the columns; its target is the CRS of the regions.
+        find: finds the leaf of each point: see `leaf_finder`.
+        size: the number of leaves.
+        bound: the bound of each person's records; None where the unit is one record.
+    """
+    columns, geo = _resolve_points(files, request, request.target, "regions")
+    if geo is None:
+        finder: CellFinder = XyLeaves(x=str(columns.x), y=str(columns.y), find=find, size=size)
+    else:
+        finder = GeometryLeaves(geometry=geo.primary, encoding=str(geo.encoding), find=find, size=size, centroids=request.centroids)
+    return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
+
+
+def make_ids_job(files: FoundFiles, request: AreasRequest, bound: Bound | None) -> Job:
+    """Make the job of counting tables of ids of leaf regions.
+
+    Raises:
+        InputError: a column is missing or has the wrong type, or ids have lost their leading zeros.
+    """
+    columns = resolve_area_columns(_schema(files).names, request.columns)
+    if request.bad_rows == "drop" and is_number(_type_of(files, columns.region)):
+        refuse_lost_zeros(f"Column {columns.region!r}", request.regions)
+    leaves = LeafIds.from_regions(request.regions, cut_length(columns.region, request.regions))
+    finder = LeafColumn(region=columns.region, leaves=leaves)
+    return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
+
+
+def _resolve_points(files: FoundFiles, request: PointsRequest, target: object, name: str) -> tuple[PointColumns, GeoColumns | None]:
+    """Find the columns of tables of points, and the column of geometries if that is read.
+
+    Args:
+        files: tables of points.
+        request: names the columns.
+        target: CRS of the frame.
+        name: of the frame, for errors: "domain" or "regions".
+    """
     geo = None if request.columns.coordinates else files.geo
     schema = _schema(files)
     names = [name for name in schema.names if geo is None or name not in geo.columns]
@@ -161,14 +228,10 @@ def make_points_job(files: FoundFiles, request: PointsRequest, domain: Domain, b
     if request.centroids and geo is None:
         raise InputError(NO_SHAPES)
     kind = files.format if geo is None else "GeoParquet"
-    _refuse_other_crs(crs_of_file(kind, None if geo is None else geo.crs, request.crs, request.target), domain.crs, "domain")
-    if geo is None:
-        finder: CellFinder = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
-    elif (geo.may_be_points or request.centroids) and geo.encoding in ("WKB", "point"):
-        finder = GeometryCells(geometry=geo.primary, encoding=geo.encoding, domain=domain, centroids=request.centroids)
-    else:
+    _refuse_other_crs(crs_of_file(kind, None if geo is None else geo.crs, request.crs, request.target), target, name)
+    if geo is not None and not ((geo.may_be_points or request.centroids) and geo.encoding in ("WKB", "point")):
         raise InputError(NOT_POINTS)
-    return _make_job(files, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
+    return columns, geo
 
 
 def make_flows_job(files: FoundFiles, request: FlowsRequest, bound: Bound | None) -> Job:
@@ -206,8 +269,9 @@ def _make_job(
     if files.text_format.encoding == UTF16:
         raise OnlyNumpyError(_NO_UTF16)
     count, person = count_and_person
-    by_id = isinstance(finder, IdPairs)
-    number_columns = [name for name in (*(() if by_id or isinstance(finder, GeometryCells) else finder.columns), count) if name is not None]
+    by_id = is_by_id(finder)
+    no_numbers = by_id or isinstance(finder, GeometryCells | GeometryLeaves)
+    number_columns = [name for name in (*(() if no_numbers else finder.columns), count) if name is not None]
     for name in number_columns:
         column_type = _type_of(files, name)
         if not (is_number(column_type) or is_text(column_type) or pa.types.is_null(column_type)):

@@ -1,4 +1,4 @@
-"""Read files into private counts, with `read_points` and `read_flows`; unless an engine is named, one is chosen to fit the files."""
+"""Read files into private counts, with `read_points`, `read_flows` and `read_areas`; an engine is chosen to fit the files."""
 
 from __future__ import annotations
 
@@ -7,15 +7,31 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import numpy as np
+
+from dpviz.data.areas import AreaCounts
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_bound_without_persons
-from dpviz.data.cells import check_bad_rows
+from dpviz.data.cell_counts import count_rows
+from dpviz.data.cells import check_bad_rows, whole_counts
 from dpviz.data.columns import PointColumns
-from dpviz.data.counting.engines import AUTO, NUMPY, make_flows_job, make_pairs_job, make_plan, make_points_job, run_engine
-from dpviz.data.counting.in_memory import read_all_points, read_all_trips, read_coordinate_trips
+from dpviz.data.counting.engines import (
+    AUTO,
+    NUMPY,
+    make_flows_job,
+    make_ids_job,
+    make_leaves_job,
+    make_pairs_job,
+    make_plan,
+    make_points_job,
+    run_engine,
+)
+from dpviz.data.counting.in_memory import read_all_areas, read_all_points, read_all_trips, read_coordinate_trips
 from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.data.flows import Flows, Trips, match_depths
+from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.data.points import PointCounts
+from dpviz.data.reading.areas import AreaColumns, AreasRequest
 from dpviz.data.reading.flows import FlowColumns, FlowsRequest
 from dpviz.data.reading.geometries import same_crs
 from dpviz.data.reading.points import PointsRequest, count_points
@@ -27,6 +43,7 @@ from dpviz.space.domain import refuse_degrees
 from dpviz.space.leaf_lookup import LeafLookup
 
 if TYPE_CHECKING:
+    from dpviz.data.cell_counts import CellCounts
     from dpviz.data.counting.job import Job
     from dpviz.data.reading.safety import Limits
     from dpviz.space.domain import Domain
@@ -155,6 +172,145 @@ def read_points(
     if plan.job is not None:
         return PointCounts.from_cell_counts(run_engine(plan, scheduler, job_progress), domain, bound)
     return count_points(read_all_points(files.sources, request, job_progress), domain, bound)
+
+
+def read_areas(
+    source: Sources,
+    *,
+    regions: Regions,
+    x: str | None = None,
+    y: str | None = None,
+    geometry: str | None = None,
+    centroids: bool = False,
+    region: str | None = None,
+    crs: object = None,
+    count: str | None = None,
+    person: str | None = None,
+    contributions: int = 1,
+    distinct: bool = False,
+    bad_rows: str = "refuse",
+    separator: str | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+    quoted_newlines: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    key: bytes | None = None,
+    engine: str = AUTO,
+    address: str | None = None,
+    insecure_address: bool = False,
+    progress: Report = None,
+    cancel: threading.Event | None = None,
+) -> AreaCounts:
+    r"""Count the points of files in the leaves of public regions, or add up records per id of a leaf.
+
+    Formats of points are those of `read_points`; tables of ids are CSV, TSV and Parquet. Only the columns that are named here are read.
+    All engines give the same counts, and with the same key keep the same records of each person.
+
+    Args:
+        source: files, as for `read_points`.
+        regions: the public regions. For points, the leaves have polygons that do not overlap, or are cells of a grid; points in no leaf
+            are dropped. For ids, they need no shapes.
+        x: as for `read_points`.
+        y: as for `read_points`.
+        geometry: as for `read_points`.
+        centroids: as for `read_points`.
+        region: column of ids of leaves, instead of coordinates; compared as text, zeros in front included.
+        crs: the CRS of the files' coordinates, if the files do not state it; not needed if the regions are squares of a plain plane.
+        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused.
+        person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen as by `read_points`.
+        contributions: m >= 1; the most records of a person.
+        distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
+        bad_rows: as for `read_points`; "refuse" raises on an unknown id, too. Points in no leaf are never refused.
+        separator: as for `read_points`.
+        decimal: as for `read_points`; of coordinates and counts, never of ids.
+        encoding: as for `read_points`.
+        quoted_newlines: as for `read_points`.
+        limits: as for `read_points`.
+        key: bytes that decide which records a person keeps; fresh from the operating system if None.
+        engine: as for `read_points`; "duckdb" and "dask" read points in the regions' CRS.
+        address: as for `read_points`.
+        insecure_address: as for `read_points`.
+        progress: as for `read_points`.
+        cancel: as for `read_points`.
+
+    Raises:
+        InputError: as `read_points`; or `region` is given beside coordinates.
+        DomainError: points, and the leaves have no polygons, or polygons overlap.
+        DpvizError: the count was cancelled.
+
+    >>> import io
+    >>> import pandas as pd
+    >>> from dpviz.space.regions import Regions
+    >>> table = pd.DataFrame({"district": ["A", "A", "B"], "tract": ["a", "b", "c"]})
+    >>> regions = Regions.from_table(table, levels=["district", "tract"])
+    >>> upload = io.BytesIO(b"tract,visits\na,900\nc,500\n")
+    >>> upload.name = "visits.csv"
+    >>> areas = read_areas(upload, regions=regions, region="tract", count="visits")
+    >>> areas.leaf.tolist(), areas.count.tolist()
+    ([0, 2], [900, 500])
+    """
+    check_regions(regions)
+    check_bad_rows(bad_rows)
+    scheduler = scheduler_at(address, insecure=insecure_address)
+    refuse_bound_without_persons(person, contributions, distinct=distinct)
+    bound = None if person is None else bound_of(contributions, key, distinct=distinct)
+    text_format = TextFormat(separator=separator, decimal=decimal, encoding=encoding)
+    if region is None:
+        request = PointsRequest(
+            target=crs_of_leaves(regions),
+            columns=PointColumns(x=x, y=y, count=count, person=person, geometry=geometry),
+            crs=crs,
+            bad_rows=bad_rows,
+            limits=limits,
+            quoted_newlines=quoted_newlines,
+            text_format=text_format,
+            centroids=centroids,
+        )
+        counter = _counter_of_points(request, regions, bound)
+    elif centroids or any(value is not None for value in (x, y, geometry, crs)):
+        raise InputError("region names a column of ids, which have no coordinates: leave x, y, geometry, centroids and crs out.")
+    else:
+        ids_request = AreasRequest(
+            regions=regions,
+            columns=AreaColumns(region=region, count=count, person=person),
+            bad_rows=bad_rows,
+            limits=limits,
+            quoted_newlines=quoted_newlines,
+            text_format=text_format,
+        )
+        counter = _counter_of_ids(ids_request, bound)
+    files, job_progress = _find_files(source, text_format, bad_rows), Progress(progress=progress, cancel=cancel)
+    plan = make_plan(files, _engine_for_line_ends(engine, quoted_newlines), scheduler, limits, lambda: counter.job(files))
+    counted = counter.read(files, job_progress) if plan.job is None else run_engine(plan, scheduler, job_progress)
+    return AreaCounts.from_leaf_counts(counted, regions, bound)
+
+
+class _Counter(NamedTuple):
+    """Two functions: `read` counts records per leaf in memory; `job` makes the counting job for an engine that reads the files itself."""
+
+    read: Callable[[FoundFiles, Progress], CellCounts]
+    job: Callable[[FoundFiles], Job]
+
+
+def _counter_of_points(request: PointsRequest, regions: Regions, bound: Bound | None) -> _Counter:
+    find, size = leaf_finder(regions), regions.size(regions.depth)
+
+    def count(files: FoundFiles, progress: Progress) -> CellCounts:
+        raw = read_all_points(files.sources, request, progress)
+        weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
+        counted = count_rows(find(raw.x, raw.y).astype(np.int64), weight, raw.person, bound, size)
+        return replace(counted, bad=counted.bad + raw.ragged)
+
+    return _Counter(count, lambda files: make_leaves_job(files, request, find, size, bound))
+
+
+def _counter_of_ids(request: AreasRequest, bound: Bound | None) -> _Counter:
+    def count(files: FoundFiles, progress: Progress) -> CellCounts:
+        rows = read_all_areas(files.sources, request, progress)
+        counted = count_rows(rows.leaf, rows.count, rows.person, bound, request.regions.size(request.regions.depth))
+        return replace(counted, bad=counted.bad + rows.ragged)
+
+    return _Counter(count, lambda files: make_ids_job(files, request, bound))
 
 
 def read_flows(

@@ -14,6 +14,7 @@ from dpviz.data.cells import whole_counts
 from dpviz.data.columns import PointColumns, RawPoints
 from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.flows import Trips
+from dpviz.data.reading.areas import AreaRows, AreasRequest, read_area_rows
 from dpviz.data.reading.flows import FlowsRequest, read_trips
 from dpviz.data.reading.points import PointsRequest, read_rows
 
@@ -57,6 +58,19 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
         )
 
     return join_trips(_read_each(sources, read, progress))
+
+
+def read_all_areas(sources: Sequence[Source], request: AreasRequest, progress: Progress) -> AreaRows:
+    """Read the rows of all tables of ids of regions. A person with the same text in several files is one person."""
+    parts = _read_each(sources, lambda source: read_area_rows(source, request), progress)
+    if len(parts) == 1:
+        return parts[0]
+    return AreaRows(
+        leaf=np.concatenate([part.leaf for part in parts]),
+        count=_join_columns([part.count for part in parts]),
+        person=join_people([part.person for part in parts]),
+        ragged=sum(part.ragged for part in parts),
+    )
 
 
 def _read_each(sources: Sequence[Source], read: Callable[[Source], T], progress: Progress) -> list[T]:

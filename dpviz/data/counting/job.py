@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import shapely
 
-from dpviz.arrays import Integers
+from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, canonical_text
 from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, polygons_as_points, xy_of
 from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, plain_type, readable_numbers
@@ -76,7 +76,7 @@ class Job:
     def text_layout(self) -> TextLayout:
         """Return how the lines of text tables are cut into the job's columns, in their order; all are read as texts."""
         names = self.schema.names
-        coordinates = self.finder.columns if isinstance(self.finder, XyCells | XyPairs) else ()
+        coordinates = self.finder.columns if isinstance(self.finder, XyCells | XyLeaves | XyPairs) else ()
         numbers = {*coordinates, self.count} - {self.person, None}
         return TextLayout(
             separator=self.text_format.separator_of(self.format),
@@ -89,7 +89,7 @@ class Job:
 
     def weights(self, column: pa.ChunkedArray) -> Integers:
         """Return (n,) records that each row stands for, cut to 2**53; -1 where the entry is no whole number of at least 0."""
-        if isinstance(self.finder, IdPairs):
+        if is_by_id(self.finder):
             counts = counts_of(column, "", texts=True)
             return np.where(counts.fault != 0, -1, counts.trips)
         records, valid = clip_counts(readable_numbers(column))
@@ -173,17 +173,17 @@ class Faults:
     def _refuse_unreadable_columns(self, job: Job) -> None:
         """Refuse text columns of coordinates without a single number, and a column of counts without a single whole number."""
         texts = [name for name in job.finder.columns if is_text(plain_type(job.schema.field(name).type))]
-        if self.rows and self.cell == self.rows and texts and not isinstance(job.finder, IdPairs):
+        if self.rows and self.cell == self.rows and texts and not is_by_id(job.finder):
             raise no_number(*texts)
         if self.rows and self.count == self.rows:
             raise InputError(f"Column {job.count!r} holds no whole number. {WEIGHTS_REFUSED}")
 
 
 def _cell_fault_text(finder: CellFinder) -> str:
-    if isinstance(finder, GeometryCells):
+    if isinstance(finder, GeometryCells | GeometryLeaves):
         return "A geometry is missing, empty, no point or not finite."
     column_list = " or ".join(map(repr, finder.columns))
-    if not isinstance(finder, IdPairs):
+    if not is_by_id(finder):
         return f"Column {column_list} has a cell that is no finite number."
     return f"Column {column_list} has an id that is missing, or is neither a text nor a whole number."
 
@@ -300,13 +300,69 @@ class GeometryCells:
 
     def cells(self, columns: Columns) -> Integers:
         """Return (n,) the cell of each row; BAD where the geometry is missing or not a point."""
-        shapes = columns[self.geometry]
-        if self.encoding == "point":
-            x, y = (readable_numbers(pc.struct_field(shapes, axis)) for axis in "xy")
-        else:
-            geometries = shapely.from_wkb(shapes.to_numpy(zero_copy_only=False), on_invalid="ignore")
-            x, y = xy_of(polygons_as_points(geometries) if self.centroids else geometries)
-        return cells_of(x, y, self.domain)
+        return cells_of(*_coordinates_of(columns[self.geometry], self.encoding, centroids=self.centroids), self.domain)
+
+
+def _coordinates_of(shapes: pa.ChunkedArray, encoding: str, *, centroids: bool) -> tuple[Floats, Floats]:
+    """Return (n,) x and (n,) y of the points of a GeoParquet file; NaN where a geometry is missing or not a point."""
+    if encoding == "point":
+        return readable_numbers(pc.struct_field(shapes, "x")), readable_numbers(pc.struct_field(shapes, "y"))
+    geometries = shapely.from_wkb(shapes.to_numpy(zero_copy_only=False), on_invalid="ignore")
+    return xy_of(polygons_as_points(geometries) if centroids else geometries)
+
+
+@dataclass(frozen=True, kw_only=True)
+class XyLeaves:
+    """Finds leaf regions from two columns of coordinates in the regions' CRS.
+
+    Attributes:
+        x: column of easting or longitude: numbers, or texts of numbers.
+        y: column of northing or latitude.
+        find: a function from (n,) x and (n,) y to (n,) indexes of leaves, OUTSIDE and BAD included: see `leaf_finder`.
+        size: the number of leaves.
+    """
+
+    x: str
+    y: str
+    find: Callable[[Floats, Floats], Integers] = field(repr=False)
+    size: int
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns to read."""
+        return (self.x, self.y)
+
+    def cells(self, columns: Columns) -> Integers:
+        """Return (n,) the leaf of each row."""
+        return self.find(readable_numbers(columns[self.x]), readable_numbers(columns[self.y])).astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeometryLeaves:
+    """Finds leaf regions from the points of GeoParquet files, in the regions' CRS.
+
+    Attributes:
+        geometry: the column of points.
+        encoding: "WKB", or "point" for a record of x and y.
+        find: as for `XyLeaves`.
+        size: the number of leaves.
+        centroids: whether polygons are read as their centroids.
+    """
+
+    geometry: str
+    encoding: str
+    find: Callable[[Floats, Floats], Integers] = field(repr=False)
+    size: int
+    centroids: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column to read."""
+        return (self.geometry,)
+
+    def cells(self, columns: Columns) -> Integers:
+        """Return (n,) the leaf of each row; BAD where the geometry is missing or not a point."""
+        return self.find(*_coordinates_of(columns[self.geometry], self.encoding, centroids=self.centroids)).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,6 +394,33 @@ class LeafIds:
     @cached_property
     def _index(self) -> pd.Index[str]:
         return pd.Index(self.texts, dtype=object)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeafColumn:
+    """Finds leaf regions from a column of their ids.
+
+    Attributes:
+        region: column of ids.
+        leaves: the ids of the leaves.
+    """
+
+    region: str
+    leaves: LeafIds
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column to read."""
+        return (self.region,)
+
+    @property
+    def size(self) -> int:
+        """The number of leaves."""
+        return len(self.leaves.texts)
+
+    def cells(self, columns: Columns) -> Integers:
+        """Return (n,) the leaf of each row."""
+        return self.leaves.leaves(columns[self.region])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -405,3 +488,8 @@ class XyPairs:
         """Return (n,) the pair of each row."""
         x, y, x_end, y_end = (readable_numbers(columns[name]) for name in self.columns)
         return pairs_of(self.starts.find(x, y), self.ends.find(x_end, y_end), self.leaves[1])
+
+
+def is_by_id(finder: CellFinder) -> bool:
+    """Return whether a finder reads columns of ids."""
+    return isinstance(finder, IdPairs | LeafColumn)

@@ -314,7 +314,7 @@ def inspect_flows(
     >>> found.origin, found.destination, found.count, found.matrix
     ('home', 'work', 'trips', False)
     """
-    opened = _open(source, limits, text_format=text_format)
+    opened = open_rows(source, limits, text_format=text_format)
     proposed = propose_columns(opened.names)
     if starts_with_data(opened.names):
         raise InputError(NO_HEADER)
@@ -340,7 +340,7 @@ def _read_through(opened: OpenTable, proposed: FlowColumns, matrix: bool) -> Non
     else:
         names = [name for name in (proposed.origin, proposed.destination, proposed.count) if name is not None]
         positions = [opened.names.index(name) for name in names]
-        cells_read = _read_columns(opened, positions, "refuse", decimals=positions[2:])
+        cells_read = read_columns(opened, positions, "refuse", decimals=positions[2:])
         for name, cells in zip(names[:2], cells_read.columns, strict=False):
             refuse_missing(ids_of(cells, f"Column {name!r}"))
         for name, cells in zip(names[2:], cells_read.columns[2:], strict=True):
@@ -349,7 +349,7 @@ def _read_through(opened: OpenTable, proposed: FlowColumns, matrix: bool) -> Non
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
     """Return whether most names after the first contain a digit, as ids do, or are entries of the first column."""
-    ids = ids_of(_read_columns(opened, [0], "drop").columns[0], "")
+    ids = ids_of(read_columns(opened, [0], "drop").columns[0], "")
     first_column = {text.strip() for text in ids.texts}
     id_like = sum(name.strip() in first_column or any(character.isdigit() for character in name) for name in opened.names[1:])
     return 2 * id_like > len(opened.names) - 1
@@ -362,7 +362,7 @@ def read_trips(source: Source, request: FlowsRequest) -> Trips:
         InputError: as `read_flows`.
     """
     sides, bad_rows = request.sides, request.bad_rows
-    opened = _open(source, request.limits, quoted_newlines=request.quoted_newlines, text_format=request.text_format)
+    opened = open_rows(source, request.limits, quoted_newlines=request.quoted_newlines, text_format=request.text_format)
     if is_matrix(opened.names, request.columns, sides):
         rows = _read_matrix(opened, bad_rows)
     else:
@@ -370,7 +370,8 @@ def read_trips(source: Source, request: FlowsRequest) -> Trips:
     return _find_leaves(rows, sides, bad_rows)
 
 
-def _open(source: Source, limits: Limits, *, text_format: TextFormat, quoted_newlines: bool = False) -> OpenTable:
+def open_rows(source: Source, limits: Limits, *, text_format: TextFormat, quoted_newlines: bool = False) -> OpenTable:
+    """Open a table, whose first line names its columns."""
     kind, data = read_checked(source, limits)
     return open_table(kind, data, limits, quoted_newlines=quoted_newlines, text_format=text_format).index_first()
 
@@ -384,7 +385,7 @@ class _Rows:
     ragged: int = 0
 
 
-def _read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, decimals: Sequence[int] = ()) -> Cells:
+def read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, decimals: Sequence[int] = ()) -> Cells:
     """Read the columns at some positions, and refuse nested columns. Bad lines are refused, or under "drop" left out.
 
     `decimals` are the positions of numbers, in which a declared decimal comma becomes a point.
@@ -400,33 +401,33 @@ def _read_columns(opened: OpenTable, positions: Sequence[int], bad_rows: str, de
 def _read_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, Regions], bad_rows: str) -> _Rows:
     names = [name for name in (columns.origin, columns.destination, columns.count, columns.person) if name is not None]
     decimals = [] if columns.count in (None, columns.person) else [opened.names.index(str(columns.count))]
-    table = _read_columns(opened, [opened.names.index(name) for name in names], bad_rows, decimals)
+    table = read_columns(opened, [opened.names.index(name) for name in names], bad_rows, decimals)
     cells = dict(zip(names, table.columns, strict=True))
-    origin, destination = (_block_ids(cells[name], name, side) for name, side in zip(names[:2], sides, strict=True))
+    origin, destination = (block_ids(cells[name], name, side) for name, side in zip(names[:2], sides, strict=True))
     count = np.ones(len(origin.codes), np.int64)
     if columns.count is not None and len(count):
         count = check_counts(counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True), bad_rows)
     person = None
     if columns.person is not None:
         people = cells[columns.person]
-        person = people_of(_blank_missing_words(people) if opened.format in SEPARATORS else people)
+        person = people_of(blank_missing_words(people) if opened.format in SEPARATORS else people)
     return _Rows(pairs=Pairs(origin=origin, destination=destination, trips=count), person=person, ragged=table.bad.total)
 
 
-def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
+def block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
     """Return the ids in a column. In a column with a name of LODES, Census block codes are cut to the length of the leaves' ids."""
     ids, length = ids_of(cells, f"Column {name!r}"), cut_length(name, side)
     return ids if length is None else replace(ids, texts=[text[:length] if len(text) == BLOCK_CODE else text for text in ids.texts])
 
 
-def _blank_missing_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+def blank_missing_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a person column in which the words NA, null, NaN and the like are replaced by missing entries."""
     return pc.if_else(pc.is_in(cells, value_set=pa.array(MISSING_WORDS)), pa.scalar(None, cells.type), cells)
 
 
 def _read_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
     """Turn a matrix into rows: one for each cell that is not 0, or that is in a row or column of totals."""
-    table = _read_columns(opened, range(len(opened.names)), bad_rows, range(1, len(opened.names)))
+    table = read_columns(opened, range(len(opened.names)), bad_rows, range(1, len(opened.names)))
     origin = ids_of(table.columns[0], "The first column")
     texts = [name.strip() for name in opened.names[1:]]
     counts = [counts_of(cells, "", texts=True, blanks=True) for cells in table.columns[1:]]

@@ -1,0 +1,185 @@
+"""Read tables of ids of regions, with the records of each row: checked, and with the leaf region of each id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dpviz.arrays import Integers
+from dpviz.data.cells import REMEDY, check_bad_rows
+from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, PointColumns, only_candidate, people_of, resolve_columns
+from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes, refuse_missing
+from dpviz.data.reading.flows import blank_missing_words, block_ids, open_rows, read_columns
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source
+from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
+from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpviz.data.bounding import People
+    from dpviz.space.regions import Regions
+
+
+REGION_NAMES = (
+    *("region", "region_id", "area", "area_id", "geoid", "geo_id", "fips", "county", "county_id", "tract", "tract_id", "block", "block_id"),
+    *("district", "district_id", "municipality", "municipality_id", "zip", "zipcode", "zip_code", "postcode", "h3", "h3_index"),
+)
+"""Names of columns that may hold ids of regions; for proposals only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreasFile:
+    """A description of a table of ids of regions, from which the curator chooses the columns. Not for release.
+
+    Attributes:
+        format: CSV, TSV or Parquet.
+        columns: the columns' names as the file spells them.
+        region: the only column whose name says that it holds ids of regions; None if there is none, or several.
+        count: likewise for numbers of records; a proposal, which `read_areas` does not use by itself, and nor are the others.
+        person: likewise for persons.
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    region: str | None
+    count: str | None
+    person: str | None
+
+
+def inspect_areas(source: Source, *, limits: Limits = DEFAULT_LIMITS, text_format: TextFormat = PLAIN_TEXT) -> AreasFile:
+    r"""Describe a table of ids of regions. The result holds no entry of the file.
+
+    Args:
+        source: a path, or an open binary file with a `name`.
+        limits: the most that the file may hold.
+        text_format: the declared format of a text table.
+
+    Raises:
+        InputError: the file is no table, cannot be opened or is too large; or a row has no id, or no whole number where a column's name
+            says that it counts.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"tract,visits,count\na,Mo,12\nb,Tu,3\n")
+    >>> upload.name = "visits.csv"
+    >>> found = inspect_areas(upload)
+    >>> found.region, found.count
+    ('tract', 'count')
+    """
+    opened = open_rows(source, limits, text_format=text_format)
+    described = propose_area_columns(opened.format, opened.names)
+    if described.region is not None:
+        names = [name for name in (described.region, described.count) if name is not None]
+        positions = [opened.names.index(name) for name in names]
+        table = read_columns(opened, positions, "refuse", positions[1:])
+        refuse_missing(ids_of(table.columns[0], f"Column {names[0]!r}"))
+        for name, cells in zip(names[1:], table.columns[1:], strict=True):
+            check_counts(counts_of(cells, f"Column {name!r}", texts=True, noun="records"), "refuse")
+    return described
+
+
+def propose_area_columns(kind: str, names: Sequence[str]) -> AreasFile:
+    """Find the columns of a table of ids of regions by their names; each is None if no column or several have such a name.
+
+    Args:
+        kind: the table's format.
+        names: of its columns.
+    """
+    region, count, person = (only_candidate(names, known) for known in (REGION_NAMES, COUNT_NAMES, PERSON_NAMES))
+    return AreasFile(format=kind, columns=tuple(names), region=region, count=count, person=person)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreaColumns:
+    """Names of the columns of a table of ids of regions.
+
+    Attributes:
+        region: the column of ids of leaf regions.
+        count: the column of records that a row stands for; None where each row is one record.
+        person: the column that says who a row belongs to; None where the unit is one record.
+    """
+
+    region: str
+    count: str | None = None
+    person: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreasRequest:
+    """How the rows of tables of ids of regions are read.
+
+    Attributes:
+        regions: the public regions.
+        columns: the columns that the caller names.
+        bad_rows: "refuse" or "drop".
+        limits: the most that a file may hold.
+        quoted_newlines: whether entries of text tables may hold line ends.
+        text_format: the declared format of text tables.
+    """
+
+    regions: Regions
+    columns: AreaColumns
+    bad_rows: str = "refuse"
+    limits: Limits = DEFAULT_LIMITS
+    quoted_newlines: bool = False
+    text_format: TextFormat = PLAIN_TEXT
+
+    def __post_init__(self) -> None:
+        check_bad_rows(self.bad_rows)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AreaRows:
+    """Rows of records in leaf regions. PRIVATE.
+
+    Attributes:
+        leaf: (n,) indexes of leaves, OUTSIDE where no leaf has the id, BAD where the id is missing.
+        count: (n,) records of each row, -1 where the count is bad; None where each row is one record.
+        person: who each row belongs to; None where the unit is one record.
+        ragged: number of further, bad lines.
+    """
+
+    leaf: Integers = field(repr=False)
+    count: Integers | None = field(default=None, repr=False)
+    person: People | None = field(default=None, repr=False)
+    ragged: int = field(default=0, repr=False)
+
+
+def resolve_area_columns(names: Sequence[str], wanted: AreaColumns) -> AreaColumns:
+    """Return the wanted columns as the file spells them.
+
+    Raises:
+        InputError: no column or several have a wanted name; one column has two roles; the column of counts has the name of a survey
+            weight.
+    """
+    region = str(resolve_columns(names, PointColumns(person=wanted.region), has_geometry=True).person)
+    others = resolve_columns(names, PointColumns(count=wanted.count, person=wanted.person), has_geometry=True)
+    if region in (others.count, others.person):
+        raise InputError("region, count and person must be different columns.")
+    return AreaColumns(region=region, count=others.count, person=others.person)
+
+
+def read_area_rows(source: Source, request: AreasRequest) -> AreaRows:
+    """Read a table's rows as indexes of leaf regions; bad rows are refused, or marked to be dropped.
+
+    Raises:
+        InputError: as `read_areas`.
+    """
+    opened = open_rows(source, request.limits, quoted_newlines=request.quoted_newlines, text_format=request.text_format)
+    columns = resolve_area_columns(opened.names, request.columns)
+    names = [name for name in (columns.region, columns.count, columns.person) if name is not None]
+    decimals = [] if columns.count is None else [opened.names.index(columns.count)]
+    table = read_columns(opened, [opened.names.index(name) for name in names], request.bad_rows, decimals)
+    cells = dict(zip(names, table.columns, strict=True))
+    leaf = leaf_indexes(block_ids(cells[columns.region], columns.region, request.regions), request.regions, request.bad_rows)
+    count, person = None, None
+    if columns.count is not None:
+        counts = counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True, noun="records")
+        count = check_counts(counts, request.bad_rows)
+    if columns.person is not None:
+        people = cells[columns.person]
+        person = people_of(blank_missing_words(people) if opened.format in SEPARATORS else people)
+        if request.bad_rows == "refuse" and (person.codes < 0).any():
+            raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
+    return AreaRows(leaf=leaf.astype("int64"), count=count, person=person, ragged=table.bad.total)

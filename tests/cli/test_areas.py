@@ -1,0 +1,218 @@
+"""Areas by command line: from a table of points and a file of polygons to a bundle, and one sentence for each mistake."""
+
+import json
+import re
+from pathlib import Path
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+import tomli_w
+
+from dpviz.release.area_fitness import fitness
+from dpviz.release.area_release import AreaRelease
+from dpviz.release.files import read_manifest, read_release
+from tests.publishing.configs import changed
+
+SAMPLES = Path(__file__).parents[2] / "sample_data"
+CONFIG = {
+    "data": {"points": "homes.csv", "crs": "EPSG:4326"},
+    "regions": {"file": "tracts.geojson", "levels": ["county", "tract"], "names": {"tract": "called"}},
+    "mechanism": {"key": "region_tree"},
+    "budget": {"epsilon": 1},
+    "dataset": {"name": "homes", "unit": "record", "cap_epsilon": 2},
+    "publication": {"name": "Homes", "curator": "The office", "description": "Where they live."},
+    "output": {"folder": "out"},
+}
+SQUARES = [shapely.box(x, 50, x + 1, 51) for x in range(4)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a table of points, a file of polygons, and a table of ids of regions."""
+    rng = np.random.default_rng(1)
+    x, y = rng.uniform(-0.5, 4, 5000), rng.uniform(50, 51, 5000)
+    homes = pd.DataFrame({"lon": x, "lat": y, "who": rng.integers(0, 900, 5000)})
+    homes.to_csv(tmp_path / "homes.csv", index=False)
+    table = {"county": ["01", "01", "02", "02"], "tract": ["01a", "01b", "02a", "02b"], "called": list("ABCD")}
+    geopandas.GeoDataFrame(table, geometry=SQUARES, crs="EPSG:4326").to_file(tmp_path / "tracts.geojson")
+    pd.DataFrame({"area": ["01a", "02b", "02b"], "n": [700, 20, 3]}).to_csv(tmp_path / "counts.csv", index=False)
+    return tmp_path
+
+
+def configured(folder, tables):
+    (folder / "release.toml").write_text(tomli_w.dumps(tables), "utf-8")
+    return folder / "release.toml"
+
+
+BUDGETS = {
+    "epsilon": ({"epsilon": "1/3"}, {"cap_epsilon": 2}),
+    "epsilon and delta": ({"epsilon": 1, "delta": 1e-6}, {"cap_epsilon": 2, "cap_delta": 1e-5}),
+    "rho": ({"rho": 0.1}, {"cap_rho": 1}),
+}
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_points_and_polygons_become_a_bundle_that_reads_back(run, folder, ledger, budget):
+    spent, cap = BUDGETS[budget]
+    tables = changed(changed(CONFIG, "budget", spent), "dataset", {"name": "homes", "unit": "record", **cap})
+    code, out, err = run("release", configured(folder, tables), "--dry-run")
+    assert code == 0, err
+    assert "Nothing was spent" in out
+    assert re.search("the whole.*county.*tract", out, re.DOTALL)
+    assert not ledger.path.exists()
+    code, out, err = run("release", folder / "release.toml", "--json")
+    assert code == 0, err
+    assert re.search(r"Curator only: left out \d+: \d+ in no region\.", err)
+    found = json.loads(out)
+    assert {"areas.parquet", "levels.parquet", "regions.parquet", "areas_2_tract.csv", "report.html"} <= set(found["files"])
+    release = read_release(folder / "out")
+    assert isinstance(release, AreaRelease)
+    homes = pd.read_csv(folder / "homes.csv")
+    true = np.histogram(homes["lon"], bins=[0, 1, 2, 3, 4])[0]
+    assert (np.abs(release.count[2] - true) < 12 * release.stddev("tract")).all()
+    assert release.regions.names_of(2).tolist() == list("ABCD")
+    assert ledger.account("homes").draws == 1
+    left_out = len(homes) - true.sum()
+    for path in folder.joinpath("out").glob("*.*"):
+        if path.suffix in (".json", ".html", ".csv", ".geojson"):
+            assert not re.search(rf"(?<![0-9.a-f]){left_out}(?![0-9.a-f])", path.read_text("utf-8")), path.name
+    assert read_manifest(folder / "out")["identity"]["kind"] == "areas"
+    assert fitness(release)["grade"][0] == "usable"
+    code, out, _ = run("check", folder / "out")
+    assert "A release of areas: region_tree" in out
+    assert "4 regions" in out
+
+
+def test_persons_are_protected_and_regions_may_be_named_by_their_ids(run, folder, ledger):
+    person = {"points": "homes.csv", "crs": "EPSG:4326", "person": "who", "contributions": 2}
+    tables = changed(changed(CONFIG, "data", person), "dataset.unit", None)
+    assert run("release", configured(folder, tables))[0] == 0
+    receipt = read_release(folder / "out").receipt
+    assert (receipt.unit, receipt.contributions) == ("person", 2)
+    assert "column 'who'" in receipt.unit_definition
+    tables = changed(changed(CONFIG, "data", {"points": "counts.csv", "region": "area", "count": "n"}), "output.folder", "ids")
+    code, _, err = run("release", configured(folder, changed(tables, "dataset.name", "counts")))
+    assert code == 0, err
+    release = read_release(folder / "ids")
+    assert abs(release.count[2][0] - 700) < 12 * release.stddev("tract")[0]
+    assert {account.name for account in ledger.accounts()} == {"homes", "counts"}
+
+
+def test_the_sample_configuration_is_published(run, tmp_path, ledger):
+    code, _, err = run("release", SAMPLES / "areas.toml", "--output", tmp_path / "city")
+    assert code == 0, err
+    release = read_release(tmp_path / "city")
+    assert (release.regions.levels, release.receipt.unit) == (("district", "tract", "block"), "person")
+    assert ledger.account("visits in a made-up city").draws == 1
+
+
+def other_file(name, **columns):
+    """Write another file of polygons, and configure it."""
+
+    def write(folder, tables):
+        table = {"county": ["01", "01"], "tract": ["01a", "01b"], "called": ["A", "B"]} | columns
+        shapes = table.pop("geometry", SQUARES[:2])
+        geopandas.GeoDataFrame(table, geometry=shapes, crs=table.pop("crs", "EPSG:4326")).to_file(folder / name)
+        return changed(tables, "regions.file", name)
+
+    return write
+
+
+def other(path, value):
+    return lambda folder, tables: changed(tables, path, value)
+
+
+def plain_regions(folder, tables):
+    pd.DataFrame({"county": ["01"], "tract": ["01a"], "called": ["A"]}).to_csv(folder / "plain.csv", index=False)
+    return changed(tables, "regions.file", "plain.csv")
+
+
+DOMAIN = {"bounds": [0, 50, 4, 51], "crs": "EPSG:4326"}
+EMPTY = (
+    "No record lies in a region: are the coordinates and the regions both in the units of their CRS (degrees, or metres), is it the right"
+    " CRS, are x and y swapped; and of ids, are they those of the finest regions? Nothing was spent. If data without records are right,"
+    " write may_be_empty = true under [data]."
+)
+MISTAKES = {
+    "no regions": (
+        other("regions", None),
+        "Points need a [domain] with bounds and crs, or for areas [regions] with a file: declared, never taken from the data.",
+    ),
+    "both frames": (
+        other("domain", DOMAIN),
+        "[domain] and [regions] both say where points are counted: keep [regions] for areas, or [domain] for points.",
+    ),
+    "a mechanism of points": (
+        other("mechanism.key", "quadtree"),
+        "[mechanism] key must be one of region_tree, flat for areas; quadtree is for points, which have [domain] instead of [regions].",
+    ),
+    "overlapping polygons": (
+        other_file("over.geojson", geometry=[shapely.box(0, 50, 2, 51), shapely.box(1, 50, 3, 51)]),
+        "Regions of level 'tract' overlap: A and B. Correct their polygons, so that a place is in one region at most.",
+    ),
+    "no polygons": (
+        plain_regions,
+        "The level 'tract' has no polygons: coordinates can only be assigned to leaves with polygons.",
+    ),
+    "wrong CRS": (
+        other("data.crs", "EPSG:3857"),
+        EMPTY,
+    ),
+    "no CRS": (other("data.crs", None), "This CSV file does not state its CRS, which is never guessed"),
+    "unknown ids": (
+        other("data", {"points": "homes.csv", "region": "who"}),
+        "No record lies in a region",
+    ),
+    "no such column of ids": (other("data", {"points": "counts.csv", "region": "tract"}), "There is no column named 'tract'."),
+    "ids and coordinates": (
+        other("data", {"points": "counts.csv", "region": "area", "x": "n"}),
+        "[data] region names a column of ids, which have no coordinates: leave x, y, geometry, centroids and crs out.",
+    ),
+    "an empty level": (
+        other_file("empty.geojson", tract=["01a", None]),
+        "Column 'tract' has a missing or blank cell: every region needs all its ids.",
+    ),
+    "no such level": (
+        other("regions.levels", ["county", "block"]),
+        "There is no column named 'block'",
+    ),
+    "a person column missing": (
+        lambda folder, tables: changed(
+            changed(tables, "data", {**tables["data"], "person": "patient", "contributions": 1}),
+            "dataset.unit",
+            None,
+        ),
+        "There is no column named 'patient'.",
+    ),
+    "nobody says whom it protects": (other("dataset.unit", None), "Say whom the release protects."),
+    "weights that do not fit the levels": (
+        other("mechanism", {"key": "region_tree", "settings": {"split": "custom", "weights": [1, 1, 1, 1]}}),
+        "A custom split needs 2 weights",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_sentence_and_nothing_is_spent_or_written(run, folder, ledger, mistake):
+    change, message = MISTAKES[mistake]
+    code, out, err = run("release", configured(folder, change(folder, CONFIG)))
+    assert (code, out) == (2, "")
+    last = err.splitlines()[-1]
+    assert last.startswith(f"dpviz: {message}"), last
+    assert "P0" not in err
+    assert not ledger.path.exists() or not ledger.accounts()
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("data", [CONFIG["data"], {"points": "counts.csv", "region": "area", "count": "n"}])
+def test_another_engine_counts_the_same(run, folder, ledger, data):
+    pytest.importorskip("duckdb")
+    left_out = []
+    for engine in ("numpy", "duckdb"):
+        code, out, err = run("release", configured(folder, changed(CONFIG, "data", data)), "--dry-run", "--engine", engine, "--json")
+        assert (code, json.loads(out)["engine"]) == (0, engine)
+        left_out.append([line for line in err.splitlines() if line.startswith("Curator only")])
+    assert left_out[0] == left_out[1]
