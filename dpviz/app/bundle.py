@@ -49,11 +49,13 @@ class Bundle:
         manifest: the whole manifest, with the list of files.
         archive: bytes of the zip archive.
         report: bytes of the report, an HTML page.
+        paid: the release that was paid for; None where it is not known.
     """
 
     manifest: dict[str, Any]
     archive: bytes
     report: bytes
+    paid: publish.PaidRelease | None = None
 
 
 class Maker:
@@ -98,7 +100,7 @@ def show_bundle(paid: publish.PaidRelease) -> None:
             lambda: maker.make().archive,
             name_archive(texts["name"]),
             "application/zip",
-            on_click=carry_out(lambda: _note_download(paid, maker)),
+            on_click=carry_out(lambda: _note_download(maker)),
             type="primary",
             key="bundle",
             disabled=refusal is not None,
@@ -135,7 +137,8 @@ def make_bundle(paid: publish.PaidRelease, typed: dict[str, Any]) -> Bundle:
         texts = publish.PublicationTexts(folder=Path(folder) / "release", **check_texts(typed))
         written = publish.write(paid, texts, Ledger(), notes=False)
         manifest = json.loads((written.folder / MANIFEST).read_bytes())
-        return Bundle(manifest=manifest, archive=zip_release(written.folder), report=(written.folder / publish.REPORT).read_bytes())
+        report = (written.folder / publish.REPORT).read_bytes()
+        return Bundle(manifest=manifest, archive=zip_release(written.folder), report=report, paid=paid)
 
 
 def _published() -> dict[int, Bundle]:
@@ -143,11 +146,23 @@ def _published() -> dict[int, Bundle]:
     return st.session_state.setdefault("bundles", {})  # type: ignore[no-any-return]
 
 
-def _note_download(paid: publish.PaidRelease, maker: Maker) -> None:
-    """Note in the ledger that a bundle was downloaded. A failure is shown, and the copy on the disk stays."""
-    bundles, entries = _published(), st.session_state.setdefault("published entries", set())
+def _note_download(maker: Maker) -> None:
+    """Note in the ledger that a bundle was downloaded that may not be made yet. A failure is shown, and the copy on the disk stays."""
     try:
         bundle = maker.make()
+    except DpvizError as error:
+        st.session_state[_FAILED] = str(error)
+        return
+    note_download(bundle)
+
+
+def note_download(bundle: Bundle) -> None:
+    """Note in the ledger that a bundle was downloaded. A failure is shown, and the copy on the disk stays."""
+    paid = bundle.paid
+    if paid is None:
+        return
+    bundles, entries = _published(), st.session_state.setdefault("published entries", set())
+    try:
         publish.note_publication(paid, bundle.manifest["identity"]["release_id"], Ledger())
     except DpvizError as error:
         st.session_state[_FAILED] = str(error)
@@ -185,6 +200,7 @@ def _discard_button(paid: publish.PaidRelease) -> None:
 def _discard(paid: publish.PaidRelease, kept: Path) -> None:
     """Remove a release from the disk and from the session."""
     discard(kept)
+    st.toast(f"Draw {paid.entry:d} was discarded; what it cost stays spent.")
     for slot in ("kept draws", "drawn Curate", "trips drawn Curate"):
         for each in list(results := st.session_state.get(slot, ())):
             made = (each.paid.release,) if hasattr(each, "paid") else getattr(each, "releases", None) or (each.release,)

@@ -220,10 +220,10 @@ def count_areas_file(digest: str, name: str, _content: bytes, frame: UploadedReg
     return read_areas(named_file(name, _content), regions=frame.regions, **dict(options))  # type: ignore[arg-type]
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner=False, hash_funcs={UploadedRegions: lambda frame: frame.key})
-def regions_on_map(frame: UploadedRegions) -> RegionsOnMap:
-    """Return where regions of a file lie on a map."""
-    return RegionsOnMap(frame.regions)
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+def regions_on_map(digest: tuple[object, ...], _frame: UploadedRegions) -> RegionsOnMap:  # noqa: ARG001
+    """Return where regions of a file lie on a map; `digest` is their key."""
+    return RegionsOnMap(_frame.regions)
 
 
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.stop_all)

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.view.escape import markdown
 
 WHOM, WHERE, GOOD, ACCOUNT, DATA, RELEASED = "whom", "where", "good", "account", "data", "released"
+_ORDER = (DATA, WHOM, WHERE, GOOD, ACCOUNT, RELEASED)
 _TITLES = {WHOM: "1 Whom to protect?", WHERE: "2 Where?", GOOD: "3 How good?"}
 
 
@@ -67,5 +68,6 @@ def show_missing(cards: Cards) -> None:
     """List at the button what is missing, in order, each with a link to its card."""
     if not cards.missing:
         return
-    lines = [f"{number:d}. [{markdown(text)}](#{card})" for number, (card, text) in enumerate(cards.missing, start=1)]
+    in_order = sorted(cards.missing, key=lambda each: _ORDER.index(each[0]))
+    lines = [f"{number:d}. [{markdown(text)}](#{card})" for number, (card, text) in enumerate(in_order, start=1)]
     st.markdown("\n".join(["**Before you can run:**", "", *lines]))

@@ -20,6 +20,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import DataPart
 from dpviz.view.escape import html, markdown
 
+_NAME_IT, _CAP_IT = "name the dataset", "say the most that may ever be spent on it"
 CURRENCIES = ("ε, δ", "ρ")
 SMALLEST_CAP, SMALLEST_RHO_CAP, LARGEST_CAP, LARGEST_CAP_DELTA = 0.001, 0.000_001, 1000.0, 0.01
 SAMPLE_CAP, FILE_CAP = (10.0, 1e-4), (None, 1e-5)  # proposed caps: epsilon or rho, and delta
@@ -28,7 +29,7 @@ _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
 def dataset_block(
-    data: LoadedData, draws: Draws, *, title: str = "##### 4 Dataset", is_repeat: Callable[[str], bool] = lambda _: False
+    data: LoadedData, draws: Draws, *, title: str = "##### 4 Dataset", is_repeat: Callable[[Account], bool] = lambda _: False
 ) -> Funding:
     """Ask for name and cap if the ledger has no account for the data; show the spent budget, the releases' cost and the remaining budget.
 
@@ -48,7 +49,7 @@ def dataset_block(
         return Funding(name="", cap=None, account=None, problem=str(error), known=False)
     if funding.account is not None:
         _show_terms(funding.account)
-        _show_sums(funding.account, draws, is_repeat=is_repeat(funding.account.name))
+        _show_sums(funding.account, draws, is_repeat=is_repeat(funding.account))
     if funding.problem is not None:
         (st.info if funding.account is None else st.warning)(markdown(funding.problem))
     return funding
@@ -73,7 +74,8 @@ def _fund_new_data(data: LoadedData, draws: Draws) -> Funding:
         st.caption(":orange[The ledger has a dataset of this name: a draw adds these data to its account, as another version of it.]")
         return _fund_from_account(existing, data, draws)
     if not name or cap is None:
-        missing = "Name the dataset, and say the most that may ever be spent on it: the cap never changes once something is drawn."
+        wanted = [text for text, is_there in ((_NAME_IT, name), (_CAP_IT, cap is not None)) if not is_there]
+        missing = f"{', and '.join(wanted).capitalize()}: it never changes once something is drawn."
         return Funding(name=name, cap=None, account=None, problem=missing)
     terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data_part.person or "")
     zero = dict.fromkeys(terms.limit, Fraction(0))

@@ -37,6 +37,7 @@ from dpviz.view.escape import markdown
 T = TypeVar("T")
 _KEPT = 60  # results that a session keeps
 _TIMES = 10  # from which a ratio of error and count is no percentage
+_NOISE_OF_USABLE = 2.5  # an average count is usable if it is so many times its noise
 _MOST_BURIED = 0.5  # share of the parts whose guessed count is below the noise, from which the card warns
 
 
@@ -109,7 +110,7 @@ def show_expected(
         return None
     if _describe(error, levels, level, guessed, unit):
         _advise_level(levels, unit, _errors_of(frame, how, wanted, level), partial(_guess_counts, frame, guess, levels))
-    if isinstance(frame, PointCounts) and (finest := _find_finest(how, frame)) is not None and level > finest:
+    if guessed is None and isinstance(frame, PointCounts) and (finest := _find_finest(how, frame)) is not None and level > finest:
         st.caption(
             f":orange[The partitions of this mechanism end at level {finest:d}: finer squares are even parts of them, and how wrong that is"
             " depends on the data.]"
@@ -161,6 +162,8 @@ def _describe(error: float, levels: Levels, level: int, guessed: GuessedCounts |
     noise, where = f"**± {format_decimal(error, 2)} {unit}**", f"in a {levels.part} of {markdown(levels.names[level])}"
     if guessed is None:
         st.markdown(f"{noise} {where}")
+        needed = _NOISE_OF_USABLE * error * levels.parts_at(level)
+        st.caption(f"Counts of this level are usable from about {needed:,.0f} {unit} in all: type about how many there are.")
         return False
     average = float(guessed.count @ guessed.number / guessed.number.sum())
     share = f"{format_decimal(100 * error / average, 2)} %" if error < _TIMES * average else f"{error / average:,.0f} times the count"

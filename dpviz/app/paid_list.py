@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.app.bundle import is_published, show_bundle
+from dpviz.app.kept_map import show_kept_map
 from dpviz.app.session import show_error
 from dpviz.app.words import budget_words, verdict_row
 from dpviz.errors import DpvizError
@@ -65,6 +66,7 @@ def show_kept(entries: list[Entry]) -> None:
         show_error(str(error))
         return
     verdict_row(paid.release)
+    show_kept_map(paid.release, number)
     show_bundle(paid)
 
 

@@ -66,7 +66,7 @@ def show_button(
     show_missing(cards)
     locked = bool(cards.missing) or data is None or funding is None or not draws
     if not locked and funding is not None:
-        locked = funding.account is not None and not choose_again(funding.account.name)
+        locked = funding.account is not None and not choose_again(funding.account)
     if st.button(_label(draws, funding), type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(page.key, draw, "Paying and releasing ...")
     show_refusal(page.key)

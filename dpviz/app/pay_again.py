@@ -1,45 +1,31 @@
-"""The second choice before a dataset is paid for once more, while a release of it waits or was made in this session."""
+"""The second choice before a dataset is paid for once more, whoever paid before: this session, another one, or the command line."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.app.ledger import session_draws
 from dpviz.app.paid_list import find_kept
+from dpviz.privacy.accounts import Account
 
 
-def choose_again(dataset: str) -> bool:
-    """Ask whether another release is paid for; True at once for a dataset without a release that waits or was made in this session."""
-    waiting, made = _draws_of(dataset)
-    if not made:
+def choose_again(account: Account) -> bool:
+    """Ask whether another release is paid for; True at once for a dataset that nothing was paid for yet."""
+    if not account.draws:
         return True
-    others = waiting - set(_made_in_session(dataset))
-    if others:
+    waiting = len(find_kept(set(), {account.name}))
+    if waiting:
         text = (
-            "1 release of these data is paid for and waits"
-            if len(others) == 1
-            else f"{len(others):,} releases of these data are paid for and wait"
+            "1 release of these data is paid for and waits" if waiting == 1 else f"{waiting:,} releases of these data are paid for and wait"
         )
-        st.info(f"{text} on this computer: publish it below or on the Release page, and nothing more is paid.")
-    label = "Pay once more: the release below stays, and this is another one" if not others else "Pay once more, for another release"
-    return st.checkbox(label, key=_key(made))
+        st.info(f"{text} on this computer: it can be published without paying again, below or on the Release page.")
+    made = "one release" if account.draws == 1 else f"{account.draws:,} releases"
+    return st.checkbox(f"Pay once more, for another release: {made} of these data were paid for before", key=_key(account))
 
 
-def is_repeat(dataset: str) -> bool:
-    """Return whether a release of this dataset is there, and another one has not been asked for."""
-    _, made = _draws_of(dataset)
-    return bool(made) and not st.session_state.get(_key(made), False)
+def is_repeat(account: Account) -> bool:
+    """Return whether something was paid for this dataset before, and another release has not been asked for."""
+    return bool(account.draws) and not st.session_state.get(_key(account), False)
 
 
-def _draws_of(dataset: str) -> tuple[set[int], set[int]]:
-    """Return the numbers of the draws that wait on the disk, and of all that wait or were made in this session."""
-    waiting = {entry.id for entry in find_kept(set(), {dataset})}
-    return waiting, waiting | set(_made_in_session(dataset))
-
-
-def _made_in_session(dataset: str) -> list[int]:
-    return [each.paid.entry for each in session_draws().kept if each.paid.account.name == dataset]
-
-
-def _key(numbers: set[int]) -> str:
-    return f"pay again {max(numbers)}"
+def _key(account: Account) -> str:
+    return f"pay again {account.draws}"

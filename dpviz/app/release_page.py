@@ -12,17 +12,19 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.areas.state import AREAS
-from dpviz.app.bundle import Bundle, check_texts, texts_form
+from dpviz.app.bundle import Bundle, check_texts, is_published, name_archive, note_download, texts_form
 from dpviz.app.code import show_release_code
+from dpviz.app.components.panes import load_deck
 from dpviz.app.dataset_block import dataset_block
-from dpviz.app.fields import show_lock, start_checks
+from dpviz.app.fields import problem_with, show_lock, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.ledger import Funding, LoadedData, PaidDraw, SessionDraws, convert_to_currency, make_order, paid_draws, session_draws
 from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import ask_dataset, find_kept, show_all_draws, show_kept
+from dpviz.app.pay_again import choose_again
 from dpviz.app.points.state import POINTS
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal
+from dpviz.app.session import accept_presses, carry_out, newest_result, result_slot, serve_press, show_error, show_refusal
 from dpviz.app.trips.state import TRIPS
 from dpviz.app.words import budget_words, show_verdict, verdict_row
 from dpviz.errors import DpvizError
@@ -99,10 +101,15 @@ def _show_steps(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw],
         funding = _show_account(data, mechanism, budget, paid_draw)
         converted = convert_to_currency(mechanism, budget, funding.account.terms.cap if funding.account else funding.cap)
         dry_run_block(data, mechanism, converted)
+        refusal = problem_with(lambda: check_texts(texts))
+        locked = show_lock() or funding.problem is not None or refusal is not None
         if paid_draw is None:
             st.caption(f"One press: the ledger counts {budget_words(converted)}, noise is drawn once, and the files are made.")
-        locked = show_lock() or funding.problem is not None
-        if st.button("Publish", type="primary", disabled=locked, key="publish", width="stretch") and not locked:
+            locked = (funding.account is not None and not choose_again(funding.account)) or locked
+        if refusal is not None:
+            st.caption(markdown(refusal))
+        label = "Publish" if paid_draw is not None else f"Pay {budget_words(converted)} and publish"
+        if st.button(label, type="primary", disabled=locked, key="publish", width="stretch") and not locked:
             serve_press(PAGE, lambda: _publish_release((data, mechanism, budget), funding, paid_draw, texts), "Publishing ...")
         show_refusal(PAGE)
         if paid_draw is None:
@@ -131,10 +138,12 @@ def _choose_release(
     st.markdown("##### 1 What")
     options = [*([NEW] if loaded else []), *([PAID] if paid else []), *([KEPT] if kept else [])]
     if st.session_state.get("release what") not in options:
-        st.session_state["release what"] = options[0]
+        waiting = [*([KEPT] if kept else []), *([PAID] if any(not is_published(draw.paid) for draw in paid) else [])]
+        st.session_state["release what"] = waiting[0] if waiting else options[0]
     choice = st.segmented_control("What", options, key="release what", required=True, persist_state="session", label_visibility="collapsed")
     st.caption(_NO_SIMULATIONS)
     if choice == KEPT:
+        load_deck()
         show_kept(kept)
         return None
     if choice == PAID:
@@ -193,7 +202,7 @@ def _publish_release(release_of: tuple[LoadedData, Any, Any], funding: Funding, 
     """
     outcomes, draws = result_slot("outcome"), session_draws()  # from here on no call into Streamlit: it could lose what is published
     if paid_draw is not None:
-        outcomes.append(publish_kept(paid_draw, texts, draws))
+        outcomes.append(publish_kept(paid_draw, texts))
     else:
         outcomes.append(publish_new(make_order(*release_of, funding), release_of[0], texts, draws))
 
@@ -242,7 +251,7 @@ def publish_new(order: publish.Order, data: LoadedData, typed: dict[str, Any], d
         texts.check()
         paid_draw = draws.keep(publish.draw(order, Ledger(), words=texts), data, order.mechanism)
         try:
-            return _write_files(paid_draw, texts, draws)
+            return _write_files(paid_draw, texts)
         except DpvizError as error:
             advice = "Choose it under 'A draw that is already paid for' to publish it; do not draw again."
             if paid_draw.paid.kept is not None:
@@ -250,39 +259,43 @@ def publish_new(order: publish.Order, data: LoadedData, typed: dict[str, Any], d
             raise type(error)(f"{error} The draw is paid for and kept. {advice}") from None
 
 
-def publish_kept(paid_draw: PaidDraw, typed: dict[str, Any], draws: SessionDraws) -> Bundle:
-    """Publish a draw that is already paid for; nothing is spent.
+def publish_kept(paid_draw: PaidDraw, typed: dict[str, Any]) -> Bundle:
+    """Make the bundle of a draw that is already paid for; nothing is spent.
 
     Raises:
         DpvizError: the texts do not fit, or the ledger or the disk failed; the draw can be published later.
     """
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
-        return _write_files(paid_draw, _publication_texts(typed, folder), draws)
+        return _write_files(paid_draw, _publication_texts(typed, folder))
 
 
 def _publication_texts(typed: dict[str, Any], folder: str) -> publish.PublicationTexts:
     return publish.PublicationTexts(folder=Path(folder) / "release", **check_texts(typed))
 
 
-def _write_files(paid_draw: PaidDraw, texts: publish.PublicationTexts, draws: SessionDraws) -> Bundle:
-    published = publish.write(paid_draw.paid, texts, Ledger())
-    draws.published.add(paid_draw.paid.entry)
-    manifest = json.loads((published.folder / MANIFEST).read_bytes())
-    return Bundle(manifest=manifest, archive=zip_release(published.folder), report=(published.folder / publish.REPORT).read_bytes())
+def _write_files(paid_draw: PaidDraw, texts: publish.PublicationTexts) -> Bundle:
+    """Make the bundle; the ledger says that it is published once it is downloaded, and the draw is kept until then."""
+    written = publish.write(paid_draw.paid, texts, Ledger(), notes=False)
+    manifest, report = json.loads((written.folder / MANIFEST).read_bytes()), (written.folder / publish.REPORT).read_bytes()
+    return Bundle(manifest=manifest, archive=zip_release(written.folder), report=report, paid=paid_draw.paid)
 
 
 def show_outcome(outcome: Bundle) -> None:
-    """Show the downloads, and a summary of the manifest."""
-    manifest = outcome.manifest
-    name = f"dpviz-{manifest['identity']['release_id'][:8]}"
-    st.success(
-        f"Published: {markdown(manifest['data_product']['name'])}. Download it now: a reload of this page forgets it, the ledger does not."
-    )
+    """Show the downloads, and a summary of the manifest. The first download publishes."""
+    manifest, paid = outcome.manifest, outcome.paid
+    name, done = manifest["data_product"]["name"], paid is None or is_published(paid)
+    if done:
+        st.success(f"Published: {markdown(name)}. The bundle was downloaded, and the ledger says so.")
+    else:
+        where = "kept on this computer until you download it" if paid is not None and paid.kept is not None else "kept in this session only"
+        st.info(f"The bundle of {markdown(name)} is made and paid for, and {where}. Nothing is published yet.")
     show_verdict(*(manifest["verdict"][part] for part in ("headline", "detail", "rule")))
-    zip_name, report_name = f"{name}.zip", f"{name}-report.html"
+    zip_name = name_archive(name)
+    report_name = zip_name.replace("release.zip", "report.html")
+    on_click: Any = "ignore" if done else carry_out(lambda: note_download(outcome))
     with st.container(horizontal=True):
         st.download_button(
-            "Download the release (zip)", lambda: outcome.archive, zip_name, "application/zip", on_click="ignore", type="primary", key="zip"
+            "Download the release (zip)", lambda: outcome.archive, zip_name, "application/zip", on_click=on_click, type="primary", key="zip"
         )
         st.download_button("Download the report", lambda: outcome.report, report_name, "text/html", on_click="ignore", key="report")
         st.button("Publish something else", on_click=_forget_outcome)

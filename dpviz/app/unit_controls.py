@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,25 @@ def _further_controls(question: UnitQuestion, most: int, *, enforced: bool) -> d
         label = "Everybody has exactly that many"
         options["exactly"] = st.toggle(label, key=f"exactly {question.key}", persist_state="session", help=exact_help)
     return options
+
+
+def show_left_out(data: IdentifiedData, notes: Iterable[str], *, private: bool) -> None:
+    """Show how many rows were left out, and why. In Curate these are private numbers: they are shown once that is asked for and recorded.
+
+    Args:
+        data: data as loaded.
+        notes: the sentences, empty ones are left out.
+        private: whether the page is in Curate.
+    """
+    if private:
+        text = "How many rows were left out, and why. They come from the private data: the ledger records the look."
+        if not st.toggle(
+            "Show what was left out", key=f"left out {data.digest}", help=text, persist_state="session"
+        ) or not record_public_look(data):
+            return
+    said = [f"Curator only: {markdown(note)}" for note in notes if note]
+    for sentence in said or (["Curator only: nothing was left out."] if private else []):
+        st.caption(sentence)
 
 
 def show_repeated(data: IdentifiedData, columns: Sequence[RepeatedColumn] | None, noun: str) -> None:

@@ -10,10 +10,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.bounding import Bound, People, bound_of, bound_records, check_people, refuse_bound_without_persons
-from dpviz.data.cells import BAD, OUTSIDE, REMEDY, check_bad_rows, check_whole, coordinates, most_per_cell, total_of, whole_counts
+from dpviz.data.cells import (
+    BAD,
+    MOST_RECORDS,
+    OUTSIDE,
+    REMEDY,
+    check_bad_rows,
+    check_whole,
+    coordinates,
+    most_per_cell,
+    total_of,
+    whole_counts,
+)
 from dpviz.errors import InputError
 
 _DENSE_CELLS = 2**22
+_LEAST_BUFFER = 2**20
 _NOT_FINITE = f"A coordinate is missing, NaN or infinite. {REMEDY}"
 
 
@@ -106,7 +118,8 @@ def count_rows(cells: Integers, weight: Integers | None, owners: People | None, 
     if owners is None or bound is None:
         kept_cells, records = cells[inside], amount[inside]
     else:
-        kept = bound_records(owners, np.where(inside, cells, OUTSIDE), amount, bound)
+        inside_cells = cells if inside.all() else np.where(inside, cells, OUTSIDE)
+        kept = bound_records(owners, inside_cells, None if weight is None else amount, bound)
         kept_cells, records = kept.cells, kept.records
     occupied, counts = _sum_records(kept_cells, records, size)
     bad, outside = total_of(amount[faulty]), total_of(amount[~faulty & (cells == OUTSIDE)])
@@ -142,3 +155,51 @@ def _sum_records(cells: Integers, weight: Integers | None, size: int) -> tuple[I
     counts = np.minimum(np.bincount(index, weights=weight, minlength=len(occupied)), most).astype(np.int64)
     keep = counts > 0
     return occupied[keep], counts[keep]
+
+
+@dataclass(kw_only=True, eq=False)
+class CellSums:
+    """Adds up records per cell, in parts. A sum is cut to 2**53; up to there floats are exact. PRIVATE.
+
+    Attributes:
+        size: number of cells.
+    """
+
+    size: int
+    _cells: list[Integers] = field(default_factory=list, repr=False)
+    _records: list[Integers] = field(default_factory=list, repr=False)
+    _buffered: int = field(default=0, repr=False)
+    _summed_cells: Integers = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    _sums: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
+
+    def add(self, cells: Integers, records: Integers) -> None:
+        """Add records to cells, of which one may be there several times."""
+        self._cells.append(cells)
+        self._records.append(records)
+        self._buffered += len(cells)
+        if self._buffered >= max(len(self._sums), _LEAST_BUFFER):
+            self._add_buffered()
+
+    def result(self) -> tuple[Integers, Integers]:
+        """Return the cells with records, ascending, and the records of each, cut to 2**53."""
+        self._add_buffered()
+        cells = np.flatnonzero(self._sums) if self._is_dense else self._summed_cells
+        return cells, (self._sums[cells] if self._is_dense else self._sums).astype(np.int64)
+
+    @property
+    def _is_dense(self) -> bool:
+        return self.size <= _DENSE_CELLS
+
+    def _add_buffered(self) -> None:
+        cells, records = (np.concatenate([np.zeros(0, np.int64), *parts]) for parts in (self._cells, self._records))
+        self._cells, self._records, self._buffered = [], [], 0
+        if self._is_dense:
+            weights = None if records.max(initial=1) == records.min(initial=1) == 1 else records
+            sums = np.bincount(cells, weights=weights, minlength=self.size).astype(np.float64, copy=False)
+            self._sums = sums + self._sums if len(self._sums) else sums
+        elif len(cells):
+            cells, sums = np.r_[self._summed_cells, cells], np.r_[self._sums, records.astype(np.float64)]
+            order = np.argsort(cells)
+            first = np.flatnonzero(np.r_[True, np.diff(cells[order]) > 0])
+            self._summed_cells, self._sums = cells[order][first], np.add.reduceat(sums[order], first)
+        self._sums = np.minimum(self._sums, float(MOST_RECORDS))

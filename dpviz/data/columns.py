@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats
-from dpviz.data.bounding import People, find_people
+from dpviz.data.bounding import People, find_people, plain_values
 from dpviz.data.library_errors import attempt
 from dpviz.errors import InputError
 
@@ -273,6 +273,8 @@ def readable_numbers(column: pa.ChunkedArray) -> Floats:
 def people_of(values: NDArray[np.generic] | pa.ChunkedArray) -> People:
     """Return the people that the entries name; a missing or blank entry is a missing person. Text stays text ('007' is not '7')."""
     owners = _arrow_people(values) if isinstance(values, pa.ChunkedArray) else find_people(values)
+    if isinstance(owners.distinct, np.ndarray):  # numbers are never blank
+        return owners
     blank = [isinstance(value, str) and not value.strip() for value in owners.distinct]
     if not any(blank):
         return owners
@@ -285,7 +287,9 @@ def _arrow_people(column: pa.ChunkedArray) -> People:
     encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
     missing = np.asarray(encoded.dictionary.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), bool)
-    return People(codes=np.where(np.r_[missing, True][codes], -1, codes), distinct=encoded.dictionary.to_pylist())
+    is_number = pa.types.is_integer(kind) and not missing.any()
+    distinct = plain_values(encoded.dictionary.to_numpy()) if is_number else encoded.dictionary.to_pylist()
+    return People(codes=np.where(np.r_[missing, True][codes], -1, codes), distinct=distinct)
 
 
 def raw_points(columns: PointColumns, read: Callable[[str], Any], **geometry: Any) -> RawPoints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,13 +35,14 @@ FROM_DATA = (
 ONLY_NOISE = "These errors are those of the noise alone: assumptions inside partitions and later steps add others."
 SMALLEST, LARGEST = 0.001, 100.0  # epsilon
 STRIDES = 10  # the search goes from the largest epsilon down to the smallest in strides of a factor of about 3
+FINEST_COMPARED = 9  # level of the finest squares whose unevenness is computed
 STEPS = 9  # bisections of the last stride, which determine epsilon to a few thousandths
 ROUNDINGS = 10  # attempts to round epsilon up to three digits
 MOST_ATTEMPTS = 1 + STRIDES + STEPS + ROUNDINGS
 NOT_REACHED = "With this mechanism no ε from 0.001 to 100 gives so small an error on this level: choose a coarser level or a larger error."
 GUESS_NOTE = (
-    "This mechanism chooses partitions by the data. They are approximated by those of {records:,} made-up records, which lie {spread}:"
-    " in real data dense areas have finer partitions with more noise, and empty areas coarser partitions with less."
+    "The errors are those for {records:,} made-up records, which lie {spread}: of the noise, and of partitions that are larger than a"
+    " square."
 )
 SUPPRESSED = "Pairs that are not released count as 0. Their error is not included and can be much larger: a study shows it."
 LISTED = (
@@ -143,8 +144,8 @@ def find_epsilon(
     So all larger epsilons that were tried are enough, too. A search upwards could stop too early: very small budgets can give coarse
     partitions with little noise, and their large uniformity error is not part of the expected error.
 
-    The error comes from the noise alone (see `compute_expected_errors`). If partitions of points depend on data, made-up records are
-    used; that is an approximation, and the note says so.
+    Without a guess of how many records there are, the error comes from the noise alone (see `compute_expected_errors`). With one, it is
+    that for made-up records: of the noise, and of partitions that are larger than a square (see `error_of_partitions`).
 
     Args:
         mechanism: the mechanism with its settings.
@@ -255,11 +256,12 @@ class _Trials:
             return float(np.sqrt(np.mean(release.stddev(level) ** 2)))
         if not 0 <= level <= release.domain.order:
             raise SettingError(f"Points on this domain have zoom levels 0 to {release.domain.order}.")
-        return expected_error(release, level)
+        noise, made_up = expected_error(release, level), self._made_up
+        return noise if made_up is None else float(np.hypot(noise, error_of_partitions(release, made_up, level)))
 
     def run(self, epsilon: float) -> Any:
         """Make a release of made-up records, or of no records if the partitions do not depend on the records or no number is given."""
-        if self._made_up is None:
+        if self._made_up is None or not self._is_adaptive:
             return dry_run(self.mechanism, self.data, self._budget(repr(epsilon)))
         return self.mechanism.release(self._made_up, self._budget(repr(epsilon)), Entropy.seeded(SEED))
 
@@ -268,14 +270,14 @@ class _Trials:
 
     @cached_property
     def _made_up(self) -> PointCounts | None:
-        """Made-up records; None where a release without records will do."""
+        """Made-up records; None without a guess of their number, and for trips."""
         if self.wanted.records is None or not isinstance(self.data, PointCounts):
             return None
-        return (
-            guess_points(self.data, self.wanted.records, self.wanted.spread, self.wanted.like)
-            if self.mechanism.depends_on_data(self.at_epsilon_one)
-            else None
-        )
+        return guess_points(self.data, self.wanted.records, self.wanted.spread, self.wanted.like)
+
+    @cached_property
+    def _is_adaptive(self) -> bool:
+        return bool(self.mechanism.depends_on_data(self.at_epsilon_one))
 
     @cached_property
     def at_epsilon_one(self) -> Any:
@@ -296,13 +298,32 @@ class _Trials:
                 notes.append(LISTED)
             elif not release.every_pair:
                 notes.append(SUPPRESSED)
-        elif self.mechanism.depends_on_data(release):
-            notes.append(GUESS_NOTE.format(records=wanted.records, spread=wanted.spread) if wanted.records else FROM_DATA)
+        elif wanted.records:
+            return GUESS_NOTE.format(records=wanted.records, spread=wanted.spread)
+        elif self._is_adaptive:
+            notes.append(FROM_DATA)
         if _is_sum(release, wanted.level):
             notes.append(
                 "This level is a sum of finer pairs; the error assumes that all of them are released, and fewer pairs have less noise."
             )
         return " ".join([*notes, ONLY_NOISE])
+
+
+def error_of_partitions(release: Release, points: PointCounts, level: int) -> float:
+    """Compute the error of the squares of a level if the counts of all partitions were exact: how unevenly records lie inside partitions.
+
+    Args:
+        release: its partitions are used, and how it fills partitions that are cut.
+        points: public, made-up records.
+        level: the level of the squares; from `FINEST_COMPARED` on, the error of that level, an upper bound of that of a finer one.
+
+    Returns:
+        Root mean square error of a square, in records.
+    """
+    level = min(level, FINEST_COMPARED)
+    exact = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(np.float64))
+    difference = exact.blocks(level) - points.blocks(level)
+    return float(np.sqrt(np.mean(difference**2)))
 
 
 def _compute_summed_error(release: FlowRelease, level: int) -> float:

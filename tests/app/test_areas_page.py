@@ -316,7 +316,7 @@ class TestCurate:
     def test_the_release_page_finds_what_was_loaded(self):
         app = press_draw(areas_app(CURATE))
         app = fine(go(app, "release"))
-        assert "Region tree" in texts(app)
+        assert "3,142 regions of county" in texts(app)
 
     def test_the_truth_of_an_upload_is_shown_in_teach_only_if_it_is_public(self):
         app = fine(areas_uploaded("Teach"))

@@ -74,13 +74,13 @@ class TestMissing:
         app.text_input(key="crs").set_value("EPSG:4326")
         app.selectbox(key="frame").set_value("World")
         (last,) = missing(good(app.run()))
-        assert last.startswith("Name the dataset, and say the most that may ever be spent on it")
+        assert last.startswith("Say the most that may ever be spent on it")
         app = name_dataset(app)
         assert (missing(app), app.button(key="draw").disabled) == ([], False)
 
     def test_a_column_of_coordinates_that_has_no_usual_name_is_asked_for_at_once(self):
         app = uploaded(b"wo,lat\n-100,40\n", unit=None, frame="World")
-        assert missing(app)[-1] == "Choose the column of Longitude or easting, under Columns on the left."
+        assert missing(app)[0] == "Choose the column of Longitude or easting, under Columns on the left."
         labelled(app.selectbox, "Longitude or easting").set_value("wo")
         assert missing(good(app.run())) == ["Say whom the release protects: nothing is preselected."]
 
@@ -222,6 +222,15 @@ class TestWhere:
         assert {"EPSG:32631", "EPSG:25831"} <= {name for name, *_ in scene(app)[0]["places"]}
         good(offered[0].click().run())
         assert app.text_input(key="crs").value == "EPSG:32631"
+
+    def test_with_a_box_candidates_say_which_numbers_lie_in_it(self):
+        app = uploaded(unit=None, frame="Type the bounds", crs="")
+        good(app.text_input(key="place").set_value("Lyon").run())
+        good(next(each for each in app.button if each.label.startswith("Lyon (")).click().run())
+        offered = [each.label.replace("\\", "") for each in app.button if str(each.key).startswith("candidate")]
+        assert [label.partition(": ")[0] for label in offered][:3] == ["EPSG:4326", "EPSG:32631", "EPSG:25831"]
+        assert re.match(r"EPSG:32631: 62\d,\d{3} to 66\d,\d{3}, 5,0\d\d,\d{3} to ", offered[1])
+        assert app.text_input(key="crs").value == ""
 
     def test_where_a_box_would_lie(self):
         assert find_boxes((1e12, 1e12, 2e12, 2e12), None) == ()
@@ -476,6 +485,7 @@ class TestBundle:
         first = fine(press_draw(name_dataset(uploaded(PLACES))))
         app = uploaded(PLACES)
         assert "Paid for, and kept on this computer" in captions(app)
+        assert len(scenes(app)) == 2, "the declared map, and the one of what waits"
         assert labelled(app.selectbox, "Draw").options[0].startswith("Draw 1, ")
         assert app.button(key="draw").disabled, "a second payment is a second choice"
         recovered = app.session_state["recovered draws"][1]

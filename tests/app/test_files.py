@@ -54,6 +54,8 @@ def test_a_glob_and_a_folder_are_counted_and_saved(homes, pattern, tmp_path, cap
     app = fine(by_path(homes / pattern))
     assert "2 files, " in captions(app)
     assert "Automatic chose numpy: the files are not larger than an eighth of the memory" in captions(app)
+    assert "left out 2" not in captions(app), "the numbers are private"
+    fine(labelled(app.toggle, "Show what was left out").set_value(True).run())
     assert "Curator only: left out 2: 1 outside the domain, 1 unreadable." in captions(app)
     protect(app, "who")
     fine(labelled(app.toggle, "Each person once per cell").set_value(True).run())
@@ -162,7 +164,8 @@ def test_trips_between_coordinates_are_found_and_saved(tmp_path):
     by_record(good(app.text_input(key="trips path").set_value(str(tmp_path / "*.parquet")).run()))
     assert app.error or "CRS" in infos(app)
     app.text_input(key="trips crs").set_value("EPSG:4326").run()
-    assert "left out 1: 1 in no region." in captions(fine(app))
+    fine(labelled(app.toggle, "Show what was left out").set_value(True).run())
+    assert "left out 1: 1 in no region." in captions(app)
     protect(app, "who")
     fine(labelled(app.toggle, "Each person once per pair").set_value(True).run())
     data = app.session_state["loaded trips config"][0]

@@ -35,7 +35,7 @@ class TestFirstDraw:
     def test_a_file_is_named_and_capped_before_anything_is_drawn(self):
         """Only that the columns of a file were looked at is recorded before."""
         app = uploaded()
-        assert "Name the dataset" in infos(app)
+        assert "Say the most that may ever be spent on it" in infos(app)
         assert app.button(key="draw").disabled
         labelled(app.text_input, "Name of the dataset").set_value("Homes 2024").run()
         assert app.button(key="draw").disabled

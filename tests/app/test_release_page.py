@@ -17,7 +17,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
 from dpviz.publishing.order import Order
 from dpviz.publishing.private_data import fingerprints_of
-from dpviz.publishing.publish import draw
+from dpviz.publishing.publish import draw, note_publication
 from dpviz.release.flow_release import FlowRelease
 from tests.app.release_walk import TEXTS, at_release, choose_paid, kept, publish, published, read_back, write_texts
 from tests.app.seen import account, as_read, captions, entries, errors, fine, good, infos, keys, labelled, texts, warnings
@@ -85,7 +85,10 @@ class TestNewDraw:
         assert not list(tmp_path.glob("dpviz-*")), "nothing is left on the disk"
         (entry,) = entries()
         manifest = published(app).manifest
-        assert (entry.purpose, entry.published) == ("release", manifest["identity"]["release_id"])
+        assert (entry.purpose, entry.published) == ("release", None), "it is published by its download"
+        assert [each.id for _, each in kept_draws(Ledger())] == [entry.id]
+        note_publication(published(app).paid, manifest["identity"]["release_id"], Ledger())
+        assert (entries()[0].published, kept_draws(Ledger())) == (manifest["identity"]["release_id"], [])
         assert manifest["data_product"] == {**TEXTS, "region": "", "intended_use": ""}
         dataset = manifest["dataset"]
         assert (dataset["draws"], dataset["spent"]["epsilon"]["exact"]) == (1, "1/2")
@@ -98,8 +101,8 @@ class TestNewDraw:
 
     def test_what_is_shown_afterwards_is_what_was_published_and_nothing_is_drawn_again(self):
         app = publish(write_texts(at_release(), name="**A** name", region="Here"))
-        assert "Published: **A** name" in as_read(app.success[0])
-        assert "\\*\\*A\\*\\*" in app.success[0].value
+        assert "The bundle of **A** name is made and paid for, and kept on this computer until you download it" in as_read(app.info[0])
+        assert "\\*\\*A\\*\\*" in app.info[0].value
         for line in ("City office", "Who sleeps where", "Here", "quadtree", "1, this one included", "Truth looked at while tuning**: no"):
             assert line in texts(app)
         assert {download.label for download in app.download_button} == {"Download the release (zip)", "Download the report"}
@@ -117,8 +120,8 @@ class TestNewDraw:
     def test_a_missing_text_is_named_and_costs_nothing(self):
         app = at_release()
         for missing in ("name", "curator", "description"):
-            publish(write_texts(app, **{missing: "  "}))
-            assert missing in errors(app)
+            assert f"Still missing: {missing}" in captions(write_texts(app, **{missing: "  "}))
+            assert app.button(key="publish").disabled
             assert entries() == []
             texts_kept = {each.key: each.value for each in (*app.text_input, *app.text_area)}
             assert all(texts_kept[f"publication {name}"] == text for name, text in TEXTS.items() if name != missing)
@@ -147,7 +150,9 @@ class TestNewDraw:
         assert names == ["partitions.parquet", "levels.parquet", "partitions.csv", "levels.csv", "manifest.schema.json", "report.html"]
 
     def test_a_draw_that_would_pass_the_cap_cannot_be_pressed(self):
-        app = at_release(CURATE | {"epsilon": "6"}, draws=1)
+        app = write_texts(at_release(CURATE | {"epsilon": "6"}, draws=1))
+        assert app.button(key="publish").label == "Publish", "what is paid for comes first"
+        fine(labelled(app.segmented_control, "What").set_value("A new draw").run())
         assert "would exceed the cap" in warnings(app)
         assert app.button(key="publish").disabled
         assert not choose_paid(app).button(key="publish").disabled
@@ -164,7 +169,14 @@ class TestNewDraw:
         fine(publish(choose_paid(app)))
         assert (read_back(app, tmp_path).noisy == kept(app)[0].paid.release.noisy).all()
         assert len(entries()) == 1
-        assert kept_draws(Ledger()) == []
+
+    def test_a_second_one_of_the_same_data_needs_a_second_choice(self):
+        app = write_texts(at_release(draws=1))
+        fine(labelled(app.segmented_control, "What").set_value("A new draw").run())
+        assert (app.button(key="publish").label, app.button(key="publish").disabled) == ("Pay ε 0.5 and publish", True)
+        (again,) = [each for each in app.checkbox if str(each.key).startswith("pay again")]
+        fine(publish(good(again.check().run())))
+        assert len(entries()) == 2
 
 
 class TestPaidDraw:
@@ -174,11 +186,9 @@ class TestPaidDraw:
         assert "The next draw" not in captions(app)
         app.selectbox(key="release draw").select_index(1)
         fine(publish(write_texts(app)))
-        assert [(entry.purpose, entry.published is not None) for entry in entries()] == [("draw", True), ("draw", False)]
+        assert len(entries()) == 2
         assert published(app).manifest["dataset"]["draws"] == 2
         assert (read_back(app, tmp_path).noisy == kept(app)[0].paid.release.noisy).all()
-        fine(labelled(app.button, "Publish something else").click().run())
-        assert [title.endswith("published") for title in app.selectbox(key="release draw").options] == [False, True]
 
     def test_that_the_truth_was_looked_at_is_published(self):
         app = fine(press_draw(points_app(CURATE)))

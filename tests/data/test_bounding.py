@@ -13,22 +13,26 @@ import dpviz.data.bounding
 from dpviz.data.bounding import (
     Bound,
     Holdings,
+    LargePerson,
     bound_of,
     bound_records,
     canonical_text,
     choose_records,
     find_people,
     person_hashes,
-    priorities,
     priorities_of_hashes,
     refuse_bound_without_persons,
 )
+from dpviz.data.columns import people_of
 from dpviz.data.counting.files import read_points
+from dpviz.data.counting.in_memory import join_people
 from dpviz.data.points import PointCounts
 from tests.data.reading.files import PLANE as SQUARE
 from tests.data.reading.files import refused, upload
+from tests.data.slow_bound import person_hash, priority, slow_bound
 from tests.strategies import dense
 
+few = settings(max_examples=40, deadline=None, derandomize=True)
 CHI2 = {1: 15.1, 8: 31.8, 9: 33.7}  # passed once in 10,000 keys, by degrees of freedom
 
 
@@ -100,26 +104,10 @@ def test_a_key_must_be_bytes():
     assert "bytes" in refused(PointCounts.from_xy, [1.0], [1.0], domain=SQUARE, person=["a"], key="key")
 
 
-def slow(rows, bound):
-    """(person, place) -> records kept, by the definition, of rows (person, place, weight)."""
-    had, kept = Counter(), Counter()
-    for person, place, weight in rows:
-        if person is not None and place >= 0 and weight > 0:
-            had[canonical_text(person), place] = 1 if bound.distinct else had[canonical_text(person), place] + min(weight, bound.most)
-    for text in {person for person, _ in had}:
-        own = [(place, number) for (person, place), size in had.items() if person == text for number in range(size)]
-        if bound.fewer == "drop" and len(own) < bound.most:
-            continue
-        order = priorities([text] * len(own), *np.array(own).T, bound.key)
-        ranked = sorted((int(priority), *each) for priority, each in zip(order, own, strict=True))
-        kept.update((text, place) for _, place, _ in ranked[: bound.most])
-    return dict(kept)
-
-
 def fast(rows, bound):
     person, place, weight = ([row[part] for row in rows] for part in range(3))
     held = bound_records(find_people(person), np.array(place, np.int64), np.array(weight, np.int64), bound)
-    found = {(held.texts[code], int(spot)): int(n) for code, spot, n in zip(held.codes, held.cells, held.records, strict=True)}
+    found = {(held.persons[code], int(spot)): int(n) for code, spot, n in zip(held.codes, held.cells, held.records, strict=True)}
     assert len(found) == len(held.records)
     return found
 
@@ -133,27 +121,56 @@ BOUNDS = st.builds(
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(ROWS, BOUNDS)
 def test_the_fast_bound_is_the_slow_definition(rows, bound):
-    assert fast(rows, bound) == slow(rows, bound)
+    assert fast(rows, bound) == slow_bound(rows, bound)
+
+
+TYPES = [list, lambda who: [str(each) for each in who]]
+TYPES += [lambda who, kind=kind: np.array(who, kind) for kind in (np.int8, np.uint64, np.float64, np.str_)]
+TYPES += [lambda who: pd.Series(who, dtype="Int64"), lambda who: pd.Categorical(who), lambda who: pa.chunked_array([pa.array(who)])]
+
+
+@few
+@given(
+    st.lists(st.tuples(st.sampled_from(TYPES), st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1)), min_size=1), BOUNDS
+)
+def test_people_of_several_files_are_the_same_in_whatever_types_the_files_hold_them(parts, bound):
+    rows = [(person, place, 1) for _, part in parts for person, place in part]
+    owners = join_people([people_of(cast([person for person, _ in part])) for cast, part in parts])
+    held = bound_records(owners, np.array([row[1] for row in rows]), None, bound)
+    names = [canonical_text(person) if not isinstance(person, bytes) else person for person in held.persons]
+    found = {(names[code], int(spot)): int(n) for code, spot, n in zip(held.codes, held.cells, held.records, strict=True)}
+    assert found == slow_bound(rows, bound)
+
+
+def test_people_that_are_days_or_truths_are_known_by_their_texts():
+    days = pd.Series(pd.to_datetime(["2026-01-02", "2026-01-03", "2026-01-02"]))
+    assert [canonical_text(day) for day in find_people(days).distinct] == [b"2026-01-02 00:00:00", b"2026-01-03 00:00:00"]
+    assert [canonical_text(truth) for truth in find_people(np.array([True, False])).distinct] == [b"1", b"0"]
+    assert find_people(np.array([2**64 - 1, 7], np.uint64)).distinct == [2**64 - 1, 7]
+    assert find_people(np.array([7, 9, 7], np.uint8)).distinct.tolist() == [7, 9]
 
 
 def chi2(seen, expected):
     return float(((np.asarray(seen) - expected) ** 2 / expected).sum())
 
 
-def test_the_whole_bound_is_even_over_keys():
+@pytest.mark.parametrize("as_numbers", [False, True])
+def test_the_whole_bound_is_even_over_keys(as_numbers):
     """Two of a's five places, of the three of c and of d, and of e's two records at one place and one at another; b has but one."""
-    owners, runs = find_people([*"baaaaacccdddee"]), 4000
+    letters, runs = [*"baaaaacccdddee"], 4000
+    owners = find_people(np.array(list(map(ord, letters))) if as_numbers else letters)
     places, weight = np.array([9, *range(5), *range(3), *range(3), 0, 1]), np.array([*[1] * 12, 2, 1])
     alone, joint, heavy = Counter(), Counter(), Counter()
     for run in range(runs):
         held = bound_records(owners, places, weight, bound_of(2, run.to_bytes(3, "big")))
-        kept = {name: [] for name in held.texts}
+        names = list(map(chr, held.persons)) if as_numbers else [text.decode() for text in held.persons]
+        kept = {name: [] for name in names}
         for code, place, number in zip(held.codes, held.cells.tolist(), held.records, strict=True):
-            kept[held.texts[code]] += [place] * number
-        alone[tuple(sorted(kept[b"a"]))] += 1
-        joint[tuple(sorted(kept[b"c"])), tuple(sorted(kept[b"d"]))] += 1
-        heavy[tuple(kept[b"e"])] += 1
-        assert kept[b"b"] == [9]
+            kept[names[code]] += [place] * number
+        alone[tuple(sorted(kept["a"]))] += 1
+        joint[tuple(sorted(kept["c"])), tuple(sorted(kept["d"]))] += 1
+        heavy[tuple(kept["e"])] += 1
+        assert kept["b"] == [9]
     for seen, freedom in ((alone, 9), (joint, 8)):
         assert len(seen) == freedom + 1
         assert chi2([*seen.values()], runs / len(seen)) < CHI2[freedom]
@@ -161,7 +178,7 @@ def test_the_whole_bound_is_even_over_keys():
 
 
 def test_people_whose_hashes_collide_keep_bounds_of_their_own(monkeypatch):
-    monkeypatch.setattr(dpviz.data.bounding, "person_hashes", lambda texts, key: np.zeros(len(texts), np.uint64))
+    monkeypatch.setattr(dpviz.data.bounding, "person_hashes", lambda persons, key: np.zeros(len(persons), np.uint64))
     rows = [(person, place, 1) for person in "abc" for place in range(4)]
     assert Counter(person for person, _ in fast(rows, bound_of(2, b"k"))) == {b"a": 2, b"b": 2, b"c": 2}
 
@@ -172,13 +189,29 @@ def test_records_of_equal_priority_are_ordered_by_place_and_number(monkeypatch):
     assert fast(rows, bound_of(3, b"k")) == {(b"a", 1): 2, (b"a", 2): 1, (b"b", 5): 1}
 
 
-def test_holdings_may_come_in_any_order():
-    rng = np.random.default_rng(3)
-    codes, places = (side.ravel() for side in np.meshgrid(np.arange(30), np.arange(9)))
-    held = Holdings(codes=codes, texts=[f"p{code}" for code in range(30)], cells=places, records=rng.integers(1, 5, len(codes)))
-    order = rng.permutation(len(codes))
-    mixed = Holdings(codes=codes[order], texts=held.texts, cells=places[order], records=held.records[order])
-    np.testing.assert_array_equal(choose_records(mixed, bound_of(6, b"k")), choose_records(held, bound_of(6, b"k"))[order])
+@pytest.mark.parametrize("at_once", [1, 7, 50])
+@pytest.mark.parametrize("options", [{}, {"distinct": True}, {"fewer": "drop"}])
+@pytest.mark.parametrize("most", [1, 4, 60])
+def test_people_are_bounded_in_parts_as_all_at_once(monkeypatch, at_once, options, most):
+    """Also a person who has more records than are looked at at once, in one place or in many."""
+    rng, bound = np.random.default_rng(4), bound_of(most, b"k", **options)
+    codes, places, records = rng.zipf(1.6, 600) % 40, rng.integers(0, 30, 600), rng.integers(0, 7, 600)
+    rows = [*zip(codes.tolist(), places.tolist(), records.tolist(), strict=True), *[(99, 3, 1)] * 500]
+    whole = fast(rows, bound)
+    monkeypatch.setattr(dpviz.data.bounding, "RECORDS_AT_ONCE", at_once)
+    assert fast(rows, bound) == whole == slow_bound(rows, bound)
+
+
+def test_a_person_keeps_the_same_of_ten_million_records_in_one_place_however_they_are_added(monkeypatch):
+    bound, cells = bound_of(3, b"k"), np.array([5, 9])
+    records = np.array([10**7, 1])
+    monkeypatch.setattr(dpviz.data.bounding, "RECORDS_AT_ONCE", 2**20)
+    whole = choose_records(Holdings(codes=np.zeros(2, np.int64), persons=np.array([7]), cells=cells, records=records), bound)
+    large = LargePerson(person_hash=person_hashes(np.array([7]), b"k")[0], bound=bound)
+    for first in range(0, 10**7, 10**6):
+        large.add(cells[:1], np.array([first]), np.array([10**6]))
+    large.add(cells[1:], np.array([0]), np.array([1]))
+    assert np.bincount(np.searchsorted(cells, large.kept()[0]), minlength=2).tolist() == whole.tolist()
 
 
 def test_places_too_many_for_one_word_are_counted_all_the_same():
@@ -187,21 +220,40 @@ def test_places_too_many_for_one_word_are_counted_all_the_same():
     assert found == {(b"a", far): 1, (b"b", far): 2, (b"b", far - 1): 1}
 
 
-def test_priorities_are_those_of_every_chunk_and_container():
-    texts, places, numbers = ["a", "b", "a", "ü"], np.array([1, 2, 3, 2**47]), np.array([0, 5, 1, 2])
-    whole = priorities(texts, places, numbers, b"key")
-    for held in (pa.array(texts), pa.chunked_array([texts[:2], texts[2:]]), np.array(texts, object), [text.encode() for text in texts]):
-        np.testing.assert_array_equal(priorities(held, places, numbers, b"key"), whole)
-    for row in range(4):
-        part = slice(row, row + 1)
-        np.testing.assert_array_equal(priorities(texts[part], places[part], numbers[part], b"key"), whole[part])
-    hashes = person_hashes(pa.array(texts), b"key")
-    np.testing.assert_array_equal(priorities_of_hashes(hashes, places, numbers, b"key"), whole)
+ODD = ["a", "b", "a", "ü", "7", "-7", "007", "-0", "0", " 7", "7\n", "1e3", "9" * 18, "9" * 19, "-" + "9" * 19, "", "٧"]
+ODD += [str(sign * (2**63 + step)) for sign in (-1, 1) for step in (-1, 0, 1)]
+
+
+def test_hashes_are_those_of_every_chunk_and_container():
+    encoded = [text.encode() for text in ODD]
+    whole = person_hashes(ODD, b"key")
+    assert whole.tolist() == [person_hash(text, b"key") for text in encoded]
+    for held in (pa.array(ODD), pa.chunked_array([ODD[:2], ODD[2:]]), np.array(ODD, object), encoded, pa.array(ODD, pa.large_string())):
+        np.testing.assert_array_equal(person_hashes(held, b"key"), whole)
+    for row in range(len(ODD)):
+        np.testing.assert_array_equal(person_hashes(ODD[row : row + 1], b"key"), whole[row : row + 1])
+
+
+@few
+@given(st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-3, 300)), min_size=1), st.binary(min_size=1))
+def test_a_number_has_the_hash_of_its_text_in_every_type(numbers, key):
+    expected = person_hashes([str(number) for number in numbers], key).tolist()
+    assert person_hashes(np.array(numbers, np.int64), key).tolist() == expected
+    for kind in (np.int8, np.uint8, np.int32, np.uint64):
+        some = [row for row, number in enumerate(numbers) if np.iinfo(kind).min <= number <= np.iinfo(kind).max]
+        assert person_hashes(np.array([numbers[row] for row in some], kind), key).tolist() == [expected[row] for row in some]
+
+
+def test_numbers_beyond_64_bits_with_a_sign_are_hashed_as_texts():
+    large = [2**63 - 1, 2**63, 2**64 - 1]
+    np.testing.assert_array_equal(person_hashes(np.array(large, np.uint64), b"k"), person_hashes(list(map(str, large)), b"k"))
 
 
 def test_priorities_do_not_change_from_version_to_version():
-    found = priorities(["a", "b"], np.array([0, 5]), np.array([0, 1]), b"key")
-    assert found.tolist() == [17561578116153189018, 9278503541487085859]
+    hashes = person_hashes(["a", "7"], b"key")
+    found = priorities_of_hashes(hashes, np.array([0, 5]), np.array([0, 1]), b"key")
+    assert found.tolist() == [priority(b"a", 0, 0, b"key"), priority(b"7", 5, 1, b"key")] == [3075217047901863406, 1855425812270553678]
+    np.testing.assert_array_equal(priorities_of_hashes(hashes, np.array([0, 5]), 1, b"key")[1:], found[1:])
 
 
 def test_bounds_that_make_no_sense_are_refused():

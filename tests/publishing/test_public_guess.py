@@ -47,13 +47,21 @@ def test_residents_are_those_of_the_towns_inside():
     assert count_residents(SEA) == count_residents(PLANE) == 0
 
 
-def test_an_adaptive_mechanism_expects_another_error_where_records_are_expected():
-    wanted = WantedError(error=1.0, level=5)
-    nothing, few, many = (
-        compute_error(PathTree(), empty(LYON), replace(wanted, records=records, spread=TOWNS), 0.5) for records in (None, 2_000, 500_000)
-    )
-    assert nothing < few / 10, "without records one large partition is spread over all squares"
-    assert many > 1
+def test_an_adaptive_mechanism_expects_the_error_of_its_partitions_not_only_of_noise():
+    wanted = WantedError(error=1.0, level=3, records=4_000, spread=TOWNS)
+    data = replace(empty(LYON), contributions=5)
+    errors = [compute_error(PathTree(), data, wanted, epsilon) for epsilon in (0.05, 0.2, 0.5, 2, 20)]
+    assert errors == sorted(errors, reverse=True), "less noise and finer partitions: a smaller error"
+    made = guess_points(data, 4_000, TOWNS)
+    average = made.blocks(3).mean()
+    assert errors[0] > average, "one large partition says nothing of a square"
+    assert errors[-1] < average / 5
+
+
+def test_the_expected_error_is_that_of_many_runs_on_records_that_lie_as_guessed():
+    wanted, made = WantedError(error=1.0, level=4, records=20_000, spread=TOWNS), guess_points(empty(LYON), 20_000, TOWNS)
+    runs = [PathTree().release(made, PureBudget("0.5"), Entropy.seeded(seed)).blocks(4) - made.blocks(4) for seed in range(40)]
+    assert compute_error(PathTree(), empty(LYON), wanted, 0.5) == pytest.approx(np.sqrt(np.mean(np.square(runs))), rel=0.2)
 
 
 def test_another_spread_is_refused():

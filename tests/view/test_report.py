@@ -386,4 +386,5 @@ def test_areas_have_a_map_and_a_row_of_fitness_per_level_and_intervals_of_the_la
     assert "A: not shown" in hidden.text
     assert "Regions whose number is not shown are grey" in hidden.text
     assert "A number that is missing" in hidden.text
+    assert "below zero" not in hidden.text
     assert not page_of(CASES["areas without places"]()).all("svg", "map")

@@ -126,7 +126,7 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
     if declared.regions is None:
         st.caption("The map of the regions is shown here once their file is chosen.")
         return
-    on_map = regions_on_map(declared.regions) if declared.data is None else declared.data.on_map
+    on_map = regions_on_map(declared.regions.key, declared.regions) if declared.data is None else declared.data.on_map
     level, error = (1, None) if expected is None else (expected.level, expected.error)
     scene = declared_scene(on_map, level, error, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
     if scene is None:

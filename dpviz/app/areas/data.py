@@ -21,7 +21,7 @@ from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.session import show_error, show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.trips.data import choose_regions, describe_regions, make_regions_part
-from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
+from dpviz.app.unit_controls import UnitQuestion, show_left_out, show_repeated, unit_controls
 from dpviz.data.areas import PERSON, RECORD, AreaCounts
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.reading.inspect import describe_points
@@ -274,14 +274,12 @@ def _choose_ids(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
 
 
 def _make_data(chosen: ChosenFiles, opened: OpenedData, regions: cached.UploadedRegions, options: dict[str, Any]) -> AreasData:
-    """Show the notes that are for the curator only, and return the counted data."""
+    """Return the counted data; what was left out of them is for the curator only."""
     areas: AreaCounts = opened.data  # type: ignore[assignment]
-    for note in filter(None, (*opened.notes, left_out(areas))):
-        st.caption(f"Curator only: {markdown(note)}")
     part = opened_config.with_kept({**chosen.part, **options}, chosen.opened, asks_for_crs=chosen.about.needs_crs)
-    return AreasData(
+    data = AreasData(
         areas=areas,
-        on_map=cached.regions_on_map(regions),
+        on_map=cached.regions_on_map(regions.key, regions),
         denominators={},
         digest=chosen.content(opened),
         fingerprints=opened.fingerprints,
@@ -289,3 +287,5 @@ def _make_data(chosen: ChosenFiles, opened: OpenedData, regions: cached.Uploaded
         unit=nouns.RECORDS,
         source=Source(data_part=part, regions=make_regions_part(ROLE, regions)),
     )
+    show_left_out(data, (*opened.notes, left_out(areas)), private=config().mode == CURATE)
+    return data

@@ -17,6 +17,7 @@ from dpviz.app.controls import mechanism_controls, privacy_controls, without_set
 from dpviz.app.fields import start_checks
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, curate_row, truth_switch
 from dpviz.app.how_good import Expected, Levels, show_expected
+from dpviz.app.kept_map import find_readable_level
 from dpviz.app.ledger import find_paid
 from dpviz.app.opened_config import show_uploader
 from dpviz.app.paid_list import show_waiting
@@ -33,11 +34,9 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS
-from dpviz.release.verdict import ROUGH, USABLE, verdict
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
 from dpviz.view.canvas import Scene, ground_of, names_of
-from dpviz.view.deck import MOST_FEATURES
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
 from dpviz.view.escape import html
 from dpviz.view.points_canvas import ReleaseView, cell_box
@@ -258,16 +257,8 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
         label_visibility="collapsed",
         on_change=lambda: POINTS.change(shown=st.session_state["shown"]),
     )
-    zoom = _readable_zoom(what) if config().zoom is None else min(config().zoom or 0, height)
+    zoom = find_readable_level(what.release) if config().zoom is None else min(config().zoom or 0, height)
     st.session_state["zoom"] = zoom
     if height > 0:
         right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(zoom=st.session_state["zoom"]))
     return shown, zoom
-
-
-def _readable_zoom(what: Drawn) -> int:
-    """Return the level that is shown first: the finest that is usable, or else rough, of those that a map can show."""
-    release = what.release
-    shown = [level for level in verdict(release).levels if level.level == 0 or len(release.nodes(level.level)) <= MOST_FEATURES]
-    by_grade = ([level.level for level in shown if level.grade == grade] for grade in (USABLE, ROUGH))
-    return max(next(filter(None, by_grade), [0]))

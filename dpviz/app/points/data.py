@@ -24,7 +24,7 @@ from dpviz.app.points.where import choose_where
 from dpviz.app.saved_config import MOST_MADE_UP, NONE
 from dpviz.app.session import carry_out, show_error, show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
-from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
+from dpviz.app.unit_controls import UnitQuestion, show_left_out, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
@@ -301,12 +301,10 @@ def lacking_column(about: PointsFile, options: dict[str, Any]) -> str | None:
 
 
 def _make_data(chosen_files: ChosenFiles, opened: OpenedData, domain: Domain, options: dict[str, Any]) -> Data:
-    """Show the notes that are for the curator only, and return the counted data."""
-    for note in filter(None, (*opened.notes, left_out(opened.data))):
-        st.caption(f"Curator only: {markdown(note)}")
+    """Return the counted data; what was left out of them is for the curator only."""
     asks_for_crs = chosen_files.about.needs_crs
     part = opened_config.with_kept({**chosen_files.part, **options}, chosen_files.opened, asks_for_crs=asks_for_crs)
-    return Data(
+    data = Data(
         points=opened.data,  # type: ignore[arg-type]
         digest=chosen_files.content(opened),
         fingerprints=opened.fingerprints,
@@ -314,6 +312,8 @@ def _make_data(chosen_files: ChosenFiles, opened: OpenedData, domain: Domain, op
         unit=RECORDS,
         source=Source(data_part=part, domain=DomainPart.of(domain)),
     )
+    show_left_out(data, (*opened.notes, left_out(opened.data)), private=config().mode == CURATE)
+    return data
 
 
 def choose_columns(about: PointsFile, digest: str) -> dict[str, Any]:

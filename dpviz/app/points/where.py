@@ -33,7 +33,7 @@ CANDIDATES = ("EPSG:4326", "EPSG:3857", "EPSG:3035", "EPSG:27700", "EPSG:2154", 
 _ZONES = 60
 _USUAL_KM = 40.0
 _KM_PER_DEGREE = 111.2
-_MOST_DEGREES = 360.0
+_MOST_DEGREES, _ZONE_DEGREES = 360.0, 12.0
 _NEAR_DEGREES = 3.0  # between a place that was typed and a box that a candidate gives
 
 
@@ -183,11 +183,10 @@ def _offer_candidates(typed: str | None) -> tuple[DeclaredBox, ...]:
     if typed:
         return ()
     if domain_crs or bounds is None or st.session_state.get("frame") not in (None, OWN_BOUNDS):
-        names = list(dict.fromkeys((WGS84, *([domain_crs] if domain_crs and domain_crs.lower() != "none" else []))))
-        st.caption("Which CRS are the coordinates of the file in? It is never guessed. For example:")
-        for name in names:
-            meaning = ": longitude and latitude in degrees" if name == WGS84 else ", as the domain"
-            st.button(f"{markdown(name)}{meaning}", key=f"candidate {name}", on_click=carry_out(partial(_take_crs, name)))
+        st.caption("Which CRS are the coordinates of the file in? It is never guessed. In each, the domain has these coordinates:")
+        for name, numbers in list_candidates(_declared_degrees(bounds, domain_crs), domain_crs):
+            label = f"{markdown(name)}: {numbers}"
+            st.button(label, key=f"candidate {name}", on_click=carry_out(partial(_take_crs, name)))
         return ()
     near = find_towns(str(st.session_state.get("place", "") or ""), most=1)
     boxes = find_boxes(bounds, near[0][1:] if near else None)
@@ -200,6 +199,57 @@ def _offer_candidates(typed: str | None) -> tuple[DeclaredBox, ...]:
     if not near and max(map(abs, bounds)) > _MOST_DEGREES:
         st.caption("Metres of a UTM zone? Type a place above: the zones around it are offered, too.")
     return boxes
+
+
+def _declared_degrees(bounds: Bounds | None, domain_crs: str) -> Bounds | None:
+    """Return west, south, east and north in degrees of the domain as it is declared so far; None while that is not known."""
+    frame = FRAMES.get(str(st.session_state.get("frame")))
+    if frame is not None or bounds is None or domain_crs.lower() in ("", "none"):
+        return frame
+    try:
+        west, south, east, north = Transformer.from_crs(domain_crs, WGS84, always_xy=True).transform_bounds(*bounds)
+    except ProjError:
+        return None
+    return west, south, east, north
+
+
+def list_candidates(degrees: Bounds | None, domain_crs: str) -> list[tuple[str, str]]:
+    """List CRSs that coordinates may be in, each with the numbers that coordinates inside the domain have in it.
+
+    Args:
+        degrees: west, south, east and north of the domain in degrees; None while it is not known.
+        domain_crs: the CRS of the domain as typed; "" if none is.
+
+    >>> list_candidates((4.6, 45.6, 5.1, 45.9), "")[:2]
+    [('EPSG:4326', '4.6 to 5.1, 45.6 to 45.9'), ('EPSG:32631', '624,114 to 663,775, 5,050,851 to 5,085,081')]
+    """
+    if degrees is None:
+        own = [(domain_crs, "as the domain")] if domain_crs and domain_crs.lower() not in ("none", WGS84.lower()) else []
+        return [(WGS84, "longitude and latitude in degrees"), *own]
+    near = ((degrees[0] + degrees[2]) / 2, (degrees[1] + degrees[3]) / 2)
+    small = degrees[2] - degrees[0] < _ZONE_DEGREES
+    names = dict.fromkeys((WGS84, *([domain_crs] if domain_crs else []), *(_zones_of(near) if small else ()), *CANDIDATES))
+    return [(name, numbers) for name in names if (numbers := _numbers_in(name, degrees, near))]
+
+
+def _numbers_in(name: str, degrees: Bounds, near: tuple[float, float]) -> str:
+    """Write which coordinates the domain has in a CRS; "" if the domain is not where that CRS is used."""
+    try:
+        transformer = Transformer.from_crs(WGS84, name, always_xy=True)
+        area = transformer.target_crs.area_of_use if transformer.target_crs is not None else None
+        if area is None or not (area.west <= near[0] <= area.east and area.south <= near[1] <= area.north):
+            return ""
+        west, south, east, north = transformer.transform_bounds(*degrees)
+    except ProjError:
+        return ""
+    form = ",.4g" if max(map(abs, (west, south, east, north))) <= _MOST_DEGREES else ",.0f"
+    return f"{west:{form}} to {east:{form}}, {south:{form}} to {north:{form}}" if np.isfinite([west, south, east, north]).all() else ""
+
+
+def _zones_of(near: tuple[float, float]) -> tuple[str, str]:
+    """Return the zones of UTM at a place, of WGS 84 and of ETRS89."""
+    zone = int((near[0] + 180) / 6) % _ZONES + 1
+    return f"EPSG:{326 if near[1] >= 0 else 327}{zone:02d}", f"EPSG:258{zone:02d}"
 
 
 def _take_crs(name: str) -> None:
@@ -218,13 +268,8 @@ def find_boxes(bounds: Bounds, near: tuple[float, float] | None) -> tuple[Declar
     >>> [box.name for box in find_boxes((635_000, 5_060_000, 655_000, 5_080_000), (4.84, 45.76))]
     ['EPSG:32631', 'EPSG:25831']
     """
-    zone = None if near is None else int((near[0] + 180) / 6) % _ZONES + 1
-    utm = (
-        ()
-        if zone is None or near is None
-        else (f"EPSG:{32600 if near[1] >= 0 else 32700}".replace("00", f"{zone:02d}"), f"EPSG:258{zone:02d}")
-    )
-    return tuple(box for name in (*CANDIDATES, *utm) if (box := _box_in(name, bounds, near)) is not None)
+    zones = () if near is None else _zones_of(near)
+    return tuple(box for name in (*CANDIDATES, *zones) if (box := _box_in(name, bounds, near)) is not None)
 
 
 def _box_in(name: str, bounds: Bounds, near: tuple[float, float] | None) -> DeclaredBox | None:

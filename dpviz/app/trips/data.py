@@ -20,7 +20,7 @@ from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.session import show_error, show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
 from dpviz.app.trips.state import TRIPS, TripsData
-from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
+from dpviz.app.unit_controls import UnitQuestion, show_left_out, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.flows import PERSON, TRIP, Flows
 from dpviz.data.reading.flows import FlowsFile
@@ -201,8 +201,10 @@ def _ask_and_count(chosen_files: ChosenFiles, both: BothRegions, cards: Cards) -
     if mode != CURATE and not st.checkbox("These data are already public", key=public_key, persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return Declared(regions=both, unit=unit)
-    if unit is None:
-        return Declared(regions=both)
+    if lacks := _lacking_column(about, options):
+        cards.ask(DATA, f"Choose the column of {lacks}, under Columns on the left.")
+    if unit is None or lacks:
+        return Declared(regions=both, unit=unit)
     options |= unit
     try:
         opened = chosen_files.count(both, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
@@ -222,6 +224,13 @@ def _ask_and_count(chosen_files: ChosenFiles, both: BothRegions, cards: Cards) -
                 "trip",
             )
     return Declared(data=data, regions=both, unit=unit)
+
+
+def _lacking_column(about: FlowsFile, options: dict[str, Any]) -> str | None:
+    """Return which end of the trips has no column yet; None if the trips can be read."""
+    if about.matrix:
+        return None
+    return next((title for role, title in (("origin", "Origin"), ("destination", "Destination")) if not options.get(role)), None)
 
 
 def _choose_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
@@ -287,11 +296,9 @@ def _make_data(
     both: BothRegions,
     options: dict[str, Any],
 ) -> TripsData:
-    """Show the notes that are for the curator only, and return the counted data."""
+    """Return the counted data; what was left out of them is for the curator only."""
     flows: Flows = opened.data  # type: ignore[assignment]
-    for note in filter(None, (*opened.notes, left_out(flows), *flows.notes)):
-        st.caption(f"Curator only: {markdown(note)}")
-    return TripsData(
+    data = TripsData(
         flows=flows,
         digest=chosen_files.content(opened),
         fingerprints=opened.fingerprints,
@@ -303,6 +310,8 @@ def _make_data(
             destinations=make_regions_part("ends", both[1]) if st.session_state.get("trips apart") else None,
         ),
     )
+    show_left_out(data, (*opened.notes, left_out(flows), *flows.notes), private=TRIPS.config().mode == CURATE)
+    return data
 
 
 def _choose_upload(cards: Cards) -> ChosenFiles | None:

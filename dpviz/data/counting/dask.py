@@ -24,7 +24,6 @@ from dpviz.data.counting.dask_cluster import FAILED, NO_MEMORY, DaskCluster, che
 from dpviz.data.counting.dask_tables import (
     DENSE_CELLS,
     EMPTY,
-    NO_PEOPLE,
     OTHER_COLUMNS,
     Batch,
     Fault,
@@ -112,7 +111,8 @@ def _plan_count(job: Job, parts: list[Part], partitions: int) -> Any:
     if job.bound is None:
         tables = part_rows.map_partitions(count_part, sent_job, meta=EMPTY, enforce_metadata=False)
     else:
-        people = part_rows.map_partitions(count_people_of_part, sent_job, meta=NO_PEOPLE, enforce_metadata=False)
+        no_people = without_person(EMPTY, as_numbers=job.persons_are_numbers)
+        people = part_rows.map_partitions(count_people_of_part, sent_job, meta=no_people, enforce_metadata=False)
         grouped = people.shuffle(on="hash", npartitions=max(partitions, 1), shuffle_method="p2p", ignore_index=True)
         tables = grouped.map_partitions(bound_people, job.bound, job.finder.size, meta=EMPTY, enforce_metadata=False)
     return _plan_add_tables(tables.to_delayed(), job.finder.size)
@@ -203,7 +203,7 @@ def count_people_of_part(part_rows: pd.DataFrame, job: Job) -> pd.DataFrame:
         return sum_tables(join_tables(counter_tables))
 
     counters = _count_or_tally(fill_people_tables)
-    return pd.concat([*people_tables, without_person(counters)], ignore_index=True)
+    return pd.concat([*people_tables, without_person(counters, as_numbers=job.persons_are_numbers)], ignore_index=True)
 
 
 def bound_people(rows: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:

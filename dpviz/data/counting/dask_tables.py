@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpviz.arrays import Integers
-from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, choose_records, person_hashes
+from dpviz.data.bounding import REFUSE, Bound, group_pairs, keep_records, person_hashes
 from dpviz.data.cells import MOST_RECORDS, total_of
 from dpviz.data.columns import is_number, readable_texts
 from dpviz.data.counting.job import Job
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 DENSE_CELLS = 2**22
-_RECORDS_AT_ONCE = 2**22
 
 
 class Tally(IntEnum):
@@ -55,9 +54,6 @@ class Tally(IntEnum):
     DIFFERENT = -33
     MEMORY = -35
     FAILED = -36
-
-
-_TEXT = pd.ArrowDtype(pa.large_string())
 
 
 def table(cells: Integers, counts: Integers) -> pd.DataFrame:
@@ -124,67 +120,44 @@ def count_by_person(owners: pa.Array, cells: Integers, records: Integers, bound:
     """Count the records of each person in each cell, and add the person's keyed hash, by which Dask groups the rows. PRIVATE.
 
     Args:
-        owners: (n,) canonical texts of persons, none missing.
+        owners: (n,) persons, as canonical texts or numbers of 64 bits, none missing.
         cells: (n,) the cell of each row, at least 0.
         records: (n,) records that each row stands for; at most m of them can count.
         bound: the bound of each person's records; its key is the key of the hash.
     """
     encoded = owners.dictionary_encode()
+    persons = encoded.dictionary.to_numpy() if pa.types.is_integer(owners.type) else encoded.dictionary
     capped = np.minimum(records, bound.cap)
     rows = capped > 0
-    codes, cells, capped = _group_pairs(encoded.indices.to_numpy()[rows], cells[rows], capped[rows], bound)
-    hashes = person_hashes(encoded.dictionary, bound.key)
-    texts = pd.Series(pd.arrays.ArrowExtensionArray(encoded.dictionary.take(pa.array(codes))))
-    return pd.DataFrame({"person": texts, "hash": hashes[codes], "cell": cells, "count": capped})
+    codes = encoded.indices.to_numpy()[rows].astype(np.int64)
+    holdings = group_pairs(codes, persons, cells[rows], capped[rows], bound)
+    hashes = person_hashes(persons, bound.key)[holdings.codes]
+    people = persons[holdings.codes] if isinstance(persons, np.ndarray) else _text_column(persons.take(pa.array(holdings.codes)))
+    return pd.DataFrame({"person": people, "hash": hashes, "cell": holdings.cells, "count": holdings.records})
 
 
-def without_person(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Turn counters into rows without a person, with the columns of `count_by_person`."""
-    blank = pd.Series([""] * len(numbers), dtype=_TEXT)
-    return pd.DataFrame({"person": blank, "hash": np.zeros(len(numbers), np.uint64), "cell": numbers["cell"], "count": numbers["count"]})
+def without_person(numbers: pd.DataFrame, *, as_numbers: bool = False) -> pd.DataFrame:
+    """Turn counters into rows without a person, with the columns of `count_by_person`, where people are texts or numbers."""
+    nobody = np.zeros(len(numbers), np.int64) if as_numbers else _text_column(pa.array([""] * len(numbers), pa.large_string()))
+    return pd.DataFrame({"person": nobody, "hash": np.zeros(len(numbers), np.uint64), "cell": numbers["cell"], "count": numbers["count"]})
 
 
-NO_PEOPLE = without_person(EMPTY)
+def _text_column(texts: pa.Array) -> pd.Series:
+    return pd.Series(pd.arrays.ArrowExtensionArray(texts))
 
 
 def bound_table(rows: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
     """Bound the records of people, all of whose records must be in `rows`. Return the kept records per cell, and the counters."""
     is_cell = rows["cell"].to_numpy() >= 0
-    codes, texts = pd.factorize(rows["person"][is_cell].to_numpy(dtype=object))
-    people, cells, records = _group_pairs(
-        codes.astype(np.int64), rows["cell"].to_numpy()[is_cell], rows["count"].to_numpy()[is_cell], bound
-    )
-    total = np.bincount(people, weights=records, minlength=len(texts))
-    fewer = int((total < bound.most).sum()) if bound.fewer == REFUSE else 0
-    lenient = replace(bound, fewer=KEEP) if bound.fewer == REFUSE else bound
-    kept_records = np.zeros(len(people), np.int64)
-    for part in _slice_people(people, np.where(total[people] > bound.most, records, 1)):
-        start, stop = people[part.start], people[part.stop - 1] + 1
-        holdings = Holdings(codes=people[part] - start, texts=texts[start:stop], cells=cells[part], records=records[part])
-        kept_records[part] = choose_records(holdings, lenient)
+    persons = rows["person"][is_cell]
+    codes, distinct = pd.factorize(persons.to_numpy() if persons.dtype == np.int64 else persons.to_numpy(dtype=object))
+    cells, records = (rows[name].to_numpy()[is_cell] for name in ("cell", "count"))
+    holdings = group_pairs(codes.astype(np.int64), distinct, cells, records, bound)
+    kept_records, fewer = keep_records(holdings, bound)
     is_kept = kept_records > 0
-    counters = tally_table({Tally.KEPT: total_of(kept_records), Tally.FEWER: fewer})
-    tables = (count_cells(cells[is_kept], kept_records[is_kept], size), rows.loc[~is_cell, ["cell", "count"]], counters)
+    counters = tally_table({Tally.KEPT: total_of(kept_records), Tally.FEWER: fewer if bound.fewer == REFUSE else 0})
+    tables = (count_cells(holdings.cells[is_kept], kept_records[is_kept], size), rows.loc[~is_cell, ["cell", "count"]], counters)
     return sum_tables(join_tables(tables))
-
-
-def _group_pairs(codes: Integers, cells: Integers, records: Integers, bound: Bound) -> tuple[Integers, Integers, Integers]:
-    """Return the distinct pairs of person and cell, ordered by person, then cell, and the records of each pair."""
-    if not len(codes):
-        return codes, cells, records
-    order = np.lexsort((cells, codes))
-    codes, cells = codes[order], cells[order]
-    first = np.flatnonzero(np.r_[True, (codes[1:] != codes[:-1]) | (cells[1:] != cells[:-1])])
-    pair_records = np.ones(len(first), np.int64) if bound.distinct else np.add.reduceat(records[order], first)
-    return codes[first], cells[first], pair_records
-
-
-def _slice_people(people: Integers, weight: Integers) -> Iterable[slice]:
-    """Cut the ascending `people` into slices of about `_RECORDS_AT_ONCE` records, without dividing a person."""
-    ends = np.r_[np.flatnonzero(people[1:] != people[:-1]) + 1, len(people)][: len(people) and None]
-    batch_of_end = np.cumsum(weight)[ends - 1] // _RECORDS_AT_ONCE if len(people) else ends
-    last = ends[np.r_[batch_of_end[1:] != batch_of_end[:-1], True]] if len(people) else ends[:0]
-    return map(slice, np.r_[0, last[:-1]].tolist() if len(last) else [], last.tolist())
 
 
 TEXT_BYTES = 2**26

@@ -1,23 +1,28 @@
-"""The engine "duckdb": it counts, and bounds each person's records, in SQL over files that need not fit in memory."""
+"""The engine "duckdb": it counts in SQL over files that need not fit in memory.
+
+With a person column, DuckDB sorts the rows by person and cell, on disk if they do not fit in memory, and NumPy bounds each person's
+records while the sorted rows stream by.
+"""
 
 from __future__ import annotations
 
 import glob
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpviz.arrays import Integers
-from dpviz.data.bounding import DROP, FEWER, REFUSE, Bound, priorities
-from dpviz.data.cell_counts import CellCounts
+from dpviz.data.bounding import FEWER, REFUSE, Bound
+from dpviz.data.cell_counts import CellCounts, CellSums
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_cell, total_of
 from dpviz.data.columns import is_text, plain_type
 from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connect, quote_list
 from dpviz.data.counting.duckdb_sql import BAD_COUNT, NO_PERSON, Expressions, Function, ParquetRows, TextRows
 from dpviz.data.counting.job import Faults, Job, Progress
+from dpviz.data.counting.sorted_people import SortedPeople
 from dpviz.data.reading.safety import private_folder
 from dpviz.data.reading.text_rows import NO_BAD_LINES, NOT_CUT, BadLines
 from dpviz.errors import InputError
@@ -25,77 +30,41 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from dpviz.data.counting.duckdb_session import Session
 
-_LIST_LENGTH = 2048  # records of a person in a cell are numbered in lists of this length, since DuckDB builds whole lists in memory
-_LARGEST_BOUND = 2**62  # no person has more records, and the number fits a BIGINT
-
+_SHARE_OF_READING = 0.7  # of the time that a count by person takes, where rows are read before DuckDB gets them
 CAPPED_SUM = f"CAST(least(sum({{}}), {MOST_RECORDS}) AS BIGINT)"
 
 
-def holdings_table(rows: str, bound: Bound, *, weighted: bool) -> str:
-    """Return SQL that creates the table `holdings`: records per person and cell. Faulty rows have their fault as cell, and no person.
+def sorted_rows_query(rows: str, *, weighted: bool) -> str:
+    """Return a query of rows in ascending order of person and cell. Faulty rows have no person, and come first.
 
     Args:
         rows: a query of cell (or fault), person, and amount if `weighted`.
-        bound: the bound of each person's records.
         weighted: whether a row can stand for several records.
     """
-    capped = f"least(amount, {bound.cap})"
-    records = "1" if bound.distinct else CAPPED_SUM.format(capped) if weighted else "count(*)"
-    amount = CAPPED_SUM.format("amount") if weighted else "count(*)"
-    person = "CASE WHEN cell < 0 THEN NULL ELSE person END"
-    return (
-        f"CREATE TEMP TABLE holdings AS SELECT {person} AS person, cell, count(*) AS rows, {amount} AS amount, {records} AS records"  # noqa: S608
-        f" FROM ({rows}) GROUP BY 1, 2"
-    )
+    person, amount = "CASE WHEN cell < 0 THEN NULL ELSE person END", ", amount" if weighted else ""
+    return f"SELECT {person} AS person, cell{amount} FROM ({rows}) ORDER BY 1 NULLS FIRST, 2"  # noqa: S608
 
 
-def bound_holdings(session: Session, bound: Bound) -> dict[str, Any]:
-    """Bound the records in the table `holdings` to m of each person. Return the columns cell and records of the kept records.
+def bound_people(session: Session, rows: str, bound: Bound, size: int, *, weighted: bool) -> SortedPeople:
+    """Sort rows by person, and bound each person's records.
 
-    Raises:
-        InputError: a person has fewer than m records, and such people are refused.
+    Args:
+        session: an open DuckDB.
+        rows: a query as for `sorted_rows_query`.
+        bound: the bound of each person's records.
+        size: number of cells.
+        weighted: whether a row can stand for several records.
     """
-    most = min(int(bound.most), _LARGEST_BOUND)
-    session.define("priority", _make_priority_function(bound.key), ("VARCHAR", "BIGINT", "BIGINT"), "UBIGINT")
-    session.run(_unequal_totals_table(most), (0.6, 0.7))
-    if bound.fewer == REFUSE and session.row(f"SELECT 1 FROM unequal_totals WHERE total < {most} LIMIT 1", (0.7, 0.7)):  # noqa: S608
-        raise InputError(FEWER)
-    return session.columns(_kept_query(most, drop=bound.fewer == DROP), (0.7, 1.0))
+    people = SortedPeople(bound=bound, sums=CellSums(size=size))
 
+    def take(batch: pa.RecordBatch) -> None:
+        cells, *amounts = (batch.column(name).to_numpy().astype(np.int64, copy=False) for name in batch.schema.names[1:])
+        people.add(batch.column(0), cells, *(amounts or [None]))
 
-def _make_priority_function(key: bytes) -> Any:
-    def compute(persons: pa.ChunkedArray, cells: pa.ChunkedArray, numbers: pa.ChunkedArray) -> pa.Array:
-        return pa.array(priorities(persons, cells.to_numpy(), numbers.to_numpy(), key), pa.uint64())
-
-    return compute
-
-
-def _unequal_totals_table(most: int) -> str:
-    """Return SQL that creates the table `unequal_totals`: the people who do not have exactly m records, and how many they have."""
-    return (
-        "CREATE TEMP TABLE unequal_totals AS SELECT person, sum(records) AS total FROM holdings"  # noqa: S608
-        f" WHERE cell >= 0 AND amount > 0 GROUP BY person HAVING sum(records) <> {most}"
-    )
-
-
-def _kept_query(most: int, *, drop: bool) -> str:
-    """Return a query of the kept records per cell: all records of people with at most m, and m chosen records of people with more."""
-    excluded = "unequal_totals" if drop else f"(SELECT person FROM unequal_totals WHERE total > {most})"  # noqa: S608
-    all_records = f"SELECT cell, records FROM holdings ANTI JOIN {excluded} USING (person) WHERE cell >= 0 AND amount > 0"  # noqa: S608
-    chosen = f"SELECT cell, 1 AS records FROM ({_ranks_query(most)}) WHERE rank <= {most}"  # noqa: S608
-    return f"SELECT cell, {CAPPED_SUM.format('records')} AS records FROM ({all_records} UNION ALL {chosen}) GROUP BY cell"  # noqa: S608
-
-
-def _ranks_query(most: int) -> str:
-    """Return a query of the records of people who have more than m, each with its rank among the records of its person."""
-    over_bound = (
-        f"SELECT person, cell, records FROM holdings SEMI JOIN (SELECT person FROM unequal_totals WHERE total > {most}) USING (person)"  # noqa: S608
-        " WHERE cell >= 0 AND amount > 0"
-    )
-    chunks = f"SELECT person, cell, records, unnest(range(0, records, {_LIST_LENGTH})) AS first FROM ({over_bound})"  # noqa: S608
-    records = f"SELECT person, cell, unnest(range(first, least(first + {_LIST_LENGTH}, records))) AS number FROM ({chunks})"  # noqa: S608
-    order = "priority(CAST(person AS VARCHAR), CAST(cell AS BIGINT), number), cell, number"
-    return f"SELECT cell, row_number() OVER (PARTITION BY person ORDER BY {order}) AS rank FROM ({records})"  # noqa: S608
+    done = 1.0 if session.read_share is None else _SHARE_OF_READING
+    session.stream(sorted_rows_query(rows, weighted=weighted), take, (0.0, done))
+    people.finish()
+    return people
 
 
 Stream: TypeAlias = TextRows | ParquetRows
@@ -150,11 +119,13 @@ def _count_rows(job: Job, session: Session, stream: Stream | None) -> CellCounts
         query = f"SELECT cell, {amount} AS records, count(*) AS rows FROM ({rows}) GROUP BY cell"  # noqa: S608
         row_counts = _Rows.from_columns(session.columns(query, (0.0, 1.0)))
         return _make_result(job, row_counts, row_counts.inside(), _bad_lines_of(stream))
-    session.run(holdings_table(rows, job.bound, weighted=weighted), (0.0, 0.6))
-    query = f"SELECT least(cell, 0) AS cell, {CAPPED_SUM.format('amount')} AS records, sum(rows) AS rows FROM holdings GROUP BY 1"  # noqa: S608
-    row_counts = _Rows.from_columns(session.columns(query, (0.6, 0.6)))
+    people = bound_people(session, rows, job.bound, job.finder.size, weighted=weighted)
+    row_counts = _Rows.from_people(people)
     _refuse_faults(job, row_counts, _bad_lines_of(stream))
-    return _make_result(job, row_counts, _Rows.from_columns(bound_holdings(session, job.bound)), _bad_lines_of(stream))
+    if people.fewer and job.bound.fewer == REFUSE:
+        raise InputError(FEWER)
+    cells, records = people.sums.result()
+    return _make_result(job, row_counts, _Rows(cells, records, records), _bad_lines_of(stream))
 
 
 class _Rows(NamedTuple):
@@ -168,6 +139,13 @@ class _Rows(NamedTuple):
     def from_columns(cls, columns: dict[str, NDArray[np.generic]]) -> _Rows:
         cell, records = (np.asarray(columns[name]).astype(np.int64, copy=False) for name in ("cell", "records"))
         return cls(cell, records, np.asarray(columns.get("rows", records)).astype(np.int64, copy=False))
+
+    @classmethod
+    def from_people(cls, people: SortedPeople) -> _Rows:
+        """Return the numbers of each fault, and of all rows without one as if they were in cell 0."""
+        faults = list(people.fault_rows)
+        records = [*(people.fault_records[fault] for fault in faults), people.inside]
+        return cls(np.array([*faults, 0]), np.array(records), np.array([*people.fault_rows.values(), people.rows]))
 
     def inside(self) -> _Rows:
         is_inside = self.cell >= 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import inspect
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
+import pyarrow as pa
 
 from dpviz.data.counting.job import Job, Progress, cancellation
 from dpviz.data.reading.sources import memory_bytes
@@ -24,7 +26,9 @@ NO_ROOM = (
     " to a folder on a larger disk."
 )
 _WAIT_SECONDS = 0.1
+_BATCH_ROWS = 2**17
 _MEMORY = 2 * 2**30
+_MEMORY_TO_SORT = 640 * 2**20  # a sort that spills is hardly faster with more
 _MEMORY_SHARE = 1 / 4
 _CLOSED_SETTINGS = {
     "preserve_insertion_order": "false",
@@ -51,7 +55,8 @@ class DuckDBSettings:
     """What DuckDB may use of the machine.
 
     Attributes:
-        memory: bytes that DuckDB uses before it spills to disk; 2 GiB if None, or a quarter of the machine's memory where that is less.
+        memory: bytes that DuckDB uses before it spills to disk; if None, 2 GiB, or 640 MiB to sort people, or a quarter of the machine's
+            memory where that is less.
         threads: number of threads; the number of processors if None.
         folder: the folder in which a private folder for spilling is made, and later removed; the system's temporary folder if None.
     """
@@ -72,6 +77,7 @@ class Session:
         damaged: the error text for files that cannot be read.
         errors: dpviz errors raised in functions that DuckDB calls. DuckDB would pass on only their texts.
         read_share: a function that returns the share of the files that was read, 0 to 1; None where DuckDB reads the files itself.
+        stopped: is set once the job was cancelled.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -80,24 +86,27 @@ class Session:
     damaged: str
     errors: list[DpvizError] = field(default_factory=list)
     read_share: Callable[[], float] | None = None
+    stopped: threading.Event = field(default_factory=threading.Event)
 
-    def run(self, query: str, part: tuple[float, float]) -> None:
-        """Run a statement without a result.
+    def columns(self, query: str, part: tuple[float, float]) -> dict[str, Any]:
+        """Return the result of a query: column -> (n,) NumPy array.
 
         Args:
             query: SQL.
-            part: the progress of the whole job before and after the statement, from 0 to 1.
+            part: the progress of the whole job before and after the query, from 0 to 1.
         """
-        self._run_watched(lambda: self.connection.execute(query), part)
-
-    def columns(self, query: str, part: tuple[float, float]) -> dict[str, Any]:
-        """Return the result of a query: column -> (n,) NumPy array; arguments as for `run`."""
         return self._run_watched(lambda: self.connection.execute(query).fetchnumpy(), part)
 
-    def row(self, query: str, part: tuple[float, float]) -> tuple[Any, ...]:
-        """Return the first row of a query's result, () where there is none; arguments as for `run`."""
-        row = self._run_watched(lambda: self.connection.execute(query).fetchone(), part)
-        return () if row is None else tuple(row)
+    def stream(self, query: str, take: Callable[[pa.RecordBatch], object], part: tuple[float, float]) -> None:
+        """Call a function with the rows of a query's result, a batch at a time; arguments otherwise as for `columns`."""
+
+        def take_all() -> None:
+            for batch in self.connection.sql(query).to_arrow_reader(_BATCH_ROWS):
+                if self.stopped.is_set():
+                    raise cancellation()
+                take(batch)
+
+        self._run_watched(take_all, part)
 
     def keep_errors(self, function: Callable[..., T]) -> Callable[..., T]:
         """Wrap a function, so that the dpviz errors that it raises are added to `errors`."""
@@ -134,12 +143,14 @@ class Session:
             InputError: DuckDB failed. The error has our text and no cause, because DuckDB's own text may quote entries.
             DpvizError: the job was cancelled.
         """
-        self.progress.report(part[0])
+        done = part[0]
+        self.progress.report(done)
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(work)
             try:
                 while not wait([future], _WAIT_SECONDS).done:
-                    self.progress.report(part[0] + (part[1] - part[0]) * self._share_done())
+                    done = max(done, part[0] + (part[1] - part[0]) * self._share_done())
+                    self.progress.report(done)
             except BaseException:
                 self._interrupt(future)
                 raise
@@ -157,6 +168,7 @@ class Session:
         return min(max(done, 0.0), 1.0)
 
     def _interrupt(self, future: Future[T]) -> None:
+        self.stopped.set()
         while not wait([future], _WAIT_SECONDS / 2).done:  # repeatedly, because an interrupt between two statements has no effect
             self.connection.interrupt()
 
@@ -167,8 +179,8 @@ class Session:
         if isinstance(error, duckdb.InterruptException):
             return cancellation()
         text = str(error)
-        spilling = str(self.folder) in text or "temp_directory" in text or "No space left" in text
-        if spilling or isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+        no_room = any(words in text for words in (str(self.folder), "temp_directory", "No space left", "Out of Memory"))
+        if no_room or isinstance(error, duckdb.OutOfMemoryException | MemoryError):
             return InputError(NO_ROOM)
         return UnreadableError(self.damaged)
 
@@ -182,7 +194,7 @@ def connect(job: Job, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb
     """
     connection = None
     with suppress(duckdb.Error):
-        connection = duckdb.connect(":memory:", config=_options(folder, settings))
+        connection = duckdb.connect(":memory:", config=_options(folder, settings, _MEMORY if job.person is None else _MEMORY_TO_SORT))
         for option in (*_SESSION_SETTINGS, f"allowed_paths = {quote_list(allowed_paths(job))}", "enable_external_access = false"):
             connection.execute(f"SET {option}")
         connection.execute("SET lock_configuration = true")
@@ -194,8 +206,8 @@ def connect(job: Job, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb
         connection.close()
 
 
-def _options(folder: Path, settings: DuckDBSettings) -> dict[str, Any]:
-    memory = settings.memory or min(_MEMORY, int(memory_bytes() * _MEMORY_SHARE))
+def _options(folder: Path, settings: DuckDBSettings, usual_memory: int) -> dict[str, Any]:
+    memory = settings.memory or min(usual_memory, int(memory_bytes() * _MEMORY_SHARE))
     threads = {} if settings.threads is None else {"threads": settings.threads}
     return _CLOSED_SETTINGS | threads | {"memory_limit": f"{memory // 1024} KiB", "temp_directory": str(folder)}
 

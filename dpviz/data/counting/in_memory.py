@@ -125,4 +125,7 @@ def join_people(parts: Sequence[People | None]) -> People | None:
         return None
     first_codes = np.cumsum([0, *(len(part.distinct) for part in present)])
     codes = [np.where(part.codes < 0, -1, part.codes + first) for part, first in zip(present, first_codes[:-1], strict=True)]
-    return People(codes=np.concatenate(codes), distinct=[value for part in present for value in part.distinct])
+    values = [part.distinct for part in present]
+    are_numbers = all(isinstance(part, np.ndarray) for part in values)
+    distinct = np.concatenate(values) if are_numbers else [value for part in present for value in part.distinct]
+    return People(codes=np.concatenate(codes), distinct=distinct)

@@ -95,9 +95,15 @@ class Job:
         records, valid = clip_counts(readable_numbers(column))
         return np.where(valid, records, -1)
 
+    @property
+    def persons_are_numbers(self) -> bool:
+        """Whether the persons are stored as whole numbers that fit 64 bits with a sign."""
+        kind = None if self.person is None else plain_type(self.schema.field(self.person).type)
+        return kind is not None and bool(pa.types.is_integer(kind)) and kind != pa.uint64()
+
     def persons(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return (n,) canonical texts of the rows' persons, as large strings; null where the entry is missing or blank."""
-        return person_texts(column, in_text_table=self.is_text)
+        """Return (n,) the rows' persons: numbers of 64 bits if all are, else canonical texts; null where the entry is missing or blank."""
+        return column.cast(pa.int64()) if self.persons_are_numbers else person_texts(column, in_text_table=self.is_text)
 
 
 def person_texts(column: pa.ChunkedArray, *, in_text_table: bool) -> pa.ChunkedArray:

@@ -6,6 +6,8 @@ from importlib.util import find_spec
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import shapely
 
@@ -16,6 +18,7 @@ from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.data.reading.files import upload
+from tests.often import often
 
 SHAPES = [shapely.box(0, 0, 1, 2), shapely.Polygon([(1, 0), (3, 0), (3, 2), (1, 1)]), shapely.box(4, 0, 5, 2)]
 TOWNS = Regions.from_table(
@@ -52,6 +55,7 @@ WRITERS = {
     "geoarrow": lambda frame, path: as_points(frame).to_parquet(path, index=False, geometry_encoding="geoarrow"),
     "geojson": lambda frame, path: as_points(frame).to_file(path, driver="GeoJSON"),
     "gpkg": lambda frame, path: as_points(frame).to_file(path, driver="GPKG"),
+    "shp.zip": lambda frame, path: as_points(frame).to_file(path, driver="ESRI Shapefile"),
 }
 TABLES = ("csv", "tsv", "parquet")
 OPTIONS = {
@@ -73,7 +77,7 @@ def expected(frame, regions, options):
     return facts(AreaCounts.from_xy(frame["lon"], frame["lat"], regions=regions, key=b"k", bad_rows="drop", **columns))
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", often(OPTIONS, ["records", "persons"]))
 @pytest.mark.parametrize("form", WRITERS)
 def test_every_format_is_counted_as_arrays_are(form, options, tmp_path):
     frame, crs = table(), {"crs": "EPSG:4326"} if form in TABLES else {}
@@ -82,8 +86,10 @@ def test_every_format_is_counted_as_arrays_are(form, options, tmp_path):
     assert found.outside > 0
 
 
-@pytest.mark.parametrize("frame_kind", FRAMES)
-@pytest.mark.parametrize("form", ["csv", "parquet", "geoparquet", "geoarrow"])
+CASES = [(form, frame) for form in ("csv", "parquet", "geoparquet", "geoarrow") for frame in FRAMES]
+
+
+@pytest.mark.parametrize(("form", "frame_kind"), often(CASES, [("csv", "polygons"), ("geoparquet", "squares"), ("geoarrow", "h3")]))
 def test_duckdb_counts_as_numpy_does(form, frame_kind, tmp_path):
     pytest.importorskip("duckdb")
     if frame_kind == "h3":
@@ -111,13 +117,39 @@ def test_ids_are_counted_alike_by_numpy_and_duckdb(form, tmp_path):
     assert read.bad == 1 + frame.loc[3, "n"]
 
 
-def test_dask_counts_as_numpy_does(tmp_path):
-    pytest.importorskip("dask")
-    pytest.importorskip("distributed")
+IDS = {
+    "whole numbers": pa.array([1, 2, 7, None]),
+    "floats": pa.array([1.0, 2.0, 1.5, None]),
+    "a dictionary": pa.array(["1", " 2", "x", None]).dictionary_encode(),
+    "large texts": pa.array(["1", "2 ", "", None], pa.large_string()),
+    "decimals": pa.array([1, 2, 7, None]).cast(pa.decimal128(20, 0)),
+    "truth values": pa.array([True, False, None, True]),
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_ids_of_every_type_are_the_same_for_numpy_and_duckdb(kind, tmp_path):
+    pytest.importorskip("duckdb")
+    plain = Regions.from_table(pd.DataFrame({"town": ["1", "2"]}), levels=["town"])
+    pq.write_table(pa.table({"town": IDS[kind], "n": [1, 2, 3, 4]}), tmp_path / "a.parquet")
+    read = partial(read_areas, tmp_path / "a.parquet", regions=plain, region="town", count="n", bad_rows="drop")
+    assert facts(read(engine="duckdb")) == facts(read(engine="numpy"))
+    assert read().count.tolist() == ([] if kind == "truth values" else [1, 2])
+
+
+def test_only_numpy_reprojects_and_auto_falls_back_to_it(tmp_path):
+    pytest.importorskip("duckdb")
+    as_points(table()).to_crs("EPSG:3857").to_parquet(tmp_path / "metres.parquet")
+    with pytest.raises(InputError, match="not in the CRS of the regions, and only engine='numpy' reprojects"):
+        read_areas(tmp_path / "metres.parquet", regions=TOWNS, engine="duckdb")
+    assert facts(read_areas(tmp_path / "metres.parquet", regions=TOWNS)) == expected(table(), TOWNS, {})
+
+
+def test_dask_counts_as_numpy_does(tmp_path, address):
     path, options = written(table(), tmp_path, "parquet"), OPTIONS["persons"]
     for more in ({"crs": "EPSG:4326"}, {"region": "town"}):
         read = partial(read_areas, path, regions=TOWNS, key=b"k", bad_rows="drop", **more, **options)
-        assert facts(read(engine="dask")) == facts(read(engine="numpy"))
+        assert facts(read(engine="dask", address=address)) == facts(read(engine="numpy"))
 
 
 def test_several_files_are_one_and_a_large_one_is_counted_by_duckdb(tmp_path):

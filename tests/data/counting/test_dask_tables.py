@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpviz.data import bounding
 from dpviz.data.bounding import People, bound_of, bound_records
 from dpviz.data.counting import dask_tables
 from dpviz.data.counting.dask import count_part, count_people_of_part, part_frame
 from dpviz.data.counting.dask_tables import (
     EMPTY,
-    NO_PEOPLE,
     Part,
     Tally,
     batches,
@@ -55,14 +55,15 @@ def test_sums_are_cut_to_what_is_exact():
 
 @pytest.mark.parametrize("at_once", [1, 7, 50, 10**6])
 @pytest.mark.parametrize("options", [{}, {"distinct": True}, {"fewer": "drop"}])
-def test_people_are_bounded_in_runs_as_all_at_once(monkeypatch, at_once, options):
-    monkeypatch.setattr(dask_tables, "_RECORDS_AT_ONCE", at_once)
+@pytest.mark.parametrize("numbers", [False, True])
+def test_people_are_bounded_in_runs_as_all_at_once(monkeypatch, at_once, options, numbers):
+    monkeypatch.setattr(bounding, "RECORDS_AT_ONCE", at_once)
     rng, bound = np.random.default_rng(4), bound_of(4, b"k", **options)
     codes, places, records = rng.zipf(1.6, 600) % 40, rng.integers(0, 30, 600), rng.integers(0, 7, 600)
-    texts = pa.array([f"p{code}" for code in codes], pa.large_string())
+    texts = pa.array(codes) if numbers else pa.array([f"p{code}" for code in codes], pa.large_string())
     halves = [count_by_person(texts[part], places[part], records[part], bound) for part in (slice(0, 250), slice(250, 600))]
-    frame = pd.concat([*halves, without_person(tally_table({Tally.BAD: 5}))], ignore_index=True)
-    owners = People(codes=codes, distinct=[f"p{code}" for code in range(40)])
+    frame = pd.concat([*halves, without_person(tally_table({Tally.BAD: 5}), as_numbers=numbers)], ignore_index=True)
+    owners = People(codes=codes, distinct=np.arange(40) if numbers else [f"p{code}" for code in range(40)])
     held = bound_records(owners, places, records, bound)
     expected = of(sum_tables(table(held.cells, held.records)))
     assert of(bound_table(frame, bound, 30)) == {Tally.BAD: 5, Tally.KEPT: sum(expected.values())} | expected
@@ -72,7 +73,7 @@ def test_people_with_fewer_than_declared_are_a_tally():
     bound = bound_of(2, b"k", fewer="refuse")
     frame = count_by_person(pa.array(["a", "b", "b"], pa.large_string()), np.array([1, 1, 2]), np.ones(3, np.int64), bound)
     assert of(bound_table(frame, bound, 9))[Tally.FEWER] == 1
-    assert of(bound_table(NO_PEOPLE, bound, 9)) == {}
+    assert of(bound_table(without_person(EMPTY), bound, 9)) == {}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

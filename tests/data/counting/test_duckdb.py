@@ -236,7 +236,7 @@ def test_trips_by_coordinates_are_those_of_memory(tmp_path):
 
 
 CELL = "4.2424242"
-CROWD, LITTLE = 500_000, 20 * 2**20
+CROWD, LITTLE = 2_000_000, 20 * 2**20
 
 
 def job_of(path, **rest):
@@ -325,6 +325,22 @@ def test_a_count_that_is_cancelled(tmp_path, ending, monkeypatch):
         cancel, calls = threading.Event(), itertools.count(1)
         watch = Progress(progress=lambda _done, cancel=cancel, calls=calls, last=call: next(calls) == last and cancel.set(), cancel=cancel)
         assert "cancelled" in refusal(job_of(path), tmp_path, watch, dv.DpvizError, threads=1)
+
+
+@pytest.mark.parametrize("call", [1, 2, 5, 20])
+def test_a_count_of_people_that_is_cancelled(crowd, tmp_path, call, monkeypatch):
+    """While rows are sorted, and while sorted rows stream by."""
+    monkeypatch.setattr(count_duckdb_session, "_WAIT_SECONDS", 0.001)
+    cancel, calls = threading.Event(), itertools.count(1)
+    watch = Progress(progress=lambda _done: next(calls) == call and cancel.set(), cancel=cancel)
+    assert "cancelled" in refusal(crowd, tmp_path, watch, dv.DpvizError, threads=1)
+
+
+def test_people_whose_texts_cannot_be_decoded_are_missing(tmp_path):
+    texts = pa.array([b"a", b"\xff", b"a", b"b", b"7"]).view(pa.string())
+    pq.write_table(pa.table({"x": [-100.0] * 5, "y": [30.0] * 5, "who": texts}), tmp_path / "texts.parquet")
+    lists, outside, bad, over, _ = same_points(tmp_path / "texts.parquet", **WHOLE)
+    assert (lists[2], outside, bad, over) == ([3], 0, 1, 1)
 
 
 def test_an_error_of_the_caller_ends_the_count(tmp_path):
