@@ -7,6 +7,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from dpviz.app.areas import strip as areas_strip
 from dpviz.app.areas.state import AreasConfig
 from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES
 from dpviz.app.cached import digest_of
@@ -162,6 +163,22 @@ class TestMaps:
         assert "except with probability δ" in captions(app)
         for name in TAB_TITLES:
             opened(app, name)
+
+    def test_the_strip_shows_the_shares_of_rho_that_gaussian_noise_spends(self, monkeypatch):
+        strips = Mock()
+        monkeypatch.setattr(areas_strip, "strip", strips)
+        app = fine(areas_app(CITY | {"noise": "Gaussian"}))
+        receipt = areas_drawn(app).release.receipt
+        shown = [part.share for part in strips.call_args.args[1]]
+        assert shown == pytest.approx([float(step.amount / receipt.available) for step in receipt.steps])
+
+    def test_what_a_split_gives_is_expected_before_a_run(self, monkeypatch):
+        app = fine(areas_app(CITY))
+        what = areas_drawn(app)
+        monkeypatch.setattr(areas_strip, "config", lambda: what.config)
+        expected = areas_strip._expect(what, [0.2, 0.3, 0.5])
+        release = areas_drawn(fine(changed(app, settings={"split": "custom", "weights": [0.2, 0.3, 0.5]}))).release
+        assert expected == pytest.approx([float(np.sqrt((release.stddev(level) ** 2).mean())) for level in range(4)])
 
     @pytest.mark.parametrize("key", sorted(AREA_MECHANISMS))
     def test_every_mechanism_fills_every_tab(self, key):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -15,7 +16,6 @@ from dpviz.errors import DpvizError
 from dpviz.mechanisms import AreaMechanism
 from dpviz.mechanisms.base import Share
 from dpviz.release.verdict import verdict
-from dpviz.space.regions import Regions
 from dpviz.view.escape import html, line
 
 _RERUN = "strip of areas changed the page"
@@ -34,7 +34,7 @@ def show_strip(what: AreasDrawn, level: int, before: AreasDrawn | None, *, fresh
         title: of which run the strip is.
     """
     mechanism = (config() if fresh else what.config).build()
-    shares = _list_shares(mechanism, what.release.regions)
+    shares = _list_shares(mechanism, what)
     changes = fresh and len(shares) > 1
     strip(
         _make_levels(what, before),
@@ -55,11 +55,17 @@ def show_strip(what: AreasDrawn, level: int, before: AreasDrawn | None, *, fresh
         st.rerun()
 
 
-def _list_shares(mechanism: AreaMechanism, regions: Regions) -> list[Share]:
+def _list_shares(mechanism: AreaMechanism, what: AreasDrawn) -> list[Share]:
+    """Return the shares of the budget; of Gaussian noise those of rho, which the receipt has: a named split may differ for epsilon."""
     try:
-        return list(mechanism.shares(regions))
+        shares = list(mechanism.shares(what.release.regions))
     except DpvizError:
         return [Share(label="counts", share=1.0)]
+    if not what.config.takes_delta or len(shares) < 2:
+        return shares
+    receipt = what.release.receipt
+    spent = {step.level: float(step.amount / receipt.available) for step in receipt.steps}
+    return [replace(share, share=spent.get(share.level, 0.0)) for share in shares]
 
 
 def _make_parts(shares: list[Share], what: AreasDrawn) -> list[StripPart]:
