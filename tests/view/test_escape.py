@@ -13,7 +13,7 @@ import pytest
 
 import dpviz.view
 from dpviz.data.reading.regions import read_regions
-from dpviz.view import study_charts, trips_charts
+from dpviz.view import areas_charts, study_charts, trips_charts
 from dpviz.view.escape import clean, deck, html, line, markdown
 from dpviz.view.points_map import points_map
 from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings
@@ -25,7 +25,7 @@ from tests.view.test_trips_charts import CHARTS as TRIPS_CHARTS
 from tests.view.trips_cases import layers_of, random_trips, released
 
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-PICTURES = ("alt.LayerChart", "CompactDeck", "PointsMap", "TripsMap", "bytes")
+PICTURES = ("alt.LayerChart", "CompactDeck", "PointsMap", "TripsMap", "AreasMap", "bytes")
 # Modules whose charts have no text from outside, and why.
 OWN = {
     "charts": "points have no names, the unit is a sample's or ours; and what charts are made of",
@@ -73,7 +73,13 @@ def _spread(_):
 
 LISTS = pd.DataFrame({"method": "a", "setting": ["b", "c"], "false_discovery": 1.0, "recall": 2.0, "listed": 3, "max_error": 4})
 TOTALS = pd.DataFrame({"trips": NAMES, "released": 1, "low": 0.0, "high": 2.0})
+LEVEL_ROWS = pd.DataFrame({"name": NAMES, "level": range(len(NAMES)), "regions": 4, "empty": 2, "false_positives": 1, "false_negatives": 0})
+LEVEL_ROWS = LEVEL_ROWS.assign(narrow=50.0, rmse=2.0, expected=1.0, mean=10.0)
+WORST = pd.DataFrame({"name": NAMES, "true": 1.0, "released": 2.0, "low": 0.0, "high": 3.0, "error": 1.0})
 CHARTS = {
+    "areas_charts.errors_by_level": lambda _: areas_charts.errors_by_level(LEVEL_ROWS, NAMES[0], relative=False),
+    "areas_charts.shares_by_level": lambda _: areas_charts.shares_by_level(LEVEL_ROWS),
+    "areas_charts.worst_regions": lambda _: areas_charts.worst_regions(WORST, NAMES[0]),
     **{f"trips_charts.{name}": partial(make, unit=NAMES[0]) for name, make in TRIPS_CHARTS.items()},
     "trips_charts.compare_stages": lambda case: trips_charts.compare_stages({NAMES[5]: case[1].by_stage}, "mean_error"),
     "trips_charts.lists_chart": lambda _: trips_charts.lists_chart(LISTS),  # its texts are titles and settings of mechanisms
@@ -84,6 +90,7 @@ CHARTS = {
     "study_charts.lines_with_spread": _spread,
 }
 ELSEWHERE_TESTED = {"trips_map.trips_map", "points_map.points_map", "report.report_html"}  # below, in test_report
+ELSEWHERE_TESTED |= {"areas_map.areas_map"}  # in test_areas_canvas
 
 
 def test_every_picture_has_an_entry():
