@@ -30,9 +30,9 @@ _STYLE = """<style>
 [data-testid="stLayoutWrapper"]:has(> .st-key-play-next) { position: absolute; }
 .st-key-status { min-height: 2.8rem; justify-content: center; margin: -0.6rem 0; }
 .st-key-status [data-testid="stHorizontalBlock"], .st-key-status > div { gap: 0.2rem 1rem; }
-.st-key-all-regions button, .st-key-remove-box button { min-height: 1.8rem; padding: 0 0.6rem; font-size: 0.85rem; }
+:is(.st-key-all-regions, .st-key-remove-box, .st-key-no-region) button { min-height: 1.8rem; padding: 0 0.6rem; font-size: 0.85rem; }
 @media (pointer: coarse) { .st-key-status { min-height: 44px; }
-  .st-key-all-regions button, .st-key-remove-box button { min-height: 44px; } }
+  :is(.st-key-all-regions, .st-key-remove-box, .st-key-no-region) button { min-height: 44px; } }
 @media (max-width: 640px) { .dpviz-note.row { height: 4.5em; white-space: normal; } .st-key-status { min-height: 5.4rem; } }
 [class*="st-key-picture"] { position: relative; }
 [class*="st-key-picture"] [data-testid="stButton"] button::after { content: ""; position: absolute; inset: 0; cursor: pointer; }
@@ -54,7 +54,8 @@ _STYLE = """<style>
 
 def main() -> None:
     """Run the page that the navigation selects."""
-    points = st.Page(_page("points.page"), title="Points", url_path="points")
+    areas = st.Page(_page("areas.page"), title="Areas", url_path="areas")
+    points = st.Page(_page("points.page", areas), title="Points", url_path="points")
     trips = st.Page(_page("trips.page"), title="Trips", url_path="trips")
     compare = st.Page(_page("compare.page"), title="Compare", url_path="compare")
     learn = st.Page(_page("learn_page"), title="Learn", url_path="learn")
@@ -62,7 +63,7 @@ def main() -> None:
     help_entry = st.Page(_page("help_page"), title="Help", url_path="help")
     opened = {"points": points, "trips": trips, "compare": compare, "learn": learn}
     start = st.Page(_page("start_page", opened), title="Start", url_path="start", default=True)
-    page = st.navigation([start, points, trips, compare, learn, release, help_entry], position="top")
+    page = st.navigation([start, points, trips, areas, compare, learn, release, help_entry], position="top")
     if st.session_state.get("page") != page.title:
         st.session_state["page"], st.session_state["visit"] = page.title, st.session_state.get("visit", 0) + 1
     title = "dpviz" if page is start else f"{page.title} - dpviz"

@@ -14,7 +14,8 @@ from pathlib import Path
 import streamlit as st
 
 from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
-from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.areas import AreaCounts
+from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import FlowsFile
@@ -25,11 +26,13 @@ from dpviz.data.reading.regions import RegionsFile, inspect_regions, propose_lev
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.publishing.private_data import PrivateData, content_fingerprint, fingerprints_of
+from dpviz.samples.areas import area_denominators, load_area_sample
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
 from dpviz.space.outline import Outline
 from dpviz.space.regions import Regions
+from dpviz.view.areas_drawing import Denominator, RegionsOnMap
 from dpviz.view.basemap import Bounds, outline_rings
 from dpviz.view.declared_regions import DeclaredLevel, find_bounds, prepare_level
 
@@ -103,6 +106,32 @@ def named_file(name: str, content: bytes) -> io.BytesIO:
 def flow_sample(key: str) -> Flows:
     """Load a public sample of trips; all sessions share the result."""
     return load_flow_sample(key)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreaSampleOnMap:
+    """A sample of areas with what its maps need.
+
+    Attributes:
+        areas: the counts.
+        on_map: where its regions lie.
+        denominators: public numbers of its regions, by what they are called.
+    """
+
+    areas: AreaCounts
+    on_map: RegionsOnMap
+    denominators: dict[str, Denominator]
+
+
+@st.cache_resource(max_entries=4, show_spinner="Loading the sample ...")
+def area_sample(key: str) -> AreaSampleOnMap:
+    """Load a public sample of areas; all sessions share the result."""
+    areas = load_area_sample(key)
+    denominators = {
+        name: Denominator(words=words, numbers=numbers, per=per)
+        for name, (words, numbers, per) in area_denominators(key, areas.regions).items()
+    }
+    return AreaSampleOnMap(areas=areas, on_map=RegionsOnMap(areas.regions), denominators=denominators)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -183,6 +212,20 @@ def count_flows_file(digest: str, name: str, _content: bytes, frames: tuple[Uplo
     return read_flows(named_file(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
 
 
+@st.cache_resource(
+    max_entries=2, scope="session", show_spinner="Counting the points ...", hash_funcs={UploadedRegions: lambda frame: frame.key}
+)
+def count_areas_file(digest: str, name: str, _content: bytes, frame: UploadedRegions, options: Options) -> AreaCounts:  # noqa: ARG001
+    """Count a file's points in regions."""
+    return read_areas(named_file(name, _content), regions=frame.regions, **dict(options))  # type: ignore[arg-type]
+
+
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+def regions_on_map(digest: tuple[object, ...], _frame: UploadedRegions) -> RegionsOnMap:  # noqa: ARG001
+    """Return where regions of a file lie on a map; `digest` is their key."""
+    return RegionsOnMap(_frame.regions)
+
+
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.stop_all)
 def keeper() -> Keeper:
     """Return the owner of this session's background work. Streamlit releases it when the browser is closed and when data are forgotten."""
@@ -213,6 +256,8 @@ PER_SESSION = (
     declared_bounds,
     inspect_flows_file,
     count_flows_file,
+    count_areas_file,
+    regions_on_map,
     keeper,
     counting_jobs,
     find_id_columns,

@@ -186,7 +186,7 @@ def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = Tr
     st.markdown("##### Privacy" if page_state.config().mode == CURATE else "##### 3 Privacy")
     if _epsilon_controls(page_state):
         _show_promise(page_state)
-    if page_state.config().build().needs_delta:
+    if page_state.config().takes_delta:
         _delta_control(page_state)
     if frame is not None:
         _split_controls(page_state, frame, bar=bar)
@@ -227,7 +227,7 @@ def _show_promise(page_state: PageState) -> None:
             ":orange[**NOT PRIVATE**: no ε bounds what this reference reveals. ε only sets the noise of its counts, if they have any.]"
         )
         return
-    but = ", except with probability δ" if mechanism.needs_delta else ""
+    but = ", except with probability δ" if page_state.config().takes_delta else ""
     st.caption(
         f"Whatever is released, the odds that one {page_state.protected or 'record (or person)'} is in the data change by at most a factor"
         f" of {math.exp(epsilon):,.3g}{but}."

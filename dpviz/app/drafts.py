@@ -29,17 +29,21 @@ _FILES = {
     "regions uploaded": "file of regions",
     "ends uploaded": "file of regions",
     "trips uploaded": "file of trips",
+    "areas uploaded": "file of points",
+    "areas regions uploaded": "file of regions",
     OUTLINE: "file of polygons",
 }
 _STARTS = (
     *("unit ", "person ", "contributions ", "distinct ", "exactly ", "column ", "trips column ", "trips ends ", "centroids "),
     *("dataset ", "publication ", "good records ", "good spread ", "good pairs ", "good level ", "good wanted "),
     *("separator ", "decimal ", "encoding ", "text format ", "regions levels ", "regions prefixes ", "ends levels ", "ends prefixes "),
+    *("areas regions levels ", "areas regions prefixes ", "areas ends ", "areas column "),
 )
 _NAMES = {
     *("frame", "west", "east", "south", "north", "crs", "domain crs", "drop", "place", "km across", "path", "engine", "outline taken"),
+    *("areas crs", "areas drop", "areas path", "areas engine"),
     *("trips crs", "trips drop", "trips apart", "trips path", "trips engine"),
-    *("opened points", "opened trips", "opened filled in"),
+    *("opened points", "opened trips", "opened areas", "opened filled in"),
 }
 
 

@@ -104,7 +104,7 @@ def path_files(page: str, kind: str, cards: Cards) -> PathFiles | None:
 
     Args:
         page: prefix of the keys of the page's widgets; may be "".
-        kind: "points" or "trips".
+        kind: "points", "trips" or "areas".
         cards: say that how the files are written is to be confirmed.
 
     Raises:
@@ -116,7 +116,7 @@ def path_files(page: str, kind: str, cards: Cards) -> PathFiles | None:
         "Path on this computer", placeholder="for example data/homes.csv", key=f"{page}path", persist_state="session", help=pattern
     )
     if not text:
-        st.info(f"Type the path of {kind} files on the computer that runs this app.")
+        st.info(f"Type the path of files of {'trips' if kind == opened_config.TRIPS else 'points'} on the computer that runs this app.")
         return None
     refuse_share(text)
     expanded = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)

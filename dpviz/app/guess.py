@@ -59,7 +59,7 @@ def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Ca
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
         records = _choose_number(f"good records {page.key}", f"How many {unit}, about?", "a public guess")
-    spreads = [TOWNS, EVEN, RELEASED] if isinstance(frame, PointCounts) else [EVEN, RELEASED]
+    spreads = [TOWNS, EVEN, RELEASED] if isinstance(frame, PointCounts) else [EVEN, RELEASED] if isinstance(frame, Flows) else [EVEN]
     spread = str(right.selectbox("They lie", spreads, key=f"good spread {page.key}", persist_state="session"))
     if spread == RELEASED:
         release = _choose_release(page, frame)

@@ -6,10 +6,13 @@ import streamlit as st
 
 from dpviz.app.components.panes import canvas_failed, panes
 from dpviz.app.session import is_dark
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import ROUGH, USABLE, verdict
+from dpviz.view.areas_canvas import released_scene
+from dpviz.view.areas_drawing import AreasMapSettings, RegionsOnMap, draw_areas
 from dpviz.view.basemap import map_bounds
 from dpviz.view.canvas import Scene, ground_of, names_of
 from dpviz.view.deck import MOST_FEATURES
@@ -19,7 +22,7 @@ from dpviz.view.trips_drawing import TripsMapSettings, has_geometry
 from dpviz.view.trips_map import trips_map
 
 HEIGHT = 460
-_EASY_TO_SEE = 400  # regions on a map
+_EASY_TO_SEE, _AREAS_EASY_TO_SEE = 400, 4000  # regions on a map of trips, and of areas
 
 
 def show_kept_map(release: AnyRelease, key: int) -> None:
@@ -31,7 +34,11 @@ def show_kept_map(release: AnyRelease, key: int) -> None:
     """
     if isinstance(release, FlowRelease):
         _show_trips(release, key)
-    elif isinstance(release, Release) and not canvas_failed():
+    elif canvas_failed():
+        return
+    elif isinstance(release, AreaRelease):
+        _show_areas(release, key)
+    else:
         _show_points(release, key)
 
 
@@ -68,6 +75,17 @@ def _show_trips(release: FlowRelease, key: int) -> None:
     picture = trips_map(release, TripsMapSettings(level=level, dark=is_dark()), None)
     st.pydeck_chart(picture.deck, height=HEIGHT, key=f"kept map {key:d}", alt=picture.description)
     st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
+
+
+@st.fragment
+def _show_areas(release: AreaRelease, key: int) -> None:
+    regions, on_map = release.regions, RegionsOnMap(release.regions)
+    level = max((level for level in range(1, regions.depth + 1) if regions.size(level) <= _AREAS_EASY_TO_SEE), default=1)
+    if on_map.shapes(level) is None:
+        return
+    drawing = draw_areas(release, on_map, AreasMapSettings(level=level, unit=counted_noun(release), dark=is_dark()))
+    scene = released_scene(on_map, drawing, (), dark=is_dark(), height=HEIGHT)
+    panes(scene.pack(), key=f"kept map {key:d}", on_box=_ignore, on_chosen=_ignore, on_camera=_ignore, on_swipe=_ignore)
 
 
 def _ignore(_: object) -> None:

@@ -20,15 +20,17 @@ from dpviz.app.page_state import CURATE, PageState
 from dpviz.app.saved_config import PRESET, Values
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError, InputError, SettingError
-from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
+from dpviz.mechanisms import AREA_FAMILY, family_of
 from dpviz.publishing.config import DataPart, RegionsPart, ReleaseConfig, from_tables
 from dpviz.publishing.toml_tables import LARGEST_FILE, read_tables
 from dpviz.view.escape import markdown
 
-POINTS, TRIPS = "points", "trips"  # kinds of data, and keys of [data]
+POINTS, TRIPS, AREAS = "points", "trips", "areas"  # kinds of data; [data] names the points of areas as points
 _FILLED, _PROBLEM, _TURN = "opened filled in", "opened problem", "opened turn"
 _STUDY = "This is the configuration of a study, which dpviz compare runs: choose the configuration of a release."
-_SLOTS = {POINTS: "uploaded", TRIPS: "trips uploaded", "regions": "regions uploaded", "ends": "ends uploaded"}
+_OF_AREAS = "areas regions"  # role of the regions of areas, as "regions" and "ends" are of trips
+_SLOTS = {POINTS: "uploaded", TRIPS: "trips uploaded", AREAS: "areas uploaded"}
+_SLOTS |= {"regions": "regions uploaded", "ends": "ends uploaded", _OF_AREAS: "areas regions uploaded"}
 
 
 def show_uploader(page: PageState) -> None:
@@ -63,7 +65,7 @@ def opened(kind: str) -> ReleaseConfig | None:
 
 
 def _kind_of(page: PageState) -> str:
-    return POINTS if POINT_FAMILY in page.families else TRIPS
+    return str(page.families[0].name)
 
 
 def _receive(page: PageState, key: str) -> None:
@@ -113,8 +115,6 @@ def read_for_page(page: PageState, body: bytes) -> ReleaseConfig:
     config = from_tables(tables, asks_unit=True)
     if config.family not in page.families:
         kind = config.family.name
-        if config.family is AREA_FAMILY:
-            raise SettingError("This is a configuration of areas, which no page publishes: run dpviz release with it.")
         raise SettingError(f"This is a configuration of {kind}: open it on the {kind.capitalize()} page.")
     return config
 
@@ -123,8 +123,8 @@ def _names_of_files(config: ReleaseConfig) -> dict[str, str]:
     """Return the names of the files that are asked for, by the slots that hold them."""
     if config.data.sample is not None:
         return {}
-    files = {POINTS if config.data.is_points else TRIPS: config.data.files[0]}
-    files |= {role: part.file for role, part in (("regions", config.regions), ("ends", config.destinations)) if part is not None}
+    files, role_of_regions = {config.family.name: config.data.files[0]}, _OF_AREAS if config.family is AREA_FAMILY else "regions"
+    files |= {role: part.file for role, part in ((role_of_regions, config.regions), ("ends", config.destinations)) if part is not None}
     return {_SLOTS[role]: saved_config.file_name(path) for role, path in files.items()}
 
 
@@ -149,7 +149,7 @@ def fill_in_upload(kind: str, name: str, digest: str, text_key: str) -> DataPart
     """Set the widgets of an uploaded file, if it has the name that the opened configuration asks for.
 
     Args:
-        kind: "points" or "trips".
+        kind: "points", "trips" or "areas".
         name: of the file.
         digest: identifies the file in the keys of widgets.
         text_key: identifies it in the keys of the question how it is written.
@@ -173,7 +173,7 @@ def fill_in_format(kind: str, path: str, first: str) -> None:
     """Say how files by path are written, if their path is that of the opened configuration.
 
     Args:
-        kind: "points" or "trips".
+        kind: "points", "trips" or "areas".
         path: of the files.
         first: path of the first of them, by which the question how they are written is known.
     """
@@ -216,7 +216,7 @@ def fill_in_regions(role: str, name: str, digest: str) -> RegionsPart | None:
     """Set the widgets of a file of regions, if it has the name that the opened configuration asks for; return its table then.
 
     Args:
-        role: "regions" or "ends".
+        role: "regions", "ends" or "areas regions".
         name: of the file.
         digest: identifies the file in the keys of widgets.
     """
@@ -239,14 +239,15 @@ def with_kept_regions(part: RegionsPart, role: str) -> RegionsPart:
 
 
 def _opened_regions(role: str) -> RegionsPart | None:
-    config = opened(TRIPS)
-    return None if config is None else config.regions if role == "regions" else config.destinations
+    config = opened(AREAS if role == _OF_AREAS else TRIPS)
+    return None if config is None else config.destinations if role == "ends" else config.regions
 
 
 def fill_in_account(data: LoadedData) -> None:
     """Set name and cap of the account of counted data, if they are those of the opened configuration."""
     part = data.source.data_part
-    config = opened(POINTS if part.is_points else TRIPS)
+    family = family_of(data.private)
+    config = None if family is None else opened(family.name)
     if config is not None and (config.data.sample, config.data.files) == (part.sample, part.files):
         _fill_in(f"account {data.digest}", saved_config.values_of_account(config, data.digest))
 

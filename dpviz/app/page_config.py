@@ -106,6 +106,11 @@ class PageConfig:
             return PureBudget(self.epsilon)
         return ApproxBudget(self.epsilon, self.delta) if self.rho is None or self.mode == TEACH else ZcdpBudget(self.rho)
 
+    @property
+    def takes_delta(self) -> bool:
+        """Whether the budget has a delta."""
+        return bool(self.build().needs_delta)
+
     def same_draw(self, other: Self) -> bool:
         """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""
         return replace(self, **{name: getattr(other, name) for name in self.view_parts}) == other

@@ -138,7 +138,7 @@ class PageState:
         else:
             st.session_state[f"loaded {self.key}"] = (data, self.config())
 
-    def offer(self, data: LoadedData | None) -> None:
+    def offer(self, data: Any | None) -> None:
         """Offer data of a file loaded in Teach, which are public, to the Compare page; otherwise withdraw the last offer.
 
         What the data protect is kept in either mode, for `protected`.

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from dpviz.app.areas.state import AREAS
 from dpviz.app.bundle import Bundle, check_texts, is_published, name_archive, note_download, texts_form
 from dpviz.app.code import show_release_code
 from dpviz.app.components.panes import load_deck
@@ -39,7 +40,7 @@ from dpviz.release.manifest import format_amount
 from dpviz.release.verdict import compute_needed_total
 from dpviz.view.escape import markdown
 
-PAGE_STATES: dict[str, PageState] = {"Points": POINTS, "Trips": TRIPS}
+PAGE_STATES: dict[str, PageState] = {"Points": POINTS, "Trips": TRIPS, "Areas": AREAS}
 PAGE = "release"
 NEW, PAID, KEPT = "A new draw", "A draw that is already paid for", "A draw that is kept on this computer"
 _NO_SIMULATIONS = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
@@ -63,7 +64,7 @@ def _show_first_row() -> None:
     left, right = st.columns([19, 3], vertical_alignment="center")
     left.caption(
         "**What leaves the app.** A release is drawn with noise from the operating system after the ledger has counted it, and comes with"
-        " a manifest and a report. No truth is shown or used on this page; settings are those of the Points and Trips pages in Curate."
+        " a manifest and a report. No truth is shown or used on this page; settings are those of Points, Trips and Areas in Curate."
     )
     with right:
         forget_button("release")
@@ -118,7 +119,7 @@ def _show_steps(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw],
 
 
 def _show_nothing_loaded(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
-    st.info("Nothing can be released yet: load private data on the Points or Trips page in *Curate*, then come back.")
+    st.info("Nothing can be released yet: load private data on the Points, Trips or Areas page in *Curate*, then come back.")
     st.caption(_NO_SIMULATIONS)
     with st.container(horizontal=True):
         for title, page in (("Open the map", points), ("Open the trips", trips)):

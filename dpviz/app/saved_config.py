@@ -15,6 +15,7 @@ from typing import Any
 
 import streamlit as st
 
+from dpviz.app.areas.state import GAUSSIAN, LAPLACE
 from dpviz.app.dataset_block import CURRENCIES, LARGEST_CAP, LARGEST_CAP_DELTA, SMALLEST_CAP, SMALLEST_RHO_CAP
 from dpviz.app.ledger import Funding, LoadedData, Source, convert_to_currency
 from dpviz.app.page_config import PageConfig
@@ -27,9 +28,10 @@ from dpviz.data.counting.engines import AUTO
 from dpviz.data.reading.safety import format_of
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, SettingError
+from dpviz.mechanisms import AREA_FAMILY
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import amount_of
-from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import (
     BudgetPart,
     DataPart,
@@ -173,27 +175,32 @@ def parts_of_page(config: ReleaseConfig, page: PageConfig) -> dict[str, Any]:
         DpvizError: the page cannot show a value.
     """
     mechanism, data = config.mechanism.build(config.family), config.data
-    parts = {"mechanism": mechanism.key, "settings": mechanism.non_defaults(), **_budget_parts(mechanism, config.budget.budget(), page)}
+    budget, is_area = config.budget.budget(), config.family is AREA_FAMILY
+    takes_delta = not isinstance(budget, PureBudget) if is_area else mechanism.needs_delta
+    parts = {"mechanism": mechanism.key, "settings": mechanism.non_defaults()}
+    parts |= _budget_parts(mechanism, budget, page, takes_delta=takes_delta)
     parts["source"] = "sample" if data.sample is not None else _source_of_files(data)
     if data.sample is not None:
         parts["sample"] = data.sample
+    if is_area:
+        return parts | {"noise": GAUSSIAN if takes_delta else LAPLACE, "level": None, "asked": ()}
     if not data.is_points:
         return parts | {"beside": ALONE, "level": None, "region": None}
     return parts | {"order": _order_of(config), "zoom": None} | ({"size": _size_of(data)} if data.sample is not None else {})
 
 
-def _budget_parts(mechanism: AnyMechanism, budget: Budget, page: PageConfig) -> dict[str, Any]:
+def _budget_parts(mechanism: AnyMechanism, budget: Budget, page: PageConfig, *, takes_delta: bool) -> dict[str, Any]:
     """Return epsilon, delta and rho of a page."""
     rho, delta = None, page.delta
     if isinstance(budget, ZcdpBudget):
-        if not mechanism.needs_delta:
+        if not takes_delta:
             raise SettingError(f"{mechanism.title} spends ε alone: give epsilon under [budget] in place of rho.")
         rho = read_amount(budget.rho, "ρ", SMALLEST_RHO, LARGEST_RHO)
         implied = round(float(budget.to_approx(delta, mechanism.conversion).epsilon), 6)
         epsilon = Fraction(repr(min(max(implied, SMALLEST_EPSILON), LARGEST_EPSILON)))  # shown only; it is rho that is spent
     else:
-        if mechanism.needs_delta != isinstance(budget, ApproxBudget):
-            needs = "needs a delta: give one" if mechanism.needs_delta else "spends ε alone: leave delta out"
+        if takes_delta != isinstance(budget, ApproxBudget):
+            needs = "needs a delta: give one" if takes_delta else "spends ε alone: leave delta out"
             raise SettingError(f"{mechanism.title} {needs} under [budget].")
         epsilon = budget.epsilon
     if isinstance(budget, ApproxBudget):
@@ -257,7 +264,7 @@ def values_at_once(config: ReleaseConfig) -> Values:
     values |= {"publication formats": list(config.output.formats), "publication folder": config.output.folder}
     if data.sample is not None:
         return values
-    prefix = "" if data.is_points else "trips "
+    prefix = _prefix_of(config)
     values |= {f"{prefix}engine": data.engine, f"{prefix}crs": data.crs or ""}
     if config.domain is not None:
         values |= _domain_values(config.domain)
@@ -276,8 +283,10 @@ def values_of_file(config: ReleaseConfig, digest: str, mode: str) -> Values:
         digest: identifies the file in the keys of widgets.
         mode: Teach or Curate.
     """
-    data, prefix = config.data, "" if config.data.is_points else "trips "
+    data, prefix = config.data, _prefix_of(config)
     columns = _point_columns(data, digest) if data.is_points else _trip_columns(data, digest)
+    if config.family is AREA_FAMILY:
+        columns |= _id_columns(data, digest)
     return columns | _unit_values(config, f"{prefix}{mode} {digest}")
 
 
@@ -299,6 +308,22 @@ def _point_columns(data: DataPart, digest: str) -> Values:
         f"column x {digest}": data.x or PRESET,
         f"column y {digest}": data.y or PRESET,
         f"column count {digest}": data.count or NONE,
+    }
+
+
+def _prefix_of(config: ReleaseConfig) -> str:
+    """Return how the keys of a page's widgets begin."""
+    if config.family is AREA_FAMILY:
+        return "areas "
+    return "" if config.data.is_points else "trips "
+
+
+def _id_columns(data: DataPart, digest: str) -> Values:
+    """Return how records of areas find their regions: by a column of ids, or by coordinates."""
+    return {
+        f"areas ends {digest}": COORDINATES if data.region is None else IDS,
+        f"areas column region {digest}": data.region or PRESET,
+        f"areas column count {digest}": data.count or NONE,
     }
 
 

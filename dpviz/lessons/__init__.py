@@ -13,6 +13,7 @@ from dpviz.lessons.leak import Leak
 from dpviz.lessons.lesson import Lesson
 from dpviz.lessons.one_person import OnePerson
 from dpviz.lessons.releases import Releases
+from dpviz.lessons.shapes import ShapesOfRegions
 from dpviz.lessons.split import Split
 from dpviz.lessons.structure import Structure
 from dpviz.lessons.sums import Sums
@@ -29,6 +30,7 @@ LESSONS: tuple[type[Lesson], ...] = (
     Stages,
     Interval,
     Releases,
+    ShapesOfRegions,
 )
 
 __all__ = ["LESSONS"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, overload
 
@@ -149,8 +149,7 @@ class AreaRelease:
         return self._ends(level, (laplace_reach if self.has_laplace else gaussian_reach)(stddev, len(stddev)))
 
     def _ends(self, level: Level, reach: Floats) -> tuple[Floats, Floats]:
-        centre = self.estimate[self.regions.level_number(level)]
-        return np.maximum(np.floor(centre - reach), 0.0), np.maximum(np.ceil(centre + reach), 0.0)
+        return _ends_around(self.estimate[self.regions.level_number(level)], reach)
 
     def level(self, level: Level) -> geopandas.GeoDataFrame:
         """Make a table of the regions of a level.
@@ -240,6 +239,22 @@ class AreaRelease:
         count = np.asarray(chosen @ self.count[-1])
         count[self._find_hidden(query, levels, index, len(lists))] = np.nan
         return (count, np.sqrt(self.spread.of_sums(chosen))) if spread else count
+
+    def answer_interval(self, regions: Sequence[str | Sequence[str]], *, level: Level | None = None) -> tuple[Floats, Floats]:
+        """Compute intervals that each contain the true answer with probability at least 0.95; see `interval`.
+
+        Args:
+            regions: as for `answer`.
+            level: as for `answer`.
+
+        Returns:
+            (q,) lower and (q,) upper ends, at least 0; those of hidden regions, too.
+
+        Raises:
+            DomainError: an unknown id or level.
+        """
+        centre, stddev = replace(self, count=self.estimate, hidden=None).answer(regions, level=level, spread=True)
+        return _ends_around(centre, (LAPLACE_STDDEVS if self.has_laplace else GAUSSIAN_STDDEVS) * stddev)
 
     def _find(self, ids: list[str], level: Level | None) -> tuple[Integers, Integers]:
         """Return the (k,) levels of regions, and their (k,) indices in these levels."""
@@ -357,3 +372,8 @@ class AreaRelease:
 
     def _add_leaves(self, level: int, values: ArrayLike) -> Floats:
         return np.bincount(self.regions.ancestors(level), np.asarray(values, np.float64), self.regions.size(level)).astype(np.float64)
+
+
+def _ends_around(centre: Floats, reach: Floats) -> tuple[Floats, Floats]:
+    """Return lower and upper ends of intervals, rounded outwards to whole numbers of at least 0."""
+    return np.maximum(np.floor(centre - reach), 0.0), np.maximum(np.ceil(centre + reach), 0.0)

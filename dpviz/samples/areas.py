@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,11 +15,14 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
 from dpviz.errors import InputError
 from dpviz.samples.flows import us_counties
-from dpviz.samples.points import SEED, SampleInfo
+from dpviz.samples.points import SEED, SQUARE, SampleInfo, sample_xy
+from dpviz.space.area_shares import areas_km2
 from dpviz.space.regions import Regions
 
 CITY_LEVELS = ("district", "tract", "block")
 STATE_LEVELS = ("state", "county")
+HEXAGON_LEVELS = (5, 6, 7)
+"""Resolutions of the sample of H3 cells."""
 
 _BLOCKS, _BLOCKS_PER_TRACT, _TRACTS_PER_DISTRICT = (48, 36), 4, (3, 3)  # columns and rows; per side; columns and rows
 _CITY_CORNER, _BLOCK_DEGREES = (-24.2, -2.1), 0.0018  # in the open Atlantic; about 200 m
@@ -33,9 +37,11 @@ class AreaSample(SampleInfo):
 
     Attributes:
         levels: names of the levels of its regions, coarsest first.
+        per: what `area_population` counts, where counts can be divided by it; "" where that would say nothing.
     """
 
     levels: tuple[str, ...]
+    per: str = ""
 
 
 _ALL_SAMPLES = (
@@ -58,10 +64,22 @@ _ALL_SAMPLES = (
         unit="visits",
         synthetic=True,
         levels=CITY_LEVELS,
+        per="residents",
+    ),
+    AreaSample(
+        key="la_hexagons",
+        title="Los Angeles, made-up residents in hexagons",
+        description="Made-up homes in the H3 cells of the 70 x 70 km square around Los Angeles; some of the cells are water.",
+        source="Made up by dpviz.samples.points.los_angeles; cells by the package h3.",
+        licence="Apache-2.0, as the project",
+        unit="residents",
+        synthetic=True,
+        levels=tuple(f"resolution {resolution}" for resolution in HEXAGON_LEVELS),
     ),
 )
-AREA_SAMPLES: dict[str, AreaSample] = {sample.key: sample for sample in _ALL_SAMPLES}
-"""The samples of areas by key, in the order of menus. All are public or made up."""
+_HAS_H3 = importlib.util.find_spec("h3") is not None
+AREA_SAMPLES: dict[str, AreaSample] = {sample.key: sample for sample in _ALL_SAMPLES if sample.key != "la_hexagons" or _HAS_H3}
+"""The samples of areas by key, in the order of menus. All are public or made up. Hexagons need the package h3."""
 
 
 def load_area_sample(key: str) -> AreaCounts:
@@ -84,13 +102,38 @@ def area_population(key: str) -> pd.Series:
     """Return the public number of residents of each leaf of a sample, by the leaf's id: a denominator for `AreaRelease.rates`.
 
     Raises:
-        InputError: there is no such sample.
+        InputError: there is no such sample, or nobody's number is known for its regions.
 
     >>> int(area_population("us_residents")["36061"])
     1628706
     """
     _check_key(key)
+    if key not in _POPULATIONS:
+        raise InputError("This sample has no public number of residents.")
     return _POPULATIONS[key]()
+
+
+def area_denominators(key: str, regions: Regions) -> dict[str, tuple[str, pd.Series, float]]:
+    """List the public numbers by which the counts of a sample can be divided: residents, where they are others than are counted, and area.
+
+    Args:
+        key: a key of `AREA_SAMPLES`.
+        regions: its regions.
+
+    Returns:
+        By the name on the Areas page: what follows a rate, the numbers by the ids of the leaves, and per how many a rate is.
+
+    Raises:
+        InputError: there is no such sample.
+
+    >>> [words for words, _, _ in area_denominators("us_residents", load_area_sample("us_residents").regions).values()]
+    ['per km²']
+    """
+    _check_key(key)
+    about = AREA_SAMPLES[key]
+    rates = {"Rates": (f"per 1,000 {about.per}", area_population(key), 1000.0)} if about.per else {}
+    areas = pd.Series(areas_km2(regions), index=regions.ids_of(regions.depth))
+    return rates | {"Per km²": ("per km²", areas, 1.0)}
 
 
 def _check_key(key: str) -> None:
@@ -161,5 +204,13 @@ def _us_population() -> pd.Series:
     return pd.Series(table["population"].to_numpy(np.float64), index=table["county"].astype(str).to_numpy())
 
 
-_LOADERS: dict[str, Callable[[], AreaCounts]] = {"us_residents": _us_residents, "made_up_city": lambda: made_up_city()[0]}
+def _la_hexagons() -> AreaCounts:
+    return AreaCounts.from_xy(*sample_xy("la_residents"), regions=Regions.h3(SQUARE, resolutions=HEXAGON_LEVELS))
+
+
+_LOADERS: dict[str, Callable[[], AreaCounts]] = {
+    "us_residents": _us_residents,
+    "made_up_city": lambda: made_up_city()[0],
+    "la_hexagons": _la_hexagons,
+}
 _POPULATIONS: dict[str, Callable[[], pd.Series]] = {"us_residents": _us_population, "made_up_city": lambda: made_up_city()[1]}

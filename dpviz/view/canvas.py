@@ -133,7 +133,7 @@ class Pane:
         areas: names of the regions in `Scene.areas`: one, or two if trips end in other regions than they begin in; none for points.
         fills: for each of `areas`, (n, 4) red, green, blue, alpha.
         arcs: between the regions; None if there are none.
-        chosen: number of a region of the first areas that is outlined; None if there is none.
+        chosen: numbers of regions of the first areas that are outlined.
     """
 
     title: str
@@ -148,7 +148,7 @@ class Pane:
     areas: tuple[str, ...] = ()
     fills: tuple[Colors, ...] = ()
     arcs: Arcs | None = None
-    chosen: int | None = None
+    chosen: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -95,12 +95,13 @@ class Scale:
         return f'<div class="dpviz-legend">{" ".join(parts)}</div>'
 
 
-def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """Choose the top of a scale for released values: their 99.5th percentile, rounded up to 1, 2 or 5 times a power of ten.
+def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None, *, quantile: float = _TOP_QUANTILE) -> float:
+    """Choose the top of a scale for released values: a high percentile of them, rounded up to 1, 2 or 5 times a power of ten.
 
     Args:
         values: (k,) released values.
         weights: (k,) the area of the map that each value covers; None for equal weights.
+        quantile: the share of the values that the scale tells apart; larger ones have the strongest colour.
 
     Returns:
         A number above 0; 1 if no value is above 0.
@@ -110,7 +111,7 @@ def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
     usable = np.isfinite(sizes) & (areas > 0)
     if not usable.any():
         return 1.0
-    largest = float(np.quantile(sizes[usable], _TOP_QUANTILE, weights=areas[usable], method="inverted_cdf"))
+    largest = float(np.quantile(sizes[usable], quantile, weights=areas[usable], method="inverted_cdf"))
     if not largest > 1e-300:
         return 1.0
     power = 10.0 ** np.floor(np.log10(largest))

@@ -14,11 +14,11 @@ class Figure:
     """A figure of the rows of a study.
 
     Attributes:
-        title: with its unit; {unit} stands for what is counted, {places} for the places that are compared: blocks, boxes or pairs.
+        title: with its unit; {unit} stands for what is counted, {places} for the places that are compared: blocks, boxes, pairs or regions.
         column: the title over a column of a table, shorter; empty where the title is short.
         about: its definition, with the same words in braces; empty where the title says all.
         scale: of its axis.
-        family: kind of data that has it, "points" or "trips"; empty for both.
+        families: kinds of data that have it: "points", "trips", "areas"; empty for all of them.
         by_level: whether a level is shown first, instead of random boxes.
     """
 
@@ -26,7 +26,7 @@ class Figure:
     column: str = ""
     about: str = ""
     scale: Scale = LOG
-    family: str = ""
+    families: tuple[str, ...] = ()
     by_level: bool = False
 
     def title_of(self, unit: str, places: str) -> str:
@@ -52,28 +52,28 @@ FIGURES = {
         title="maximum error of a pair ({unit})",
         column="maximum error ({unit})",
         about="Maximum error: the largest difference between released and true {unit} of one pair.",
-        family="trips",
+        families=("trips",),
     ),
     "false_discovery": Figure(
         title="false discovery rate (% of released pairs)",
         column="false discovery rate (%)",
         about="False discovery rate: released pairs that have no {unit} in truth, in percent of all released pairs.",
         scale=PERCENT,
-        family="trips",
+        families=("trips",),
     ),
     "false_negative": Figure(
         title="false negative rate (% of true pairs)",
         column="false negative rate (%)",
         about="False negative rate: pairs that have {unit} in truth but are not released, in percent of all pairs with {unit} in truth.",
         scale=PERCENT,
-        family="trips",
+        families=("trips",),
     ),
     "false_positives": Figure(
         title="false positives (number of {places})",
         column="false positives ({places})",
         about="False positives: {places} without {unit} that are released as 0.5 or more.",
         scale=COUNT,
-        family="points",
+        families=("points", "areas"),
         by_level=True,
     ),
     "false_negatives": Figure(
@@ -81,7 +81,7 @@ FIGURES = {
         column="false negatives ({places})",
         about="False negatives: {places} with {unit} that are released as less than 0.5.",
         scale=COUNT,
-        family="points",
+        families=("points", "areas"),
         by_level=True,
     ),
 }

@@ -60,7 +60,7 @@ def make_pane(drawing: TripsDrawing, *, areas: str, about: str) -> Pane:
             width=arcs.width,
             texts=arcs.texts.lines(),
         ),
-        chosen=view.chosen,
+        chosen=() if view.chosen is None else (view.chosen,),
     )
 
 

@@ -59,7 +59,7 @@ def wait_for_runs(monkeypatch):
 def results_of_each_test():
     """No test finds results that another one made."""
     yield
-    for module in filter(None, map(sys.modules.get, ("dpviz.app.points.teach", "dpviz.app.trips.teach"))):
+    for module in filter(None, map(sys.modules.get, ("dpviz.app.points.teach", "dpviz.app.trips.teach", "dpviz.app.areas.teach"))):
         module.LIVE.shared.clear()
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from streamlit.testing.v1 import AppTest
 
+from dpviz.app.areas.state import AreasConfig
 from dpviz.app.cached import digest_of
 from dpviz.app.points.state import Config
 from dpviz.app.session import read_link
@@ -20,12 +21,13 @@ SWAPPED = b"lon,lat\n34.1,-118.2\n25.5,-80.25\n"
 REGIONS = b"id,lat,lon,name\nA1,50,8,Aberg\nA2,51,9,Bdorf\nB1,52,9,Cburg\n"
 JOURNEYS = b"origin,dest,count,rider\nA1,A2,500,r1\nA2,B1,40,r1\nB1,B1,900,r2\n"
 STATES = "Contiguous United States"
-TABS = {"tab": "Table", "trips tab": "Consistency"}  # those that are quickest to draw
+TABS = {"tab": "Table", "trips tab": "Consistency", "areas tab": "Table"}  # those that are quickest to draw
 
 
 def pages():
     import streamlit as st  # noqa: PLC0415 - only this function's text runs
 
+    from dpviz.app.areas.page import areas_page  # noqa: PLC0415
     from dpviz.app.compare.page import compare_page  # noqa: PLC0415
     from dpviz.app.help_page import help_page  # noqa: PLC0415
     from dpviz.app.learn_page import learn_page  # noqa: PLC0415
@@ -33,7 +35,7 @@ def pages():
     from dpviz.app.release_page import release_page  # noqa: PLC0415
     from dpviz.app.trips.page import trips_page  # noqa: PLC0415
 
-    kinds = (points_page, trips_page, compare_page, learn_page, release_page, help_page)
+    kinds = (points_page, trips_page, areas_page, compare_page, learn_page, release_page, help_page)
     {kind.__name__.removesuffix("_page"): kind for kind in kinds}[st.session_state.get("at", "points")]()
 
 
@@ -67,6 +69,20 @@ def trips_uploaded(mode="Curate", *, unit="each", **files):
     for role, file in ({"regions": ("homes.csv", REGIONS), "trips": ("trips.csv", JOURNEYS)} | files).items():
         state |= {f"{role} uploaded": file} | ({f"unit {role} {mode} {digest_of(file[1])}": unit} if unit else {})
     return pages_app("trips", {}, state)
+
+
+AREA_REGIONS = b"district,tract\nA,A1\nA,A2\nB,B1\nB,B2\n"
+TRACTS = ["A1"] * 60 + ["A2"] * 25 + ["B1"] * 5
+VISITS = b"tract,visitor\n" + b"".join(f"{tract},v{number}\n".encode() for number, tract in enumerate(TRACTS))
+
+
+def areas_uploaded(mode="Curate", *, unit="each", points=VISITS, regions=AREA_REGIONS):
+    """The Areas page after an upload of regions without shapes, and of records with ids of their finest regions."""
+    digest, frame = digest_of(points), digest_of(regions)
+    state = {"areas config": AreasConfig(mode=mode, source="upload")}
+    state |= {"areas regions uploaded": ("regions.csv", regions), f"areas regions levels {frame}": ["district", "tract"]}
+    state |= {"areas uploaded": ("visits.csv", points), f"areas column region {digest}": "tract"}
+    return pages_app("areas", {}, state | ({f"unit areas {mode} {digest}": unit} if unit else {}))
 
 
 def query_of(app):

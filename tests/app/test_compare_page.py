@@ -884,3 +884,23 @@ def test_a_click_is_put_beside_the_others(monkeypatch):
     pick(made, ("nothing", 1.0))
     pick(made, None)
     assert len(state["config"].picked) == 3, "the truth is the fourth map"
+
+
+class TestAreas:
+    def test_a_study_of_areas_shows_errors_by_level_and_maps_of_regions(self):
+        link = {"kind": "Areas", "low": "0.2", "high": "0.5", "steps": "2", "repeats": "2", "mechanisms": '["region_tree","flat"]'}
+        app = fine(finished(started(compare_app(link))))
+        for shown in ("Released", "Error", "False positives"):
+            config = app.session_state["compare config"]
+            app.session_state["compare config"] = replace(config, shown=shown)
+            header, _ = scene(fine(app.run()))
+            assert len(header["panes"]) >= 2
+        for name in TABS:
+            app.session_state["compare tab"] = name
+            fine(app.run())
+        labels = [option for box in app.selectbox if box.label == "Queries" for option in box.options]
+        assert labels == ["regions of level district", "regions of level tract", "regions of level block"]
+
+    def test_a_link_to_areas_keeps_a_level_that_its_regions_have(self):
+        assert read_link(CompareConfig, {"kind": "Areas", "sample": "us_residents", "level": "2"}).level == 2
+        assert read_link(CompareConfig, {"kind": "Areas", "sample": "us_residents", "level": "3"}).level is None

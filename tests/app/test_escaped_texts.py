@@ -225,7 +225,7 @@ OURS_IN_FILES = {
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
     "dataset_block.py": ("colour", "title"),
-    "files.py": ("counting", "kind", "text", "title"),
+    "files.py": ("counting", "text", "title"),
     "first_row.py": ("protected",),
     "help_page.py": (
         *("section_of_page.title", "target_page.title", "page.key", "pages()[key].title"),

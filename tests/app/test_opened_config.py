@@ -391,7 +391,7 @@ REFUSED = {
     "trips": (FLOWS, "This is a configuration of trips: open it on the Trips page."),
     "areas": (
         {**changed(changed(POINTS, "mechanism", {"key": "flat"}), "domain", None), "regions": FLOWS["regions"]},
-        "This is a configuration of areas, which no page publishes: run dpviz release with it.",
+        "This is a configuration of areas: open it on the Areas page.",
     ),
     "seed": (points(seed=3), "takes no seed"),
     "seed of the mechanism": (changed(POINTS, "mechanism.seed", 3), "takes no seed"),

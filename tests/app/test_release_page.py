@@ -20,7 +20,7 @@ from dpviz.publishing.private_data import fingerprints_of
 from dpviz.publishing.publish import draw, note_publication
 from dpviz.release.flow_release import FlowRelease
 from tests.app.release_walk import TEXTS, at_release, choose_paid, kept, publish, published, read_back, write_texts
-from tests.app.seen import account, as_read, captions, entries, errors, fine, good, infos, keys, labelled, texts, warnings
+from tests.app.seen import account, as_read, captions, entries, errors, fine, good, infos, keys, labelled, scene, texts, warnings
 from tests.app.start import CURATE, CURATE_TRIPS, SMALL, pages_app, points_app
 from tests.app.walk import go, press_draw, to_mode, truth_switch
 from tests.release_cases import areas_on, assert_same, regions_with_shapes
@@ -233,6 +233,7 @@ class TestAreas:
         fine(app.text_input(key="earlier dataset").set_value("homes").run())
         assert labelled(app.segmented_control, "What").options == ["A draw that is kept on this computer"]
         assert "All levels are usable, down to the 4 regions of town." in texts(app)
+        assert [pane["title"] for pane in scene(app)[0]["panes"]] == ["Released records"]
         bundle = Maker(app.session_state["recovered draws"][1], {**TEXTS, "region": "", "intended_use": "", "formats": ["csv"]}).make()
         (tmp_path / "a.zip").write_bytes(bundle.archive)
         assert_same(dv.read_release(tmp_path / "a.zip"), paid.release)

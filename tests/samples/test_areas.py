@@ -5,7 +5,7 @@ import pytest
 import shapely
 
 from dpviz.errors import InputError
-from dpviz.samples.areas import AREA_SAMPLES, area_population, load_area_sample, made_up_city
+from dpviz.samples.areas import AREA_SAMPLES, area_denominators, area_population, load_area_sample, made_up_city
 
 
 @pytest.mark.parametrize("key", AREA_SAMPLES)
@@ -14,9 +14,10 @@ def test_a_sample_is_what_its_description_says(key):
     assert (sample.key, sample.levels) == (key, areas.regions.levels)
     assert all((sample.title, sample.description, sample.source, sample.licence, sample.unit))
     assert len(areas.regions.overlaps) == 0
-    population = area_population(key)
-    assert set(population.index) == set(areas.regions.ids_of(areas.regions.depth))
-    assert (population >= 0).all()
+    for _, numbers, per in area_denominators(key, areas.regions).values():
+        assert set(numbers.index) == set(areas.regions.ids_of(areas.regions.depth))
+        assert (numbers >= 0).all()
+        assert per > 0
 
 
 def test_the_residents_are_those_of_the_census_bureau():
@@ -43,6 +44,18 @@ def test_its_blocks_fill_tracts_without_gaps_but_for_the_river():
     hull = shapely.union_all(regions.geometry[-1].to_numpy())
     assert isinstance(hull, shapely.MultiPolygon)
     assert len(hull.geoms) == 2, "one part on each side of the river"
+
+
+def test_counts_are_divided_by_residents_only_where_these_are_others_than_are_counted():
+    words = {key: [each for each, _, _ in area_denominators(key, load_area_sample(key).regions).values()] for key in AREA_SAMPLES}
+    assert words["us_residents"] == ["per km²"]
+    assert words["made_up_city"] == ["per 1,000 residents", "per km²"]
+
+
+def test_a_sample_without_a_number_of_residents_says_so():
+    pytest.importorskip("h3")
+    with pytest.raises(InputError, match="no public number of residents"):
+        area_population("la_hexagons")
 
 
 def test_unknown_keys_are_refused():

@@ -11,13 +11,15 @@ import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.compare.state import (
+    AREAS_KIND,
     COMPARE,
+    FAMILY,
     LARGEST_ORDER,
     MOST_REPEATS,
     MOST_STEPS,
     OWN,
-    POINTS_KIND,
     SAMPLE,
+    SAMPLES_OF,
     TRIPS_KIND,
     CompareConfig,
     CompareData,
@@ -25,12 +27,10 @@ from dpviz.app.compare.state import (
 from dpviz.app.controls import DELTAS, EPSILONS
 from dpviz.app.fields import Field, in_range, problem_with
 from dpviz.app.points.order import describe_resolution
-from dpviz.data.flows import Flows
-from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import AnyMechanism, Rule
-from dpviz.samples.flows import FLOW_SAMPLES
-from dpviz.samples.points import SAMPLES, SampleInfo
+from dpviz.publishing.private_data import PrivateData
+from dpviz.samples.points import SampleInfo
 
 LONGEST_SHOWN = 40  # characters of a wrong value that a message repeats
 USUAL_SIZE = None  # records of a made-up sample; None is its usual number
@@ -42,11 +42,11 @@ def compare_data() -> CompareData | None:
     config: CompareConfig = COMPARE.config()
     st.markdown("##### 1 Data")
     reset: dict[str, Any] = {"sample": "", "mechanisms": (), "settings": {}, "workload": "", "picked": (), "level": None}
-    _choice_buttons("kind", (POINTS_KIND, TRIPS_KIND), "Kind of data", **reset)
+    _choice_buttons("kind", tuple(FAMILY), "Kind of data", **reset)
     _choice_buttons("source", (SAMPLE, OWN), "Where from", names=_SOURCE_NAMES)
     if config.source == OWN:
         return _own_data(config)
-    known = SAMPLES if config.kind == POINTS_KIND else FLOW_SAMPLES
+    known = SAMPLES_OF[config.kind]
     key = f"compare sample {config.kind}"
     st.session_state[key] = config.chosen_sample
     st.selectbox(
@@ -60,6 +60,8 @@ def compare_data() -> CompareData | None:
     st.caption(about.description, help=f"Source: {about.source} Licence: {about.licence}.")
     if config.kind == TRIPS_KIND:
         return _sample_data(about, cached.flow_sample(about.key), f"trips {about.key}")
+    if config.kind == AREAS_KIND:
+        return _sample_data(about, cached.area_sample(about.key).areas, f"areas {about.key}")
     _resolution_control()
     points = cached.sample(about.key, USUAL_SIZE, config.order)
     return _sample_data(about, points, f"{about.key} {USUAL_SIZE}", (config.order,))
@@ -78,8 +80,8 @@ def _resolution_control() -> None:
     )
 
 
-def _sample_data(about: SampleInfo, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
-    """Return a sample as data to compare on, with the digest and fingerprints that it has on the Points or Trips page."""
+def _sample_data(about: SampleInfo, data: PrivateData, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
+    """Return a sample as data to compare on, with the digest and fingerprints that it has on the page of its kind."""
     fingerprints = cached.fingerprints(digest, frame, data, f"sample {digest}".encode())
     return CompareData(
         data=data, key=f"{digest} {frame}", digest=digest, fingerprints=fingerprints, title=about.title, unit=about.unit, bundled=True
@@ -87,7 +89,7 @@ def _sample_data(about: SampleInfo, data: PointCounts | Flows, digest: str, fram
 
 
 def _own_data(config: CompareConfig) -> CompareData | None:
-    """Return the data that were declared public on the Points or Trips page; None, with a note, if there are none."""
+    """Return the data that were declared public on the page of their kind; None, with a note, if there are none."""
     data = config.page_state.offered_data()
     if data is None:
         st.info(f"Load a file on the {config.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")

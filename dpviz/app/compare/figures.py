@@ -8,8 +8,9 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.compare.state import COMPARE, CompareData, is_points
+from dpviz.data.areas import AreaCounts
 from dpviz.evaluation.study import accounting_of
-from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY
+from dpviz.mechanisms import family_of
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.view.study_figures import FIGURES, Figure
 
@@ -25,8 +26,8 @@ BOXES = {
 
 def figures_of(data: CompareData) -> list[str]:
     """Return the keys of the figures that this kind of data has."""
-    family = (POINT_FAMILY if is_points(data) else TRIP_FAMILY).name
-    return [name for name, figure in FIGURES.items() if figure.family in ("", family)]
+    family = family_of(data.data)
+    return [name for name, figure in FIGURES.items() if not figure.families or (family is not None and family.name in figure.families)]
 
 
 def shown_figure(data: CompareData) -> str:
@@ -102,7 +103,7 @@ def workload_words(name: str, data: CompareData) -> str:
     if name.startswith("size "):
         return f"{_places(name, data)} with {size_words(name)} {data.unit} in truth"
     if not is_points(data):
-        return f"pairs of level {name}"
+        return f"{_places(name, data)} of level {name}"
     return BOXES.get(name, f"all blocks of {name.replace('zoom', 'zoom level')}")
 
 
@@ -133,5 +134,5 @@ def size_words(name: str) -> str:
 def _places(workload: str, data: CompareData) -> str:
     """Return what a workload asks about, in the plural."""
     if not is_points(data):
-        return "pairs"
+        return "regions" if isinstance(data.data, AreaCounts) else "pairs"
     return "boxes" if workload == RANDOM else "blocks"

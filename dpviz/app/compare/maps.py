@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from dpviz.app.areas.state import EASY_TO_SEE as AREAS_EASY_TO_SEE
 from dpviz.app.compare.answer import shown_picks
 from dpviz.app.compare.state import (
     COMPARE,
@@ -30,6 +31,7 @@ from dpviz.app.points.scales import public_density_top
 from dpviz.app.session import is_dark, show_error, show_value, when_chosen
 from dpviz.app.streets import streets_switch, streets_wanted
 from dpviz.app.words import show_chart
+from dpviz.data.areas import AreaCounts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
@@ -37,6 +39,11 @@ from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.study import Run
 from dpviz.release.point_release import Release
 from dpviz.space.regions import Regions
+from dpviz.view.areas_canvas import areas_of as area_texts_of
+from dpviz.view.areas_canvas import make_pane as make_area_pane
+from dpviz.view.areas_drawing import AreasMapSettings, RegionsOnMap, draw_areas
+from dpviz.view.areas_drawing import choose_tops as choose_area_tops
+from dpviz.view.areas_map import areas_map
 from dpviz.view.basemap import map_bounds
 from dpviz.view.canvas import Areas, Cells, Pane, Scene, ground_in, ground_of, names_in, names_of
 from dpviz.view.colors import scale_top_of
@@ -71,13 +78,20 @@ def side_by_side(job: StudyJob, data: CompareData) -> None:
     if releases:
         st.html(_STYLE)
         with st.container(key="multiples", gap="xsmall"):
-            (_point_maps if is_points(data) else _trip_maps)(data, releases, is_in_address(job))
+            _choose_maps(data)(data, releases, is_in_address(job))
     left, right = st.columns([6, 1])
     with left:
         _pick_controls(job, picked)
     with right:
         _repeat_control(job.study.repeats)
     st.caption("Simulations with seeded noise: the same releases that the study measured, repeated from their seeds.")
+
+
+def _choose_maps(data: CompareData) -> Callable[[CompareData, dict[Pick, Any], bool], None]:
+    """Return the function that shows the maps of this kind of data."""
+    if isinstance(data.data, AreaCounts):
+        return _show_area_maps
+    return _point_maps if is_points(data) else _trip_maps
 
 
 def _repeat_releases(job: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
@@ -254,11 +268,11 @@ def _zoom_control(column: Any, finest: int) -> int:
     return int(column.slider("Zoom level", 0, finest, key=key, help=_ZOOM, on_change=_keep("zoom", key)))
 
 
-def _level_control(column: Any, regions: Regions) -> int:
-    """Ask for the geographic level of the maps of trips; a level that these regions do not have is the usual one."""
+def _level_control(column: Any, regions: Regions, easy: int = EASY_TO_SEE) -> int:
+    """Ask for the level of the maps of trips or areas; without one of these regions, the finest with at most `easy` regions is shown."""
     numbers, level, key = range(1, regions.depth + 1), COMPARE.config().level, f"compare level {' '.join(regions.levels)}"
     if level not in numbers:
-        level = max((number for number in numbers if regions.size(number) <= EASY_TO_SEE), default=1)
+        level = max((number for number in numbers if regions.size(number) <= easy), default=1)
     show_value(key, level)
     chosen = column.segmented_control(
         "Level",
@@ -329,3 +343,69 @@ def _trip_map(release: Any, flows: Flows, view: TripsMapSettings, pick: Pick) ->
     alt_text = f"{describe_pick(pick)}. {picture.description}"
     st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {describe_pick(pick)}", alt=alt_text)
     st.html(picture.legend + f'<div class="dpviz-note">{html(picture.note)}</div>')
+
+
+def _show_area_maps(data: CompareData, releases: dict[Pick, Any], link: bool) -> None:
+    """Show releases of areas, and the truth beside them if there are at most three; the arguments are those of `_point_maps`."""
+    areas: Any = data.data
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    shown = _shown_control(left)
+    level = _level_control(right, areas.regions, AREAS_EASY_TO_SEE)
+    on_map = _on_map(areas.regions)
+    if on_map.shapes(level) is None:
+        st.caption("These regions have neither outlines nor coordinates: there is no map of them.")
+        return
+    truth = areas.level_counts()[level]
+    view = AreasMapSettings(level=level, shown=shown, unit=data.unit, dark=is_dark())
+    tops = [choose_area_tops(release, view, truth) for release in releases.values()]
+    view = replace(view, tops=replace(tops[0], error=max(top.error for top in tops)))
+    if canvas_failed():
+        _separate_area_maps(releases, view, truth, on_map)
+        return
+    drawings = {pick: draw_areas(release, on_map, view, truth) for pick, release in releases.items()}
+    names = {pick: str(place) for place, pick in enumerate(releases)}
+    made = [_name_first(make_area_pane(drawing, areas=names[pick], about=describe_pick(pick))) for pick, drawing in drawings.items()]
+    if shown != TRUE and len(made) < MOST_PICKED:
+        first = next(iter(releases.values()))
+        made.insert(0, make_area_pane(draw_areas(first, on_map, replace(view, shown=TRUE), truth), areas="0", about=""))
+    opens = opening(COMPARE, areas.regions)
+    scene = Scene(
+        bounds=on_map.bounds,
+        areas={names[pick]: area_texts_of(drawing) for pick, drawing in drawings.items()},
+        panes=tuple(made),
+        description="; ".join(f"{pane.title} {pane.about}" for pane in made),
+        dark=is_dark(),
+        height=CANVAS_HEIGHT if len(made) <= 2 else 2 * CANVAS_HEIGHT,
+        edge=False,
+        nothing="No region is here.",
+        title=data.title,
+        stamp="Simulations with seeded noise, not private.",
+        ground=ground_in(on_map.bounds),
+        places=names_in(on_map.bounds),
+        camera=opens.camera,
+        visit=opens.visit,
+        link=link,
+        streets=streets_wanted(_STREETS),
+    )
+    keep = partial(keep_camera, COMPARE)
+    panes(scene.pack(), key="compare areas canvas", on_box=_ignore, on_chosen=_ignore, on_camera=keep, on_swipe=_ignore)
+    streets_switch(_STREETS)
+
+
+def _on_map(regions: Regions) -> RegionsOnMap:
+    """Return where the regions of a study lie, as prepared before in this session."""
+    known: RegionsOnMap | None = st.session_state.get("compare regions on map")
+    if known is None or known.regions is not regions:
+        known = st.session_state["compare regions on map"] = RegionsOnMap(regions)
+    return known
+
+
+def _separate_area_maps(releases: dict[Pick, Any], view: AreasMapSettings, truth: Any, on_map: RegionsOnMap) -> None:
+    """Show the same maps one by one, where the browser could not load the canvas."""
+    for column, (pick, release) in zip(_map_columns(len(releases)), releases.items(), strict=True):
+        with column:
+            st.markdown(f"**{markdown(describe_pick(pick))}**")
+            picture = areas_map(release, view, truth, on_map)
+            alt_text = f"{describe_pick(pick)}. {picture.description}"
+            st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {describe_pick(pick)}", alt=alt_text)
+            st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))

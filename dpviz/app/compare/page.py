@@ -67,7 +67,8 @@ from dpviz.app.ledger import record_public_look
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
 from dpviz.app.words import number_of, show_chart
 from dpviz.cli.compare import csv_text
-from dpviz.data.flows import Flows
+from dpviz.data.areas import AreaCounts
+from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation.study import Study, accounting_of
 from dpviz.evaluation.tables import frontier, summary
@@ -434,6 +435,9 @@ def _show_by_level(study_job: StudyJob, rows: pd.DataFrame) -> None:
 def _show_by_size(study_job: StudyJob, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by the true count."""
     data: CompareData = study_job.config[1]
+    if isinstance(data.data, AreaCounts):
+        st.info("Studies of areas compare whole levels: see the errors by level.")
+        return
     epsilon, figure = _epsilon_control(rows, "size"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(x=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
@@ -468,6 +472,9 @@ def _show_lines(rows: pd.DataFrame, title: str, figure: str, study_job: StudyJob
 
 
 def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
+    if isinstance(data.data, AreaCounts):
+        st.info("Errors of regions have one part: noise. Regions are public and counted whole.")
+        return
     epsilon = _epsilon_control(rows, "parts")
     names = study_job.study.questions.names()
     workload = shown_workload(names, shown_figure(data))
@@ -498,7 +505,7 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     """Show the summary of the chosen workload and figure, and means of further figures; offer all rows and the summary as files."""
     figure = shown_figure(data)
     workload = shown_workload(study_job.study.questions.names(), figure)
-    further = [name for name in figures_of(data) if FIGURES[name].family and name != figure]
+    further = [name for name in figures_of(data) if FIGURES[name].families and name != figure]
     table = summary_table(rows[rows["workload"] == workload], figure, further)
     accounting = table["label"].map({label: accounting_of(each, data.data) for label, each in study_job.study.mechanisms.items()})
     if accounting.any():
@@ -581,15 +588,16 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
     search: InverseJob | None = st.session_state.get(FOUND)
     if search is not None and search.question == question:
         st.fragment(_show_answers, run_every=SEARCH_TICK if search.running else None)(search, data, search.running)
-    used = "of the data only the number of records is used, rounded to one digit" if is_points(data) else "no trip is looked at"
+    nothing = "no record is looked at" if isinstance(data.data, AreaCounts) else "no trip is looked at"
+    used = "of the data only the number of records is used, rounded to one digit" if is_points(data) else nothing
     st.caption(f"Errors of noise alone, from the mechanisms and the public frame: {used}. Nothing is spent, and no study is needed.")
 
 
 def _level_control(data: CompareData) -> int:
     """Ask for a zoom level of points, or for a geographic level of trips."""
-    if isinstance(data.data, Flows):
+    if not isinstance(data.data, PointCounts):
         names = data.data.regions.levels
-        chosen = st.selectbox("Between regions of level", names, index=len(names) - 1, key="wanted region level", persist_state="session")
+        chosen = st.selectbox("Regions of level", names, index=len(names) - 1, key="wanted region level", persist_state="session")
         return names.index(chosen) + 1
     finest = min(data.data.domain.order, FINEST)
     text = "Zoom z cuts the domain into 2^z x 2^z equal blocks."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import chain
@@ -15,35 +15,41 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app import cached
+from dpviz.app.areas.state import AREAS
 from dpviz.app.jobs import StudyJob
 from dpviz.app.opening import Camera, read_camera
 from dpviz.app.page_state import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
 from dpviz.app.points.state import POINTS
 from dpviz.app.session import Reader, choice_reader, number_reader, read_settings
 from dpviz.app.trips.state import TRIPS
-from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.evaluation.study import LEVELS, POINT_WORKLOADS, SIZES, Study
-from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
+from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.publishing.config import DataPart, DomainPart, PublicDataPart
+from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.study_config import StudyConfig, VariedPart
+from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.flows import FLOW_SAMPLES
-from dpviz.samples.points import SAMPLES
+from dpviz.samples.points import SAMPLES, SampleInfo
 from dpviz.view.looks import MOST_VARIANTS
 from dpviz.view.points_map import SHOWN
 from dpviz.view.study_figures import FIGURES
 from dpviz.view.trips_drawing import RELEASED
 
-POINTS_KIND, TRIPS_KIND = "Points", "Trips"
+POINTS_KIND, TRIPS_KIND, AREAS_KIND = "Points", "Trips", "Areas"
 SAMPLE, OWN = "sample", "own"
-FAMILY: dict[str, AnyFamily] = {POINTS_KIND: POINT_FAMILY, TRIPS_KIND: TRIP_FAMILY}
-USUAL_SAMPLE = {POINTS_KIND: "la_residents", TRIPS_KIND: "northeast_commuters"}
+FAMILY: dict[str, AnyFamily] = {POINTS_KIND: POINT_FAMILY, TRIPS_KIND: TRIP_FAMILY, AREAS_KIND: AREA_FAMILY}
+SAMPLES_OF: dict[str, Mapping[str, SampleInfo]] = {POINTS_KIND: SAMPLES, TRIPS_KIND: FLOW_SAMPLES, AREAS_KIND: AREA_SAMPLES}
+USUAL_SAMPLE = {POINTS_KIND: "la_residents", TRIPS_KIND: "northeast_commuters", AREAS_KIND: "made_up_city"}
+PAGE_STATES: dict[str, PageState] = {POINTS_KIND: POINTS, TRIPS_KIND: TRIPS, AREAS_KIND: AREAS}
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
 MOST_CONFIGURATIONS = 24
 MOST_ZOOM, MOST_LEVELS = 6, 16  # finest zoom level of the maps of points, and most levels of regions that a link may name
 JOB = "study"
 _VARIANT, _STUDY = re.compile("[0-9a-f]{8}"), re.compile("[0-9a-f]{16}(-[0-9a-f]{8})?")
+
+_WORKLOADS = {POINTS_KIND: POINT_WORKLOADS, TRIPS_KIND: (LEVELS, SIZES), AREAS_KIND: (LEVELS,)}
 
 Pick = tuple[str, float]
 
@@ -53,7 +59,7 @@ class CompareConfig:
     """Everything on the Compare page that can be shared as a link: parameters only, never data.
 
     Attributes:
-        kind: "Points" or "Trips".
+        kind: "Points", "Trips" or "Areas".
         source: "sample", or "own": public data as loaded in Teach; a link always opens a sample.
         sample: key of the sample; empty for the usual one.
         order: order of the lattice on which a sample of points is counted.
@@ -119,7 +125,7 @@ class CompareConfig:
     @property
     def page_state(self) -> PageState:
         """The state of the page where data of this kind are loaded."""
-        return POINTS if self.kind == POINTS_KIND else TRIPS
+        return PAGE_STATES[self.kind]
 
     @property
     def offered(self) -> dict[str, type[AnyMechanism]]:
@@ -134,8 +140,7 @@ class CompareConfig:
     @property
     def chosen_sample(self) -> str:
         """Key of a sample of this kind."""
-        samples = SAMPLES if self.kind == POINTS_KIND else FLOW_SAMPLES
-        return self.sample if self.sample in samples else USUAL_SAMPLE[self.kind]
+        return self.sample if self.sample in SAMPLES_OF[self.kind] else USUAL_SAMPLE[self.kind]
 
     def epsilons(self) -> tuple[Fraction, ...]:
         """Return epsilons evenly spaced on a logarithmic scale; those between the ends have two digits. One step gives the smallest.
@@ -201,16 +206,22 @@ class CompareConfig:
     def misfits(self) -> list[str]:
         """Return the names of parameters that can be read, but do not fit the others: a repeat or level that a study of them lacks."""
         zooms = min(self.order, MOST_ZOOM)
-        levels = MOST_LEVELS if self.level is None or self.kind != TRIPS_KIND else cached.flow_sample(self.chosen_sample).regions.depth
+        levels = MOST_LEVELS if self.level is None else self._count_levels()
         shown = {"repeat": (self.repeat, self.repeats), "zoom": (self.zoom, zooms), "level": (self.level, levels)}
         return [name for name, (number, most) in shown.items() if number is not None and number > most]
+
+    def _count_levels(self) -> int:
+        """Return how many levels of regions a map can show."""
+        if self.kind == TRIPS_KIND:
+            return cached.flow_sample(self.chosen_sample).regions.depth
+        return cached.area_sample(self.chosen_sample).areas.regions.depth if self.kind == AREAS_KIND else MOST_LEVELS
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:
         """Return the reader of each parameter of a link."""
         return {
-            "kind": choice_reader(POINTS_KIND, TRIPS_KIND),
-            "sample": choice_reader(*SAMPLES, *FLOW_SAMPLES),
+            "kind": choice_reader(*FAMILY),
+            "sample": choice_reader(*(key for samples in SAMPLES_OF.values() for key in samples)),
             "order": number_reader(1, LARGEST_ORDER, int),
             "mechanisms": _read_keys,
             "settings": read_settings,
@@ -250,7 +261,7 @@ class CompareData:
         bundled: whether the data are a sample, which comes with the package and is public.
     """
 
-    data: PointCounts | Flows
+    data: PrivateData
     key: str
     digest: str
     fingerprints: tuple[str, ...]
@@ -269,7 +280,7 @@ def study_of(data: CompareData, config: CompareConfig) -> Study:
         delta=Fraction(repr(config.delta)),
         repeats=config.repeats,
         seed=config.seed,
-        workloads=POINT_WORKLOADS if config.kind == POINTS_KIND else (LEVELS, SIZES),
+        workloads=_WORKLOADS[config.kind],
         parts=True,
     )
 
@@ -353,7 +364,7 @@ def _read_looks(text: str) -> dict[str, tuple[str, ...]]:
 
 def is_points(data: CompareData) -> bool:
     """Return whether the data are points."""
-    return not isinstance(data.data, Flows)
+    return isinstance(data.data, PointCounts)
 
 
 def describe_pick(pick: Pick) -> str:

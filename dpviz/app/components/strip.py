@@ -124,6 +124,25 @@ SQUARES = StripWords(
         ),
     ),
 )
+REGIONS = StripWords(
+    part="region",
+    rows=(
+        StripRow(
+            title="False positives",
+            help="Of the regions in which nothing is: how many are released as occupied, that is, with 0.5 or more",
+            base="empty regions",
+            wrong="are released as occupied",
+            none="no region is empty",
+        ),
+        StripRow(
+            title="Missed",
+            help="Of the regions in which something is: how many are released as empty, that is, with less than 0.5",
+            base="occupied regions",
+            wrong="are released as empty",
+            none="no region is occupied",
+        ),
+    ),
+)
 PAIRS = StripWords(
     part="pair",
     rows=(

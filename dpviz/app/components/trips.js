@@ -126,7 +126,7 @@ function tripMarks(canvas, deck, pane, i, found) {
     if (shapes.length) layers.push(new deck.PathLayer({ id: `${id} lines`, data: shapes.flatMap(({ rings }) => rings.map((ring) => [...ring, ring[0]])), getPath: (d) => d, getColor: color, widthMinPixels: 2.5, widthMaxPixels: 2.5, ...flat }));
     else layers.push(new deck.ScatterplotLayer({ id, data: [region], getPosition: (d) => centreOf(areas, d), getRadius: areas.radius[region] / 10 + 3, radiusUnits: "pixels", filled: false, stroked: true, getLineColor: color, lineWidthMinPixels: 2.5, lineWidthMaxPixels: 2.5, ...flat }));
   };
-  if (pane.chosen !== null) outline(`${i}:chosen`, 0, pane.chosen, boxColor);
+  for (const region of pane.chosen) outline(`${i}:chosen ${region}`, 0, region, boxColor);
   if (found?.arc !== undefined) layers.push(arcLayer(canvas, deck, pane, i, `${i}:hover arc`, [found.arc]));
   else if (found) outline(`${i}:hover`, found.side, found.region, accent);
   return layers;

@@ -240,7 +240,7 @@ def _choose_paths(cards: Cards) -> ChosenFiles | None:
 def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
     """Ask for columns, unit, CRS and domain, and count the files once everything is given."""
     about, digest, mode = chosen_files.about, chosen_files.digest, config().mode
-    options = {**dict(chosen_files.written), **_choose_columns(about, digest)}
+    options = {**dict(chosen_files.written), **choose_columns(about, digest)}
     columns = [name for name in about.columns if name not in options.values()]
     with cards.whom:
         unit = unit_controls(UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}", private=mode == CURATE), cards)
@@ -255,7 +255,7 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
     if mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return open_questions
-    if lacks := _lacking_column(about, options):
+    if lacks := lacking_column(about, options):
         cards.ask(DATA, f"Choose the column of {lacks}, under Columns on the left.")
     if where.domain is None or where.needs_crs or unit is None or lacks:
         return open_questions
@@ -293,7 +293,7 @@ def _swap_columns(digest: str, x: str, y: str) -> None:
     st.session_state.update({f"column x {digest}": y, f"column y {digest}": x})
 
 
-def _lacking_column(about: PointsFile, options: dict[str, Any]) -> str | None:
+def lacking_column(about: PointsFile, options: dict[str, Any]) -> str | None:
     """Return which column of coordinates is not chosen; None if the points can be read."""
     if about.has_geometry or options.get("geometry"):
         return None
@@ -316,7 +316,7 @@ def _make_data(chosen_files: ChosenFiles, opened: OpenedData, domain: Domain, op
     return data
 
 
-def _choose_columns(about: PointsFile, digest: str) -> dict[str, Any]:
+def choose_columns(about: PointsFile, digest: str) -> dict[str, Any]:
     """Ask which columns to read; those with usual names are preset."""
     options: dict[str, Any] = {}
     names = [NONE, *about.columns]

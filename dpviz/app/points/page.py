@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.cards import cards_in_place
 from dpviz.app.components.panes import load_deck
@@ -28,23 +29,23 @@ _NOT_PROTECTED = "**Not protected:** the domain, its resolution, the mechanism a
 _UNPROTECTED = "**NOT PRIVATE:** the chosen reference protects nothing. It shows what privacy costs."
 
 
-def points_page() -> None:
-    """Draw the page."""
+def points_page(areas: StreamlitPage | None = None) -> None:
+    """Draw the page; `areas` is the page of points that are counted in regions, to which a button beside the data leads."""
     if show_forgotten():
         return
     show_refused(POINTS)
     if config().mode == TEACH:
-        _show_teach()
+        _show_teach(areas)
     else:
         show_curate(_describe_protected(""))  # the data of this run are not known yet
     accept_presses(POINTS.key)
 
 
-def _show_teach() -> None:
+def _show_teach(areas: StreamlitPage | None) -> None:
     load_deck()
     row = teach_row(POINTS)
     with st.sidebar:
-        data, fits = _show_controls()
+        data, fits = _show_controls(areas)
     POINTS.write_address()
     protected = _describe_protected(POINTS.protected) if POINTS.mechanisms[config().mechanism].private else _UNPROTECTED
     show_teach(data, row, protected, fits=fits)
@@ -55,10 +56,13 @@ def _describe_protected(unit: str) -> str:
     return f"{_PROTECTED[unit]} {_NOT_PROTECTED}"
 
 
-def _show_controls() -> tuple[Data | None, bool]:
+def _show_controls(areas: StreamlitPage | None) -> tuple[Data | None, bool]:
     """Show the controls of Teach.
 
     A choice that does not fit is reported beside its control, and nothing that was typed is lost.
+
+    Args:
+        areas: as of `points_page`.
 
     Returns:
         The data, None while something is missing; and whether all choices fit.
@@ -69,6 +73,7 @@ def _show_controls() -> tuple[Data | None, bool]:
         data = points_controls(cards_in_place()).data
     except DpvizError as error:
         show_error(str(error))
+    _offer_areas(areas)
     POINTS.offer(data)
     page_state = choose_run(POINTS, SECOND_RUN)
     try:
@@ -84,3 +89,10 @@ def _show_controls() -> tuple[Data | None, bool]:
     if data is not None and fits:
         save_button(data, how, None)
     return data, fits
+
+
+def _offer_areas(areas: StreamlitPage | None) -> None:
+    """Show a button that leads to the page of points in regions."""
+    help_text = "Points counted in counties, blocks, hexagons or other declared regions, in place of squares."
+    if areas is not None and st.button("Points in regions", key="to areas", type="tertiary", icon=":material/hexagon:", help=help_text):
+        st.switch_page(areas)

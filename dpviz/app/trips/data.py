@@ -165,10 +165,10 @@ class ChosenFiles:
 
 def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
-    regions = _choose_regions("regions", "Regions file")
+    regions = choose_regions("regions", "Regions file")
     apart_help = "Where trips end in another hierarchy than they begin in, of as many levels."
     apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=apart_help)
-    ends = _choose_regions("ends", "Regions of the destinations") if apart else regions
+    ends = choose_regions("ends", "Regions of the destinations") if apart else regions
     chosen_files = _choose_upload(cards) if TRIPS.config().source == "upload" else _choose_paths(cards)
     both = None if regions is None or ends is None else (regions, ends)
     if both is not None and cards.curates:
@@ -306,8 +306,8 @@ def _make_data(
         unit=nouns.TRIPS,
         source=Source(
             data_part=opened_config.with_kept({**chosen_files.part, **options}, chosen_files.opened),
-            regions=_make_regions_part("regions", both[0]),
-            destinations=_make_regions_part("ends", both[1]) if st.session_state.get("trips apart") else None,
+            regions=make_regions_part("regions", both[0]),
+            destinations=make_regions_part("ends", both[1]) if st.session_state.get("trips apart") else None,
         ),
     )
     show_left_out(data, (*opened.notes, left_out(flows), *flows.notes), private=TRIPS.config().mode == CURATE)
@@ -369,14 +369,14 @@ def _choose_paths(cards: Cards) -> ChosenFiles | None:
     )
 
 
-def _make_regions_part(role: str, uploaded: cached.UploadedRegions) -> RegionsPart:
-    """Describe a file of regions as a part of a configuration; `role` is "regions" or "ends"."""
+def make_regions_part(role: str, uploaded: cached.UploadedRegions) -> RegionsPart:
+    """Describe a file of regions as a part of a configuration; `role` is the beginning of its slots."""
     _, levels, prefix_lengths, *_ = uploaded.key
     part = RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
     return opened_config.with_kept_regions(part, role)
 
 
-def _choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
+def choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
     """Ask for a file of regions, the columns of its levels, and levels by prefixes of ids; None until it is chosen."""
     kept = ask_for_file(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
     if kept is None:

@@ -1,0 +1,1 @@
+"""The Areas page: points counted in declared nested regions."""

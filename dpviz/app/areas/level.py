@@ -1,0 +1,79 @@
+"""Which level of the regions the maps show, what colours them, and which regions are asked for."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.app.areas.state import AREAS, COUNTS, EASY_TO_SEE, MEASURES, MOST_ASKED, NOISES, AreasData, config
+from dpviz.app.session import show_value, when_chosen
+from dpviz.space.regions import Regions
+from dpviz.view.areas_drawing import Denominator
+
+MEASURE_WIDTH = 120  # pixels
+
+
+def shown_level(regions: Regions) -> int:
+    """Return the level that is shown: the chosen one, or the finest with at most `EASY_TO_SEE` regions; 1 if every level has more."""
+    easy = max((level for level in range(1, regions.depth + 1) if regions.size(level) <= EASY_TO_SEE), default=1)
+    return min(config().level or easy, regions.depth)
+
+
+def change_level(level: int) -> None:
+    """Show another level; regions that were asked for are of their own level, so they are let go."""
+    AREAS.change(level=level, asked=())
+
+
+def offered_measures(data: AreasData) -> list[str]:
+    """Return what can colour the regions of some data."""
+    return [measure for measure in MEASURES if measure == COUNTS or measure in data.denominators]
+
+
+def shown_measure(data: AreasData) -> str:
+    """Return what colours the regions; counts if the data have no number to divide by."""
+    return config().measure if config().measure in offered_measures(data) else COUNTS
+
+
+def choose_measure(data: AreasData) -> None:
+    """Ask what colours the regions, if there is a choice."""
+    offered = offered_measures(data)
+    if len(offered) < 2:
+        return
+    show_value("measure", shown_measure(data))
+    st.selectbox(
+        "Colours",
+        offered,
+        key="measure",
+        label_visibility="collapsed",
+        width=MEASURE_WIDTH,
+        on_change=when_chosen("measure", lambda value: AREAS.change(measure=value)),
+    )
+
+
+def shown_rate(data: AreasData) -> Denominator | None:
+    """Return what counts are divided by for the colours; None for counts."""
+    return data.denominators.get(shown_measure(data))
+
+
+def asked_regions(regions: Regions) -> tuple[int, ...]:
+    """Return the indices of the regions of the shown level that are asked for."""
+    return tuple(region for region in config().asked if region < regions.size(shown_level(regions)))
+
+
+def toggle_asked(regions: Regions, region: int) -> None:
+    """Ask for a region that was clicked, too, or no longer."""
+    asked = asked_regions(regions)
+    others = tuple(each for each in asked if each != region)
+    AREAS.change(asked=others if region in asked else (*asked, region)[-MOST_ASKED:])
+
+
+def choose_noise() -> None:
+    """Ask for the distribution of the noise, of all runs."""
+    show_value("noise", config().noise)
+    st.segmented_control(
+        "Noise",
+        NOISES,
+        key="noise",
+        required=True,
+        help="Laplace noise spends ε alone. Gaussian noise spends ε and δ: less of it where a release has many levels.",
+        on_change=when_chosen("noise", lambda value: AREAS.change(noise=value)),
+    )

@@ -1,0 +1,345 @@
+"""What a map of regions shows, however it is drawn: the colours of a level's regions, their texts, the scale and the legend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from dpviz.amounts import format_count, format_decimal, format_signed
+from dpviz.arrays import Floats, Integers, Mask
+from dpviz.errors import DomainError
+from dpviz.evaluation.metrics import presence_errors
+from dpviz.release.area_release import AreaRelease
+from dpviz.space.regions import Regions
+from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
+from dpviz.view.canvas import Legend, choose_shades, make_legend, make_palette, to_css
+from dpviz.view.colors import Colors, Scale, scale_top_of
+from dpviz.view.escape import deck, line
+from dpviz.view.trips_layers import Areas, TooltipTexts
+
+RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
+SHOWN_AREAS = (RELEASED, TRUE, ERROR, FALSE_POSITIVES)
+"""What a map can show: counts, errors, or which regions are false positives and false negatives."""
+NO_NUMBER = (128, 128, 128, 60)
+"""Colour of regions without a number: their denominator is 0, or they are not shown."""
+_WIDTH, _HEIGHT = 700, 420  # pixels of a pane, about
+_TOP_QUANTILE = 0.97  # of counts or rates: a few regions have far more than all others, which would look alike
+
+
+@dataclass(frozen=True, kw_only=True)
+class Denominator:
+    """A public number of each leaf region, by which counts are divided: residents, or square kilometres.
+
+    Attributes:
+        words: what follows a rate, such as "per 1,000 residents".
+        numbers: by the ids of the leaves.
+        per: rates are per so many.
+    """
+
+    words: str
+    numbers: pd.Series
+    per: float = 1.0
+
+    def factors(self, regions: Regions, level: int) -> Floats:
+        """Return the (n,) factors that turn counts of a level's regions into rates; NaN where the number is 0."""
+        leaves = self.numbers.reindex(regions.ids_of(regions.depth)).to_numpy(np.float64)
+        sums = np.bincount(regions.ancestors(level), leaves, regions.size(level))
+        return np.where(sums > 0, self.per / np.where(sums > 0, sums, 1.0), np.nan)
+
+
+class RegionsOnMap:
+    """Where regions lie on a map. PUBLIC: outlines are simplified once, and used for every release of the same regions.
+
+    Args:
+        regions: with geometry.
+    """
+
+    def __init__(self, regions: Regions) -> None:
+        self.regions = regions
+        self._shapes: dict[int, RegionShapes | None] = {}
+
+    def shapes(self, level: int) -> RegionShapes | None:
+        """Return the shapes of a level's regions; None if they have no geometry."""
+        if level not in self._shapes:
+            self._shapes[level] = prepare_shapes(self.regions, level)
+        return self._shapes[level]
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """West, south, east, north in degrees of the first view."""
+        return fit_bounds([self.regions], _WIDTH, _HEIGHT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreaTops:
+    """The tops of a map's scales, in what the map shows: counts, or rates.
+
+    Attributes:
+        count: of released and true numbers.
+        error: of errors.
+    """
+
+    count: float
+    error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreasMapSettings:
+    """The settings of a map of regions.
+
+    Attributes:
+        level: of the regions, 1 for the coarsest.
+        shown: one of `SHOWN_AREAS`, of which all but "Released" need the truth.
+        rate: what counts are divided by for the colours; None for counts.
+        also: what counts are divided by in the texts, where `rate` is None; None for no rate.
+        raw: whether counts are shown as first measured, before post-processing.
+        unit: what is counted, in the plural.
+        dark: whether the page is dark.
+        tops: tops of the scales, shared with other maps; None for scales of its own.
+    """
+
+    level: int
+    shown: str = RELEASED
+    rate: Denominator | None = None
+    also: Denominator | None = None
+    raw: bool = False
+    unit: str = "records"
+    dark: bool = False
+    tops: AreaTops | None = None
+
+    @property
+    def per(self) -> str:
+        """What follows the unit where rates are shown, with a space; "" for counts."""
+        return "" if self.rate is None else f" {line(self.rate.words)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AreasDrawing:
+    """What a map shows.
+
+    Attributes:
+        areas: the look of the regions.
+        title: of the map.
+        legend: of its colours.
+        note: what is left out, as plain text; "" if nothing.
+        description: alternative text, plain.
+        view: the settings.
+    """
+
+    areas: Areas
+    title: str
+    legend: Legend
+    note: str
+    description: str
+    view: AreasMapSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Look:
+    """Colours of regions, and what they mean."""
+
+    color: Colors
+    legend: Legend
+
+
+def draw_areas(release: AreaRelease, on_map: RegionsOnMap, view: AreasMapSettings, truth: Integers | None = None) -> AreasDrawing:
+    """Choose what a map of one level of regions shows.
+
+    Args:
+        release: public.
+        on_map: where its regions lie.
+        view: the settings.
+        truth: (n,) true counts of the level's regions, from an evaluation; the map shows released counts without it. CURATOR ONLY.
+
+    Raises:
+        DomainError: no such level or view, or regions without geometry.
+    """
+    if view.shown not in SHOWN_AREAS:
+        raise DomainError(f"A map of regions shows one of {', '.join(SHOWN_AREAS)}.")
+    if not 1 <= view.level <= release.regions.depth:
+        raise DomainError(f"Levels on a map are 1 to {release.regions.depth}.")
+    shapes = on_map.shapes(view.level)
+    if shapes is None:
+        raise DomainError("These regions have neither outlines nor points: there is no map of them.")
+    view = replace(view, shown=RELEASED) if truth is None else view
+    tops = view.tops or choose_tops(release, view, release.count[view.level] if truth is None else truth)
+    shown = shown_counts(release, view)
+    look = _color_marks(release, view, truth) if view.shown == FALSE_POSITIVES and truth is not None else None
+    look = look or _color_numbers(release, view, shown, truth, tops)
+    factors = _factors(release, view)
+    numbers = np.nan_to_num((truth if view.shown == TRUE and truth is not None else shown) * factors)
+    areas = Areas(
+        shapes=shapes,
+        color=look.color,
+        size=np.sqrt(np.clip(numbers / tops.count, 0.0, 1.0)),
+        texts=_write_texts(release, view, truth),
+    )
+    circles = "" if shapes.polygons else f"; one circle per {line(release.regions.levels[view.level - 1])}"
+    return AreasDrawing(
+        areas=areas,
+        title=_write_title(view),
+        legend=replace(look.legend, title=f"{look.legend.title}{circles}"),
+        note=_write_note(release, view),
+        description=f"Map of {_count_regions(release, view.level)}, {view.shown.lower()}: {view.unit}{view.per} of each region.",
+        view=view,
+    )
+
+
+def choose_tops(release: AreaRelease, view: AreasMapSettings, counts: Floats | Integers) -> AreaTops:
+    """Choose the tops of the scales: of numbers from public or released counts, of errors from the noise.
+
+    Args:
+        release: public.
+        view: the settings of the map.
+        counts: (n,) counts of the level's regions.
+    """
+    factors = _factors(release, view)
+    numbers, errors = np.maximum(counts * factors, 0), 3 * release.stddev(view.level) * factors
+    return AreaTops(
+        count=scale_top_of(numbers[np.isfinite(numbers)], quantile=_TOP_QUANTILE),
+        error=scale_top_of(errors[np.isfinite(errors)], quantile=0.5),
+    )
+
+
+def shown_counts(release: AreaRelease, view: AreasMapSettings) -> Floats:
+    """Return the (n,) counts that a map shows: released, or as first measured where they were; NaN for hidden regions."""
+    noisy, count = release.noisy[view.level], release.count[view.level]
+    shown = np.where(np.isnan(noisy), count, noisy) if view.raw else count
+    return np.where(_hidden(release, view.level), np.nan, shown)
+
+
+def _hidden(release: AreaRelease, level: int) -> Mask:
+    if release.hidden is None or level < release.regions.depth:
+        return np.zeros(release.regions.size(level), np.bool_)
+    return release.hidden
+
+
+def _factors(release: AreaRelease, view: AreasMapSettings) -> Floats:
+    return np.ones(release.regions.size(view.level)) if view.rate is None else view.rate.factors(release.regions, view.level)
+
+
+def _color_numbers(release: AreaRelease, view: AreasMapSettings, shown: Floats, truth: Integers | None, tops: AreaTops) -> _Look:
+    """Colour regions by counts, rates or errors; regions that are or may be empty are pale."""
+    factors = _factors(release, view)
+    values = shown * factors
+    if truth is not None and view.shown in (TRUE, ERROR):
+        values = truth * factors if view.shown == TRUE else (shown - truth) * factors
+    known = np.isfinite(values)
+    scale = _choose_scale(view, tops)
+    pale, which = _choose_pale(release, view, truth)
+    values, pale = np.where(known, values, 0.0), pale & known
+    color = make_palette(scale)[choose_shades(scale, values, pale)]
+    color[~known] = NO_NUMBER
+    legend = make_legend(scale, negatives=bool((values < 0).any()), pale=which if pale.any() else "")
+    marks = [(to_css(np.array([NO_NUMBER], np.uint8)), why) for why in _explain_unknown(release, view, known)]
+    return _Look(color=color, legend=replace(legend, marks=(*legend.marks, *marks)))
+
+
+def _choose_scale(view: AreasMapSettings, tops: AreaTops) -> Scale:
+    if view.shown == ERROR:
+        return Scale(kind="signed", top=tops.error, title=f"released minus true, {view.unit}{view.per} of a region", dark=view.dark)
+    return Scale(kind="density", top=tops.count, title=f"{view.shown.lower()} {view.unit}{view.per or ' of a region'}", dark=view.dark)
+
+
+def _choose_pale(release: AreaRelease, view: AreasMapSettings, truth: Integers | None) -> tuple[Mask, str]:
+    """Return which regions are drawn pale, since they are or may be empty, and which these are in words."""
+    if view.shown == TRUE and truth is not None:
+        return truth == 0, f"no {view.unit}"
+    if view.shown == RELEASED and release.receipt.private and not view.raw:
+        low, _ = release.interval(view.level)
+        return low <= 0, "the interval contains 0"
+    return np.zeros(release.regions.size(view.level), np.bool_), ""
+
+
+def _explain_unknown(release: AreaRelease, view: AreasMapSettings, known: Mask) -> list[str]:
+    """Write why regions have no number on the map."""
+    hidden = _hidden(release, view.level)
+    reasons = ["not shown: under the threshold"] if view.shown != TRUE and hidden.any() else []
+    return reasons + (["nothing to divide by"] if view.rate is not None and (~known & ~hidden).any() else [])
+
+
+def _color_marks(release: AreaRelease, view: AreasMapSettings, truth: Integers) -> _Look:
+    """Colour regions that are released as occupied though they are empty, and the other way round."""
+    count = release.count[view.level]
+    wrong, empty = presence_errors(count, truth), truth == 0
+    kinds = np.where(empty & (count >= 0.5), 1, np.where(~empty & (count < 0.5), 2, 0))
+    scale, number = Scale(kind="marks", top=1.0, title="", dark=view.dark), int(empty.sum())
+    meanings = (
+        f"empty, released as occupied: {wrong['false_positives']:,} of {number:,}",
+        f"occupied, released as empty: {wrong['false_negatives']:,} of {len(truth) - number:,}",
+    )
+    colors = scale.colors(np.arange(3))
+    marks = tuple((to_css(colors[[kind]]), text) for kind, text in enumerate(meanings, start=1))
+    return _Look(color=colors[kinds], legend=Legend(title="", marks=marks))
+
+
+def _write_texts(release: AreaRelease, view: AreasMapSettings, truth: Integers | None) -> TooltipTexts:
+    """Write for each region its name, its released count with both intervals, its rate, and the true count if given."""
+    level, unit = view.level, deck(view.unit)
+    kind = deck(release.regions.levels[level - 1])
+    names = zip(release.regions.names_of(level), release.regions.ids_of(level), strict=True)
+    columns = (shown_counts(release, replace(view, raw=False)), *release.interval(level), *release.simultaneous_interval(level))
+    rows = zip(*(column.tolist() for column in columns), _write_rates(release, view), strict=True)
+    measured = [""] * release.regions.size(level)
+    if view.raw:
+        measured = [
+            f"measured {format_count(count)}\n" if np.isfinite(count) else "not measured\n" for count in release.noisy[level].tolist()
+        ]
+    texts = [
+        f"{raw}released {format_count(count)} {unit}\n95 %: {format_count(low)} to {format_count(high)}"
+        f"\nall regions at once: {format_count(first)} to {format_count(last)}{rate}"
+        if np.isfinite(count)
+        else "not shown: its count is under the threshold"
+        for raw, (count, low, high, first, last, rate) in zip(measured, rows, strict=True)
+    ]
+    true = None
+    if truth is not None:
+        errors = np.nan_to_num(release.count[level] - truth)
+        true = [
+            f"true {format_count(count)}, error {format_signed(error)}"
+            for count, error in zip(truth.tolist(), errors.tolist(), strict=True)
+        ]
+    return TooltipTexts(
+        title=[f"{kind} {deck(name)}" if name == ident else deck(name) for name, ident in names],
+        text=texts,
+        truth=true,
+    )
+
+
+def _write_rates(release: AreaRelease, view: AreasMapSettings) -> list[str]:
+    """Write for each region its released rate with its interval, as a line of its own; "" without a denominator."""
+    denominator = view.rate or view.also
+    if denominator is None:
+        return [""] * release.regions.size(view.level)
+    words, factors = deck(denominator.words), denominator.factors(release.regions, view.level)
+    rates = (number * factors for number in (release.count[view.level], *release.interval(view.level)))
+    return [
+        f"\n{format_decimal(rate)} {words} (95 %: {format_decimal(low)} to {format_decimal(high)})" if np.isfinite(rate) else ""
+        for rate, low, high in zip(*(column.tolist() for column in rates), strict=True)
+    ]
+
+
+def _write_title(view: AreasMapSettings) -> str:
+    titles = {
+        TRUE: f"True {view.unit}{view.per}",
+        ERROR: "Error: released minus true",
+        FALSE_POSITIVES: "False positives and negatives",
+    }
+    released = f"Measured {view.unit}, before post-processing" if view.raw else f"Released {view.unit}{view.per}"
+    return titles.get(view.shown, released)
+
+
+def _write_note(release: AreaRelease, view: AreasMapSettings) -> str:
+    """Write what a map does not show as it is."""
+    hidden = int(_hidden(release, view.level).sum())
+    notes = [f"{hidden:,} regions are under the threshold and not shown; larger regions include them."] if hidden else []
+    if view.raw and np.isnan(release.noisy[view.level]).all():
+        notes.append("This level was not measured itself: its regions are sums of finer ones.")
+    return " ".join(notes)
+
+
+def _count_regions(release: AreaRelease, level: int) -> str:
+    return f"{release.regions.size(level):,} regions ({line(release.regions.levels[level - 1])})"

@@ -1,0 +1,388 @@
+"""The Areas page: what is shown for a link, what a press does, and what a link carries."""
+
+import tomllib
+from dataclasses import replace
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+
+from dpviz.app.areas import strip as areas_strip
+from dpviz.app.areas.state import AreasConfig
+from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES
+from dpviz.app.cached import digest_of
+from dpviz.app.session import read_link
+from dpviz.mechanisms import AREA_MECHANISMS, noisy_areas
+from dpviz.publishing.config import from_tables
+from dpviz.publishing.private_data import file_stamps
+from dpviz.samples.areas import AREA_SAMPLES
+from dpviz.view.areas_drawing import SHOWN_AREAS
+from tests.app.seen import (
+    account,
+    captions,
+    entries,
+    errors,
+    figures,
+    fine,
+    good,
+    infos,
+    keys,
+    missing,
+    newest,
+    noised,
+    scene,
+    scenes,
+    shares_of,
+    texts,
+)
+from tests.app.start import AREA_REGIONS, VISITS, areas_uploaded, pages_app, query_of
+from tests.app.test_opened_config import choose as choose_files
+from tests.app.test_opened_config import opened as configuration_opened
+from tests.app.walk import ROOT, go, press_draw, protect, public, truth_switch
+from tests.scenes import unpack
+
+PUBLIC = {"Typical noise (standard deviation)", "Released total", "Budget of this draw", "Narrow intervals"}
+PUBLIC |= {"Released answer", "95 % interval", "Rate per km²"}
+STATES = {"sample": "us_residents", "level": "1"}
+CITY = {"sample": "made_up_city"}
+
+
+CURATE = STATES | {"mode": "Curate"}
+
+
+def areas_app(link=CITY):
+    return pages_app("areas", link)
+
+
+def areas_drawn(app):
+    teaches = app.session_state["areas config"].mode == "Teach"
+    return newest(app, "areas config first run" if teaches else "areas drawn Curate")
+
+
+def changed(app, **settings):
+    """The page with another configuration."""
+    app.session_state["areas config"] = replace(app.session_state["areas config"], **settings)
+    return good(app.run())
+
+
+def opened(app, name):
+    app.session_state["areas tab"] = name
+    return fine(app.run())
+
+
+def heads(app):
+    return [pane["title"] for pane in scene(app)[0]["panes"]]
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """The function that draws Laplace noise, as a mock that draws and counts its calls."""
+    monkeypatch.setattr(noisy_areas, "discrete_laplace", Mock(wraps=noisy_areas.discrete_laplace))
+    return noisy_areas.discrete_laplace
+
+
+class TestMaps:
+    def test_the_first_picture_is_there_without_a_press_and_each_control_runs_again(self, draws):
+        app = fine(areas_app({}))
+        assert [len(call.args[0]) for call in draws.call_args_list] == [12, 108, 1608]
+        assert heads(app) == ["True visits", "Released visits"]
+        first = areas_drawn(app)
+        assert float(first.release.receipt.total.epsilon) == 0.5
+        fine(app.text_input(key="epsilon").set_value("2").run())
+        assert draws.call_count == 6
+        fine(app.button(key="undo").click().run())
+        assert areas_drawn(app) is first
+        fine(app.button(key="again").click().run())
+        assert (areas_drawn(app).number, draws.call_count) == (2, 9)
+
+    @pytest.mark.parametrize("sample", AREA_SAMPLES)
+    def test_every_sample_is_drawn_at_its_finest_level(self, sample):
+        app = fine(areas_app({"sample": sample}))
+        header, arrays = scene(app)
+        regions = areas_drawn(app).release.regions
+        assert len(header["areas"]["first"]["texts"]) == regions.size(regions.depth)
+        assert len(arrays["0 fill 0"]) == 4 * regions.size(regions.depth)
+
+    def test_every_view_is_drawn_with_counts_rates_and_densities(self):
+        app = areas_app(CITY | {"level": "2"})
+        for measure, title in (("Counts", "of a region"), ("Rates", "per 1,000 residents"), ("Per km²", "per km²")):
+            fine(app.selectbox(key="measure").set_value(measure).run())
+            for shown in SHOWN_AREAS:
+                header, _ = scene(fine(changed(app, shown=shown)))
+                assert title in header["panes"][0]["legend"]["title"]
+
+    def test_a_sample_whose_counts_are_its_residents_has_no_rates(self):
+        app = fine(areas_app(STATES | {"measure": "Rates"}))
+        assert app.selectbox(key="measure").options == ["Counts", "Per km²"]
+        assert scene(app)[0]["panes"][0]["legend"]["title"] == "true residents of a region"
+
+    def test_the_text_of_a_region_says_its_name_count_intervals_rate_and_truth(self):
+        app = fine(areas_app(STATES))
+        release = areas_drawn(app).release
+        place = release.regions.ids_of(1).tolist().index("CA")
+        lines = scene(app)[0]["areas"]["first"]["texts"][place].split("\n")
+        assert lines[0] == "California"
+        assert lines[1] == f"released {release.count[1][place]:,.0f} residents"
+        assert lines[2].startswith("95 %: ")
+        assert lines[3].startswith("all regions at once: ")
+        assert " per km² (95 %: " in lines[4]
+        assert lines[5].startswith("true 39,512,223, error ")
+
+    def test_scales_of_errors_stay_whatever_is_released(self):
+        app = fine(areas_app(CITY | {"shown": "Error"}))
+        before = scene(app)[0]["panes"][1]["legend"]
+        fine(app.text_input(key="epsilon").set_value("0.05").run())
+        assert scene(app)[0]["panes"][1]["legend"] == before
+        fine(app.button(key="fit scale").click().run())
+        assert scene(app)[0]["panes"][1]["legend"] != before
+
+    def test_a_second_run_has_settings_of_its_own_and_stands_beside_the_first_in_every_tab(self):
+        app = fine(changed(areas_app(), left="Second run", second=AreasConfig(mechanism="flat", epsilon=1.0).as_second()))
+        assert heads(app) == ["Released visits, second run", "Released visits"]
+        assert len(app.metric) == 8
+        for name in TAB_TITLES:
+            opened(app, name)
+
+    def test_hidden_regions_are_said_to_be_hidden(self):
+        app = fine(areas_app(CITY | {"mechanism": "flat", "settings": '{"least":30}', "asked": "[0]"}))
+        release = areas_drawn(app).release
+        place = int(np.flatnonzero(release.hidden)[0])
+        header, _ = scene(app)
+        assert "not shown: its count is under the threshold" in header["areas"]["first"]["texts"][place]
+        assert "regions are under the threshold and not shown" in header["panes"][1]["note"]
+        changed(app, asked=(place,))
+        assert figures(opened(app, ASK_TAB))["Released answer"] == "not shown"
+
+    def test_gaussian_noise_takes_a_delta(self):
+        app = areas_app()
+        assert "delta" not in keys(app.select_slider)
+        fine(app.segmented_control(key="noise").set_value("Gaussian").run())
+        receipt = areas_drawn(app).release.receipt
+        assert {step.noise for step in receipt.steps} == {"discrete Gaussian"}
+        assert receipt.total.delta > 0
+        assert "except with probability δ" in captions(app)
+        for name in TAB_TITLES:
+            opened(app, name)
+
+    def test_the_strip_shows_the_shares_of_rho_that_gaussian_noise_spends(self, monkeypatch):
+        strips = Mock()
+        monkeypatch.setattr(areas_strip, "strip", strips)
+        app = fine(areas_app(CITY | {"noise": "Gaussian"}))
+        receipt = areas_drawn(app).release.receipt
+        shown = [part.share for part in strips.call_args.args[1]]
+        assert shown == pytest.approx([float(step.amount / receipt.available) for step in receipt.steps])
+
+    def test_what_a_split_gives_is_expected_before_a_run(self, monkeypatch):
+        app = fine(areas_app(CITY))
+        what = areas_drawn(app)
+        monkeypatch.setattr(areas_strip, "config", lambda: what.config)
+        expected = areas_strip._expect(what, [0.2, 0.3, 0.5])
+        release = areas_drawn(fine(changed(app, settings={"split": "custom", "weights": [0.2, 0.3, 0.5]}))).release
+        assert expected == pytest.approx([float(np.sqrt((release.stddev(level) ** 2).mean())) for level in range(4)])
+
+    @pytest.mark.parametrize("key", sorted(AREA_MECHANISMS))
+    def test_every_mechanism_fills_every_tab(self, key):
+        app = fine(areas_app(CITY | {"mechanism": key}))
+        assert areas_drawn(app).release.mechanism == key
+        for name in TAB_TITLES:
+            opened(app, name)
+
+
+class TestNumbers:
+    def test_key_figures_are_those_of_the_level(self):
+        app = fine(areas_app())
+        row = areas_drawn(app).evaluation.by_level.iloc[-1]
+        found = figures(app)
+        assert list(found) == [
+            "Typical noise (standard deviation)",
+            "Error of a region, block",
+            f"False positives, of {row['empty']:,} empty regions",
+            "Narrow intervals",
+        ]
+        assert found["Narrow intervals"] == f"{row['narrow']:.3g} %"
+        assert found[f"False positives, of {row['empty']:,} empty regions"] == f"{100 * row['false_positives'] / row['empty']:.3g} %"
+        assert figures(fine(changed(app, level=1)))["False positives"] == "–"
+
+    def test_the_verdict_says_how_many_regions_are_well_known(self):
+        app = fine(areas_app())
+        assert any("All levels are usable" in each.value for each in app.html)
+        assert "have an interval narrower than half their count" in texts(app)
+
+    def test_regions_that_are_asked_for_are_added_up_with_their_interval(self):
+        app = opened(areas_app(CITY | {"level": "2", "asked": "[3,4,5]"}), ASK_TAB)
+        what = areas_drawn(app)
+        ids = [what.release.regions.ids_of(2)[3:6].tolist()]
+        low, high = (float(end[0]) for end in what.release.answer_interval(ids))
+        found = figures(app)
+        assert found["Released answer"] == f"{what.release.count[2][3:6].sum():,.0f} visits"
+        assert found["95 % interval"] == f"{low:,.0f} to {high:,.0f}"
+        assert found["True answer"] == f"{what.evaluation.truth[2][3:6].sum():,}"
+        assert "noise partly cancels" in captions(app)
+        assert scene(app)[0]["panes"][0]["chosen"] == [3, 4, 5]
+        assert any("3 regions together: released" in each.value for each in app.html)
+        fine(app.button(key="no region").click().run())
+        assert "their sum stands here" in infos(app)
+
+    def test_another_level_lets_regions_go(self):
+        app = fine(areas_app(CITY | {"asked": "[1400]", "level": "3"}))
+        assert scene(app)[0]["panes"][0]["chosen"] == [1400]
+        fine(changed(app, level=1))
+        assert scene(app)[0]["panes"][0]["chosen"] == []
+
+
+class TestControls:
+    def test_a_split_can_be_typed(self):
+        app = areas_app()
+        assert len(shares_of(app)) == 3
+        fine(app.number_input(key="share 0").set_value(60.0).run())
+        receipt = areas_drawn(app).release.receipt
+        assert float(receipt.steps[0].amount / receipt.available) == pytest.approx(0.6)
+
+    def test_the_link_carries_the_configuration(self):
+        link = {"sample": "us_residents", "mechanism": "flat", "settings": '{"least":5}', "epsilon": "0.3", "noise": "Gaussian"}
+        link |= {"delta": "1e-07", "level": "1", "measure": "Per km²", "asked": "[2,7]", "shown": "Error", "left": "False positives"}
+        link |= {"scales": '{"error 1 2":0.05}'}
+        app = fine(areas_app(link))
+        assert query_of(app) == link
+
+    @pytest.mark.parametrize(
+        "link", [{"level": "99"}, {"asked": "[-1]"}, {"asked": '["x"]'}, {"asked": str(list(range(99)))}, {"measure": "x"}, {"noise": "y"}]
+    )
+    def test_a_link_that_makes_no_sense_falls_back(self, link):
+        assert read_link(AreasConfig, link) == AreasConfig()
+        good(areas_app(link))
+
+    def test_the_code_makes_the_same_release(self):
+        app = fine(areas_app({"epsilon": "0.7", "run": "3"}))
+        (code,) = [each.value for each in app.code if "load_area_sample" in each.value]
+        names = {}
+        exec(code, names)  # noqa: S102 - our own code
+        assert all(np.array_equal(a, b) for a, b in zip(names["release"].count, areas_drawn(app).release.count, strict=True))
+
+
+class TestCurate:
+    def test_nothing_is_drawn_before_the_press_and_the_declared_regions_are_on_a_map(self, draws):
+        app = fine(areas_app(CURATE))
+        assert app.button(key="draw").label == "Run and pay ε 0.5"
+        header, _ = scene(app)
+        assert header["panes"][0]["title"].startswith("Expected error: ±")
+        assert len(header["areas"]["regions"]["texts"]) == 3142
+        assert not noised(draws)
+        assert entries() == []
+
+    def test_a_run_is_paid_for_and_no_truth_is_shown_before_the_switch_is_on(self):
+        app = fine(press_draw(areas_app(CURATE)))
+        assert [entry.budget.epsilon for entry in entries()] == [0.5]
+        assert not areas_drawn(app).release.simulation
+        header, _ = unpack(scenes(app)[-1])
+        assert [pane["title"] for pane in header["panes"]] == ["Released residents"]
+        assert not header["maySave"]
+        assert not any("true" in text for text in header["areas"]["regions"]["texts"])
+        for name in TAB_TITLES:
+            assert set(figures(opened(app, name))) <= PUBLIC
+            assert all("true" not in frame.value.columns for frame in app.dataframe)
+        assert not account().truth_seen
+        fine(truth_switch(app).set_value(True).run())
+        assert account().truth_seen
+        assert "Error of a region, state" in figures(app)
+        assert "true" in unpack(scenes(app)[-1])[0]["areas"]["regions"]["texts"][0]
+
+    def test_regions_are_asked_for_without_the_truth(self):
+        app = fine(press_draw(areas_app(CURATE | {"asked": "[0,1]"})))
+        found = figures(opened(app, ASK_TAB))
+        assert {"Released answer", "95 % interval"} <= set(found)
+        assert "True answer" not in found
+
+    def test_changed_settings_are_marked_and_draw_nothing(self, draws):
+        app = fine(press_draw(areas_app(CURATE)))
+        made = len(noised(draws))
+        fine(app.text_input(key="epsilon").set_value("2").run())
+        assert "have changed since draw 1" in captions(app)
+        assert len(noised(draws)) == made
+
+    def test_gaussian_noise_is_paid_with_a_delta(self):
+        app = fine(press_draw(areas_app(CURATE | {"noise": "Gaussian"})))
+        assert entries()[0].budget.delta > 0
+        assert {step.noise for step in areas_drawn(app).release.receipt.steps} == {"discrete Gaussian"}
+
+    def test_files_of_regions_and_ids_are_counted_and_released(self):
+        app = fine(areas_uploaded())
+        assert "Regions: 2 of level district, 4 of level tract." in captions(app)
+        assert "there is no map of them" in captions(app)
+        app = fine(press_draw(app))
+        release = areas_drawn(app).release
+        assert abs(release.count[0][0] - 90) < 60
+        assert "the tab *Table* has their counts" in captions(app)
+        assert opened(app, "Table").dataframe[-1].value["region"].tolist()[0] in ("A1", "A2", "B1", "B2")
+
+    def test_what_is_missing_is_listed_and_nobody_is_preselected(self):
+        app = fine(areas_uploaded(unit=None))
+        assert missing(app)[0] == "Say whom the release protects: nothing is preselected."
+        assert app.button(key="draw").disabled
+        protect(app, "visitor", 2)
+        app = fine(press_draw(app))
+        assert areas_drawn(app).data.areas.contributions == 2
+        assert areas_drawn(app).release.receipt.unit == "person"
+
+    def test_ids_that_are_in_no_region_are_refused_without_being_named(self):
+        app = good(areas_uploaded(points=b"tract,visitor\nsecret,v1\n"))
+        assert "secret" not in errors(app)
+        assert errors(app)
+        assert app.button(key="draw").disabled
+
+    def test_the_release_page_finds_what_was_loaded(self):
+        app = press_draw(areas_app(CURATE))
+        app = fine(go(app, "release"))
+        assert "3,142 regions of county" in texts(app)
+
+    def test_the_truth_of_an_upload_is_shown_in_teach_only_if_it_is_public(self):
+        app = fine(areas_uploaded("Teach"))
+        assert areas_drawn(app) is None
+        fine(public(app).check().run())
+        assert areas_drawn(app).release.simulation
+
+    def test_a_configuration_opens_asks_for_its_files_and_is_saved_as_the_same(self):
+        folder = ROOT / "sample_data"
+        app = fine(configuration_opened((folder / "areas.toml").read_bytes(), "areas", areas_app(CURATE)))
+        config = app.session_state["areas config"]
+        assert (config.source, config.noise, float(config.rho), config.mechanism) == ("upload", "Gaussian", 0.5, "region_tree")
+        assert "city_visits.csv" in captions(app)
+        files = {
+            "areas_regions_uploaded": ("city_blocks.geojson", (folder / "city_blocks.geojson").read_bytes()),
+            "areas_uploaded": ("city_visits.csv", (folder / "city_visits.csv").read_bytes()),
+        }
+        app = choose_files(app, **files)
+        assert missing(app) == []
+        app = fine(press_draw(app))
+        what = areas_drawn(app)
+        assert (what.data.areas.contributions, what.data.areas.unit) == (3, "person")
+        assert str(what.release.receipt.total) == "rho 0.5"
+        before = from_tables(tomllib.loads((folder / "areas.toml").read_text("utf-8")), asks_unit=True)
+        (text,) = [each.value.split("\n", 1)[1] for each in app.code if each.value.startswith("# dpviz release")]
+        after = from_tables(tomllib.loads(text), asks_unit=True)
+        for part in ("regions", "budget", "mechanism"):
+            assert getattr(after, part) == getattr(before, part)
+        assert (after.dataset.name, after.dataset.cap_rho) == (before.dataset.name, 2)
+        assert (after.data.points, after.data.person, after.data.contributions) == ("city_visits.csv", "patient", 3)
+
+    def test_a_configuration_of_ids_fills_in_its_column(self):
+        tables = tomllib.loads((ROOT / "sample_data" / "areas.toml").read_text("utf-8"))
+        tables |= {"data": {"points": "visits.csv", "region": "tract"}, "budget": {"epsilon": 0.25}}
+        tables |= {"regions": {"file": "regions.csv", "levels": ["district", "tract"]}}
+        tables["dataset"] = {"name": "visits", "unit": "record", "cap_epsilon": 2}
+        app = fine(configuration_opened(tables, "areas", areas_app(CURATE)))
+        app = choose_files(app, areas_regions_uploaded=("regions.csv", AREA_REGIONS), areas_uploaded=("visits.csv", VISITS))
+        assert missing(app) == []
+        assert areas_drawn(fine(press_draw(app))).release.receipt.total.epsilon == 0.25
+        assert app.session_state["areas config"].noise == "Laplace"
+
+    def test_a_file_named_by_its_path_is_counted(self, tmp_path):
+        path = tmp_path / "visits.csv"
+        path.write_bytes(VISITS)
+        digest = digest_of(repr(file_stamps((path,))).encode())
+        state = {"areas config": AreasConfig(mode="Curate", source="path"), "areas path": str(path)}
+        state |= {"areas regions uploaded": ("regions.csv", AREA_REGIONS), f"areas regions levels {digest_of(AREA_REGIONS)}": ["tract"]}
+        state |= {f"areas column region {digest}": "tract", f"unit areas Curate {digest}": "each"}
+        app = fine(press_draw(fine(pages_app("areas", {}, state))))
+        assert areas_drawn(app).data.areas.count.sum() == 90
+        assert 'dv.read_areas(\n    "' in "".join(each.value for each in app.code)

@@ -1,0 +1,65 @@
+"""The Areas page as a person sees it, in Chromium: two maps of regions, what they say, clicks that add regions up, and the strip."""
+
+import pytest
+
+from tests.app.browse import background, click_pane, live_map, pane_colours, until, visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def told(page, name):
+    """What the canvas tells about itself."""
+    return page.locator(".canvas").get_attribute(f"data-{name}")
+
+
+def until_drawn(page, figure):
+    page.get_by_test_id("stMetric").filter(has_text=figure).first.wait_for()
+    live_map(page)
+    until(lambda: min(pane_colours(page)) > 20, "both maps")
+    assert told(page, "error") is None
+
+
+def test_teach_shows_false_positives_and_another_level_by_choice(chromium, address, tmp_path):
+    with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("link", name="Areas", exact=True).click()
+        until_drawn(page, "Error of a region, block")
+        assert page.locator(".canvas .head .title").all_inner_texts() == ["True visits", "Released visits"]
+        page.get_by_role("combobox", name="Right map").click()
+        page.get_by_role("option", name="Right: False positives", exact=True).click()
+        page.get_by_text("empty, released as occupied:").first.wait_for()
+        page.get_by_role("radio", name="Level tract", exact=True).click()
+        page.get_by_test_id("stMetric").filter(has_text="Error of a region, tract").wait_for()
+        until(lambda: "level=2" in page.evaluate("location.href"), "the level in the address")
+
+
+def test_a_click_on_a_county_asks_for_it_and_both_maps_say_the_same(chromium, address, tmp_path):
+    with visit(chromium, address, "areas?sample=us_residents&epsilon=0.01", scheme="dark", tmp_path=tmp_path) as (page, _):
+        until_drawn(page, "Error of a region, county")
+        assert background(page) < 200
+        click_pane(page, 0, -20, 20)
+        page.get_by_role("tab", name="Regions to ask", selected=True).wait_for()
+        until(lambda: "asked=" in page.evaluate("location.href"), "the region in the address")
+        left, right = told(page, "hover").split(" | ")
+        assert left == right
+        assert "released " in left
+        assert "true " in left
+        click_pane(page, 1, 60, 20)
+        page.get_by_text("2 regions together: released").wait_for()
+        page.get_by_role("button", name="No region").click()
+        page.get_by_text("Click regions on a map to add them up.").first.wait_for()
+
+
+def test_the_points_page_leads_to_points_in_regions_and_curate_makes_a_bundle_there(chromium, address, tmp_path):
+    with visit(chromium, address, "points", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Points in regions").click()
+        until_drawn(page, "Error of a region, block")
+        page.get_by_role("radio", name="Curate").click()
+        page.get_by_text("Expected error: ±").first.wait_for()
+        for label, text in (("Name of the dataset", "Visits"), ("Cap, ε", "5")):
+            page.get_by_label(label, exact=True).fill(text)
+            page.get_by_label(label, exact=True).press("Tab")
+            page.wait_for_timeout(1500)
+        page.get_by_role("button", name="Run and pay ε 0.5").click()
+        page.get_by_text("Released visits").first.wait_for()
+        page.get_by_test_id("stMetric").filter(has_text="Released total").wait_for()
+        page.get_by_role("heading", name="Publish it").wait_for()
