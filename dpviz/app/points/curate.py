@@ -145,6 +145,7 @@ def _show_declared(declared: Declared, expected: Expected | None) -> None:
 def _take_box(box: Bounds) -> None:
     st.session_state["place"] = ""  # the box is no longer around a place that was typed
     take_box(box)
+    drafts.save(POINTS)  # at once: a reload may come before the page has run again
     st.session_state[_RERUN] = True
 
 
