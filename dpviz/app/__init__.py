@@ -61,7 +61,7 @@ def main() -> None:
     learn = st.Page(_page("learn_page"), title="Learn", url_path="learn")
     release = st.Page(_page("release_page", points, trips), title="Release", url_path="release")
     help_entry = st.Page(_page("help_page"), title="Help", url_path="help")
-    opened = {"points": points, "trips": trips, "compare": compare, "learn": learn}
+    opened = {"points": points, "trips": trips, "areas": areas, "compare": compare, "learn": learn}
     start = st.Page(_page("start_page", opened), title="Start", url_path="start", default=True)
     page = st.navigation([start, points, trips, areas, compare, learn, release, help_entry], position="top")
     if st.session_state.get("page") != page.title:

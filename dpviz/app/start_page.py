@@ -128,7 +128,7 @@ def start_page(pages: Mapping[str, StreamlitPage]) -> None:
     """Show the start page.
 
     Args:
-        pages: the pages that it opens, by "points", "trips", "compare" and "learn".
+        pages: the pages that it opens, by "points", "trips", "areas", "compare" and "learn".
     """
     st.title("What would you publish?", anchor=False)
     st.markdown(
@@ -141,6 +141,8 @@ def start_page(pages: Mapping[str, StreamlitPage]) -> None:
             st.switch_page(pages["points"])
         if st.button("Open the trips"):
             st.switch_page(pages["trips"])
+        if st.button("Open the areas"):
+            st.switch_page(pages["areas"])
         if st.button("Compare mechanisms"):
             st.switch_page(pages["compare"])
         if st.button("Learn in short lessons"):
