@@ -108,7 +108,9 @@ def run_release(arguments: Namespace) -> int:
     config = read_config(Path(arguments.config))
     config = replace(config, data=config.data.with_engine(arguments.engine, scheduler))
     words = publication_texts(config) if arguments.output is None else replace(publication_texts(config), folder=Path(arguments.output))
-    words.check()
+    unfit = _find_unfit(words)
+    if unfit is not None and not arguments.dry_run:
+        raise unfit
     if arguments.paid is not None:
         _print_published(_write_kept(arguments.paid, config, words), None, as_json=arguments.json)
         return DONE
@@ -119,7 +121,7 @@ def run_release(arguments: Namespace) -> int:
     for line in dropped_notes(order.data):
         say(f"Curator only: {line}")
     if arguments.dry_run:
-        return _print_dry_run(order, engine, as_json=arguments.json)
+        return _print_dry_run(order, engine, unfit, as_json=arguments.json)
     _print_published(publish(order, words, Ledger(), say=say), engine, as_json=arguments.json)
     return DONE
 
@@ -201,16 +203,30 @@ def dropped_notes(data: PrivateData) -> list[str]:
     return [*getattr(data, "notes", ()), *filter(None, [left_out(data)])]
 
 
-def _print_dry_run(order: Order, engine: str | None, *, as_json: bool) -> int:
-    """Print what a release would cost and its expected errors, or why it would be refused; return the exit code of that."""
+def _find_unfit(words: PublicationTexts) -> DpvizError | None:
+    """Return what is wrong with the texts of a publication; None if they can be published."""
+    try:
+        words.check()
+    except DpvizError as error:
+        return error
+    return None
+
+
+def _print_dry_run(order: Order, engine: str | None, unfit: DpvizError | None, *, as_json: bool) -> int:
+    """Print what a release would cost and its expected errors, or why it would be refused; return the exit code of that.
+
+    Texts that cannot be published yet, as in a configuration that was saved before they were written, are named beside the cost.
+    """
     errors = compute_expected_errors(order.mechanism, order.data, order.budget)
-    account, refusal = None, None
+    account, refusal = None, None if unfit is None else str(unfit)
     try:
         account = preview_payment(order, Ledger())
     except DpvizError as error:
         refusal = str(error)
-    first = f"This release would be refused: {refusal}" if account is None else _cost_line(order, account, errors)
-    give({**_dry_run_facts(order, account, refusal, errors), "engine": engine}, [first, *_error_lines(errors)], as_json=as_json)
+    cost = [] if account is None else [_cost_line(order, account, errors)]
+    refused = [] if refusal is None else [f"This release would be refused: {refusal}"]
+    lines = [*refused, *cost, *_error_lines(errors)]
+    give({**_dry_run_facts(order, account, refusal, errors), "engine": engine}, lines, as_json=as_json)
     return DONE if refusal is None else REFUSED
 
 

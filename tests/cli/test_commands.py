@@ -71,6 +71,15 @@ def test_a_dry_run_says_what_the_ledger_would_count_or_refuse(run, tmp_path, led
     assert [account.draws for account in ledger.accounts()] == draws
 
 
+def test_a_dry_run_of_a_configuration_without_texts_shows_its_cost_and_names_what_is_missing(run, tmp_path, ledger):
+    early = written(tmp_path, changed(POINTS, "publication.curator", ""))
+    code, out, _ = run("release", early, "--dry-run")
+    assert (code, "This release would be refused: The publication's curator must not be blank" in out) == (1, True)
+    assert "Would spend" in out
+    assert run("release", early)[0] != 0
+    assert not ledger.path.exists()
+
+
 def test_a_dry_run_states_the_price_of_a_pure_epsilon_in_rho(run, tmp_path):
     points = changed(POINTS, "dataset", {"name": "crowd", "unit": "record", "cap_rho": 1})
     code, out, _ = run("release", written(tmp_path, points), "--dry-run")
