@@ -82,11 +82,14 @@ def inspect_areas(source: Source, *, limits: Limits = DEFAULT_LIMITS, text_forma
 def propose_area_columns(kind: str, names: Sequence[str]) -> AreasFile:
     """Find the columns of a table of ids of regions by their names; each is None if no column or several have such a name.
 
+    A table with a column parent_id describes regions, and counts nothing in them: it has no column of ids here.
+
     Args:
         kind: the table's format.
         names: of its columns.
     """
     region, count, person = (only_candidate(names, known) for known in (REGION_NAMES, COUNT_NAMES, PERSON_NAMES))
+    region = None if "parent_id" in names else region
     return AreasFile(format=kind, columns=tuple(names), region=region, count=count, person=person)
 
 
