@@ -19,3 +19,9 @@ def named(cases, kept):
     """The same for a dict of cases by name, their ids: `kept` are names, or how many of the first."""
     kept = list(cases)[:kept] if isinstance(kept, int) else kept
     return [pytest.param(case, id=name, marks=() if name in kept else pytest.mark.slow) for name, case in cases.items()]
+
+
+def each_often(cases, kept):
+    """The same for a dict of cases by name, each a tuple of several arguments: the first `kept` run in the ordinary run."""
+    marks = [()] * kept + [pytest.mark.slow] * len(cases)
+    return [pytest.param(*case, id=name, marks=mark) for (name, case), mark in zip(cases.items(), marks, strict=False)]

@@ -26,6 +26,7 @@ from tests.app.start import BARE, CURATE, CURATE_TRIPS, JOURNEYS, PLACES, REGION
 from tests.app.test_code import blocks
 from tests.app.walk import ROOT, go, name_dataset, protect, to_mode
 from tests.hostile import NAMES
+from tests.often import each_often, often
 from tests.publishing.configs import STUDY, changed
 
 TEXTS = {
@@ -201,7 +202,7 @@ POINT_CASES = {
 
 
 class TestPoints:
-    @pytest.mark.parametrize(("tables", "content"), POINT_CASES.values(), ids=POINT_CASES)
+    @pytest.mark.parametrize(("tables", "content"), each_often(POINT_CASES, 5))
     def test_what_is_opened_is_saved_again(self, tables, content):
         app = fine(opened(tables))
         assert "Choose homes.csv again" in captions(app)
@@ -217,12 +218,12 @@ class TestPoints:
         again = same_again(saved(app), "points", uploaded=("homes.csv", PLACES))
         assert labelled(again.text_input, "Name of the dataset").value == "Homes 2024"
 
-    @pytest.mark.parametrize("sample", ["gaussian_cluster", "daily_routes_bounded", "us_places"])
+    @pytest.mark.parametrize("sample", often(["daily_routes_bounded", "gaussian_cluster", "us_places"], 1))
     def test_a_sample(self, sample):
         app = fine(pages_app("points", CURATE | {"sample": sample, "settings": "{}"}))
         same_again(saved(app), "points")
 
-    @pytest.mark.parametrize("key", POINT_MECHANISMS)
+    @pytest.mark.parametrize("key", often(POINT_MECHANISMS, ["path_tree", "quadtree", "kdtree"]))
     def test_each_mechanism_with_its_split(self, key):
         mechanism = POINT_MECHANISMS[key].from_settings(POINT_MECHANISMS[key].page_settings)
         parts = len(mechanism.shares(Domain(bounds=(0, 0, 1, 1), crs=None, order=6)))
@@ -344,13 +345,13 @@ FLOW_CASES = {
 
 
 class TestTrips:
-    @pytest.mark.parametrize(("tables", "files"), FLOW_CASES.values(), ids=FLOW_CASES)
+    @pytest.mark.parametrize(("tables", "files"), each_often(FLOW_CASES, 4))
     def test_what_is_opened_is_saved_again(self, tables, files):
         text = saved(choose(opened(tables, "trips"), **files))
         assert from_tables(tables_of(text)) == from_tables(tables)
         assert missing(same_again(text, "trips", **files)) == []
 
-    @pytest.mark.parametrize("key", FLOW_MECHANISMS)
+    @pytest.mark.parametrize("key", often(FLOW_MECHANISMS, 2))
     def test_each_mechanism(self, key):
         app = fine(pages_app("trips", CURATE_TRIPS | {"mechanism": key, "settings": "{}", "epsilon": "2/3", "delta": "1/30000"}))
         again = same_again(saved(app), "trips")
@@ -420,7 +421,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("tables", "reason"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("tables", "reason"), each_often(REFUSED, 10))
 def test_what_does_not_fit_is_refused_and_the_page_is_as_it_was(tables, reason):
     app = uploaded(BARE, link=CURATE | {"epsilon": "2/7"})
     fine(name_dataset(app, "Homes 2024"))
