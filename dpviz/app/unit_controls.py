@@ -27,12 +27,14 @@ class UnitQuestion:
         columns: columns that may identify the person of a row; empty for a wide matrix.
         key: ending of the keys of its widgets: the mode and the file.
         private: True in Curate; in Teach, where data are public, each row is its own person unless something else is chosen.
+        place: in what records are counted.
     """
 
     noun: str
     columns: Sequence[str]
     key: str
     private: bool
+    place: str = "cell"
 
     def titles(self) -> dict[str, str]:
         """Return the possible answers by key, each with the text that is shown."""
@@ -113,7 +115,7 @@ def _further_controls(question: UnitQuestion, most: int, *, enforced: bool) -> d
         if question.noun == "trip":
             label, where, kept = "Each person once per pair", "between two regions", "pairs"
         else:
-            label, where, kept = "Each person once per cell", "in a cell", "cells"
+            label, where, kept = f"Each person once per {question.place}", f"in a {question.place}", f"{question.place}s"
         help_text = f"However many {question.noun}s a person has {where}, they count as one; at most that many {kept} are kept."
         options["distinct"] = st.toggle(label, key=f"distinct {question.key}", persist_state="session", help=help_text)
     if question.noun == "trip" and most > 1:

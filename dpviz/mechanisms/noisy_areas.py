@@ -30,6 +30,10 @@ from dpviz.space.regions import Regions
 NO_AREAS = "A mechanism of areas takes AreaCounts: see AreaCounts.from_table and AreaCounts.from_xy."
 _SMALLEST_VARIANCE = 1e-12  # of a level in the fit, whose weights are inverse variances; the noise of huge budgets has a variance of 0
 _SAME_NUMBER = "how many records (or persons) there are: the same for all neighbours"
+_SELECTED = (
+    "counts under a threshold are not shown: of the regions that are shown, intervals of single regions hold less often than 95 %; those"
+    " for all regions of a level at once hold for them, too"
+)
 _NONNEGATIVE = (
     "spread and intervals are those of the best unbiased estimates; released counts are non-negative and add up, so that large ones are"
     " too low on average where most regions around them are empty"
@@ -300,7 +304,7 @@ class NoisyAreas:
             receipt=self.receipt(budget, private=mechanism.private),
             steps=_describe_steps(levels, nonnegative=nonnegative, least=least),
             simulation=self.entropy.simulation,
-            approximate=_NONNEGATIVE if nonnegative else None,
+            approximate=_NONNEGATIVE if nonnegative else None if hidden is None else _SELECTED,
             hidden=hidden,
         )
 

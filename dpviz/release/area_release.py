@@ -248,12 +248,12 @@ class AreaRelease:
             level: as for `answer`.
 
         Returns:
-            (q,) lower and (q,) upper ends, at least 0; those of hidden regions, too.
+            (q,) lower and (q,) upper ends, at least 0; NaN for a finest region that is hidden.
 
         Raises:
             DomainError: an unknown id or level.
         """
-        centre, stddev = replace(self, count=self.estimate, hidden=None).answer(regions, level=level, spread=True)
+        centre, stddev = replace(self, count=self.estimate).answer(regions, level=level, spread=True)
         return _ends_around(centre, (LAPLACE_STDDEVS if self.has_laplace else GAUSSIAN_STDDEVS) * stddev)
 
     def _find(self, ids: list[str], level: Level | None) -> tuple[Integers, Integers]:

@@ -243,7 +243,7 @@ OURS_IN_FILES = {
     "text_format.py": ("chosen.describe(kind)",),
     "trips/tabs.py": ("title", "unit"),
     "two_runs.py": ("label",),
-    "unit_controls.py": ("titles.__getitem__", "noun"),
+    "unit_controls.py": ("titles.__getitem__", "noun", "question.place"),
     "words.py": ("further_lines",),
 }
 OURS = {part for parts in OURS_ANYWHERE.values() for part in parts}

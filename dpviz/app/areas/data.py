@@ -210,7 +210,9 @@ def _ask_and_count(chosen: ChosenFiles, regions: cached.UploadedRegions, cards: 
     used = tuple(sorted(str(options[role]) for role in ("x", "y", "geometry", "region", "count") if options.get(role)))
     columns = [name for name in chosen.about.columns if name not in used]
     with cards.whom:
-        unit = unit_controls(UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {digest}", private=mode == CURATE), cards)
+        unit = unit_controls(
+            UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {digest}", private=mode == CURATE, place="region"), cards
+        )
         if chosen.about.person is not None and "person" not in (unit or ()):
             st.caption(f":orange[There is a column *{markdown(chosen.about.person)}*: choose it above to protect persons, not records.]")
     drop_help = "Rows with an unknown region, or a missing or unreadable cell. Off: the file is refused if there is one."
