@@ -16,7 +16,7 @@ from dpviz.amounts import format_budget_symbols
 from dpviz.app.fields import Field, in_range, problem_with
 from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
 from dpviz.app.session import read_amount, show_value, when_chosen
-from dpviz.app.words import choice_words
+from dpviz.app.words import choice_words, plain_choice
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import AnyMechanism, Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
@@ -130,7 +130,7 @@ def _choice_widget(page_state: PageState, rule: Rule, value: Any, key: str) -> N
     show_value(key, value)
     on_change = when_chosen(key, lambda chosen: _change_setting(page_state, rule, chosen))
     common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": on_change}
-    if rule.choices and fits_buttons([choice_words(choice) for choice in rule.choices]):
+    if rule.choices and fits_buttons([plain_choice(choice) for choice in rule.choices]):
         st.segmented_control(rule.label, rule.choices, required=True, format_func=choice_words, **common)
     elif rule.choices:
         st.selectbox(rule.label, rule.choices, format_func=choice_words, **common)

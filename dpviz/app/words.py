@@ -52,7 +52,12 @@ def choice_words(choice: object) -> str:
     >>> choice_words("bounded"), choice_words("least_squares"), choice_words(4)
     ('one is replaced', 'least squares', '4')
     """
-    return markdown(_CHOICES.get(str(choice), str(choice).replace("_", " ")))
+    return markdown(plain_choice(choice))
+
+
+def plain_choice(choice: object) -> str:
+    """Return the same before it is escaped."""
+    return _CHOICES.get(str(choice), str(choice).replace("_", " "))
 
 
 def number_of(number: int, noun: str) -> str:
