@@ -54,9 +54,23 @@ def restore(page: PageState) -> None:
         page: state of the page that is shown; whether its data come from a sample, an upload or a path is part of the draft.
     """
     _restore_choices()
+    _send_again_after_a_file()
     source = st.session_state.get("draft sources", {}).pop(page.key, None)
     if source in SOURCES:
         page.change_for_good(source=source)
+
+
+def _send_again_after_a_file() -> None:
+    """Send all values to the browser again once a file was chosen or replaced.
+
+    While a file is wrong or missing, the fields that depend on it are away. The session keeps their values, but a browser shows the fields
+    that come back as if they were new.
+    """
+    files = {slot: id(kept[1]) for slot in _FILES if (kept := st.session_state.get(slot)) is not None}
+    if files != st.session_state.setdefault("files of the last run", files):
+        st.session_state["files of the last run"] = files
+        for key in [str(key) for key in st.session_state.to_dict() if _is_kept(str(key))]:
+            st.session_state[key] = st.session_state[key]
 
 
 def _restore_choices() -> None:
