@@ -64,7 +64,7 @@ def _show_points(release: Release, key: int) -> None:
         ground=ground_of(release.domain),
         places=names_of(release.domain),
     )
-    panes(scene.pack(), key=f"kept map {key:d}", on_box=_ignore, on_chosen=_ignore, on_camera=_ignore, on_swipe=_ignore)
+    panes(scene.pack(), key=f"kept map {key:d}")
 
 
 def _show_trips(release: FlowRelease, key: int) -> None:
@@ -85,8 +85,4 @@ def _show_areas(release: AreaRelease, key: int) -> None:
         return
     drawing = draw_areas(release, on_map, AreasMapSettings(level=level, unit=counted_noun(release), dark=is_dark()))
     scene = released_scene(on_map, drawing, (), dark=is_dark(), height=HEIGHT)
-    panes(scene.pack(), key=f"kept map {key:d}", on_box=_ignore, on_chosen=_ignore, on_camera=_ignore, on_swipe=_ignore)
-
-
-def _ignore(_: object) -> None:
-    """Take no notice of an event of the map."""
+    panes(scene.pack(), key=f"kept map {key:d}")

@@ -136,13 +136,9 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
         st.caption("This browser could not load the map library, which would show the regions.")
         return
     with st.container(key="declared area"):
-        panes(scene.pack(), key="declared areas", on_box=_ignore, on_chosen=_ignore, on_camera=_ignore, on_swipe=_ignore)
+        panes(scene.pack(), key="declared areas")
     if canvas_failed():
         st.rerun()
-
-
-def _ignore(_: object) -> None:
-    """Take no notice of an event of the map."""
 
 
 @st.fragment
@@ -208,10 +204,7 @@ def _show_map(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int, s
         panes(
             scene.pack(),
             key="released areas",
-            on_box=_ignore,
             on_chosen=partial(_take_chosen, what.release.regions, drawing),
-            on_camera=_ignore,
-            on_swipe=_ignore,
         )
 
 

@@ -47,7 +47,6 @@ from dpviz.view.areas_drawing import (
     draw_areas,
 )
 from dpviz.view.areas_map import areas_map
-from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Pane, Scene, ground_in, names_in
 from dpviz.view.escape import html
 
@@ -269,7 +268,6 @@ def _show_canvas(scene: Scene, data: AreasData, drawings: list[AreasDrawing]) ->
         panes(
             open_scene(AREAS, scene, data.areas.regions),
             key="areas canvas",
-            on_box=_ignore,
             on_chosen=partial(_take_chosen, data.areas.regions, drawings),
             on_camera=partial(keep_camera, AREAS),
             on_swipe=partial(keep_swipe, AREAS),
@@ -277,10 +275,6 @@ def _show_canvas(scene: Scene, data: AreasData, drawings: list[AreasDrawing]) ->
     if st.session_state.pop(_RERUN, False) or canvas_failed():
         st.rerun()
     AREAS.write_address()
-
-
-def _ignore(_: Bounds) -> None:
-    """Take no notice of a box: regions are asked for by clicks."""
 
 
 def _take_chosen(regions: Regions, drawings: list[AreasDrawing], chosen: Chosen) -> None:

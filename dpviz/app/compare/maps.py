@@ -177,7 +177,7 @@ def _point_maps(data: CompareData, releases: dict[Pick, Release], link: bool) ->
         link=link,
         streets=streets_wanted(_STREETS),
     )
-    panes(scene.pack(), key="compare canvas", on_box=_ignore, on_chosen=_ignore, on_camera=partial(keep_camera, COMPARE), on_swipe=_ignore)
+    panes(scene.pack(), key="compare canvas", on_camera=partial(keep_camera, COMPARE))
     streets_switch(_STREETS, on_earth=points.domain.crs is not None)
 
 
@@ -210,10 +210,6 @@ def _make_panes(
 def _name_first(pane: Pane) -> Pane:
     """Return a pane whose title is the configuration, since that is what differs; of the truth there is only one."""
     return replace(pane, title=pane.about, about=pane.title) if pane.about else pane
-
-
-def _ignore(_: object) -> None:
-    """Take no notice of what the browser sends: nothing is asked here, and the layout stays there."""
 
 
 def _separate_point_maps(
@@ -321,7 +317,7 @@ def _trip_canvas(data: CompareData, level: int, shown: str, releases: dict[Pick,
         streets=streets_wanted(_STREETS),
     )
     keep = partial(keep_camera, COMPARE)
-    panes(scene.pack(), key="compare trips canvas", on_box=_ignore, on_chosen=_ignore, on_camera=keep, on_swipe=_ignore)
+    panes(scene.pack(), key="compare trips canvas", on_camera=keep)
     streets_switch(_STREETS)
 
 
@@ -388,7 +384,7 @@ def _show_area_maps(data: CompareData, releases: dict[Pick, Any], link: bool) ->
         streets=streets_wanted(_STREETS),
     )
     keep = partial(keep_camera, COMPARE)
-    panes(scene.pack(), key="compare areas canvas", on_box=_ignore, on_chosen=_ignore, on_camera=keep, on_swipe=_ignore)
+    panes(scene.pack(), key="compare areas canvas", on_camera=keep)
     streets_switch(_STREETS)
 
 

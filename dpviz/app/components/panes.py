@@ -68,14 +68,18 @@ def canvas_failed() -> bool:
     return bool(st.session_state.get(FAILED))
 
 
+def _ignore(_: object) -> None:
+    """Take no notice of an event of the map."""
+
+
 def panes(
     message: bytes,
     *,
     key: str,
-    on_box: Callable[[Bounds], None],
-    on_chosen: Callable[[Chosen], None],
-    on_camera: Callable[[tuple[float, float, float]], None],
-    on_swipe: Callable[[float | None], None],
+    on_box: Callable[[Bounds], None] = _ignore,
+    on_chosen: Callable[[Chosen], None] = _ignore,
+    on_camera: Callable[[tuple[float, float, float]], None] = _ignore,
+    on_swipe: Callable[[float | None], None] = _ignore,
 ) -> None:
     """Show a scene. If the browser cannot load deck.gl, the page runs again, and `canvas_failed` says why.
 

@@ -137,7 +137,7 @@ def _show_declared(declared: Declared, expected: Expected | None) -> None:
     boxes, outline = list(declared.boxes), declared.outline
     scene = declared_scene(declared.domain, squares, boxes, unit=RECORDS, dark=is_dark(), height=DECLARED_HEIGHT, outline=outline)
     with st.container(key="declared area"):
-        panes(scene.pack(), key="declared map", on_box=_take_box, on_chosen=_ignore, on_camera=_ignore, on_swipe=_ignore)
+        panes(scene.pack(), key="declared map", on_box=_take_box)
     if st.session_state.pop(_RERUN, False) or canvas_failed():
         st.rerun()
 
@@ -147,10 +147,6 @@ def _take_box(box: Bounds) -> None:
     take_box(box)
     drafts.save(POINTS)  # at once: a reload may come before the page has run again
     st.session_state[_RERUN] = True
-
-
-def _ignore(_: object) -> None:
-    """Take no notice of an event of the map."""
 
 
 @st.fragment
@@ -186,8 +182,6 @@ def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new
                 key="released map",
                 on_box=partial(_ask_for_box, what.release.domain),
                 on_chosen=partial(_ask_for_cell, view),
-                on_camera=_ignore,
-                on_swipe=_ignore,
             )
         if stamp := _stamp(what):
             st.html(f'<div class="dpviz-note">{html(stamp)}</div>')

@@ -46,7 +46,6 @@ from dpviz.view.trips_map import trips_map
 
 MAP_HEIGHT, MAP_WIDTH = 620, 780  # pixels
 DECLARED_HEIGHT = 380  # pixels
-EASY_TO_SEE = 400  # regions on a map
 
 
 def show_curate(protected: str) -> None:
@@ -147,13 +146,9 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
     error = None if expected is None else expected.error
     scene = regions_scene(level, bounds, error, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
     with st.container(key="declared area"):
-        panes(scene.pack(), key="declared regions", on_box=_ignore, on_chosen=_ignore, on_camera=_ignore, on_swipe=_ignore)
+        panes(scene.pack(), key="declared regions")
     if canvas_failed():
         st.rerun()
-
-
-def _ignore(_: object) -> None:
-    """Take no notice of an event of the map."""
 
 
 def _offer_add_remove(frame: Flows) -> None:

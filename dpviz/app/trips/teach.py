@@ -28,7 +28,6 @@ from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_
 from dpviz.app.words import budget_text, show_chart, show_detail, show_headline, show_verdict
 from dpviz.release.verdict import verdict
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import Bounds
 from dpviz.view.canvas import Pane, Scene, ground_in, names_in
 from dpviz.view.escape import html
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
@@ -308,7 +307,6 @@ def _show_canvas(maps: Maps, data: TripsData) -> None:
         panes(
             open_scene(TRIPS, maps.scene, (data.flows.regions, data.flows.ends)),
             key="trips canvas",
-            on_box=_ignore,
             on_chosen=partial(_take_chosen, data.flows.regions, maps.drawings),
             on_camera=partial(keep_camera, TRIPS),
             on_swipe=partial(keep_swipe, TRIPS),
@@ -316,10 +314,6 @@ def _show_canvas(maps: Maps, data: TripsData) -> None:
     if st.session_state.pop(_RERUN, False) or canvas_failed():
         st.rerun()
     TRIPS.write_address()
-
-
-def _ignore(_: Bounds) -> None:
-    """Take no notice of a box: trips are not asked for by boxes."""
 
 
 def _take_chosen(regions: Regions, drawings: list[TripsDrawing], chosen: Chosen) -> None:
