@@ -109,6 +109,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
+from dpviz.publishing.in_python import publish
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_manifest, read_release, write_release
@@ -206,6 +207,7 @@ __all__ = [
     "load_flow_sample",
     "load_sample",
     "nearest_whole_numbers",
+    "publish",
     "random_rectangles",
     "read_areas",
     "read_flows",

@@ -85,7 +85,8 @@ def file_fingerprints(paths: Sequence[Path], watch: Progress = _UNWATCHED) -> tu
         InputError: a file cannot be read.
         DpvizError: the reading was cancelled.
     """
-    total, finished, lock = max(sum(path.stat().st_size for path in paths), 1), 0, threading.Lock()
+    sizes = [guard(f"The file {path.name!r} cannot be read.", path.stat).st_size for path in paths]
+    total, finished, lock = max(sum(sizes), 1), 0, threading.Lock()
 
     def step(size: int) -> None:
         nonlocal finished
