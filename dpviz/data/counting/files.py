@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -39,7 +39,7 @@ from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, find_files, refuse_copies
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.errors import InputError
-from dpviz.space.domain import refuse_degrees
+from dpviz.space.domain import as_domain, refuse_degrees
 from dpviz.space.leaf_lookup import LeafLookup
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ _MIXED = (
 def read_points(
     source: Sources,
     *,
-    domain: Domain,
+    domain: Domain | Sequence[float],
     x: str | None = None,
     y: str | None = None,
     geometry: str | None = None,
@@ -92,8 +92,10 @@ def read_points(
 
     Args:
         source: a path, a glob such as ``"trips/*.parquet"``, a folder of Parquet files, an open binary file (an upload) with a `name`,
-            or a list of these; all of one format with the same columns. Never a URL.
-        domain: the public domain; points are reprojected to its CRS, and dropped if they are outside.
+            a table in memory (a DataFrame, GeoDataFrame, Arrow table, dict of arrays, or a table of Polars or DuckDB), or a list of
+            these; all of one format with the same columns. Never a URL.
+        domain: the public domain; points are reprojected to its CRS, and dropped if they are outside. Or its bounds, west, south, east,
+            north, in the CRS of `crs`.
         x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
         y: column of northing or latitude, likewise.
         geometry: column of points in WKT, texts such as POINT (13.4 52.5), instead of x and y; other shapes are bad rows. Engine "numpy"
@@ -149,7 +151,14 @@ def read_points(
     >>> points = read_points(upload, domain=Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3), person="who")
     >>> points.count.tolist(), points.over
     ([1, 1], 1)
+
+    A table in memory is read by the same rules:
+
+    >>> table = {"lon": [1.5, 6.0], "lat": [2.5, 3.0]}
+    >>> read_points(table, domain=(0.0, 0.0, 8.0, 8.0), crs="EPSG:4326").domain.bounds
+    (0.0, 0.0, 8.0, 8.0)
     """
+    domain = as_domain(domain, crs)
     scheduler = scheduler_at(address, insecure=insecure_address)
     refuse_degrees(domain)
     refuse_bound_without_persons(person, contributions, distinct=distinct)
