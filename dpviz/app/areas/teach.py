@@ -16,7 +16,7 @@ from dpviz.app.areas.level import (
     shown_rate,
     toggle_asked,
 )
-from dpviz.app.areas.state import AREAS, MEASURES, AreasData, AreasDrawn, config, evaluation_of, question_of, run_of
+from dpviz.app.areas.state import AREAS, MEASURES, AreasData, AreasDrawn, config, evaluation_of, run_of
 from dpviz.app.areas.strip import show_strip
 from dpviz.app.areas.tabs import ASK_TAB, describe_sum, key_figures, offer_no_regions, show_tabs
 from dpviz.app.code import show_release_code
@@ -26,6 +26,7 @@ from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
+from dpviz.app.one_release import question_of
 from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_config import SECOND
 from dpviz.app.session import is_dark, show_value, when_chosen

@@ -15,10 +15,11 @@ from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
+from dpviz.app.one_release import question_of
 from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_config import SECOND
 from dpviz.app.points.scales import public_density_top
-from dpviz.app.points.state import POINTS, Data, Drawn, config, question_of, run_of
+from dpviz.app.points.state import POINTS, Data, Drawn, config, run_of
 from dpviz.app.points.strip import EASY_ZOOM, describe_person, level_like, show_strip, shown_zoom, verdict_of
 from dpviz.app.points.tabs import (
     QUERY_TAB,
