@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.app.components.panes import canvas_failed, panes
+from dpviz.app.plain_map import show_picture
 from dpviz.app.session import is_dark
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
@@ -16,7 +17,6 @@ from dpviz.view.areas_drawing import AreasMapSettings, RegionsOnMap, draw_areas
 from dpviz.view.basemap import map_bounds
 from dpviz.view.canvas import Scene, ground_of, names_of
 from dpviz.view.deck import MOST_FEATURES
-from dpviz.view.escape import html
 from dpviz.view.points_canvas import RELEASED, ReleaseView
 from dpviz.view.trips_drawing import TripsMapSettings, has_geometry
 from dpviz.view.trips_map import trips_map
@@ -73,8 +73,7 @@ def _show_trips(release: FlowRelease, key: int) -> None:
     if not has_geometry(regions, level):
         return
     picture = trips_map(release, TripsMapSettings(level=level, dark=is_dark()), None)
-    st.pydeck_chart(picture.deck, height=HEIGHT, key=f"kept map {key:d}", alt=picture.description)
-    st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
+    show_picture(picture, f"kept map {key:d}", HEIGHT)
 
 
 @st.fragment

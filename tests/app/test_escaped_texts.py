@@ -240,8 +240,10 @@ OURS_IN_FILES = {
     "release_page.py": ("title", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),
     "start_page.py": ("preset.title", "preset.text"),
+    "teach_maps.py": ("text",),
     "text_format.py": ("chosen.describe(kind)",),
     "trips/tabs.py": ("title", "unit"),
+    "trips/teach.py": ("describe_run(what.titles[0], what.config)",),  # a mechanism's title, and its budget
     "two_runs.py": ("label",),
     "unit_controls.py": ("titles.__getitem__", "noun", "question.place"),
     "words.py": ("further_lines",),

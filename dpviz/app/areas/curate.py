@@ -33,6 +33,7 @@ from dpviz.app.ledger import find_paid
 from dpviz.app.opened_config import show_uploader
 from dpviz.app.paid_list import show_waiting
 from dpviz.app.pay import show_account, show_button
+from dpviz.app.plain_map import show_picture
 from dpviz.app.session import is_dark, show_error, show_value, when_chosen
 from dpviz.app.words import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
@@ -42,7 +43,7 @@ from dpviz.space.regions import Regions
 from dpviz.view.areas_canvas import declared_scene, released_scene
 from dpviz.view.areas_drawing import SHOWN_AREAS, AreasDrawing, AreasMapSettings, draw_areas
 from dpviz.view.areas_map import areas_map
-from dpviz.view.escape import html, markdown
+from dpviz.view.escape import markdown
 
 MAP_HEIGHT, DECLARED_HEIGHT = 620, 380  # pixels
 
@@ -195,8 +196,7 @@ def _show_map(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int, s
     view = AreasMapSettings(level=level, shown=shown, rate=shown_rate(what.data), also=also, unit=what.data.unit, dark=is_dark())
     if canvas_failed():
         picture = areas_map(what.release, view, truth, what.data.on_map)
-        st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key="areas map", alt=picture.description)
-        st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
+        show_picture(picture, "areas map", MAP_HEIGHT)
         return
     drawing = draw_areas(what.release, what.data.on_map, view, truth)
     scene = released_scene(what.data.on_map, drawing, asked_regions(what.release.regions), dark=is_dark(), height=MAP_HEIGHT)

@@ -48,7 +48,7 @@ def _show_teach() -> None:
     with st.sidebar:
         data, fits = _show_controls()
     AREAS.write_address()
-    show_teach(data, row, _describe_protected(AREAS.protected), fits=fits)
+    show_teach(data, row, _describe_protected(AREAS.protected), fits)
 
 
 def _describe_protected(unit: str) -> str:

@@ -22,6 +22,7 @@ from dpviz.app.ledger import find_paid
 from dpviz.app.opened_config import show_uploader
 from dpviz.app.paid_list import show_waiting
 from dpviz.app.pay import show_account, show_button
+from dpviz.app.plain_map import show_picture
 from dpviz.app.points.data import Declared, points_controls
 from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
 from dpviz.app.points.strip import size_of_squares, zooms_of
@@ -224,8 +225,7 @@ def _ask_for_cell(view: ReleaseView, chosen: Chosen) -> None:
 def _show_plain_map(what: Drawn, level: int, shown: str, truth: Integers | None) -> None:
     """Show the same map by Streamlit's own, where the browser could not load the canvas."""
     picture = points_map(what.release, level, shown, unit=what.data.unit, dark=is_dark(), truth=truth)
-    st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key="map", alt=picture.description)
-    st.html(picture.legend + "".join(f'<div class="dpviz-note">{html(note)}</div>' for note in [picture.note, _stamp(what)] if note))
+    show_picture(picture, "map", MAP_HEIGHT, _stamp(what))
 
 
 def _stamp(what: Drawn) -> str:

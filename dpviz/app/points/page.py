@@ -48,7 +48,7 @@ def _show_teach(areas: StreamlitPage | None) -> None:
         data, fits = _show_controls(areas)
     POINTS.write_address()
     protected = _describe_protected(POINTS.protected) if POINTS.mechanisms[config().mechanism].private else _UNPROTECTED
-    show_teach(data, row, protected, fits=fits)
+    show_teach(data, row, protected, fits)
 
 
 def _describe_protected(unit: str) -> str:

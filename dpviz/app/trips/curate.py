@@ -20,6 +20,7 @@ from dpviz.app.opened_config import show_uploader
 from dpviz.app.page_state import CURATE
 from dpviz.app.paid_list import show_waiting
 from dpviz.app.pay import show_account, show_button
+from dpviz.app.plain_map import show_picture
 from dpviz.app.session import (
     carry_out,
     is_dark,
@@ -39,7 +40,7 @@ from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.release.nouns import TRIPS as TRIPS_NOUN
 from dpviz.space.regions import Regions
 from dpviz.view.declared_regions import regions_scene
-from dpviz.view.escape import html, markdown
+from dpviz.view.escape import markdown
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
 from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, has_geometry
 from dpviz.view.trips_map import trips_map
@@ -256,15 +257,13 @@ def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tupl
         return
     picture = trips_map(release, view, truth)
     key = f"trips map {index}"
-    st.pydeck_chart(
-        picture.deck,
-        height=MAP_HEIGHT,
-        key=key,
+    show_picture(
+        picture,
+        key,
+        MAP_HEIGHT,
         on_select=lambda: _take_click(key, release.tree.origins, view.level),
         selection_mode="single-object",
-        alt=picture.description,
     )
-    st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
 
 
 def _take_click(key: str, regions: Regions, level: int) -> None:

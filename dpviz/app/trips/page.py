@@ -49,7 +49,7 @@ def _show_teach() -> None:
     with st.sidebar:
         data, fits = _show_controls()
     TRIPS.write_address()
-    show_teach(data, row, _describe_protected(TRIPS.protected), fits=fits)
+    show_teach(data, row, _describe_protected(TRIPS.protected), fits)
 
 
 def _describe_protected(unit: str) -> str:
