@@ -224,6 +224,7 @@ OURS_IN_FILES = {
     ),
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
+    "curate_page.py": ("options",),
     "dataset_block.py": ("colour", "title"),
     "files.py": ("counting", "text", "title"),
     "first_row.py": ("protected",),

@@ -9,18 +9,14 @@ from typing import cast
 import streamlit as st
 
 from dpviz.app import drafts
-from dpviz.app.advice import advise_in_app
-from dpviz.app.bundle import show_bundle
-from dpviz.app.cards import DATA, RELEASED, Cards, show_cards
-from dpviz.app.components.panes import Chosen, canvas_failed, load_deck, panes
-from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
-from dpviz.app.fields import start_checks
-from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, curate_row, truth_switch
+from dpviz.app.components.panes import Chosen, canvas_failed, panes
+from dpviz.app.curate_page import begin_curate, end_curate, list_draws, say_if_stale
+from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, truth_switch
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.kept_map import find_readable_level
-from dpviz.app.ledger import find_paid
+from dpviz.app.left_side import curate_controls
 from dpviz.app.opened_config import show_uploader
-from dpviz.app.paid_list import show_waiting
+from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.plain_map import show_picture
 from dpviz.app.points.data import Declared, points_controls
@@ -28,11 +24,10 @@ from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, tru
 from dpviz.app.points.strip import size_of_squares, zooms_of
 from dpviz.app.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
 from dpviz.app.points.where import take_box
-from dpviz.app.session import is_dark, show_error
+from dpviz.app.session import is_dark
 from dpviz.app.words import verdict_row
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.space.domain import Domain
@@ -46,68 +41,29 @@ from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation, p
 MAP_HEIGHT = 620
 DECLARED_HEIGHT = 380
 EASY_LEVEL = 6  # the level whose expected error is shown at first
-_RERUN = "declared map changed the page"
+_DECLARED_MAP = "declared map"
 
 
 def show_curate(protected: str) -> None:
     """Show the page; `protected` says what a release protects."""
-    drafts.restore(POINTS)
-    load_deck()
-    curate_row(POINTS, protected)
-    declared_map, cards = st.container(), show_cards("2 Where?")
-    account, button, view, publish = (st.container() for _ in range(4))
+    places = begin_curate(POINTS, protected, "2 Where?")
+    cards = places.cards
     with st.sidebar:
         show_uploader(POINTS)
-        declared, fits = _show_controls(cards)
+        declared, fits = curate_controls(POINTS, cards, points_controls, Declared(data=None), lambda each: each.domain)
     POINTS.write_address()
-    data, draws = declared.data, [(config().build(), config().budget())] if fits else []
-    with account:
+    data, draws = declared.data, list_draws(config()) if fits else []
+    with places.account:
         funding = show_account(data, draws, cards) if fits else None
     with cards.good or st.container():
         frame, levels = (_frame_of(declared), _levels_of(declared.domain)) if fits else (None, None)
         expected = show_expected(POINTS, cards, frame, levels, RECORDS, funding)
-    with button:
+    with places.button:
         show_button(POINTS, data, draws, cards, funding, lambda: draw(cast("Data", data), funding))
-    what = drawn()
-    with declared_map:
+    with places.declared:
         _show_declared(declared, expected)
-    with view:
-        if what is not None:
-            st.subheader("Released", anchor=RELEASED)
-            _show_release(what.number, data is not None and what.data.points is data.points)
-    with publish:
-        if what is not None and (paid := find_paid(what.release)) is not None:
-            show_bundle(paid.paid)
-        elif what is None and data is not None:
-            show_waiting(data.fingerprints)
-    drafts.save(POINTS)
-
-
-def _show_controls(cards: Cards) -> tuple[Declared, bool]:
-    """Show the controls on the left: data, mechanism and budget. Return what is declared, and whether mechanism and budget fit.
-
-    A choice that does not fit is reported beside its control, and nothing that was typed is lost.
-    """
-    start_checks()
-    POINTS.remember(None)
-    declared = Declared(data=None)
-    try:
-        declared = points_controls(cards)
-    except DpvizError as error:
-        show_error(str(error))
-        cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
-    POINTS.offer(declared.data)
-    try:
-        mechanism_controls(POINTS)
-        privacy_controls(POINTS, declared.domain, bar=True)
-        config().build()
-    except (SettingError, BudgetError) as error:
-        show_error(str(error))
-        cards.ask(DATA, "Correct the mechanism or its settings.")
-        if config().mechanism in POINTS.offered_mechanisms():
-            st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
-        return declared, False
-    return declared, True
+    what = drawn()
+    end_curate(POINTS, places, data, what, None if what is None else what.release, _show_release)
 
 
 def _frame_of(declared: Declared) -> PointCounts | None:
@@ -138,32 +94,24 @@ def _show_declared(declared: Declared, expected: Expected | None) -> None:
     boxes, outline = list(declared.boxes), declared.outline
     scene = declared_scene(declared.domain, squares, boxes, unit=RECORDS, dark=is_dark(), height=DECLARED_HEIGHT, outline=outline)
     with st.container(key="declared area"):
-        panes(scene.pack(), key="declared map", on_box=_take_box)
-    if st.session_state.pop(_RERUN, False) or canvas_failed():
-        st.rerun()
+        panes(scene.pack(), key=_DECLARED_MAP, on_box=_take_box)
+    rerun_if_changed(_DECLARED_MAP, also=canvas_failed())
 
 
 def _take_box(box: Bounds) -> None:
     st.session_state["place"] = ""  # the box is no longer around a place that was typed
     take_box(box)
     drafts.save(POINTS)  # at once: a reload may come before the page has run again
-    st.session_state[_RERUN] = True
+    note_change(_DECLARED_MAP)
 
 
 @st.fragment
 def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
-    """Show the map of a release in Curate with its controls, the key figures and the tabs; moving a control draws no noise.
-
-    Args:
-        number: number of the draw.
-        same_data: whether the data on the left are still those of the draw.
-    """
+    """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
     what = drawn()
     if what is None:
         return
-    if not (same_data and what.config.same_draw(config())):
-        stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
-        st.caption(f":orange[{stale}]")
+    say_if_stale(what, config(), same_data=same_data)
     keep_box(what.release.domain)
     verdict_row(what.release)
     truth_switch(what.data, what.config.mode)
