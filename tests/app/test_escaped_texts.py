@@ -215,6 +215,8 @@ PAGE_CHOICE += ", persist_state='session')"
 # Fixed words of the app or of a caller, names of pages, numbers and colours, by the file where they are ours.
 OURS_IN_FILES = {
     "__init__.py": ("st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")",),
+    "chosen_files.py": ("fault",),
+    "columns.py": ("text", "title"),
     "compare/controls.py": ("describe_resolution", "names", "option", "text", "title"),
     "compare/page.py": (
         *("number", "size_words(name)", "number_of(study_job.total, 'release')", "number_of(len(study), 'release')"),
@@ -235,7 +237,6 @@ OURS_IN_FILES = {
     "guess.py": ("unit", "label"),
     "how_good.py": ("unit", "levels.part"),
     "learn_page.py": ("label",),
-    "points/data.py": ("text", "title"),
     "points/order.py": ("describe_resolution",),
     "points/where.py": ("side", "box.name", "numbers"),
     "release_page.py": ("title", "loaded", PAGE_CHOICE),
