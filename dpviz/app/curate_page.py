@@ -13,12 +13,14 @@ from dpviz.app import drafts
 from dpviz.app.bundle import show_bundle
 from dpviz.app.cards import RELEASED, Cards, show_cards
 from dpviz.app.components.panes import canvas_failed, load_deck, panes
-from dpviz.app.first_row import curate_row
+from dpviz.app.first_row import curate_row, truth_switch
 from dpviz.app.ledger import Draws, LoadedData, find_paid
 from dpviz.app.page_config import PageConfig
 from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import show_waiting
 from dpviz.app.session import show_value, when_chosen
+from dpviz.app.words import verdict_row
+from dpviz.release.nouns import AnyRelease
 from dpviz.space.regions import Regions
 from dpviz.view.canvas import Scene
 from dpviz.view.escape import markdown
@@ -92,11 +94,21 @@ def end_curate(page: PageState, places: Places, data: LoadedData | None, what: A
     drafts.save(page)
 
 
-def say_if_stale(what: Any, how: PageConfig, *, same_data: bool) -> None:
-    """Say that the controls on the left are no longer those of a draw, if so."""
+def begin_release(what: Any, how: PageConfig, releases: Sequence[tuple[str, AnyRelease]], *, same_data: bool) -> None:
+    """Show what stands above the map of a draw: whether it is that of the controls, verdicts, and the switch to the truth.
+
+    Args:
+        what: the draw.
+        how: configuration of the page.
+        releases: of the draw, each with a title; "" if there is only one.
+        same_data: whether the data on the left are still those of the draw.
+    """
     if not (same_data and what.config.same_draw(how)):
         stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
         st.caption(f":orange[{stale}]")
+    for title, release in releases:
+        verdict_row(release, title)
+    truth_switch(what.data, what.config.mode)
 
 
 def choose_level(regions: Regions, level: int, key: str, change: Callable[[int], object], place: Any = st) -> None:

@@ -91,15 +91,6 @@ def pay_for_release(page: PageState, kind: Callable[..., Any], data: Any, fundin
     slot.append(kind(release=paid.release, data=data, config=how, seconds=seconds, number=number, account=account))
 
 
-def question_of(data: LoadedData, how: PageConfig) -> tuple[object, ...]:
-    """Return what identifies a run in Teach: data, mechanism, settings, budget and number.
-
-    The data are identified by the counts themselves, not by their content: one file can be counted in several ways.
-    """
-    mechanism = how.build()
-    return (data.private, mechanism.key, str(mechanism.chosen()), how.budget(), how.run)
-
-
 def make_run(
     kind: Callable[..., Made], data: Any, how: PageConfig, check: Callable[[], None], evaluate: Callable[[Any, Any], object]
 ) -> Made:

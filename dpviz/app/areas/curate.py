@@ -21,15 +21,14 @@ from dpviz.app.areas.state import AREAS, AreasData, AreasDrawn, config, draw, dr
 from dpviz.app.areas.tabs import ASK_TAB, key_figures, show_tabs
 from dpviz.app.cached import regions_on_map
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
-from dpviz.app.curate_page import begin_curate, choose_level, choose_map, end_curate, list_draws, say_if_stale, show_declared_regions
-from dpviz.app.first_row import NO_EXPORT, WATERMARK, truth_switch
+from dpviz.app.curate_page import begin_curate, begin_release, choose_level, choose_map, end_curate, list_draws, show_declared_regions
+from dpviz.app.first_row import NO_EXPORT, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.left_side import curate_controls
 from dpviz.app.opened_config import show_uploader
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.plain_map import show_picture
 from dpviz.app.session import is_dark
-from dpviz.app.words import verdict_row
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.space.regions import Regions
@@ -74,13 +73,7 @@ def _levels_of(regions: Regions) -> Levels:
 
 @st.fragment
 def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
-    """Show the declared regions of the level of the third card, with the expected error; nothing private is used.
-
-    Args:
-        declared: its regions are drawn.
-        expected: the expected error of that level; None while it is not known: the coarsest level is shown then.
-        unit: what is counted, in the plural.
-    """
+    """Show the declared regions, with the expected error at the level of the third card; the coarsest level while it is not known."""
     if declared.regions is None:
         st.caption("The map of the regions is shown here once their file is chosen.")
         return
@@ -96,9 +89,7 @@ def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new
     what = drawn()
     if what is None:
         return
-    say_if_stale(what, config(), same_data=same_data)
-    verdict_row(what.release)
-    truth_switch(what.data, what.config.mode)
+    begin_release(what, config(), [("", what.release)], same_data=same_data)
     evaluation, level = truth_of(what), shown_level(what.release.regions)
     with st.container(horizontal=True, vertical_alignment="center"):
         choose_level(what.release.regions, level, "areas level", change_level)

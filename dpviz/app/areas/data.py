@@ -11,18 +11,9 @@ import streamlit as st
 from dpviz.app import cached, opened_config
 from dpviz.app.areas.state import AREAS, AreasData, config
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.chosen_files import (
-    ChosenFiles,
-    FileKind,
-    are_public,
-    ask_whom,
-    choose_paths,
-    count_chosen,
-    leave_out_bad_rows,
-    read_upload,
-    show_repeats,
-)
+from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload
 from dpviz.app.columns import choose_point_columns, lacking_column, pick
+from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
 from dpviz.app.files import TYPES, ask_for_file
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE

@@ -13,7 +13,7 @@ from dpviz.app.page_config import SECOND, PageConfig
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import TEACH, PageState
 from dpviz.app.session import Reader, choice_reader, newest_result, number_reader
-from dpviz.app.two_runs import SecondRun
+from dpviz.app.two_runs import second_run_of
 from dpviz.data.areas import AreaCounts
 from dpviz.errors import RefusedError
 from dpviz.evaluation.area_metrics import AreaEvaluation, evaluate_areas
@@ -97,7 +97,7 @@ def _read_asked(text: str) -> tuple[int, ...]:
 
 
 AREAS = PageState(key="areas config", kind=AreasConfig, families=(AREA_FAMILY,))
-SECOND_RUN = SecondRun(key="areas config", kind=AreasConfig, families=(AREA_FAMILY,), first=AREAS)
+SECOND_RUN = second_run_of(AREAS)
 
 
 def config() -> AreasConfig:

@@ -23,13 +23,7 @@ _ONE_REGION = "It is one number: the maps show the levels below it."
 
 @st.fragment
 def show_strip(shown: Shown, level: int, title: str) -> None:
-    """Show the strip; while a share is dragged, only this function runs.
-
-    Args:
-        shown: the run of the controls with its evaluation, and the one before it, for comparison.
-        level: the level of the regions that the maps show.
-        title: of which run the strip is.
-    """
+    """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: AreasDrawn = shown.first
     mechanism = (config() if shown.fresh else what.config).build()
     shares = _list_shares(mechanism, what)

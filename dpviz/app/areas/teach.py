@@ -25,19 +25,10 @@ from dpviz.app.first_row import teach_note
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
-from dpviz.app.one_release import question_of
 from dpviz.app.page_config import SECOND
 from dpviz.app.plain_map import show_one_by_one
 from dpviz.app.session import is_dark
-from dpviz.app.teach_maps import (
-    describe_run,
-    finish_scene,
-    may_be_shown,
-    note_canvas_change,
-    raw_switch,
-    run_of_pane,
-    show_canvas,
-)
+from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import show_detail, show_headline, show_verdict
 from dpviz.arrays import Integers
@@ -72,12 +63,7 @@ def _weigh(what: AreasDrawn) -> float:
 
 
 LIVE = LiveControls(page_state=AREAS, kind=AreaRuns, weigh=_weigh, room=MOST_REGIONS)
-RUNS = TwoRuns(
-    live=LIVE,
-    question_of=question_of,
-    run_of=run_of,
-    has_frame=lambda what, data: what.data.areas.regions == data.areas.regions,
-)
+RUNS = TwoRuns(live=LIVE, run_of=run_of, has_frame=lambda what, data: what.data.areas.regions == data.areas.regions)
 
 
 def show_teach(data: AreasData | None, row: DeltaGenerator, protected: str, fits: bool) -> None:

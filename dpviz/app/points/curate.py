@@ -10,8 +10,8 @@ import streamlit as st
 
 from dpviz.app import drafts
 from dpviz.app.components.panes import Chosen, canvas_failed, panes
-from dpviz.app.curate_page import begin_curate, end_curate, list_draws, say_if_stale
-from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, truth_switch
+from dpviz.app.curate_page import begin_curate, begin_release, end_curate, list_draws
+from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.kept_map import find_readable_level
 from dpviz.app.left_side import curate_controls
@@ -25,7 +25,6 @@ from dpviz.app.points.strip import size_of_squares, zooms_of
 from dpviz.app.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
 from dpviz.app.points.where import take_box
 from dpviz.app.session import is_dark
-from dpviz.app.words import verdict_row
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation
@@ -111,10 +110,8 @@ def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new
     what = drawn()
     if what is None:
         return
-    say_if_stale(what, config(), same_data=same_data)
+    begin_release(what, config(), [("", what.release)], same_data=same_data)
     keep_box(what.release.domain)
-    verdict_row(what.release)
-    truth_switch(what.data, what.config.mode)
     evaluation = truth_of(what)
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth

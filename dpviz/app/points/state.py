@@ -13,7 +13,7 @@ from dpviz.app.page_config import SECOND, PageConfig
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import PageState
 from dpviz.app.session import Reader, choice_reader, newest_result, number_reader
-from dpviz.app.two_runs import SecondRun
+from dpviz.app.two_runs import second_run_of
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation, evaluate
 from dpviz.mechanisms import POINT_FAMILY, AnyFamily
@@ -85,9 +85,7 @@ def read_box(text: str) -> Bounds:
 
 
 POINTS = PageState(key="config", kind=Config, families=(POINT_FAMILY,))
-
-
-SECOND_RUN = SecondRun(key="config", kind=Config, families=(POINT_FAMILY,), first=POINTS)
+SECOND_RUN = second_run_of(POINTS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,13 +27,7 @@ EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
 
 @st.fragment
 def show_strip(shown: Shown, level: int, title: str) -> None:
-    """Show the strip; while a share is dragged, only this function runs.
-
-    Args:
-        shown: the run of the controls with its evaluation, and the one before it, for comparison.
-        level: the level of its tree that the maps show.
-        title: of which run the strip is.
-    """
+    """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: Drawn = shown.first
     zooms, mechanism = zooms_of(what.release.domain), (config() if shown.fresh else what.config).build()
     shares = find_shares(mechanism, what.data.points.domain)

@@ -14,7 +14,6 @@ from dpviz.app.first_row import NOT_PRIVATE, teach_note
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
-from dpviz.app.one_release import question_of
 from dpviz.app.page_config import SECOND
 from dpviz.app.plain_map import show_one_by_one
 from dpviz.app.points.scales import public_density_top
@@ -33,15 +32,7 @@ from dpviz.app.points.tabs import (
     tabs,
 )
 from dpviz.app.session import is_dark
-from dpviz.app.teach_maps import (
-    describe_run,
-    finish_scene,
-    may_be_shown,
-    note_canvas_change,
-    raw_switch,
-    run_of_pane,
-    show_canvas,
-)
+from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import show_detail, show_headline, show_verdict
 from dpviz.space.domain import Domain
@@ -62,12 +53,7 @@ class PointRuns(LiveRuns):
 
 
 LIVE = LiveControls(page_state=POINTS, kind=PointRuns, weigh=lambda drawn: len(drawn.release.tree), room=MOST_NODES)
-RUNS = TwoRuns(
-    live=LIVE,
-    question_of=question_of,
-    run_of=run_of,
-    has_frame=lambda drawn, data: drawn.data.points.domain == data.points.domain,
-)
+RUNS = TwoRuns(live=LIVE, run_of=run_of, has_frame=lambda drawn, data: drawn.data.points.domain == data.points.domain)
 
 
 def show_teach(data: Data | None, row: DeltaGenerator, protected: str, fits: bool) -> None:

@@ -7,8 +7,8 @@ from typing import Any, cast
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.curate_page import begin_curate, choose_level, choose_map, end_curate, list_draws, say_if_stale, show_declared_regions
-from dpviz.app.first_row import NO_EXPORT, WATERMARK, truth_switch
+from dpviz.app.curate_page import begin_curate, begin_release, choose_level, choose_map, end_curate, list_draws, show_declared_regions
+from dpviz.app.first_row import NO_EXPORT, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.left_side import curate_controls
 from dpviz.app.opened_config import show_uploader
@@ -24,7 +24,7 @@ from dpviz.app.trips.data import Declared, trips_controls
 from dpviz.app.trips.filters import change_level, choose_filters, chosen_region, shown_level, toggle_region
 from dpviz.app.trips.state import ALONE, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
 from dpviz.app.trips.tabs import fill_in_pair, key_figures, show_tabs
-from dpviz.app.words import show_chart, verdict_row
+from dpviz.app.words import show_chart
 from dpviz.data.flows import Flows
 from dpviz.evaluation.flow_metrics import FlowEvaluation
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
@@ -77,13 +77,7 @@ def _levels_of(flows: Flows) -> Levels:
 
 @st.fragment
 def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
-    """Show the declared regions of the level of the third card, with the expected error; nothing private is used.
-
-    Args:
-        declared: its regions are drawn.
-        expected: the expected error of that level; None while it is not known: the coarsest level is shown then.
-        unit: what is counted, in the plural.
-    """
+    """Show the declared regions, with the expected error at the level of the third card; the coarsest level while it is not known."""
     if declared.regions is None:
         st.caption("The map of the regions is shown here once their file is chosen.")
         return
@@ -130,10 +124,8 @@ def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new
     what = drawn()
     if what is None:
         return
-    say_if_stale(what, TRIPS.config(), same_data=same_data)
-    for title, release in zip(what.titles, what.releases, strict=True):
-        verdict_row(release, title if len(what.releases) > 1 else "")
-    truth_switch(what.data, what.config.mode)
+    titles = what.titles if len(what.releases) > 1 else [""] * len(what.releases)
+    begin_release(what, TRIPS.config(), list(zip(titles, what.releases, strict=True)), same_data=same_data)
     truths = find_truths(what)
     view = _choose_view(what, shows_truth=bool(truths))
     st.html(NO_EXPORT + WATERMARK if truths else NO_EXPORT)

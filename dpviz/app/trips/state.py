@@ -17,7 +17,7 @@ from dpviz.app.page_config import SECOND, PageConfig
 from dpviz.app.page_data import PageData
 from dpviz.app.page_state import TEACH, UNPAID, PageState, truth_allowed
 from dpviz.app.session import Reader, choice_reader, newest_result, number_reader, read_settings, result_slot
-from dpviz.app.two_runs import SecondRun
+from dpviz.app.two_runs import second_run_of
 from dpviz.data.flows import Flows
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
@@ -128,7 +128,7 @@ def _settings_beside(mechanism: str, chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 TRIPS = PageState(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,))
-SECOND_RUN = SecondRun(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,), first=TRIPS)
+SECOND_RUN = second_run_of(TRIPS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,13 +23,7 @@ _BETWEEN = "Its pairs join regions of two levels: the maps show the levels besid
 
 @st.fragment
 def show_strip(shown: Shown, level: int, title: str) -> None:
-    """Show the strip; while a share is dragged, only this function runs.
-
-    Args:
-        shown: the run of the controls with its evaluation, and the one before it, for comparison.
-        level: the level of the regions that the maps show.
-        title: of which run the strip is.
-    """
+    """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: TripsDrawn = shown.first
     release, mechanism = what.releases[0], (TRIPS.config() if shown.fresh else what.config).build()
     shares = find_shares(mechanism, release.tree.origins)

@@ -15,19 +15,10 @@ from dpviz.app.first_row import teach_note
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
-from dpviz.app.one_release import question_of
 from dpviz.app.page_config import SECOND
 from dpviz.app.plain_map import show_one_by_one
 from dpviz.app.session import is_dark, show_value, when_chosen
-from dpviz.app.teach_maps import (
-    describe_run,
-    finish_scene,
-    may_be_shown,
-    note_canvas_change,
-    raw_switch,
-    run_of_pane,
-    show_canvas,
-)
+from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
 from dpviz.app.trips.filters import choose_filters, chosen_name, chosen_region, offer_all_regions, shown_level, toggle_region
 from dpviz.app.trips.state import TRIPS, TripsData, TripsDrawn, join_runs, run_of
 from dpviz.app.trips.strip import show_strip
@@ -75,7 +66,6 @@ def _weigh(what: TripsDrawn) -> float:
 LIVE = LiveControls(page_state=TRIPS, kind=TripRuns, weigh=_weigh, room=MOST_PAIRS)
 RUNS = TwoRuns(
     live=LIVE,
-    question_of=question_of,
     run_of=run_of,
     has_frame=lambda what, data: what.data.flows.regions == data.flows.regions and what.data.flows.ends == data.flows.ends,
 )
