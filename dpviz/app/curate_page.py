@@ -15,18 +15,19 @@ from dpviz.app.cards import RELEASED, Cards, show_cards
 from dpviz.app.components.panes import canvas_failed, load_deck, panes
 from dpviz.app.first_row import curate_row, truth_switch
 from dpviz.app.ledger import Draws, LoadedData, find_paid
+from dpviz.app.one_release import drawn_slot
 from dpviz.app.page_config import PageConfig
 from dpviz.app.page_state import PageState
 from dpviz.app.paid_list import show_waiting
-from dpviz.app.session import show_value, when_chosen
+from dpviz.app.session import newest_result, show_value, when_chosen
 from dpviz.app.words import verdict_row
 from dpviz.release.nouns import AnyRelease
 from dpviz.space.regions import Regions
 from dpviz.view.canvas import Scene
 from dpviz.view.escape import markdown
 
-ShowRelease = Callable[[int, bool], None]
-"""Shows a draw with its controls, by its number and whether the data on the left are still those of the draw; it draws no noise."""
+ShowRelease = Callable[[Any, bool], None]
+"""Shows a draw with its controls, given whether the data on the left are still those of the draw; moving a control draws no noise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,13 +86,21 @@ def end_curate(page: PageState, places: Places, data: LoadedData | None, what: A
     with places.release:
         if what is not None:
             st.subheader("Released", anchor=RELEASED)
-            show(what.number, data is not None and what.data.private is data.private)
+            _show_draw(page, what.number, data is not None and what.data.private is data.private, show)
     with places.publish:
         if what is not None and (paid := find_paid(release)) is not None:
             show_bundle(paid.paid)
         elif what is None and data is not None:
             show_waiting(data.fingerprints)
     drafts.save(page)
+
+
+@st.fragment
+def _show_draw(page: PageState, number: int, same_data: bool, show: ShowRelease) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+    """Show the last draw; moving one of its controls runs this function alone."""
+    what = newest_result(drawn_slot(page))
+    if what is not None:
+        show(what, same_data)
 
 
 def begin_release(what: Any, how: PageConfig, releases: Sequence[tuple[str, AnyRelease]], *, same_data: bool) -> None:

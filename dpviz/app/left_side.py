@@ -14,6 +14,7 @@ from dpviz.app.advice import advise_in_app
 from dpviz.app.cards import DATA, Cards, cards_in_place
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.fields import show_lock, start_checks
+from dpviz.app.opened_config import show_uploader
 from dpviz.app.page_state import PageState
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import show_error
@@ -79,7 +80,7 @@ def curate_controls(
     *,
     below_mechanism: Callable[[], None] = _nothing,
 ) -> tuple[Declared, bool]:
-    """Show the controls of Curate.
+    """Show the controls of Curate on the left, under the field that opens a configuration, and write the address.
 
     Args:
         page: state of the page.
@@ -92,22 +93,30 @@ def curate_controls(
     Returns:
         What is declared, and whether mechanism and budget fit.
     """
+    with st.sidebar:
+        show_uploader(page)
+        declared, fits = _declare(page, cards, choose_data, nothing), False
+        page.offer(declared.data)
+        try:
+            _choose_mechanism(page, below_mechanism, frame_of(declared), bar=True)
+            page.config().build_all()
+            fits = True
+        except (SettingError, BudgetError) as error:
+            _show_misfit(page, error, cards)
+    page.write_address()
+    return declared, fits
+
+
+def _declare(page: PageState, cards: Cards, choose_data: Callable[[Cards], Any], nothing: Any) -> Any:
+    """Show the controls of the data, and return what is declared; `nothing` where the data are refused."""
     start_checks()
     page.remember(None)
-    declared: Any = nothing
     try:
-        declared = choose_data(cards)
+        return choose_data(cards)
     except DpvizError as error:
         show_error(str(error))
         cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
-    page.offer(declared.data)
-    try:
-        _choose_mechanism(page, below_mechanism, frame_of(declared), bar=True)
-        page.config().build_all()
-    except (SettingError, BudgetError) as error:
-        _show_misfit(page, error, cards)
-        return declared, False
-    return declared, True
+        return nothing
 
 
 def _choose_mechanism(page: PageState, below: Callable[[], None], frame: Any, *, bar: bool) -> None:

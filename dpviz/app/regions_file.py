@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dpviz.app import cached, opened_config
+from dpviz.app.cards import DATA, Cards
 from dpviz.app.columns import keep_known
 from dpviz.app.files import TYPES, ask_for_file
 from dpviz.publishing.config import RegionsPart
@@ -18,6 +19,22 @@ def describe_regions(regions: Regions) -> str:
     """Write the number of regions of each level, as a sentence."""
     sizes = ", ".join(f"{regions.size(level):,} of level {markdown(name)}" for level, name in enumerate(regions.levels, start=1))
     return f"Regions: {sizes}."
+
+
+def ask_for_regions(cards: Cards, file: str, noun: str, *, has_regions: bool) -> None:
+    """Ask for a file of regions and one of records, of which one is missing or both.
+
+    Args:
+        cards: say what is missing.
+        file: what the file of records is.
+        noun: what it holds: "points" or "trips".
+        has_regions: whether the file of regions is there.
+    """
+    cards.ask(DATA, f"Choose a public file of regions, and {file}.")
+    if cards.curates:
+        cards.whom.caption(f"Asked once the file of {noun} is read.")
+        if not has_regions:
+            cards.where.caption("Shown once the file of regions is read.")
 
 
 def make_regions_part(role: str, uploaded: cached.UploadedRegions) -> RegionsPart:

@@ -239,6 +239,7 @@ OURS_IN_FILES = {
     "points/where.py": ("side", "box.name", "numbers"),
     "release_tabs.py": ("titles",),  # of a page or, for a tab of its own, of a mechanism
     "resolution.py": ("describe_resolution",),
+    "regions_file.py": ("noun",),
     "release_page.py": ("title", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),
     "start_page.py": ("preset.title", "preset.text"),

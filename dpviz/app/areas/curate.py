@@ -25,7 +25,6 @@ from dpviz.app.curate_page import begin_curate, begin_release, choose_level, cho
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.left_side import curate_controls
-from dpviz.app.opened_config import show_uploader
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.plain_map import show_picture
 from dpviz.app.session import is_dark
@@ -43,11 +42,8 @@ def show_curate(protected: str) -> None:
     """Show the page; `protected` says what a release protects."""
     places = begin_curate(AREAS, protected, "2 In which regions?")
     cards = places.cards
-    with st.sidebar:
-        show_uploader(AREAS)
-        declared, fits = curate_controls(AREAS, cards, areas_controls, Declared(), _regions_of, below_mechanism=choose_noise)
+    declared, fits = curate_controls(AREAS, cards, areas_controls, Declared(), _regions_of, below_mechanism=choose_noise)
     data = declared.data
-    AREAS.write_address()
     draws = list_draws(config()) if fits else []
     with places.account:
         funding = show_account(data, draws, cards) if fits else None
@@ -83,12 +79,8 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
     show_declared_regions(scene, "declared areas")
 
 
-@st.fragment
-def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+def _show_release(what: AreasDrawn, same_data: bool) -> None:
     """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
-    what = drawn()
-    if what is None:
-        return
     begin_release(what, config(), [("", what.release)], same_data=same_data)
     evaluation, level = truth_of(what), shown_level(what.release.regions)
     with st.container(horizontal=True, vertical_alignment="center"):

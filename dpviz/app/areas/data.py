@@ -17,7 +17,7 @@ from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, s
 from dpviz.app.files import TYPES, ask_for_file
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE
-from dpviz.app.regions_file import choose_regions, describe_regions, make_regions_part
+from dpviz.app.regions_file import ask_for_regions, choose_regions, describe_regions, make_regions_part
 from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.source_controls import choose_sample, choose_source
 from dpviz.app.unit_controls import UnitQuestion, show_left_out
@@ -106,11 +106,7 @@ def _choose_files(cards: Cards) -> Declared:
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
-        cards.ask(DATA, "Choose a public file of regions, and a file of points, or of ids of the finest regions.")
-        if cards.curates:
-            cards.whom.caption("Asked once the file of points is read.")
-            if regions is None:
-                cards.where.caption("Shown once the file of regions is read.")
+        ask_for_regions(cards, "a file of points, or of ids of the finest regions", "points", has_regions=regions is not None)
         return Declared(regions=regions)
     return _ask_and_count(chosen, regions, cards)
 

@@ -46,7 +46,7 @@ from dpviz.view.areas_drawing import (
     draw_areas,
 )
 from dpviz.view.areas_map import AreasMap, areas_map
-from dpviz.view.canvas import Pane, Scene, ground_in, names_in
+from dpviz.view.canvas import Pane, Scene, on_land
 
 HEIGHT, TALL = 450, 440  # pixels of the canvas with its legends and tools; of one for a projector
 MOST_REGIONS = 2_000_000  # regions of all runs that a session keeps
@@ -204,22 +204,17 @@ def _make_scene(shown: Shown) -> tuple[Scene, list[AreasDrawing]]:
     runs = [run_of_pane(shown, kind) for kind in kinds]
     drawings = [_draw_pane(what, kind, view) for (_, what), kind in zip(runs, kinds, strict=True)]
     made = [_make_pane(drawing, kind, *run) for drawing, kind, run in zip(drawings, kinds, runs, strict=True)]
-    bounds = first.data.on_map.bounds
     scene = Scene(
-        bounds=bounds,
+        bounds=first.data.on_map.bounds,
         areas={run: areas_of(drawing) for drawing, (run, _) in zip(drawings, runs, strict=True)},
         panes=tuple(made),
         description=f"{made[0].title} beside {made[1].title.lower()}. {drawings[1].description}",
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
-        edge=False,
-        nothing="No region is here.",
         caption=verdict_of(first).headline,
         stamp=_stamp(first),
-        ground=ground_in(bounds),
-        places=names_in(bounds),
     )
-    return finish_scene(AREAS, scene, first.data, _STREETS), drawings
+    return finish_scene(AREAS, on_land(scene), first.data, _STREETS), drawings
 
 
 def _take_chosen(regions: Regions, drawings: list[AreasDrawing], chosen: Chosen) -> None:

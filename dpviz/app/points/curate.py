@@ -15,7 +15,6 @@ from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.kept_map import find_readable_level
 from dpviz.app.left_side import curate_controls
-from dpviz.app.opened_config import show_uploader
 from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.plain_map import show_picture
@@ -47,10 +46,7 @@ def show_curate(protected: str) -> None:
     """Show the page; `protected` says what a release protects."""
     places = begin_curate(POINTS, protected, "2 Where?")
     cards = places.cards
-    with st.sidebar:
-        show_uploader(POINTS)
-        declared, fits = curate_controls(POINTS, cards, points_controls, Declared(data=None), lambda each: each.domain)
-    POINTS.write_address()
+    declared, fits = curate_controls(POINTS, cards, points_controls, Declared(data=None), lambda each: each.domain)
     data, draws = declared.data, list_draws(config()) if fits else []
     with places.account:
         funding = show_account(data, draws, cards) if fits else None
@@ -104,12 +100,8 @@ def _take_box(box: Bounds) -> None:
     note_change(_DECLARED_MAP)
 
 
-@st.fragment
-def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+def _show_release(what: Drawn, same_data: bool) -> None:
     """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
-    what = drawn()
-    if what is None:
-        return
     begin_release(what, config(), [("", what.release)], same_data=same_data)
     keep_box(what.release.domain)
     evaluation = truth_of(what)

@@ -11,7 +11,6 @@ from dpviz.app.curate_page import begin_curate, begin_release, choose_level, cho
 from dpviz.app.first_row import NO_EXPORT, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.left_side import curate_controls
-from dpviz.app.opened_config import show_uploader
 from dpviz.app.pay import show_account, show_button
 from dpviz.app.plain_map import show_picture
 from dpviz.app.session import (
@@ -43,11 +42,8 @@ def show_curate(protected: str) -> None:
     """Show the page; `protected` says what a release protects."""
     places = begin_curate(TRIPS, protected, "2 Between which regions?")
     cards = places.cards
-    with st.sidebar:
-        show_uploader(TRIPS)
-        declared, fits = curate_controls(TRIPS, cards, trips_controls, Declared(), _origins_of, below_mechanism=_choose_second)
+    declared, fits = curate_controls(TRIPS, cards, trips_controls, Declared(), _origins_of, below_mechanism=_choose_second)
     data = declared.data
-    TRIPS.write_address()
     draws = list_draws(TRIPS.config()) if fits else []
     with places.account:
         funding = show_account(data, draws, cards) if fits else None
@@ -118,12 +114,8 @@ def _choose_second() -> None:
     )
 
 
-@st.fragment
-def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+def _show_release(what: TripsDrawn, same_data: bool) -> None:
     """Show the maps with their controls, and the tabs; moving a control draws no noise."""
-    what = drawn()
-    if what is None:
-        return
     titles = what.titles if len(what.releases) > 1 else [""] * len(what.releases)
     begin_release(what, TRIPS.config(), list(zip(titles, what.releases, strict=True)), same_data=same_data)
     truths = find_truths(what)

@@ -16,7 +16,7 @@ from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, s
 from dpviz.app.files import ask_for_file
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE
-from dpviz.app.regions_file import choose_regions, describe_regions, make_regions_part
+from dpviz.app.regions_file import ask_for_regions, choose_regions, describe_regions, make_regions_part
 from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.source_controls import choose_sample, choose_source
 from dpviz.app.trips.state import TRIPS, TripsData
@@ -132,11 +132,7 @@ def _choose_files(cards: Cards) -> Declared:
         for each in dict.fromkeys(both):
             cards.where.caption(describe_regions(each.regions))
     if both is None or chosen_files is None:
-        cards.ask(DATA, "Choose a public file of regions, and a file of trips between them: origin, destination, count.")
-        if cards.curates:
-            cards.whom.caption("Asked once the file of trips is read.")
-            if both is None:
-                cards.where.caption("Shown once the file of regions is read.")
+        ask_for_regions(cards, "a file of trips between them: origin, destination, count", "trips", has_regions=both is not None)
         return Declared(regions=both)
     return _ask_and_count(chosen_files, both, cards)
 

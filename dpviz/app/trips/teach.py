@@ -27,7 +27,7 @@ from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_
 from dpviz.app.words import show_chart, show_detail, show_headline, show_verdict
 from dpviz.release.verdict import verdict
 from dpviz.space.regions import Regions
-from dpviz.view.canvas import Pane, Scene, ground_in, names_in
+from dpviz.view.canvas import Pane, Scene, on_land
 from dpviz.view.escape import html
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
@@ -248,21 +248,18 @@ def _make_maps(shown: Shown, view: TripsMapSettings) -> Maps:
     areas: dict[str, Any] = {}
     for drawing, (run, _) in zip(drawings, runs, strict=True):
         areas |= areas_of(drawing, run)
-    bounds = bounds_of(release)
     scene = Scene(
-        bounds=bounds,
+        bounds=bounds_of(release),
         areas=areas,
         panes=tuple(made),
         description=f"{made[0].title} beside {made[1].title.lower()}. {drawings[1].description}",
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
-        edge=False,
-        nothing="No region is here.",
         caption=verdict(release).headline,
         stamp=_stamp(shown.first),
-        ground=ground_in(bounds),
-        places=names_of_dots(drawings[-1]) or names_in(bounds),
     )
+    scene = on_land(scene)
+    scene = replace(scene, places=names_of_dots(drawings[-1]) or scene.places)
     return Maps(scene=finish_scene(TRIPS, scene, shown.first.data, _STREETS), drawings=drawings)
 
 
