@@ -29,11 +29,11 @@ from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.space.domain import Domain
-from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
-from dpviz.view.canvas import Scene, ground_of, names_of
+from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
+from dpviz.view.canvas import Scene
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
 from dpviz.view.escape import html
-from dpviz.view.points_canvas import ReleaseView, cell_box
+from dpviz.view.points_canvas import ReleaseView, cell_box, released_scene
 from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation, points_map
 
 MAP_HEIGHT = 620
@@ -129,21 +129,9 @@ def _show_release(what: Drawn, same_data: bool) -> None:
 
 
 def _make_scene(what: Drawn, view: ReleaseView, shown: str) -> Scene:
-    """Return the map of a release: its partitions on land with names, with the numbers of the one under the pointer."""
-    domain, pane = what.release.domain, view.pane(shown, cells="released")
-    return Scene(
-        bounds=map_bounds(domain),
-        cells={"released": view.cells()},
-        panes=(pane,),
-        description=f"{pane.title}, {len(view.rectangles):,} partitions.",
-        dark=is_dark(),
-        height=MAP_HEIGHT,
-        may_save=False,
-        asks=True,
-        ground=ground_of(domain),
-        places=names_of(domain),
-        box=box_to_map(domain, st.session_state["query box"]) if shows_box() else None,
-    )
+    """Return the map of a release, on which a box or partitions ask the range query."""
+    box = box_to_map(what.release.domain, st.session_state["query box"]) if shows_box() else None
+    return replace(released_scene(view, shown, height=MAP_HEIGHT), asks=True, box=box)
 
 
 def _ask_for_box(domain: Domain, box: Bounds) -> None:
