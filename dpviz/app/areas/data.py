@@ -166,7 +166,7 @@ def _choose_upload(cards: Cards) -> ChosenFiles | None:
 
     def count(regions: cached.UploadedRegions, options: cached.Options) -> OpenedData:
         areas = cached.count_areas_file(digest, name, body, regions, options)
-        refuse_empty_data(areas)
+        refuse_empty_data(areas, by_ids="region" in dict(options))
         return OpenedData(data=areas, fingerprints=cached.fingerprints(digest, (regions.key, options), areas, body), engine=NUMPY)
 
     return ChosenFiles(
