@@ -277,7 +277,7 @@ def _error_lines(errors: ExpectedErrors) -> list[str]:
 
 
 def run_check(arguments: Namespace) -> int:
-    """Print what a file contains, what it can be used for, and which settings are missing; of a configuration, what its release would be."""
+    """Print what a file contains, what it can be used for and which settings are missing; of a configuration, what its release costs."""
     path = Path(arguments.file)
     if path.suffix.lower() == ".toml":
         return _check_config(path, as_json=arguments.json)

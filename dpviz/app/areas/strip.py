@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
 from dpviz.app.areas.level import change_level
-from dpviz.app.areas.state import AREAS, AreasDrawn, config, evaluation_of
+from dpviz.app.areas.state import AREAS, AreasConfig, AreasDrawn, config, evaluation_of
 from dpviz.app.components.strip import REGIONS, StripLevel, StripPart, strip
 from dpviz.app.controls import share_locks, use_shares
 from dpviz.errors import DpvizError
-from dpviz.mechanisms import AreaMechanism
 from dpviz.mechanisms.base import Share
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import html, line
@@ -34,7 +32,7 @@ def show_strip(what: AreasDrawn, level: int, before: AreasDrawn | None, *, fresh
         title: of which run the strip is.
     """
     mechanism = (config() if fresh else what.config).build()
-    shares = _list_shares(mechanism, what)
+    shares = _list_shares(config() if fresh else what.config, what)
     changes = fresh and len(shares) > 1
     strip(
         _make_levels(what, before),
@@ -55,17 +53,12 @@ def show_strip(what: AreasDrawn, level: int, before: AreasDrawn | None, *, fresh
         st.rerun()
 
 
-def _list_shares(mechanism: AreaMechanism, what: AreasDrawn) -> list[Share]:
-    """Return the shares of the budget; of Gaussian noise those of rho, which the receipt has: a named split may differ for epsilon."""
+def _list_shares(how: AreasConfig, what: AreasDrawn) -> list[Share]:
+    """Return the shares of the budget, as on the left: of Gaussian noise those of ρ."""
     try:
-        shares = list(mechanism.shares(what.release.regions))
+        return how.shares(what.release.regions)
     except DpvizError:
         return [Share(label="counts", share=1.0)]
-    if not what.config.takes_delta or len(shares) < 2:
-        return shares
-    receipt = what.release.receipt
-    spent = {step.level: float(step.amount / receipt.available) for step in receipt.steps}
-    return [replace(share, share=spent.get(share.level, 0.0)) for share in shares]
 
 
 def _make_parts(shares: list[Share], what: AreasDrawn) -> list[StripPart]:
