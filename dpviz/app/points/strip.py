@@ -19,7 +19,7 @@ from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.mechanisms.base import Share
 from dpviz.release.point_release import Release
-from dpviz.release.verdict import Verdict, square_verdict
+from dpviz.release.verdict import Verdict, square_verdict, with_false_positives
 from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain
 from dpviz.view.escape import html
@@ -146,7 +146,8 @@ def verdict_of(what: Drawn) -> Verdict | None:
     if not what.release.receipt.private or what.evaluation is None:
         return None
     errors, noise = (what.evaluation.by_zoom[name].tolist() for name in ("rmse", "expected"))
-    return square_verdict(what.release, errors, what.data.unit, noise)
+    found = square_verdict(what.release, errors, what.data.unit, noise)
+    return with_false_positives(found, *(what.evaluation.by_zoom[name].tolist() for name in ("empty", "false_positives")))
 
 
 def describe_person(what: Drawn) -> str:

@@ -164,7 +164,10 @@ def test_swapped_columns_are_suspected_under_refuse_only():
 
 UNCLEAR = [("lon,x,lat", {}, ["'lon'", "'x'", "x='...'"]), ("lon,LAT,latitude", {}, ["'LAT'", "'latitude'", "y='...'"])]
 UNCLEAR += [("lon,lon,lat", {}, ["x='...'"]), ("zq1,lat,c", {}, ["No column for x"]), ("lon,zq2,c", {}, ["No column for y"])]
-UNCLEAR += [("lon,lat,c", {"x": "easting"}, ["no column named 'easting'"]), ("lon,lat,c", {"person": "who"}, ["no column named 'who'. The file has 'lon', 'lat', 'c'."])]
+UNCLEAR += [
+    ("lon,lat,c", {"x": "easting"}, ["no column named 'easting'"]),
+    ("lon,lat,c", {"person": "who"}, ["no column named 'who'. The file has 'lon', 'lat', 'c'."]),
+]
 UNCLEAR += [("lon,lat,c", {"count": "people"}, ["no column named 'people'"]), ("lon,lat,c", {"x": "lon", "y": "Lon"}, ["the same column"])]
 UNCLEAR += [("c,C,lat", {"x": " c "}, ["Several columns have the name"]), ("lon;lat;zq", {}, ["commas"])]
 
