@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.amounts import format_decimal
+from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
 from dpviz.app.areas.state import AREAS, MOST_ASKED, AreasDrawn, config
 from dpviz.app.ledger import describe_look
@@ -102,7 +102,8 @@ def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: i
             "grade": "grade",
         }
         table = fitness(what.release)[[*columns, "narrow"]].rename(columns=columns | {"narrow": "narrow intervals, %"})
-        st.dataframe(table.round(2), hide_index=True, width="stretch")
+        shown = table.replace(np.inf, np.nan).style.format(precision=2, thousands=",", na_rep=MISSING)
+        st.dataframe(shown, hide_index=True, width="stretch")
         st.caption(f"Judged by released numbers alone, in {what.data.unit}: nothing true was looked at.")
         return
     table = evaluation.by_level
