@@ -21,6 +21,7 @@ from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.flows import Flows
+from dpviz.data.leaf_regions import refuse_overlaps
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.regions import read_regions
@@ -185,7 +186,7 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
         A domain, regions, or the regions of origins and of destinations; None for a sample of trips or areas, which has its own.
 
     Raises:
-        DomainError: the bounds or the regions are invalid.
+        DomainError: the bounds or the regions are invalid, or polygons overlap in which coordinates are counted.
         InputError: the file of regions cannot be read.
     """
     if config.family is POINT_FAMILY:
@@ -194,6 +195,8 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
         return None
     regions = _read_regions("regions", config.regions, config.base)
     if config.family is AREA_FAMILY:
+        if config.data.region is None:
+            refuse_overlaps(regions)
         return regions
     return regions, regions if config.destinations is None else _read_regions("destinations", config.destinations, config.base)
 

@@ -245,11 +245,13 @@ def test_the_check_names_a_release_s_cost_how_many_records_have_no_region_and_ov
     assert "Regions of level 'tract' overlap: 01a and 01b." in run("check", folder / "over.geojson")[1]
 
 
-def test_a_split_that_does_not_fit_is_refused_before_data_are_read(run, folder, ledger):
-    tables = changed(CONFIG, "mechanism", {"key": "region_tree", "settings": {"split": "census"}})
+@pytest.mark.parametrize("mistake", ["published shares of other levels", "overlapping polygons", "levels from fine to coarse"])
+def test_what_is_public_is_refused_before_data_are_read(run, folder, mistake):
+    change, message = MISTAKES[mistake]
+    tables = change(folder, CONFIG)
     (folder / "homes.csv").unlink()
     for command in ("release", "check"):
-        assert "The shares of the US Census are for 6 levels" in run(command, configured(folder, tables))[2]
+        assert message in run(command, configured(folder, tables))[2]
 
 
 @pytest.mark.parametrize("data", [CONFIG["data"], {"points": "counts.csv", "region": "area", "count": "n"}])

@@ -178,6 +178,10 @@ def test_unclear_columns_are_refused_with_their_names(header, options, words):
     assert all(word in message for word in words)
 
 
+def test_a_file_that_may_have_no_header_is_not_quoted():
+    assert refusal(text("4.9,52.4,Kowalska\n4.8,52.3,Nowak\n"), domain=PLANE, x="lon", y="lat") == "There is no column named 'lon'."
+
+
 def test_geometries_leave_no_choice_of_coordinates(tmp_path):
     assert "leave x and y out" in refusal(stored(frame(lon=X), "gpkg", tmp_path), x="lon")
 
