@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpviz.amounts import MISSING
 from dpviz.app.areas import strip as areas_strip
 from dpviz.app.areas.state import AreasConfig
-from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES
+from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
 from dpviz.app.cached import digest_of
 from dpviz.app.session import read_link
 from dpviz.data.areas import AreaCounts
@@ -243,6 +244,14 @@ class TestNumbers:
         assert scene(app)[0]["panes"][0]["chosen"] == [1400]
         fine(changed(app, level=1))
         assert scene(app)[0]["panes"][0]["chosen"] == []
+
+
+def test_noise_is_no_share_of_an_average_of_zero():
+    regions = Regions.from_table(pd.DataFrame({"tract": list("abc")}), levels=["tract"])
+    nothing = AreaCounts.from_counts([0, 0, 0], regions=regions)
+    runs = (FlatAreas().release(nothing, PureBudget(1), Entropy.seeded(seed)) for seed in range(20))
+    shown = style_fitness(next(run for run in runs if run.count[0][0] < 0)).to_html()
+    assert (shown.count(MISSING), "inf" in shown) == (2, False)
 
 
 class TestControls:
