@@ -269,8 +269,8 @@ def _as_regions(path: Path, text_format: TextFormat) -> Facts:
 
 def _find_overlap(path: Path, file: RegionsFile) -> str | None:
     """Return which polygons of a public file overlap; None if none do, or if its levels or its CRS are not known."""
-    levels = None if file.nested else file.levels or propose_levels(path)
     try:
+        levels = None if file.nested else file.levels or propose_levels(path)
         regions = None if levels == () else read_regions(path, levels=levels)
     except DpvizError:
         return None

@@ -56,6 +56,7 @@ CITY = {"sample": "made_up_city"}
 
 MISTAKES = [
     ({"regions": b"district,tract\n"}, "The file of regions has no rows"),
+    ({"regions": b"district,tract\n", "levels": ()}, "The file of regions has no rows"),
     (
         {"regions": b"tract,district\nA1,A\nA2,A\n", "levels": ["tract", "district"]},
         "from coarse to fine; these seem reversed: district, tract.",

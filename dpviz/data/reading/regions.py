@@ -111,6 +111,7 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
+        DomainError: there is no region in it.
 
     >>> import io
     >>> upload = io.BytesIO(b"block,block_name,district\nN1,Hill,N\nN2,Mill,N\nS1,Lake,S\n")
@@ -119,10 +120,13 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     ('district', 'block')
     """
     opened = open_shapes(*read_checked(source, limits), limits)
+    _refuse_no_features(opened)
     names = [name for name in opened.names if fold_name(name) not in LABEL_NAMES and not fold_name(name).endswith("_name")]
     if not 0 < len(names) <= MOST_LEVELS:
         return ()
     table, _ = _read_rows(opened, names)
+    if not len(table):
+        raise DomainError(NO_REGIONS)
     with_texts = [name for name in names if any(isinstance(value, str) for value in table[name])]
     sizes = {name: table[name].nunique() for name in names if _are_ids(table[name])}
     if not sizes.keys() >= set(with_texts):
@@ -181,8 +185,7 @@ def read_regions(
 
 
 def _make_regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object) -> Regions:
-    if not opened.names and _has_no_shapes(opened):  # features without properties have no columns, either
-        raise DomainError(NO_REGIONS)
+    _refuse_no_features(opened)
     if levels is None and _are_locations(opened.names):
         levels = ["id"]
     if levels is not None:
@@ -198,9 +201,11 @@ def _make_regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mappi
     return Regions.from_parents(table.rename(columns=canonical))
 
 
-def _has_no_shapes(opened: OpenShapes) -> bool:
-    shapes = _read_rows(opened, [])[1]
-    return shapes is None or not len(shapes)
+def _refuse_no_features(opened: OpenShapes) -> None:
+    """Refuse a file without columns and shapes; features without properties have no columns, either."""
+    shapes = None if opened.names else _read_rows(opened, [])[1]
+    if not opened.names and (shapes is None or not len(shapes)):
+        raise DomainError(NO_REGIONS)
 
 
 def _are_locations(names: Sequence[str]) -> bool:
