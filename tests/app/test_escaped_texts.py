@@ -217,13 +217,14 @@ OURS_IN_FILES = {
     "__init__.py": ("st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")",),
     "compare/controls.py": ("describe_resolution", "names", "option", "text", "title"),
     "compare/page.py": (
-        *("number", "size_words(name)", "number_of(study_job.total, 'release')", "number_of(len(study), 'release')"),
+        *("name", "number", "size_words(name)", "number_of(study_job.total, 'release')", "number_of(len(study), 'release')"),
         *("number_of(len(study.mechanisms), 'configuration')", "number_of(study.repeats, 'repeat')"),
         # its names pass the door there: see test_compare_page.py
         "describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))",
     ),
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
+    "controls.py": ("page_state.config().split_amount",),
     "dataset_block.py": ("colour", "title"),
     "files.py": ("counting", "text", "title"),
     "first_row.py": ("protected",),
