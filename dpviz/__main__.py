@@ -37,7 +37,9 @@ def parser() -> argparse.ArgumentParser:
     _add_app_arguments(commands.add_parser("app", help="start the app on this computer", allow_abbrev=False))
     _add_release_arguments(_add_command(commands, "release", "publish what a configuration describes: check, spend, draw, write"))
     _add_compare_arguments(_add_command(commands, "compare", "compare mechanisms on public data: one table"))
-    _add_command(commands, "check", "say what a file is and what is missing to use it").add_argument("file", help="data, or a release")
+    _add_command(commands, "check", "say what a file is and what is missing to use it").add_argument(
+        "file", help="data, a release, or the configuration of one"
+    )
     _add_audit_arguments(_add_command(commands, "audit", "measure a lower bound on the epsilon of a mechanism"))
     mechanisms = _add_command(commands, "mechanisms", "list the mechanisms, or the settings of one")
     mechanisms.add_argument("key", nargs="?", help="of a mechanism")

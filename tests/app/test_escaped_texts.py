@@ -218,7 +218,7 @@ OURS_IN_FILES = {
     "columns.py": ("text", "title"),
     "compare/controls.py": ("names", "option", "text", "title"),
     "compare/page.py": (
-        *("number", "size_words(name)", "number_of(study_job.total, 'release')", "number_of(len(study), 'release')"),
+        *("name", "number", "size_words(name)", "number_of(study_job.total, 'release')", "number_of(len(study), 'release')"),
         *("number_of(len(study.mechanisms), 'configuration')", "number_of(study.repeats, 'repeat')"),
         # its names pass the door there: see test_compare_page.py
         "describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))",
@@ -226,6 +226,7 @@ OURS_IN_FILES = {
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
     "curate_page.py": ("options",),
+    "controls.py": ("page_state.config().split_amount",),
     "dataset_block.py": ("colour", "title"),
     "files.py": ("counting", "text", "title"),
     "first_row.py": ("protected",),

@@ -18,10 +18,11 @@ from dpviz.data.areas import AreaCounts
 from dpviz.errors import RefusedError
 from dpviz.evaluation.area_metrics import AreaEvaluation, evaluate_areas
 from dpviz.mechanisms import AREA_FAMILY, AREA_MECHANISMS, AnyFamily
-from dpviz.mechanisms.base import AnyMechanism
+from dpviz.mechanisms.base import AnyMechanism, Share
 from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
 from dpviz.release.area_release import AreaRelease
 from dpviz.samples.areas import AREA_SAMPLES
+from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import RELEASED, SHOWN_AREAS, TRUE, Denominator, RegionsOnMap
 
 COUNTS, RATES, DENSITY = "Counts", "Rates", "Per km²"
@@ -62,6 +63,10 @@ class AreasConfig(PageConfig):
     def takes_delta(self) -> bool:
         """Whether the budget has a delta: the kind of the budget decides the noise."""
         return self.noise == GAUSSIAN
+
+    def shares(self, frame: Regions) -> list[Share]:
+        """List the parts of the budget on regions: a named split may have others for ρ than for ε."""
+        return list(self.build().shares(frame, gaussian=self.takes_delta))
 
     def budget_for(self, mechanism: AnyMechanism) -> Budget:
         """Return the budget of one draw: epsilon for Laplace noise; epsilon and delta, or rho, for Gaussian noise."""
