@@ -23,10 +23,11 @@ from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.flows import Flows
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.points import PointCounts
+from dpviz.data.reading.outline import read_polygons
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import Limits, Source, refuse_share
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files
-from dpviz.errors import InputError
+from dpviz.errors import DomainError, InputError
 from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
 from dpviz.samples.areas import load_area_sample
 from dpviz.samples.flows import load_flow_sample
@@ -36,6 +37,8 @@ from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import geopandas
 
     from dpviz.publishing.config import DataConfig, DataPart, RegionsPart
 
@@ -179,14 +182,14 @@ class CountRequest:
 
 
 def open_frame(config: DataConfig) -> PublicFrame | None:
-    """Build the public domain of points, or read the public regions of areas or trips.
+    """Build the public domain of points, or read or make the public regions of areas or trips.
 
     Returns:
         A domain, regions, or the regions of origins and of destinations; None for a sample of trips or areas, which has its own.
 
     Raises:
         DomainError: the bounds or the regions are invalid.
-        InputError: the file of regions cannot be read.
+        InputError: a file of regions or polygons cannot be read.
     """
     if config.family is POINT_FAMILY:
         return config.domain.domain() if config.domain else SAMPLES[config.data.sample or ""].domain
@@ -199,8 +202,37 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
 
 
 def _read_regions(part: RegionsPart, base: Path) -> Regions:
-    regions = read_regions(resolve_path(base, part.file), levels=part.levels or None, names=part.names or None, crs=part.crs)
-    return regions.grouped(part.prefixes) if part.prefixes else regions
+    """Read regions from their file, or make those that need none.
+
+    Raises:
+        DomainError: the regions are invalid, or the package h3 is missing; for regions without ids the text names the key.
+        InputError: a file cannot be read.
+    """
+    if part.file is not None:
+        regions = read_regions(resolve_path(base, part.file), levels=part.levels or None, names=part.names or None, crs=part.crs)
+        return regions.grouped(part.prefixes) if part.prefixes else regions
+    path = None if part.path is None else resolve_path(base, part.path)
+    try:
+        return make_regions(part, None if path is None else read_polygons(path, crs=part.crs))
+    except DomainError as error:
+        problem = str(error)
+    key = next(name for name in ("polygons", "h3", "squares") if getattr(part, name))
+    raise DomainError(f"[regions] {key}: {problem}")
+
+
+def make_regions(part: RegionsPart, polygons: geopandas.GeoSeries | None = None) -> Regions:
+    """Make regions of a flat list of polygons, of H3 cells, or of squares.
+
+    Args:
+        part: says which; it names no file of nested regions.
+        polygons: those of the file that `part` names; None if it names none.
+
+    Raises:
+        DomainError: the regions are invalid, or the package h3 is missing.
+    """
+    if part.h3:
+        return Regions.h3(part.area if polygons is None else polygons, resolutions=part.h3)
+    return Regions.squares(part.lattice(), zooms=part.squares) if part.squares else Regions.from_polygons(polygons)
 
 
 def resolve_path(base: Path, text: str) -> Path:

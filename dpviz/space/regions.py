@@ -250,7 +250,7 @@ class Regions:
         return replace(cls.from_table(table, levels=levels), grid=lattice)
 
     def grouped(self, lengths: Sequence[int]) -> Regions:
-        """Make regions with additional coarser levels, whose ids are the first characters of the coarsest ids.
+        """Make regions with additional coarser levels, whose ids are the first characters of the coarsest ids. A grid is kept.
 
         Args:
             lengths: the number of characters that identify a region of each new level, coarsest first: 2 makes states from county
@@ -280,7 +280,9 @@ class Regions:
             for values, order in zip(self.geometry, orders, strict=True)
         )
         geometry = ((None,) * len(new_levels)) + tuple(shapes)
-        return replace(nested, names=(*nested.names[: len(new_levels)], *names), geometry=geometry, grid=None)
+        keeps_order = bool((orders[-1] == np.arange(len(orders[-1]))).all())
+        grid = self.grid if keeps_order or isinstance(self.grid, H3Cells) else None  # squares are numbered by their place on the lattice
+        return replace(nested, names=(*nested.names[: len(new_levels)], *names), geometry=geometry, grid=grid)
 
     @property
     def depth(self) -> int:

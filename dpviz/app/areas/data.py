@@ -1,9 +1,10 @@
-"""The data part of the Areas page: a sample, or a public file of regions and a file of points, or of ids, that are counted in them."""
+"""The data part of the Areas page: a sample, or a file of points, or of ids, that are counted in public regions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,17 @@ import streamlit as st
 
 from dpviz.app import cached, opened_config
 from dpviz.app.advice import advise_in_app
+from dpviz.app.areas.regions import choose_areas_regions, part_of, refuse_private_polygons
 from dpviz.app.areas.state import AREAS, AreasData, config
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.files import ask_for_file, count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE, SOURCES
-from dpviz.app.points.data import TYPES, choose_columns, lacking_column, pick
-from dpviz.app.saved_config import COORDINATES, IDS, NONE
+from dpviz.app.points.data import TYPES, choose_columns, is_among, lacking_column, pick
+from dpviz.app.saved_config import A_FILE, COORDINATES, IDS, NONE
 from dpviz.app.session import show_error, show_value, when_chosen
 from dpviz.app.text_format import choose_text_format
-from dpviz.app.trips.data import choose_regions, describe_regions, make_regions_part
+from dpviz.app.trips.data import describe_regions
 from dpviz.app.unit_controls import UnitQuestion, show_left_out, show_repeated, unit_controls
 from dpviz.data.areas import PERSON, RECORD, AreaCounts
 from dpviz.data.counting.engines import NUMPY
@@ -33,8 +35,6 @@ from dpviz.publishing.private_data import CountRequest, OpenedData, left_out, re
 from dpviz.release import nouns
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.view.escape import markdown
-
-ROLE = "areas regions"  # beginning of the slots of the file of regions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,17 +137,20 @@ class ChosenFiles:
 
 def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
-    regions = choose_regions(ROLE, "Regions file")
+    regions = choose_areas_regions(cards)
     chosen = _choose_upload(cards) if config().source == "upload" else _choose_paths(cards)
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
-        cards.ask(DATA, "Choose a public file of regions, and a file of points, or of ids of the finest regions.")
+        from_file = st.session_state.get("areas regions kind", A_FILE) == A_FILE
+        public = "a public file of regions, and " if regions is None and from_file else ""
+        cards.ask(DATA, f"Choose {public}a file of points, or of ids of the finest regions.")
         if cards.curates:
             cards.whom.caption("Asked once the file of points is read.")
-            if regions is None:
+            if regions is None and from_file:
                 cards.where.caption("Shown once the file of regions is read.")
         return Declared(regions=regions)
+    refuse_private_polygons(regions, partial(is_among, chosen.found))
     return _ask_and_count(chosen, regions, cards)
 
 
@@ -287,7 +290,7 @@ def _make_data(chosen: ChosenFiles, opened: OpenedData, regions: cached.Uploaded
         fingerprints=opened.fingerprints,
         title="Uploaded points in regions",
         unit=nouns.RECORDS,
-        source=Source(data_part=part, regions=make_regions_part(ROLE, regions)),
+        source=Source(data_part=part, regions=part_of(regions)),
     )
     show_left_out(data, (*opened.notes, left_out(areas)), private=config().mode == CURATE)
     return data

@@ -246,7 +246,7 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
         unit = unit_controls(UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}", private=mode == CURATE), cards)
         if about.person is not None and "person" not in (unit or ()):
             st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not records.]")
-    where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(_is_among, chosen_files))
+    where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(is_among, chosen_files.found))
     with cards.where:
         drop_help = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
         drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=drop_help)
@@ -282,9 +282,9 @@ def _ask_and_count(chosen_files: ChosenFiles, cards: Cards) -> Declared:
     return replace(_declared(data), outline=where.outline)
 
 
-def _is_among(chosen_files: ChosenFiles, digest: str, size: int) -> bool:
-    """Return whether one of the private files has this digest and so many bytes."""
-    found = chosen_files.found()
+def is_among(find: Callable[[], FoundFiles], digest: str, size: int) -> bool:
+    """Return whether one of the private files, which `find` returns, has this digest and so many bytes."""
+    found = find()
     same_size = [source for source, own in zip(found.sources, found.sizes, strict=True) if own == size]
     return any(cached.digest_of(read_checked(source, LIMITS)[1]) == digest for source in same_size)
 
