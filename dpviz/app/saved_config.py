@@ -54,7 +54,7 @@ USUAL_FOLDER = "release"
 NONE = "(none)"
 MOST_MADE_UP = 10_000_000
 IDS, COORDINATES = "Ids of regions", "Coordinates"
-A_FILE, HEXAGONS, SQUARES = "A file", "H3 hexagons", "Squares"
+A_FILE, HEXAGONS, SQUARES = "File", "Hexagons", "Squares"
 KINDS_OF_REGIONS = (A_FILE, HEXAGONS, SQUARES)
 """Where the regions of areas come from."""
 GRID_SIDES = tuple(f"areas grid {side}" for side in ("west", "east", "south", "north"))  # keys of the box of hexagons or squares

@@ -10,7 +10,7 @@ import streamlit as st
 from dpviz.app import cached, opened_config
 from dpviz.app.cards import WHERE, Cards
 from dpviz.app.files import ask_for_file
-from dpviz.app.points.outline import PRIVATE, TYPES, IsPrivate
+from dpviz.app.points.outline import TYPES, IsPrivate
 from dpviz.app.points.where import box_in, choose_place
 from dpviz.app.saved_config import A_FILE, GRID_SIDES, HEXAGONS, KINDS_OF_REGIONS, SQUARES, file_name
 from dpviz.app.session import show_error
@@ -23,6 +23,10 @@ from dpviz.view.escape import markdown
 ROLE = "areas regions"  # beginning of the slots of the file of regions
 _WITHOUT_CRS = (".csv", ".tsv", ".parquet")  # endings of files of polygons that may not state their CRS
 _USUAL = {HEXAGONS: ("areas h3", "5, 7, 9"), SQUARES: ("areas squares", "2, 4, 6")}
+_PRIVATE = (
+    "This is the file of the private data, and hexagons around them would tell where they lie: choose a public file of polygons, or type"
+    " a box."
+)
 _MISSING = {
     HEXAGONS: "Declare the area of the hexagons: a place, its west, south, east and north, or a file of polygons.",
     SQUARES: "Declare the bounds of the squares and their CRS: a place, or west, south, east and north.",
@@ -31,9 +35,9 @@ _MISSING = {
 
 def choose_kind() -> str:
     """Ask whether regions come from a file, or are hexagons or squares."""
-    text = "A file: any nested polygons or ids. Hexagons and squares need only a declared box. All are public, never taken from the data."
-    chosen = st.segmented_control("Regions", KINDS_OF_REGIONS, default=A_FILE, key="areas regions kind", persist_state="session", help=text)
-    return chosen or A_FILE
+    text = "A file of any nested polygons or ids; or H3 hexagons, or squares, in a declared box. All are public, never taken from the data."
+    st.session_state.setdefault("areas regions kind", A_FILE)
+    return str(st.segmented_control("Regions", KINDS_OF_REGIONS, key="areas regions kind", required=True, persist_state="session", help=text))
 
 
 def choose_areas_regions(cards: Cards) -> cached.UploadedRegions | None:
@@ -60,9 +64,9 @@ def refuse_private_polygons(regions: cached.UploadedRegions, is_private: IsPriva
         InputError: they are.
     """
     kept = st.session_state.get(f"{opened_config.OUTLINE} uploaded")
-    if regions.part is not None and regions.part.area_file is not None and kept is not None:
-        if is_private(cached.digest_of(kept[1]), len(kept[1])):
-            raise InputError(PRIVATE)
+    covers_polygons = regions.part is not None and regions.part.area_file is not None
+    if covers_polygons and kept is not None and is_private(cached.digest_of(kept[1]), len(kept[1])):
+        raise InputError(_PRIVATE)
 
 
 def part_of(regions: cached.UploadedRegions) -> RegionsPart:
@@ -77,16 +81,13 @@ def _choose_grid(kind: str) -> cached.UploadedRegions | None:
     for side, column in zip(GRID_SIDES, (left, right, left, right), strict=True):
         title = side.removeprefix("areas grid ").capitalize()
         column.number_input(title, value=None, key=side, persist_state="session", format="%.12g")
-    fields, polygons = (_choose_polygons() if kind == HEXAGONS else _choose_crs()), None
-    bounds = _typed_bounds()
+    fields = _choose_polygons() if kind == HEXAGONS else _choose_crs()
+    levels, bounds, polygons = _choose_levels(kind), _typed_bounds(), None
     if "area_file" in fields:
         polygons = st.session_state[f"{opened_config.OUTLINE} uploaded"]
-    elif bounds is None:
-        return None
     else:
         fields["area" if kind == HEXAGONS else "bounds"] = bounds
-    levels = _choose_levels(kind)
-    if not levels or (kind == SQUARES and not fields["crs"]):
+    if not levels or (bounds is None and polygons is None) or (kind == SQUARES and not fields["crs"]):
         return None
     part = RegionsPart(**{"h3" if kind == HEXAGONS else "squares": levels, **fields})
     digest = None if polygons is None else cached.digest_of(polygons[1])

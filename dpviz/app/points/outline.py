@@ -22,7 +22,7 @@ IsPrivate = Callable[[str, int], bool]
 """Returns whether the private data are a file with this digest and so many bytes."""
 Rings = list[list[list[float]]]
 _WANTED, _TAKEN = "outline wanted", "outline taken"
-PRIVATE = (
+_PRIVATE = (
     "This is the file of the private data, and a domain around them would tell where they lie: choose a public file of polygons, or drag"
     " a box on the map."
 )
@@ -78,9 +78,9 @@ def _refuse_private(kept: tuple[str, bytes] | None, is_private: IsPrivate) -> No
             for side in SIDES:
                 st.session_state[side] = None
         st.session_state[_TAKEN] = None
-        raise InputError(PRIVATE)
+        raise InputError(_PRIVATE)
     if kept is not None and is_private(cached.digest_of(kept[1]), len(kept[1])):
-        raise InputError(PRIVATE)
+        raise InputError(_PRIVATE)
 
 
 def _show_outline(name: str, body: bytes, declare: Callable[[str, Bounds], None]) -> Rings:
