@@ -91,10 +91,13 @@ class Regions:
 
     def _has_grid_cells(self) -> bool:
         """Return whether the leaves can be the cells of the grid: as many as a lattice has, or H3 indexes."""
-        leaves = self.ids[-1]
         if isinstance(self.grid, Domain):
-            return len(leaves) == self.grid.side**2
-        return isinstance(self.grid, H3Cells) and all(len(text) == 15 and set(text) <= set("0123456789abcdef") for text in leaves)
+            return len(self.ids[-1]) == self.grid.side**2
+        return self.are_h3_cells(self.depth)
+
+    def are_h3_cells(self, level: int) -> bool:
+        """Return whether the regions of a level, 1 to g, are H3 cells, whose ids are their indexes."""
+        return isinstance(self.grid, H3Cells) and all(len(text) == 15 and set(text) <= _HEX_DIGITS for text in self.ids[level - 1])
 
     def _check_level(self, level: int) -> None:
         name, ids, parent = self.levels[level - 1], self.ids[level - 1], self.parent[level - 1]
@@ -445,6 +448,7 @@ class Regions:
 
 
 _DEGREES = "EPSG:4326"
+_HEX_DIGITS = set("0123456789abcdef")
 _POINT, _AREAS = 0, (3, 6)
 _FARTHEST_LATITUDE, _FARTHEST_LONGITUDE = 90.000001, 360.000001
 _SAME_AREA = 1e-9

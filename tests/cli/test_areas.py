@@ -178,8 +178,7 @@ EMPTY = (
 MISTAKES = {
     "no regions": (
         other("regions", None),
-        "Points need a [domain] with bounds and crs, or for areas [regions] with a file, h3 or squares: declared, never taken"
-        " from the data.",
+        "Points need a [domain] with bounds and crs, or for areas [regions] with a file, h3 or squares: declared, never taken from the",
     ),
     "two kinds of regions": (
         other("regions.squares", [2, 4]),

@@ -37,7 +37,9 @@ def choose_kind() -> str:
     """Ask whether regions come from a file, or are hexagons or squares."""
     text = "A file of any nested polygons or ids; or H3 hexagons, or squares, in a declared box. All are public, never taken from the data."
     st.session_state.setdefault("areas regions kind", A_FILE)
-    return str(st.segmented_control("Regions", KINDS_OF_REGIONS, key="areas regions kind", required=True, persist_state="session", help=text))
+    return str(
+        st.segmented_control("Regions", KINDS_OF_REGIONS, key="areas regions kind", required=True, persist_state="session", help=text)
+    )
 
 
 def choose_areas_regions(cards: Cards) -> cached.UploadedRegions | None:
