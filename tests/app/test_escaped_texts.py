@@ -236,6 +236,7 @@ OURS_IN_FILES = {
     "learn_page.py": ("label",),
     "points/data.py": ("text", "title"),
     "points/order.py": ("describe_resolution",),
+    "areas/regions.py": ("side",),
     "points/where.py": ("side", "box.name", "numbers"),
     "release_page.py": ("title", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),

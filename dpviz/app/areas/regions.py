@@ -80,9 +80,8 @@ def _choose_grid(kind: str) -> cached.UploadedRegions | None:
     """Ask for a box, or polygons, and the levels of hexagons or squares; None while something is missing."""
     choose_place(_take_box, "areas grid ")
     left, right = st.columns(2)
-    for side, column in zip(GRID_SIDES, (left, right, left, right), strict=True):
-        title = side.removeprefix("areas grid ").capitalize()
-        column.number_input(title, value=None, key=side, persist_state="session", format="%.12g")
+    for side, column in zip(("west", "east", "south", "north"), (left, right, left, right), strict=True):
+        column.number_input(side.capitalize(), value=None, key=f"areas grid {side}", persist_state="session", format="%.12g")
     fields = _choose_polygons() if kind == HEXAGONS else _choose_crs()
     levels, bounds, polygons = _choose_levels(kind), _typed_bounds(), None
     if "area_file" in fields:
