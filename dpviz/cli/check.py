@@ -206,7 +206,7 @@ def _between_coordinates(file: FlowsFile, pairs: tuple[Pair, Pair], found: Facts
         "missing": [
             "[data] origin and destination: the pairs of columns, if they are meant",
             "[data] crs: which CRS the coordinates are in; it is never guessed",
-            "[regions] file, h3 or squares: the public regions, with polygons",
+            "[regions] file: the public regions, with polygons; or h3 or squares",
         ],
         "about": _file_facts(file.format, file.columns),
     }

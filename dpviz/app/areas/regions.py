@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import PurePath
 from typing import Any
 
@@ -47,7 +48,7 @@ def choose_areas_regions(cards: Cards) -> cached.UploadedRegions | None:
     kind = choose_kind()
     if kind == A_FILE:
         return choose_regions(ROLE, "Regions file")
-    with cards.where:
+    with cards.where if cards.curates else nullcontext():
         try:
             regions = _choose_grid(kind)
         except DpvizError as error:
