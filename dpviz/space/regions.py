@@ -253,7 +253,9 @@ class Regions:
         return replace(cls.from_table(table, levels=levels), grid=lattice)
 
     def grouped(self, lengths: Sequence[int]) -> Regions:
-        """Make regions with additional coarser levels, whose ids are the first characters of the coarsest ids. A grid is kept.
+        """Make regions with additional coarser levels, whose ids are the first characters of the coarsest ids.
+
+        H3 cells stay cells that find their points; squares do if the new levels leave their order as it is.
 
         Args:
             lengths: the number of characters that identify a region of each new level, coarsest first: 2 makes states from county
