@@ -13,7 +13,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.areas import AreaCounts
 from dpviz.errors import BudgetError, InputError, SettingError
 from dpviz.mechanisms.audit_areas import AREAS, read_area_release
-from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, LevelError, Mechanism, Share, setting
 from dpviz.mechanisms.noisy_flows import accounting_notes
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
@@ -94,6 +94,10 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
         if not isinstance(data, AreaCounts):
             raise InputError(NO_AREAS)
         self.check(data.regions)
+
+    def shares(self, frame: Regions, *, gaussian: bool = False) -> list[Share]:  # noqa: ARG002
+        """List the parts of epsilon, or with `gaussian` of rho, on public regions; by default there is one part."""
+        return super().shares(frame)
 
     def depends_on_data(self, release: AreaRelease) -> bool:  # noqa: ARG002
         """Return False: the regions are public, and every one of them is released."""

@@ -13,9 +13,9 @@ from dpviz.app.cards import WHERE, Cards
 from dpviz.app.files import ask_for_file
 from dpviz.app.points.outline import TYPES, IsPrivate
 from dpviz.app.points.where import box_in, choose_place
+from dpviz.app.regions_file import choose_regions, make_regions_part
 from dpviz.app.saved_config import A_FILE, GRID_SIDES, HEXAGONS, KINDS_OF_REGIONS, SQUARES, file_name
 from dpviz.app.session import show_error
-from dpviz.app.trips.data import choose_regions, make_regions_part
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.publishing.config import NO_CRS, RegionsPart
 from dpviz.view.basemap import WGS84, Bounds
@@ -41,6 +41,11 @@ def choose_kind() -> str:
     return str(
         st.segmented_control("Regions", KINDS_OF_REGIONS, key="areas regions kind", required=True, persist_state="session", help=text)
     )
+
+
+def comes_from_file() -> bool:
+    """Return whether the regions are those of a file."""
+    return bool(st.session_state.get("areas regions kind", A_FILE) == A_FILE)
 
 
 def choose_areas_regions(cards: Cards) -> cached.UploadedRegions | None:
