@@ -60,6 +60,7 @@ from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import inspect_flows
+from dpviz.data.reading.outline import read_polygons
 from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
@@ -213,6 +214,7 @@ __all__ = [
     "read_flows",
     "read_manifest",
     "read_points",
+    "read_polygons",
     "read_regions",
     "read_release",
     "setting",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+from pyproj import CRS
 
 from dpviz.data.areas import AreaCounts
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_bound_without_persons
@@ -40,7 +41,6 @@ from dpviz.data.reading.sources import FoundFiles, Sources, find_files, refuse_c
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.errors import InputError
 from dpviz.space.domain import as_domain, refuse_degrees
-from dpviz.space.leaf_lookup import LeafLookup
 
 if TYPE_CHECKING:
     from dpviz.data.cell_counts import CellCounts
@@ -365,7 +365,7 @@ def read_flows(
         destinations: the public regions where trips end, a hierarchy of the same depth; `regions` if None.
         origin: column of ids of leaf regions; found by its name if None (origin, from, source, home, h_geocode, ...).
             Block codes of 15 characters in columns called h_geocode or w_geocode (LODES) are cut to the length of the leaves' ids.
-            Or two columns of coordinates, ``("x", "y")``; a trip begins in the leaf whose polygon covers them.
+            Or two columns of coordinates, ``("x", "y")``; a trip begins in the leaf in which they are, as for `read_areas`.
         destination: likewise (destination, to, target, work, w_geocode, ...).
         crs: the CRS of coordinates; ids have none.
         count: column of trips per row, whole and >= 0; beside ids found by its name if None (count, flow, trips, S000, ...); each row
@@ -497,9 +497,12 @@ def _reader_of_coordinates(finder: XyPairs, request: PointsRequest) -> _Reader:
 def _pair_finder(origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]) -> XyPairs:
     if not len(origin) == len(destination) == 2:
         raise InputError(_MIXED)
-    starts = LeafLookup.from_regions(sides[0])
-    ends = starts if sides[1] is sides[0] else LeafLookup.from_regions(sides[1])
-    if not same_crs(starts.crs, ends.crs):
-        raise InputError("The polygons of origins and of destinations must be in one CRS.")
+    starts = leaf_finder(sides[0], may_overlap=True)
+    ends = starts if sides[1] is sides[0] else leaf_finder(sides[1], may_overlap=True)
+    crs, other = (None if each is None else CRS.from_user_input(each) for each in map(crs_of_leaves, sides))
+    if (crs is None) != (other is None) or (crs is not None and other is not None and not same_crs(crs, other)):
+        raise InputError("The regions of origins and of destinations must be in one CRS.")
     leaves = (sides[0].size(sides[0].depth), sides[1].size(sides[1].depth))
-    return XyPairs(origin=origin, destination=destination, starts=starts, ends=ends, leaves=leaves, crs=starts.crs.to_wkt())
+    return XyPairs(
+        origin=origin, destination=destination, starts=starts, ends=ends, leaves=leaves, crs=None if crs is None else crs.to_wkt()
+    )
