@@ -12,7 +12,6 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from typing import NoReturn
 
 from dpviz.cli.console import FAILED, escape_unencodable, report_error, signals_as_interruptions, silence
@@ -32,13 +31,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line, with all commands and options."""
-    top = _Parser(
-        prog="dpviz",
-        description="Differentially private releases of locations and trips.",
-        epilog=_CODES,
-        allow_abbrev=False,
-        formatter_class=partial(argparse.HelpFormatter, max_help_position=32),
-    )
+    top = _Parser(prog="dpviz", description="Differentially private releases of locations and trips.", epilog=_CODES, allow_abbrev=False)
     top.add_argument("--version", action="version", version=_version())
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _add_app_arguments(commands.add_parser("app", help="start the app on this computer", allow_abbrev=False))
