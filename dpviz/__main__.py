@@ -35,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=_version())
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _add_app_arguments(commands.add_parser("app", help="start the app on this computer", allow_abbrev=False))
+    _add_init_arguments(_add_command(commands, "init", "write the configuration of a release for a file, with comments"))
     _add_release_arguments(_add_command(commands, "release", "publish what a configuration describes: check, spend, draw, write"))
     _add_compare_arguments(_add_command(commands, "compare", "compare mechanisms on public data: one table"))
     _add_command(commands, "check", "say what a file is and what is missing to use it").add_argument(
@@ -60,6 +61,29 @@ def _add_app_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--headless", action="store_true", help="open no browser")
     open_to_all = "ask for no token: every user of this computer can then open the app, with your rights"
     command.add_argument("--no-token", action="store_true", help=open_to_all)
+
+
+def _add_init_arguments(command: argparse.ArgumentParser) -> None:
+    command.description = "Write the configuration of a release for a file. What no option says is asked, if this is a terminal."
+    command.add_argument("file", help="of points, areas or trips; only what `dpviz check` reads is read")
+    command.add_argument(
+        "--output", metavar="FILE", default="release.toml", help="the configuration (default release.toml); never overwritten"
+    )
+    command.add_argument("--kind", choices=["points", "areas", "trips"], help="what the file holds, if its columns fit several")
+    who = command.add_argument_group("whom the release protects")
+    who.add_argument("--person", metavar="COLUMN", help="whose record a row is")
+    who.add_argument("--contributions", metavar="N", type=int, help="the most records of one person that count")
+    who.add_argument("--each-row", action="store_true", help="each row is its own person")
+    where = command.add_argument_group("where records are counted: public, never taken from the data")
+    where.add_argument("--bounds", nargs=4, type=float, metavar=("WEST", "SOUTH", "EAST", "NORTH"), help="of points, in units of the CRS")
+    where.add_argument("--crs", help="of the coordinates, such as EPSG:4326; none for a plain plane")
+    where.add_argument("--regions", metavar="FILE", help="of areas and trips")
+    where.add_argument("--levels", nargs="+", metavar="COLUMN", help="ids in the file of regions, coarsest first")
+    how = command.add_argument_group("how")
+    how.add_argument("--mechanism", metavar="KEY", help="see: dpviz mechanisms")
+    how.add_argument("--epsilon", help="exact: 0.5, or 1/3")
+    how.add_argument("--cap", metavar="EPSILON", help="the most that may ever be spent on these data")
+    how.add_argument("--curator", help="who answers for the publication")
 
 
 def _add_release_arguments(command: argparse.ArgumentParser) -> None:

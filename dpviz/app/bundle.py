@@ -38,7 +38,17 @@ _LABELS = {
     "description": ("Description", "what was counted, when and how it was collected"),
     "intended_use": ("Intended use, if you like", "what it is good for, and what not"),
 }
-_LONG_TEXTS = ("description", "intended_use")
+_MORE_LABELS = {
+    "unit_in_words": ("Whom it protects, in words", "for example each household with its phones"),
+    "budget_reason": ("Why this budget", "for example a rule of your office, or the error that readers need"),
+    "trust_model": ("Who is trusted with the records", "if it is not you alone, as dpviz assumes"),
+    "licence": ("Licence", "for example CC BY 4.0"),
+    "contact": ("Contact", "for example a mail address"),
+    "url": ("Address on the web", "https://..."),
+    "citation": ("How to cite it", ""),
+}
+"""Texts that may be left out, in the order in which More shows them."""
+_LONG_TEXTS = ("description", "intended_use", "unit_in_words", "budget_reason", "trust_model", "citation")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,16 +223,11 @@ def texts_form(name: str = "") -> dict[str, Any]:
     if name and "publication name" not in st.session_state:
         st.session_state["publication name"] = name
     st.caption("All of this is published as it is. Write nothing that is known from the private data only.")
-    typed: dict[str, Any] = {}
     left, right = st.columns(2)
-    for name, column in (("name", left), ("curator", right), ("description", st), ("intended_use", st), ("region", st)):
-        label, example = _LABELS[name]
-        common: dict[str, Any] = {"key": f"publication {name}", "placeholder": example, "persist_state": "session"}
-        if name in _LONG_TEXTS:
-            typed[name] = column.text_area(label, height=80, **common)
-        else:
-            typed[name] = column.text_input(label, **common)
-        show_problem(common["key"], at_most(label, LONGEST_TEXT if name in _LONG_TEXTS else LONGEST_LINE)(typed[name]))
+    places = (("name", left), ("curator", right), ("description", st), ("intended_use", st), ("region", st))
+    typed: dict[str, Any] = {name: _text_field(name, *_LABELS[name], column) for name, column in places}
+    with st.expander("More", key="publication more"):
+        typed |= {name: _text_field(name, label, example, st) for name, (label, example) in _MORE_LABELS.items()}
     st.session_state.setdefault("publication formats", list(FORMATS))
     typed["formats"] = st.multiselect(
         "Formats",
@@ -234,19 +239,29 @@ def texts_form(name: str = "") -> dict[str, Any]:
     return typed
 
 
+def _text_field(name: str, label: str, example: str, column: Any) -> str:
+    """Show the field of one text in a column of the page, and what is wrong with it; return what is typed."""
+    key, is_long = f"publication {name}", name in _LONG_TEXTS
+    common: dict[str, Any] = {"key": key, "placeholder": example, "persist_state": "session"}
+    typed: str = column.text_area(label, height=80, **common) if is_long else column.text_input(label, **common)
+    show_problem(key, at_most(label, LONGEST_TEXT if is_long else LONGEST_LINE)(typed))
+    return typed
+
+
 def check_texts(typed: dict[str, Any]) -> dict[str, Any]:
     """Check the typed texts and return them without surrounding space.
 
     Raises:
         SettingError: a required text is missing, or a text is too long.
     """
-    texts = {name: str(typed[name] or "").strip() for name in _LABELS}
+    labels = _LABELS | _MORE_LABELS
+    texts = {name: str(typed.get(name) or "").strip() for name in labels}
     missing = [_LABELS[name][0].lower() for name in REQUIRED if not texts[name]]
     if missing:
         raise SettingError(f"Still missing: {', '.join(missing)}.")
     for name, text in texts.items():
         longest = LONGEST_TEXT if name in _LONG_TEXTS else LONGEST_LINE
         if len(text) > longest:
-            raise SettingError(f"{_LABELS[name][0]}: at most {longest:,} characters.")
+            raise SettingError(f"{labels[name][0]}: at most {longest:,} characters.")
     formats = [name for name in FORMATS if name == FORMATS[0] or name in typed["formats"]]
     return {**texts, "formats": formats}

@@ -44,12 +44,12 @@ from dpviz.publishing.config import (
     ReleaseConfig,
     to_toml,
 )
+from dpviz.publishing.order import TEXT_NAMES
 from dpviz.publishing.toml_tables import to_table
 from dpviz.release.tables import FORMATS
 from dpviz.samples.points import SAMPLES
 
 FILE_NAME = "release.toml"
-TEXTS = ("name", "curator", "description", "region", "intended_use")
 USUAL_FOLDER = "release"
 NONE = "(none)"
 MOST_MADE_UP = 10_000_000
@@ -89,7 +89,7 @@ class Texts:
         """Return the texts that this session holds."""
         state = st.session_state
         return cls(
-            words={name: str(state.get(f"publication {name}", "") or "") for name in TEXTS},
+            words={name: str(state.get(f"publication {name}", "") or "") for name in TEXT_NAMES},
             formats=tuple(state.get("publication formats", FORMATS)),
             folder=str(state.get("publication folder", USUAL_FOLDER)),
         )
@@ -163,7 +163,7 @@ def make_configuration(source: Source, mechanism: AnyMechanism, budget: Budget, 
         mechanism=MechanismPart(key=mechanism.key, settings=mechanism.non_defaults()),
         budget=BudgetPart.of(convert_to_currency(mechanism, budget, dataset.cap())),
         dataset=dataset,
-        publication=PublicationPart(**{**dict.fromkeys(TEXTS, ""), **texts.words, "name": texts.words.get("name") or dataset.name}),
+        publication=PublicationPart(**{**dict.fromkeys(TEXT_NAMES, ""), **texts.words, "name": texts.words.get("name") or dataset.name}),
         output=OutputPart(folder=texts.folder, formats=texts.formats),
     )
 
@@ -264,7 +264,7 @@ def values_at_once(config: ReleaseConfig) -> Values:
     data, texts = config.data, config.publication
     if unknown := [name for name in config.output.formats if name not in FORMATS]:
         raise SettingError(f"[output] formats has {unknown[0][:40]!r}; there are {', '.join(FORMATS)}.")
-    values: Values = {f"publication {name}": getattr(texts, name) for name in TEXTS}
+    values: Values = {f"publication {name}": getattr(texts, name) for name in TEXT_NAMES}
     values |= {"publication formats": list(config.output.formats), "publication folder": config.output.folder}
     if data.sample is not None:
         return values

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from dpviz.amounts import format_budget, format_decimal
 from dpviz.cli import check, serve
 from dpviz.cli.compare import run_compare
 from dpviz.cli.console import DONE, REFUSED, give, run_with_bar, say, step_bar
+from dpviz.cli.init import run_init
 from dpviz.cli.mechanisms import run_mechanisms
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError, did_you_mean
@@ -25,7 +26,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config
 from dpviz.publishing.dry_run import ExpectedErrors, compute_expected_errors
 from dpviz.publishing.kept import differences, kept_draws, recover
-from dpviz.publishing.order import Order, PublicationTexts, Published
+from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
 from dpviz.publishing.private_data import PrivateData, file_fingerprints, left_out, open_data, open_frame, resolve_path
 from dpviz.publishing.publish import preview_payment, publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
@@ -107,10 +108,10 @@ def run_release(arguments: Namespace) -> int:
     if arguments.seed is not None:
         raise RefusedError(SEED_REFUSED)
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
-    config = read_config(Path(arguments.config))
+    config = read_config(Path(arguments.config), for_dry_run=arguments.dry_run)
     config = replace(config, data=config.data.with_engine(arguments.engine, scheduler))
     words = publication_texts(config) if arguments.output is None else replace(publication_texts(config), folder=Path(arguments.output))
-    unfit = _find_unfit(words)
+    unfit = _find_unfit(config, words)
     if unfit is not None and not arguments.dry_run:
         raise unfit
     if arguments.paid is not None:
@@ -118,7 +119,7 @@ def run_release(arguments: Namespace) -> int:
         return DONE
     order, engine = _read_order(config, scheduler)
     if arguments.dry_run:
-        return _print_dry_run(order, engine, unfit, as_json=arguments.json)
+        return _print_dry_run(order, engine, unfit, config.left_out, as_json=arguments.json)
     _print_published(publish(order, words, Ledger(), say=say), engine, as_json=arguments.json)
     return DONE
 
@@ -158,15 +159,8 @@ def _print_published(published: Published, engine: str | None, *, as_json: bool)
 def publication_texts(config: ReleaseConfig) -> PublicationTexts:
     """Return the curator's texts and the folder of a configuration."""
     texts, output = config.publication, config.output
-    return PublicationTexts(
-        name=texts.name,
-        curator=texts.curator,
-        folder=resolve_path(config.base, output.folder),
-        description=texts.description,
-        region=texts.region,
-        intended_use=texts.intended_use,
-        formats=output.formats,
-    )
+    own_texts = {name: getattr(texts, name) for name in TEXT_NAMES}
+    return PublicationTexts(folder=resolve_path(config.base, output.folder), formats=output.formats, **own_texts)
 
 
 def _read_order(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple[Order, str | None]:
@@ -213,8 +207,10 @@ def dropped_notes(data: PrivateData) -> list[str]:
     return [*getattr(data, "notes", ()), *filter(None, [left_out(data)])]
 
 
-def _find_unfit(words: PublicationTexts) -> DpvizError | None:
-    """Return what is wrong with the texts of a publication; None if they can be published."""
+def _find_unfit(config: ReleaseConfig, words: PublicationTexts) -> DpvizError | None:
+    """Return what is wrong with the texts of a publication; None if they can be published, or are left out for a dry run."""
+    if {"publication", "output"} & set(config.left_out):
+        return None
     try:
         words.check()
     except DpvizError as error:
@@ -222,22 +218,33 @@ def _find_unfit(words: PublicationTexts) -> DpvizError | None:
     return None
 
 
-def _print_dry_run(order: Order, engine: str | None, unfit: DpvizError | None, *, as_json: bool) -> int:
+def _print_dry_run(order: Order, engine: str | None, unfit: DpvizError | None, left_out: Sequence[str], *, as_json: bool) -> int:
     """Print what a release would cost and its expected errors, or why it would be refused; return the exit code of that.
 
-    Texts that cannot be published yet, as in a configuration that was saved before they were written, are named beside the cost.
+    Texts that cannot be published yet, as in a configuration that was saved before they were written, are named beside the cost. Of
+    tables that are left out it is said what is not known without them; without [dataset] the ledger is not asked.
     """
     errors = compute_expected_errors(order.mechanism, order.data, order.budget)
     account, refusal = None, None if unfit is None else str(unfit)
     try:
-        account = preview_payment(order, Ledger())
+        account = None if "dataset" in left_out else preview_payment(order, Ledger())
     except DpvizError as error:
         refusal = str(error)
+    unknown = [_UNKNOWN[name] for name in left_out]
     cost = [] if account is None else [_cost_line(order, account, errors)]
     refused = [] if refusal is None else [f"This release would be refused: {refusal}"]
-    lines = [*refused, *cost, *_error_lines(errors)]
-    give({**_dry_run_facts(order, account, refusal, errors), "engine": engine}, lines, as_json=as_json)
+    lines = [*refused, *cost, *_error_lines(errors), *unknown]
+    give({**_dry_run_facts(order, account, refusal, errors), "unknown": unknown, "engine": engine}, lines, as_json=as_json)
     return DONE if refusal is None else REFUSED
+
+
+_UNKNOWN = {
+    "dataset": "Not known without [dataset]: whether the ledger would allow the release, and what the cap would leave. A release needs it,"
+    " and for data without a person column its unit.",
+    "publication": "Not known without [publication]: what readers would be told. A release needs it.",
+    "output": "Not known without [output]: whether the files could be written. A release needs it.",
+}
+"""For each table that a dry run works without, what it cannot say then."""
 
 
 def _cost_line(order: Order, account: Account, errors: ExpectedErrors) -> str:
@@ -297,9 +304,9 @@ def run_check(arguments: Namespace) -> int:
 
 def _check_config(path: Path, *, as_json: bool) -> int:
     """Print what the release of a configuration would cost, and why it would be refused, as `release --dry-run` does."""
-    config = read_config(path)
+    config = read_config(path, for_dry_run=True)
     order, engine = _read_order(config)
-    return _print_dry_run(order, engine, _find_unfit(publication_texts(config)), as_json=as_json)
+    return _print_dry_run(order, engine, _find_unfit(config, publication_texts(config)), config.left_out, as_json=as_json)
 
 
 def _note_look(path: Path) -> None:
@@ -343,7 +350,9 @@ def run_ledger(arguments: Namespace) -> None:
         give(facts, lines, as_json=arguments.json)
         return
     if arguments.name not in (names := [account.name for account in ledger.accounts()]):
-        raise SettingError(f"The ledger has no dataset of that name; it has: {'; '.join(names) or 'none yet'}.")
+        raise SettingError(
+            f"The ledger has no dataset of that name; it has: {'; '.join(names) or 'none yet'}.{did_you_mean(arguments.name, names)}"
+        )
     account, entries = ledger.account(arguments.name), ledger.entries(arguments.name)
     kept_entries = [entry.id for owner, entry in kept_draws(ledger) if owner.name == account.name]
     facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries], "kept": kept_entries}
@@ -359,6 +368,7 @@ COMMANDS: dict[str, Callable[[Namespace], int | None]] = {
     "audit": run_audit,
     "ledger": run_ledger,
     "mechanisms": run_mechanisms,
+    "init": run_init,
 }
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats
 from dpviz.data.bounding import People, find_people, plain_values
 from dpviz.data.library_errors import attempt
-from dpviz.errors import InputError
+from dpviz.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -188,10 +188,15 @@ def quote_names(names: Sequence[str]) -> str:
     return ", ".join(map(repr, shown)) + (f" and {more:,} more" if more else "")
 
 
+def propose_name(names: Sequence[str], wanted: str) -> str:
+    """Return a sentence that proposes the column most like a wanted one, with a space before it. Only what looks like a name is shown."""
+    return did_you_mean(wanted, filter(_LIKE_A_NAME.fullmatch, names))
+
+
 def _find_column(names: Sequence[str], wanted: str) -> str:
     matches = columns_called(names, wanted)
     if not matches:
-        there = "" if any(map(is_number_text, names)) else f" The file has {quote_names(names)}."
+        there = "" if any(map(is_number_text, names)) else f" The file has {quote_names(names)}.{propose_name(names, wanted)}"
         raise InputError(f"There is no column named {wanted!r}.{there}")
     if len(matches) > 1:
         raise InputError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpviz.errors import SettingError
+from dpviz.errors import SettingError, did_you_mean
 from dpviz.mechanisms import (
     FAMILIES,
     AdaptiveGrid,
@@ -186,6 +186,6 @@ def _find_target(mechanism: str | AnyMechanism) -> tuple[str, AnyMechanism]:
         return mechanism.key, mechanism
     known = audit_targets()
     if mechanism not in known:
-        keys = (key for family in FAMILIES.values() for key in family.mechanisms)
-        raise SettingError(f"There is no such mechanism; choose one of {', '.join(keys)}.")
+        keys = [key for family in FAMILIES.values() for key in family.mechanisms]
+        raise SettingError(f"There is no such mechanism; choose one of {', '.join(keys)}.{did_you_mean(mechanism, keys)}")
     return mechanism, known[mechanism]

@@ -35,7 +35,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.areas import AreaCounts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
+from dpviz.errors import BudgetError, InputError, RefusedError, SettingError, did_you_mean
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.metrics import error_figures, presence_errors, true_answers
 from dpviz.mechanisms import AnyFamily, AnyMechanism, Mechanism, family_of
@@ -328,7 +328,8 @@ def group_by_size(truth: Integers) -> Iterator[tuple[str, Mask]]:
 def _check_known(workloads: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
     for name in workloads:
         if name not in known:
-            raise SettingError(f"There is no workload {str(name)[:40]!r} for these data; there are {', '.join(known)}.")
+            meant = did_you_mean(str(name), known)
+            raise SettingError(f"There is no workload {str(name)[:40]!r} for these data; there are {', '.join(known)}.{meant}")
     if len(set(workloads)) < len(workloads):
         raise SettingError("The same workload is listed twice; remove one.")
     return workloads

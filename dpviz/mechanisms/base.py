@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpviz.errors import SettingError
+from dpviz.errors import SettingError, did_you_mean
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -168,7 +168,9 @@ class Settings:
         """
         values, known = cls.rename_older(values), {rule.name for rule in cls.rules()}
         if unknown := sorted(set(values) - known):
-            raise SettingError(f"There is no setting {unknown[0][:40]!r}; there are {', '.join(sorted(known)) or 'none'}.")
+            raise SettingError(
+                f"There is no setting {unknown[0][:40]!r}; there are {', '.join(sorted(known)) or 'none'}.{did_you_mean(unknown[0], known)}"
+            )
         return cls(**values)
 
     @classmethod
@@ -433,7 +435,8 @@ def _convert_value(rule: Rule, declared: Field[Any], value: Any) -> Any:
     except OverflowError:
         raise SettingError(f"{rule.label} is too large a number.") from None
     if rule.choices and value not in rule.choices:
-        raise SettingError(f"{rule.label} must be one of {', '.join(map(str, rule.choices))}.")
+        meant = did_you_mean(str(value), map(str, rule.choices))
+        raise SettingError(f"{rule.label} must be one of {', '.join(map(str, rule.choices))}.{meant}")
     numbers = value if isinstance(value, tuple) else (value,)
     for number in numbers:
         too_low, too_high = rule.low is not None and number < rule.low, rule.high is not None and number > rule.high

@@ -11,7 +11,7 @@ from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.data.reading.text_rows import UTF16
-from dpviz.errors import BudgetError, RefusedError, SettingError
+from dpviz.errors import BudgetError, RefusedError, SettingError, did_you_mean
 from dpviz.mechanisms import AREA_FAMILY, FAMILIES, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text
@@ -171,7 +171,9 @@ class MechanismPart:
         if self.key not in mechanisms:
             other = next((each.name for each in FAMILIES.values() if self.key in each.mechanisms), None)
             hint = "" if other is None else f"; {self.key} is for {other}{_OTHER_FRAMES.get((family.name, other), '')}"
-            raise SettingError(f"[mechanism] key must be one of {', '.join(mechanisms)} for {family.name}{hint}.")
+            raise SettingError(
+                f"[mechanism] key must be one of {', '.join(mechanisms)} for {family.name}{hint}.{did_you_mean(self.key, mechanisms)}"
+            )
         mechanism = mechanisms[self.key]
         check_keys(mechanism.rename_older(self.settings), {rule.name: rule for rule in mechanism.rules()}, "[mechanism.settings]")
         return mechanism.from_settings(self.settings)
@@ -247,6 +249,13 @@ class PublicationPart:
         description: what was counted, when and how.
         region: where it was counted.
         intended_use: what the release is suited for.
+        trust_model: who is trusted with the records; "" for dpviz's own, a curator who holds them all.
+        budget_reason: why this epsilon, or this rho, was chosen.
+        unit_in_words: whom or what the release protects, in words that a reader knows.
+        licence: under which the release may be used, such as CC BY 4.0.
+        contact: whom to ask, such as a mail address.
+        url: where the release, or a page on it, can be found; begins with https:// or http://.
+        citation: how to cite the release.
     """
 
     name: str
@@ -254,6 +263,13 @@ class PublicationPart:
     description: str
     region: str = ""
     intended_use: str = ""
+    trust_model: str = ""
+    budget_reason: str = ""
+    unit_in_words: str = ""
+    licence: str = ""
+    contact: str = ""
+    url: str = ""
+    citation: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,8 +370,9 @@ class DataPart:
         kinds = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
         if len(kinds) != 1:
             raise SettingError("[data] needs exactly one of points, trips and sample.")
-        if self.sample is not None and self.sample not in (*SAMPLES, *FLOW_SAMPLES, *AREA_SAMPLES):
-            raise SettingError(f"[data] sample must be one of {', '.join((*SAMPLES, *FLOW_SAMPLES, *AREA_SAMPLES))}.")
+        samples = (*SAMPLES, *FLOW_SAMPLES, *AREA_SAMPLES)
+        if self.sample is not None and self.sample not in samples:
+            raise SettingError(f"[data] sample must be one of {', '.join(samples)}.{did_you_mean(self.sample, samples)}")
         self._refuse_unrelated(kinds[0])
         if () in (self.points, self.trips):
             raise SettingError(f"[data] {kinds[0]} names no file: give a path, a glob, a folder, or a list of these.")
@@ -366,7 +383,7 @@ class DataPart:
         self._check_newlines()
         self._check_text_format()
         if self.engine not in (AUTO, *ENGINES):
-            raise SettingError(f"[data] engine must be one of {', '.join((AUTO, *ENGINES))}.")
+            raise SettingError(f"[data] engine must be one of {', '.join((AUTO, *ENGINES))}.{did_you_mean(self.engine, (AUTO, *ENGINES))}")
 
     def _refuse_unrelated(self, kind: str) -> None:
         """Refuse keys that belong to another kind of data."""
@@ -602,6 +619,7 @@ class ReleaseConfig(DataConfig):
         dataset: the account in the ledger.
         publication: the curator's texts.
         output: folder and formats of the files.
+        left_out: names of the tables among the last three that were left out for a dry run; what stands for them is never published.
     """
 
     mechanism: MechanismPart
@@ -609,35 +627,52 @@ class ReleaseConfig(DataConfig):
     dataset: DatasetPart
     publication: PublicationPart
     output: OutputPart
+    left_out: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
-def read_config(path: Path) -> ReleaseConfig:
+_STAND_INS = {
+    "dataset": DatasetPart(name="-"),
+    "publication": PublicationPart(name="-", curator="-", description=""),
+    "output": OutputPart(folder="-"),
+}
+"""What stands for the tables that a dry run does not need: who pays, what readers are told, and where the files go."""
+
+
+def read_config(path: Path, *, for_dry_run: bool = False) -> ReleaseConfig:
     """Read the configuration of a release; paths in it are relative to its folder.
+
+    Args:
+        path: of the file.
+        for_dry_run: whether [dataset], [publication] and [output] may be left out.
 
     Raises:
         InputError: the file cannot be read, or is not TOML.
         SettingError: an unknown or missing key, a value of the wrong kind or out of range, or a missing unit of privacy.
         RefusedError: a seed, or a mechanism that is not private.
     """
-    return from_tables(read_file(path), base=path.parent)
+    return from_tables(read_file(path), base=path.parent, for_dry_run=for_dry_run)
 
 
-def from_tables(tables: dict[str, Any], *, base: Path = Path(), asks_unit: bool = False) -> ReleaseConfig:
+def from_tables(tables: dict[str, Any], *, base: Path = Path(), asks_unit: bool = False, for_dry_run: bool = False) -> ReleaseConfig:
     """Build a configuration from its tables. Raises the errors of `read_config`.
 
     Args:
         tables: the tables by name.
         base: folder that relative paths start from.
         asks_unit: whether the unit of privacy may be left open, since it is asked for later.
+        for_dry_run: whether [dataset], and with it the unit, [publication] and [output] may be left out, since nothing is released.
     """
     check_keys(tables, PARTS, "A release's configuration")
-    missing = [f"[{name}]" for name in ("data", "mechanism", "budget", "dataset", "publication", "output") if name not in tables]
+    left_out = tuple(name for name in _STAND_INS if name not in tables) if for_dry_run else ()
+    missing = [f"[{name}]" for name in ("data", "mechanism", "budget", *_STAND_INS) if name not in tables and name not in left_out]
     if missing:
-        raise SettingError(f"The configuration lacks {', '.join(missing)}.")
+        hint = "" if {"data", "mechanism", "budget"} - set(tables) else " A dry run (--dry-run) works without."
+        raise SettingError(f"The configuration lacks {', '.join(missing)}.{hint}")
     parts = {name: table_of(PARTS[name], table, f"[{name}]") for name, table in tables.items()}
-    config = ReleaseConfig(**parts, base=base)
+    config = ReleaseConfig(**{**{name: _STAND_INS[name] for name in left_out}, **parts}, base=base, left_out=left_out)
     config.mechanism.build(config.family)
-    if not asks_unit or config.dataset.unit is not None:
+    is_open = asks_unit or ("dataset" in left_out and config.data.person is None)
+    if not is_open or config.dataset.unit is not None:
         config.data.refuse_undeclared(config.dataset.unit)
     return config
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 
-from dpviz.errors import InputError, SettingError
+from dpviz.errors import InputError, SettingError, did_you_mean
 from dpviz.mechanisms import family_of
 from dpviz.mechanisms.base import AnyMechanism, Mechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish as steps
-from dpviz.publishing.order import Order, PublicationTexts, Published
+from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
 from dpviz.publishing.private_data import PrivateData, file_fingerprints, fingerprints_of
 from dpviz.release.tables import FORMATS
-
-_TEXTS = tuple(field.name for field in fields(PublicationTexts) if field.name not in ("folder", "formats"))
 
 
 def publish(
@@ -44,7 +41,8 @@ def publish(
         mechanism: the mechanism with its settings.
         budget: for this release.
         dataset: your name of the data; keep one name, since the ledger knows data by it.
-        publication: the texts that readers see: name and curator, and perhaps description, region and intended_use.
+        publication: the texts that readers see: name and curator, and perhaps others of `PublicationTexts`, such as description, licence,
+            contact and url.
         folder: for the files; it must not exist yet, its parent must.
         cap: the most that may ever be spent on these data; needed for data that are new to the ledger.
         person: the column whose values were persons, where persons are protected.
@@ -108,9 +106,11 @@ def _texts(publication: object, folder: Path, formats: Sequence[str]) -> Publica
     """Make the texts of a publication; raise `SettingError` for another kind of value, or unknown or missing names."""
     if not isinstance(publication, Mapping):
         raise SettingError('publication must be a dict of texts, such as {"name": "Homes", "curator": "A town"}.')
-    unknown = [str(name)[:40] for name in publication if name not in _TEXTS]
+    unknown = [str(name)[:40] for name in publication if name not in TEXT_NAMES]
     if unknown:
-        raise SettingError(f"publication has no text {unknown[0]!r}; there are {', '.join(_TEXTS)}.")
+        raise SettingError(
+            f"publication has no text {unknown[0]!r}; there are {', '.join(TEXT_NAMES)}.{did_you_mean(unknown[0], TEXT_NAMES)}"
+        )
     missing = [name for name in ("name", "curator") if name not in publication]
     if missing:
         raise SettingError(f"publication needs the text {missing[0]!r}: readers must know what this is and whom to ask.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,13 @@ class PublicationTexts:
         description: what was counted, when and how.
         region: where it was counted.
         intended_use: what the release is suited for.
+        trust_model: who is trusted with the records; "" for dpviz's own, a curator who holds them all.
+        budget_reason: why this epsilon, or this rho, was chosen.
+        unit_in_words: whom or what the release protects, in words that a reader knows.
+        licence: under which the release may be used, such as CC BY 4.0.
+        contact: whom to ask, such as a mail address.
+        url: where the release, or a page on it, can be found; begins with https:// or http://.
+        citation: how to cite the release.
         formats: of the files: geoparquet, and perhaps geojson and csv.
     """
 
@@ -112,6 +119,13 @@ class PublicationTexts:
     description: str = ""
     region: str = ""
     intended_use: str = ""
+    trust_model: str = ""
+    budget_reason: str = ""
+    unit_in_words: str = ""
+    licence: str = ""
+    contact: str = ""
+    url: str = ""
+    citation: str = ""
     formats: Sequence[str] = FORMATS
 
     def check(self) -> None:
@@ -133,14 +147,11 @@ class PublicationTexts:
 
     def publication(self, **ledger_fields: Any) -> Publication:
         """Make the publication part of the manifest; `ledger_fields` are the fields that come from the ledger."""
-        return Publication(
-            name=self.name,
-            curator=self.curator,
-            description=self.description,
-            region=self.region,
-            intended_use=self.intended_use,
-            **ledger_fields,
-        )
+        return Publication(**{name: getattr(self, name) for name in TEXT_NAMES}, **ledger_fields)
+
+
+TEXT_NAMES = tuple(item.name for item in fields(PublicationTexts) if item.name not in ("folder", "formats"))
+"""Names of the texts of a publication: in a configuration under [publication], in `dv.publish`, in the manifest under data_product."""
 
 
 def _try_folder(folder: Path) -> None:

@@ -133,12 +133,21 @@ _LAPLACE_INTERVAL = "count_unbiased ± ln(20) / √2 ≈ 2.12 stddev, rounded ou
 _GAUSSIAN_INTERVAL = "count_unbiased ± 1.96 stddev, rounded outwards and not under 0."
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
 
-SCHEMA_VERSION = "2.1"
+SCHEMA_VERSION = "2.2"
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
-SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json"), "2.0": SCHEMA_FILE, SCHEMA_VERSION: SCHEMA_FILE}
+SCHEMA_FILES = {
+    "1.0": Path(__file__).with_name("manifest_1_0.schema.json"),
+    "2.0": SCHEMA_FILE,
+    "2.1": SCHEMA_FILE,
+    SCHEMA_VERSION: SCHEMA_FILE,
+}
 """The schema of each version, oldest first. A manifest is checked by the schema of the version that wrote it."""
 _LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
 _RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_URL = re.compile(r"https?://[^\s<>\"']+")
+TRUST_MODEL = "central: the curator holds all records and is trusted with them; readers of the release are not trusted"
+"""The trust model of every release of dpviz, unless the curator has other words for it."""
+_MORE_TEXTS = ("budget_reason", "unit_in_words", "licence", "contact", "url", "citation")
 _LIMITS = (
     "Protected is what the unit and the neighbouring relation say, no more: what is listed as unprotected is taken as public.",
     "What others publish about the same people adds up with this release; no ledger knows of it.",
@@ -157,6 +166,13 @@ class Publication:
         description: what was counted, when and how it was collected; may be "".
         region: name of the part of the world that the data product covers.
         intended_use: what the data product was made for, and what it is unsuitable for.
+        trust_model: who is trusted with the records; "" for `TRUST_MODEL`, the one that dpviz is made for.
+        budget_reason: why this epsilon, or this rho, was chosen; this and the texts below may be "".
+        unit_in_words: whom or what the release protects, in words that a reader knows.
+        licence: under which the data product may be used.
+        contact: whom to ask.
+        url: where the data product, or a page on it, can be found; begins with https:// or http://.
+        citation: how to cite the data product.
         draws: the number of releases of this dataset in the ledger, this one included; at least 1.
         truth_seen: whether anyone looked at true counts while the settings were chosen.
         dataset_spent: sum of all budgets spent on this dataset according to the ledger, this release included, as exact text such as
@@ -177,6 +193,13 @@ class Publication:
     description: str
     region: str
     intended_use: str
+    trust_model: str = ""
+    budget_reason: str = ""
+    unit_in_words: str = ""
+    licence: str = ""
+    contact: str = ""
+    url: str = ""
+    citation: str = ""
     draws: int
     truth_seen: bool
     dataset_spent: str | None = None
@@ -192,6 +215,8 @@ class Publication:
         for name in ("name", "curator"):
             if not getattr(self, name).strip():
                 raise SettingError(f"The publication's {name} must not be blank: readers must know what this is and whom to ask.")
+        if self.url and not _URL.fullmatch(self.url):
+            raise SettingError("The publication's url must begin with https:// or http:// and have no spaces.")
         if isinstance(self.draws, bool) or not isinstance(self.draws, int) or self.draws < 1:
             raise SettingError("The publication's draws must be a whole number of at least 1, since this release counts, too.")
         if not isinstance(self.truth_seen, bool):
@@ -613,7 +638,7 @@ def encode_manifest(manifest: Facts) -> bytes:
 def _build_manifest(release: AnyRelease, publication: Publication, created: datetime | None, release_id: str | None) -> Facts:
     return {
         "identity": _describe_identity(release, created, release_id),
-        "data_product": {name: getattr(publication, name) for name in ("name", "curator", "description", "region", "intended_use")},
+        "data_product": _describe_data_product(publication),
         **describe_release(release),
         "implementation": _describe_implementation(publication),
         "dataset": {
@@ -625,6 +650,13 @@ def _build_manifest(release: AnyRelease, publication: Publication, created: date
         "verdict": describe_verdict(release),
         "limits": list(_LIMITS),
     }
+
+
+def _describe_data_product(publication: Publication) -> Facts:
+    """Describe the curator's texts as facts; of those that may be left out, the ones that are there."""
+    first = {name: getattr(publication, name) for name in ("name", "curator", "description", "region", "intended_use")}
+    more = {name: text for name in _MORE_TEXTS if (text := getattr(publication, name))}
+    return {**first, "trust_model": publication.trust_model or TRUST_MODEL, **more}
 
 
 def describe_release(release: AnyRelease) -> Facts:
@@ -646,13 +678,13 @@ def read_schema(version: str = SCHEMA_VERSION) -> Facts:
     """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     Args:
-        version: "2.1" for today's manifests, "1.0" or "2.0" for manifests of earlier versions of dpviz.
+        version: "2.2" for today's manifests, "1.0", "2.0" or "2.1" for manifests of earlier versions of dpviz.
 
     Raises:
         SettingError: an unknown version.
 
     >>> read_schema()["$id"]
-    'urn:dpviz:manifest:2.1'
+    'urn:dpviz:manifest:2.2'
     """
     if version not in SCHEMA_FILES:
         raise SettingError(f"There are schemas of versions {', '.join(SCHEMA_FILES)}.")

@@ -13,7 +13,7 @@ import shapely
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.areas import AreaCounts
-from dpviz.errors import InputError
+from dpviz.errors import InputError, did_you_mean
 from dpviz.samples.flows import us_counties
 from dpviz.samples.points import SEED, SQUARE, SampleInfo, sample_xy
 from dpviz.space.area_shares import areas_km2
@@ -138,7 +138,7 @@ def area_denominators(key: str, regions: Regions) -> dict[str, tuple[str, pd.Ser
 
 def _check_key(key: str) -> None:
     if key not in AREA_SAMPLES:
-        raise InputError(f"There is no such sample; choose one of {', '.join(AREA_SAMPLES)}.")
+        raise InputError(f"There is no such sample; choose one of {', '.join(AREA_SAMPLES)}.{did_you_mean(str(key), AREA_SAMPLES)}")
 
 
 def made_up_city(*, seed: int = SEED) -> tuple[AreaCounts, pd.Series]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers, Places
 from dpviz.bundled import folder
 from dpviz.data.flows import Flows
-from dpviz.errors import InputError
+from dpviz.errors import InputError, did_you_mean
 from dpviz.samples.points import SEED, SampleInfo
 from dpviz.space.regions import Regions
 
@@ -375,7 +375,7 @@ def load_flow_sample(key: str, *, seed: int | None = None) -> Flows:
     (('division', 'state', 'airport'), 305)
     """
     if key not in FLOW_SAMPLES:
-        raise InputError(f"There is no such sample; choose one of {', '.join(FLOW_SAMPLES)}.")
+        raise InputError(f"There is no such sample; choose one of {', '.join(FLOW_SAMPLES)}.{did_you_mean(str(key), FLOW_SAMPLES)}")
     if key == "us_flights":
         if seed is not None:
             raise InputError("This sample is real data; leave the seed out.")
@@ -433,7 +433,7 @@ def _outline_states(airports: geopandas.GeoDataFrame) -> geopandas.GeoSeries:
         if state not in outlines.index:
             near = [list(coasts[shapely.distance(coasts, point) < _NEAR_COAST]) or [point.buffer(_NEAR_COAST / 2)] for point in points]
             outlines[state] = shapely.union_all([shape for shapes in near for shape in shapes])
-    return outlines
+    return outlines.set_crs("EPSG:4326")  # pandas 2.2 loses it where rows are added
 
 
 def _read_table(name: str) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers
 from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
-from dpviz.errors import InputError
+from dpviz.errors import InputError, did_you_mean
 from dpviz.space.domain import Domain
 
 __all__ = [
@@ -553,7 +553,7 @@ def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floa
         InputError: the key is unknown, or a size is out of range or given for real data.
     """
     if key not in SAMPLES:
-        raise InputError(f"There is no such sample; choose one of {', '.join(SAMPLES)}.")
+        raise InputError(f"There is no such sample; choose one of {', '.join(SAMPLES)}.{did_you_mean(str(key), SAMPLES)}")
     usual = SAMPLES[key].usual
     if usual is None and size is not None:
         raise InputError("This sample is real data of fixed size; leave the size out.")

@@ -48,6 +48,16 @@ Facts = dict[str, Any]
 """A part of the manifest, or values of the template by name."""
 
 _LARGEST = 10  # pairs that the report lists
+_MORE_TEXTS = {
+    "trust_model": "Trust",
+    "unit_in_words": "Protected, in words",
+    "budget_reason": "Why this budget",
+    "licence": "Licence",
+    "contact": "Contact",
+    "url": "Address",
+    "citation": "Citation",
+}
+"""Titles of the texts that may be left out; manifests before version 2.2 have none of them."""
 
 
 def report_html(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> bytes:
@@ -100,6 +110,7 @@ def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> byt
         unit=release.receipt.unit,
         counted=counted_noun(release),
         verdict=verdict(release),
+        more_texts=[(title, text) for name, title in _MORE_TEXTS.items() if (text := manifest["data_product"].get(name))],
         **specific,
     )
     return page.encode()

@@ -1,0 +1,338 @@
+"""The subcommand `dpviz init`: a commented configuration for a file, from answers on a terminal or from flags.
+
+Of the file it reads what `dpviz check` reads, and it searches no column for persons, so that nothing is noted in the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tomllib
+from argparse import Namespace
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpviz.cli import check
+from dpviz.cli.console import give, say
+from dpviz.data.reading.text_format import TextFormat
+from dpviz.errors import InputError, SettingError, did_you_mean
+from dpviz.mechanisms import FAMILIES
+from dpviz.publishing.config import NO_CRS, from_tables
+from dpviz.publishing.config_schema import RELEASE_FILE
+
+Facts = dict[str, Any]
+
+KINDS = ("points", "areas", "trips")
+_FIRST_CHOICE = {"points": "path_tree", "areas": "region_tree", "trips": "fitted_tree"}
+_USUAL_DELTA = "1e-8"
+_GIVE = {
+    "who": "whom the release protects: --person COLUMN and --contributions N, or --each-row if each row is its own person",
+    "crs": "the CRS of the coordinates: --crs EPSG:4326, for instance",
+    "bounds": "where records are counted, from public knowledge: --bounds WEST SOUTH EAST NORTH",
+    "regions": "the public regions: --regions FILE, and --levels COLUMN ..., ids from coarse to fine, unless it names parents",
+    "epsilon": "how much may be lost: --epsilon",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Choices:
+    """What a configuration is written from: the curator's words, beside what was found in the file.
+
+    Attributes:
+        kind: one of `KINDS`.
+        person: the column that identifies persons; None if each row is its own person.
+        contributions: the most records of one person that count.
+        crs: of the coordinates and the bounds; None where there are none, or where the file says it.
+        bounds: west, south, east, north of the domain of points.
+        regions: path of the file of regions of areas and trips.
+        levels: its columns of ids, coarsest first.
+        mechanism: its key.
+        epsilon: of the budget, as it is written.
+        cap: the most epsilon that may ever be spent; "" leaves [dataset] to be written later.
+        curator: who answers for the publication; "" leaves [publication] and [output] to be written later.
+    """
+
+    kind: str
+    person: str | None
+    contributions: int | None
+    crs: str | None
+    bounds: tuple[float, ...] | None
+    regions: str | None
+    levels: tuple[str, ...]
+    mechanism: str
+    epsilon: str
+    cap: str
+    curator: str
+
+
+def run_init(arguments: Namespace) -> None:
+    """Write a configuration for a file; ask for what the flags leave open, if this is a terminal.
+
+    Raises:
+        SettingError: the configuration exists already, or something is open and this is no terminal.
+        InputError: the file cannot be used.
+    """
+    source, target = Path(arguments.file), Path(arguments.output)
+    _refuse_existing(target)
+    facts = check.check(source)
+    use = _choose_use(facts, arguments.kind)
+    text = _write(_choose(arguments, use, facts["columns"]), use, facts, source, target)
+    from_tables(tomllib.loads(text), base=target.parent, for_dry_run=True)
+    try:
+        with target.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        _refuse_existing(target)
+    except (OSError, ValueError):
+        raise SettingError("The configuration cannot be written there: choose another name with --output.") from None
+    following = f"Next: dpviz release {target} --dry-run"
+    give(
+        {"config": str(target), "kind": use["as"]}, [f"Wrote {target}, a configuration of {use['as']}.", following], as_json=arguments.json
+    )
+
+
+def _refuse_existing(target: Path) -> None:
+    if os.path.lexists(target):
+        raise SettingError("There is such a configuration already, and none is overwritten: choose another name with --output.")
+
+
+def _choose_use(facts: Facts, kind: str | None) -> Facts:
+    """Return the use of the file that is wanted, or else the likeliest one."""
+    uses = {use["as"]: use for use in facts.get("uses", ()) if use["as"] in KINDS}
+    if not uses:
+        raise InputError("A configuration is for data: points, areas or trips. This is a release, or a file of regions.")
+    if kind is not None and kind not in uses:
+        raise InputError(f"The file's columns do not fit {kind}; they fit {' or '.join(uses)}.")
+    return uses[kind] if kind is not None else next(iter(uses.values()))
+
+
+def _choose(arguments: Namespace, use: Facts, columns: Iterable[str]) -> _Choices:
+    """Take the flags, and ask for the rest.
+
+    Raises:
+        SettingError: something is open and this is no terminal (the text lists all of it), or flags contradict each other.
+    """
+    kind = "areas" if use["as"] == "points" and arguments.regions is not None else use["as"]
+    _check_flags(arguments, kind)
+    open_questions = _open_questions(arguments, use, kind)
+    if open_questions and not sys.stdin.isatty():
+        raise SettingError(
+            f"Still to be said, as this is no terminal that could be asked: {'; '.join(map(_GIVE.__getitem__, open_questions))}."
+        )
+    asks = bool(open_questions)
+    if "who" in open_questions:
+        _ask_who(arguments, use["found"].get("person"), columns)
+    if "bounds" in open_questions:
+        answer = _ask("West, south, east and north of the area in which records are counted, from public knowledge")
+        arguments.bounds = _read_numbers(answer)
+    if "regions" in open_questions:
+        arguments.regions = _ask("File of the public regions")
+        arguments.levels = (
+            _ask("Its columns of ids, coarsest first (nothing if it names each region's parent)", "").replace(",", " ").split()
+        )
+    if "crs" in open_questions:
+        arguments.crs = _ask("CRS of the coordinates, such as EPSG:4326 for degrees, or none for a plain plane")
+    return _Choices(
+        kind=kind,
+        person=arguments.person,
+        contributions=arguments.contributions,
+        crs=arguments.crs,
+        bounds=None if arguments.bounds is None else tuple(arguments.bounds),
+        regions=arguments.regions,
+        levels=tuple(arguments.levels or ()),
+        mechanism=arguments.mechanism or _FIRST_CHOICE[kind],
+        epsilon=arguments.epsilon or _ask("Epsilon of this release (a dry run says what error it gives)", "1"),
+        cap=arguments.cap or (_ask("The most epsilon that may ever be spent on these data (nothing: later)", "") if asks else ""),
+        curator=arguments.curator or (_ask("Who answers for the publication (nothing: later)", "") if asks else ""),
+    )
+
+
+def _check_flags(arguments: Namespace, kind: str) -> None:
+    """Refuse flags that contradict each other or the kind of data."""
+    if arguments.person is not None and arguments.each_row:
+        raise SettingError("--person and --each-row contradict each other: leave one out.")
+    if kind != "points" and arguments.bounds is not None:
+        raise SettingError(f"--bounds is for points; {kind} are counted in regions: leave it out.")
+    family = FAMILIES[kind]
+    if arguments.mechanism is not None and arguments.mechanism not in family.mechanisms:
+        meant = did_you_mean(arguments.mechanism, family.mechanisms)
+        raise SettingError(f"--mechanism must be one of {', '.join(family.mechanisms)} for {kind}.{meant}")
+
+
+def _open_questions(arguments: Namespace, use: Facts, kind: str) -> list[str]:
+    """Return what the flags leave open, as keys of `_GIVE`."""
+    knows_who = arguments.each_row or (arguments.person is not None and arguments.contributions is not None)
+    has_coordinates = "region" not in use["found"] and (kind != "trips" or isinstance(use["found"].get("origin"), list))
+    frame = "bounds" if kind == "points" else "regions"
+    wanted = {
+        "who": not knows_who,
+        frame: getattr(arguments, frame) is None,
+        "crs": arguments.crs is None and has_coordinates and (kind == "points" or _lacks_crs(use)),
+        "epsilon": arguments.epsilon is None,
+    }
+    return [name for name, is_open in wanted.items() if is_open]
+
+
+def _lacks_crs(use: Facts) -> bool:
+    """Return whether the file has coordinates whose CRS it does not state."""
+    return any(line.startswith("[data] crs") for line in use["missing"])
+
+
+def _ask(question: str, usual: str | None = None) -> str:
+    """Ask on the terminal until there is an answer; nothing typed is the usual one."""
+    while True:
+        say(f"{question}{f' [{usual}]' if usual else ''}:")
+        try:
+            answer = input().strip()
+        except EOFError:
+            raise SettingError("There was no answer: nothing was written.") from None
+        if answer or usual is not None:
+            return answer or str(usual)
+
+
+def _ask_who(arguments: Namespace, guess: str | None, columns: Iterable[str]) -> None:
+    """Ask whom the release protects."""
+    hint = "" if guess is None else f", perhaps {guess}"
+    say(f"Whom does the release protect? Columns: {', '.join(columns)}.")
+    person = arguments.person or _ask(f"Column that says whose record a row is{hint} (- if each row is its own person)")
+    if person == "-":
+        arguments.each_row = True
+        return
+    arguments.person = person
+    arguments.contributions = arguments.contributions or _read_whole(_ask("The most records of one person that count"))
+
+
+def _read_whole(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise SettingError("The most records of one person must be a whole number of at least 1.")
+    return int(text)
+
+
+def _read_numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.replace(",", " ").split()]
+    except ValueError:
+        raise SettingError("Bounds are four numbers: west, south, east, north.") from None
+
+
+def _write(choices: _Choices, use: Facts, facts: Facts, source: Path, target: Path) -> str:
+    """Write the configuration as TOML with comments."""
+    name = source.stem.strip("*?[]") or "data"
+    parts = [
+        _head(target),
+        _data_part(choices, use, facts, _relative(source, target)),
+        _frame_part(choices, target),
+        _mechanism_part(choices),
+        _dataset_part(choices, name),
+        _publication_part(choices, name),
+    ]
+    return "\n".join("\n".join(part) + "\n" for part in parts)
+
+
+def _head(target: Path) -> list[str]:
+    return [
+        f"#:schema {RELEASE_FILE.as_uri()}",
+        "# The line above lets editors complete and check this file. Paths are relative to its folder.",
+        f"# Expected errors, at no cost: dpviz release {target.name} --dry-run",
+    ]
+
+
+def _data_part(choices: _Choices, use: Facts, facts: Facts, source: str) -> list[str]:
+    found, key = use["found"], "trips" if choices.kind == "trips" else "points"
+    names = ("origin", "destination", "count") if choices.kind == "trips" else ("region",) if "region" in found else ("x", "y", "geometry")
+    columns = {name: found[name] for name in names if found.get(name) not in (None, True)}
+    if choices.person is not None:
+        columns.pop("count", None)
+    lines = ["[data]", _line(key, source), *(_line(name, column) for name, column in columns.items())]
+    if choices.kind != "trips" and choices.person is None and "count" in found:
+        lines.append(f"# {_line('count', found['count'])}    # if a row stands for several records, of which each is its own person")
+    if choices.crs not in (None, NO_CRS) and _lacks_crs(use):
+        lines.append(_line("crs", choices.crs))
+    lines += TextFormat(**facts.get("text_format", {})).lines()
+    if choices.person is None:
+        return lines
+    bound = f"{_line('contributions', choices.contributions)}    # the most records of one person that count"
+    return [*lines, f"{_line('person', choices.person)}    # whom the release protects", bound]
+
+
+def _frame_part(choices: _Choices, target: Path) -> list[str]:
+    if choices.bounds is not None:
+        return [
+            "[domain]    # public; never taken from the data",
+            f"{_line('bounds', list(choices.bounds))}    # west, south, east, north",
+            _line("crs", choices.crs),
+            "order = 10    # 2**10 lattice cells per side, the finest that are counted",
+        ]
+    levels = [_line("levels", list(choices.levels))] if choices.levels else []
+    return ["[regions]    # public", _line("file", _relative(Path(str(choices.regions)), target)), *levels]
+
+
+def _mechanism_part(choices: _Choices) -> list[str]:
+    needs_delta = choices.kind == "trips"
+    delta = [_line("delta", _number(_USUAL_DELTA)) + "    # well below one in the number of records"] if needs_delta else []
+    return [
+        f"[mechanism]    # dpviz mechanisms lists them; dpviz mechanisms {choices.mechanism} its settings",
+        _line("key", choices.mechanism),
+        "",
+        '[budget]    # exact: 0.1 is one tenth, "1/3" a third',
+        _line("epsilon", _number(choices.epsilon)),
+        *delta,
+    ]
+
+
+def _dataset_part(choices: _Choices, name: str) -> list[str]:
+    unit = "trip" if choices.kind == "trips" else "record"
+    lines = [
+        "[dataset]    # the account in the ledger; keep one name per dataset",
+        _line("name", name),
+        *([_line("unit", unit) + "    # each one is its own person"] if choices.person is None else []),
+        f"{_line('cap_epsilon', _number(choices.cap or '3'))}    # the most that may ever be spent on these data",
+        *([f"cap_delta = {_USUAL_DELTA[:-1]}7"] if unit == "trip" else []),
+    ]
+    return lines if choices.cap else _as_comments("To publish, say who pays:", lines)
+
+
+def _publication_part(choices: _Choices, name: str) -> list[str]:
+    lines = [
+        "[publication]    # published as it is",
+        _line("name", name),
+        _line("curator", choices.curator or "who answers for it"),
+        'description = ""    # what was counted, when and how',
+        "# Also: region, intended_use, unit_in_words, budget_reason, trust_model, licence, contact, url, citation",
+        "",
+        "[output]",
+        f"{_line('folder', f'{name}_release')}    # must not exist yet",
+    ]
+    return lines if choices.curator else _as_comments("To publish, tell readers what this is:", lines)
+
+
+def _as_comments(head: str, lines: Iterable[str]) -> list[str]:
+    return [f"# {head}", *(f"# {line}".rstrip() for line in lines)]
+
+
+def _relative(path: Path, target: Path) -> str:
+    """Return the path of a file from the folder of the configuration, as TOML files write paths."""
+    try:
+        return Path(os.path.relpath(path, target.parent)).as_posix()
+    except ValueError:  # another drive
+        return str(path.absolute())
+
+
+def _number(text: str) -> int | float | str:
+    """Return a number of TOML for a text that is one, so that it reads back exactly; a fraction stays a text."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
+
+
+def _line(key: str, value: object) -> str:
+    """Write one key of TOML on one line; JSON's texts, numbers and lists are TOML's, too.
+
+    >>> _line("levels", ["state", "town"])
+    'levels = ["state", "town"]'
+    """
+    return f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
