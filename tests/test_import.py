@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import dpviz
+
 ROOT = Path(__file__).parents[1]
 HEAVY = ["scipy.special", "scipy.optimize", "scipy.spatial", "scipy.stats", "jsonschema", "jinja2", "tqdm"]
 EXTRAS = ["streamlit", "pydeck", "altair", "duckdb", "dask", "distributed"]
@@ -12,6 +16,7 @@ CODE = f"""
 import json, os, sys
 os.environ["PROJ_NETWORK"] = "ON"
 import dpviz
+dpviz.Domain
 loaded = [name for name in {HEAVY + EXTRAS} if name in sys.modules]
 from pyproj import network
 print(json.dumps([loaded, network.is_network_enabled()]))
@@ -21,3 +26,34 @@ print(json.dumps([loaded, network.is_network_enabled()]))
 def test_a_fresh_python_loads_little_and_asks_no_network_whatever_the_environment_says():
     done = subprocess.run([sys.executable, "-c", CODE], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [[], False]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["release", "--help"], ["--version"], ["relase"]])
+def test_help_version_and_wrong_usage_load_nothing_heavy(words):
+    code = f"""
+import sys
+from dpviz.__main__ import main
+try:
+    main({words})
+except SystemExit:
+    pass
+print(sorted(sys.modules), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.strip().splitlines()[-1].strip("[]").replace("'", "").split(", "))
+    assert "dpviz.cli.console" in loaded
+    assert not loaded & {"numpy", "pandas", "pyarrow", "shapely", "geopandas", "scipy", *HEAVY, *EXTRAS}
+
+
+def test_public_names_are_there_however_they_are_asked_for():
+    code = """
+import dpviz as dv
+assert "Domain" in dir(dv)
+print(dv.privacy.noise.__name__)
+from dpviz import *
+print(Domain.__name__, dv.errors.__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["dpviz.privacy.noise", "Domain", "dpviz.errors"]
+    with pytest.raises(AttributeError, match="no attribute 'Domian'"):
+        dpviz.Domian  # noqa: B018

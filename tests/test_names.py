@@ -13,7 +13,7 @@ def test_the_public_names_are_sorted_and_complete():
     classes = [name for name in dpviz.__all__ if not name.isupper() and name[0].isupper()]
     functions = [name for name in dpviz.__all__ if name[0].islower()]
     assert dpviz.__all__ == sorted(constants) + sorted(classes) + sorted(functions)
-    public = {name for name, value in vars(dpviz).items() if not name.startswith("_") and not isinstance(value, ModuleType)}
+    public = {name for name, value in vars(dpviz.public).items() if not name.startswith("_") and not isinstance(value, ModuleType)}
     assert public == set(dpviz.__all__)
 
 

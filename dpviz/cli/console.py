@@ -10,11 +10,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from dpviz.data.counting.job import Progress
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.view.escape import clean, line
+
+if TYPE_CHECKING:
+    from dpviz.data.counting.job import Progress
 
 T = TypeVar("T")
 
@@ -158,6 +160,8 @@ def run_with_bar(label: str, work: Callable[[Progress], T]) -> T:
         KeyboardInterrupt: the work was interrupted.
         BaseException: any exception of `work`.
     """
+    from dpviz.data.counting.job import Progress  # noqa: PLC0415  (imports numpy and pandas, which --help need not)
+
     results: list[T] = []
     errors: list[BaseException] = []
     cancel, ended = threading.Event(), threading.Event()  # after an interrupted Thread.join, a running thread counts as ended

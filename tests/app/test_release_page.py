@@ -19,6 +19,7 @@ from dpviz.publishing.order import Order
 from dpviz.publishing.private_data import fingerprints_of
 from dpviz.publishing.publish import draw, note_publication
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.manifest import TRUST_MODEL
 from tests.app.release_walk import TEXTS, at_release, choose_paid, kept, publish, published, read_back, write_texts
 from tests.app.seen import account, as_read, captions, entries, errors, fine, good, infos, keys, labelled, scene, texts, warnings
 from tests.app.start import CURATE, CURATE_TRIPS, SMALL, pages_app, points_app
@@ -81,7 +82,7 @@ class TestDryRun:
 class TestNewDraw:
     def test_one_press_draws_once_and_publishes(self, tmp_path, monkeypatch):
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-        app = fine(publish(write_texts(at_release())))
+        app = fine(publish(write_texts(at_release(), licence="CC BY 4.0")))
         assert not list(tmp_path.glob("dpviz-*")), "nothing is left on the disk"
         (entry,) = entries()
         manifest = published(app).manifest
@@ -89,7 +90,7 @@ class TestNewDraw:
         assert [each.id for _, each in kept_draws(Ledger())] == [entry.id]
         note_publication(published(app).paid, manifest["identity"]["release_id"], Ledger())
         assert (entries()[0].published, kept_draws(Ledger())) == (manifest["identity"]["release_id"], [])
-        assert manifest["data_product"] == {**TEXTS, "region": "", "intended_use": ""}
+        assert manifest["data_product"] == {**TEXTS, "region": "", "intended_use": "", "trust_model": TRUST_MODEL, "licence": "CC BY 4.0"}
         dataset = manifest["dataset"]
         assert (dataset["draws"], dataset["spent"]["epsilon"]["exact"]) == (1, "1/2")
         assert [dataset["cap"][name]["exact"] for name in ("epsilon", "delta")] == ["10", "1/10000"]

@@ -16,9 +16,19 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import Publication, describe, describe_accounting, describe_privacy, find_violation, read_receipt, read_schema
+from dpviz.release.manifest import (
+    TRUST_MODEL,
+    Publication,
+    describe,
+    describe_accounting,
+    describe_privacy,
+    find_violation,
+    read_receipt,
+    read_schema,
+)
 from dpviz.release.point_release import Release
 from dpviz.samples.areas import load_area_sample
+from dpviz.view.report import report_html
 from tests.area_cases import records_of
 from tests.flow_cases import flows_of, regular, trips_of
 from tests.release_cases import WORDS, area_release, hidden_release, point_release, points_of, trip_release
@@ -26,6 +36,15 @@ from tests.release_cases import WORDS, area_release, hidden_release, point_relea
 RELEASES = [pytest.param(point_release, id="points"), pytest.param(trip_release, id="trips"), pytest.param(area_release, id="areas")]
 
 
+MORE_TEXTS = {
+    "trust_model": "Two offices hold the records.",
+    "budget_reason": "A rule of the office.",
+    "unit_in_words": "Each household.",
+    "licence": "CC BY 4.0",
+    "contact": "office@town.example",
+    "url": "https://town.example/walks",
+    "citation": "The town: Walks.",
+}
 ALL_MECHANISMS = [*POINT_MECHANISMS.items(), *FLOW_MECHANISMS.items(), *AREA_MECHANISMS.items()]
 
 
@@ -54,7 +73,8 @@ def test_the_schema_is_valid_closed_and_documents_every_field():
             assert "additionalProperties" in part, part
             if "properties" in part:
                 assert part["additionalProperties"] is False
-                assert set(part["properties"]) - set(part["required"]) <= {"totals", "grid_of_origins", "grid_of_destinations"}
+                optional = {"totals", "grid_of_origins", "grid_of_destinations", *MORE_TEXTS}
+                assert set(part["properties"]) - set(part["required"]) <= optional
                 for name, field in part["properties"].items():
                     described = field if "description" in field else schema["$defs"][field["$ref"].rpartition("/")[2]]
                     assert described["description"].endswith("."), name
@@ -65,7 +85,8 @@ def test_every_field_that_registries_require_is_there(release, tmp_path):
     made = release()
     manifest = written(made, tmp_path / "out")
     privacy, accounting = manifest["privacy"], manifest["accounting"]
-    assert manifest["data_product"] == {name: getattr(WORDS, name) for name in ("name", "curator", "description", "region", "intended_use")}
+    words = {name: getattr(WORDS, name) for name in ("name", "curator", "description", "region", "intended_use")}
+    assert manifest["data_product"] == {**words, "trust_model": TRUST_MODEL}
     assert (privacy["unit"], privacy["neighbouring_relation"], privacy["contribution_bound"]) == (
         made.receipt.unit,
         made.receipt.neighbours,
@@ -91,6 +112,18 @@ def test_every_field_that_registries_require_is_there(release, tmp_path):
     assert find_violation({**manifest, "note": ""}) == "manifest"
     assert find_violation({**manifest, "privacy": {**privacy, "more": 1}}) == "manifest/privacy"
     assert find_violation({**manifest, "dataset": {"draws": 3}}) == "manifest/dataset"
+
+
+def test_texts_that_may_be_left_out_are_stated_where_they_are_there(tmp_path):
+    made = point_release()
+    manifest = read_manifest(write_release(made, tmp_path / "out", describe(made, replace(WORDS, **MORE_TEXTS))))
+    assert MORE_TEXTS.items() <= manifest["data_product"].items()
+    assert find_violation(manifest) is None
+    page = report_html(made, manifest).decode()
+    assert all(text in page for text in MORE_TEXTS.values())
+    for wrong in ("ftp://a", "https://", "https://a b", "javascript:1", 'https://a"'):
+        with pytest.raises(SettingError, match="url must begin with https"):
+            replace(WORDS, url=wrong)
 
 
 def test_each_budget_is_stated_with_its_variant_and_conversion():

@@ -94,10 +94,10 @@ def test_a_changed_manifest_is_noticed(name, tmp_path):
         read_release(folder)
 
 
-@pytest.mark.parametrize("version", ["2.2", "3.0", ""])
+@pytest.mark.parametrize("version", ["2.3", "3.0", ""])
 def test_an_unknown_version_is_refused(version, tmp_path):
     folder = altered(KEPT[0], tmp_path, "identity", lambda identity: identity.update(schema_version=version))
-    with pytest.raises(InputError, match=r"another version of dpviz: the installed one reads manifests of versions 1\.0, 2\.0, 2\.1"):
+    with pytest.raises(InputError, match=r"another version of dpviz: the installed one reads manifests of versions 1\.0, 2\.0, 2\.1, 2\.2"):
         read_release(folder)
 
 
@@ -109,3 +109,11 @@ def test_releases_of_schema_2_0_are_read_and_their_mechanism_is_built(name):
     mechanism = (POINT_MECHANISMS | FLOW_MECHANISMS)[release.mechanism].from_settings(release.settings)
     assert mechanism.conversion == ("simple" if name == "top_down" else "tight")
     assert release.receipt.used == release.receipt.available
+
+
+def test_a_release_of_schema_2_1_is_read_and_has_none_of_the_texts_that_came_later():
+    path = KEPT[0].parents[1] / "bundles_2_1" / "quadtree.zip"
+    manifest = read_manifest(path)
+    assert (manifest["identity"]["schema_version"], find_violation(manifest, "2.1")) == ("2.1", None)
+    assert not {"trust_model", "licence"} & set(manifest["data_product"])
+    assert read_release(path).receipt.spent == read_release(path).receipt.total
