@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
+from dpviz import __version__
 from dpviz.cli.console import FAILED, escape_unencodable, report_error, signals_as_interruptions, silence
 from dpviz.errors import SettingError, did_you_mean
 
@@ -32,7 +33,7 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line, with all commands and options."""
     top = _Parser(prog="dpviz", description="Differentially private releases of locations and trips.", epilog=_CODES, allow_abbrev=False)
-    top.add_argument("--version", action="version", version=_version())
+    top.add_argument("--version", action="version", version=f"dpviz {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _add_app_arguments(commands.add_parser("app", help="start the app on this computer", allow_abbrev=False))
     _add_init_arguments(_add_command(commands, "init", "write the configuration of a release for a file, with comments"))
@@ -125,15 +126,6 @@ def _add_audit_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--runs", type=int, default=4000, help="on each input of each pair of neighbours (default 4000)")
     command.add_argument("--confidence", type=float, default=0.95, help="of all bounds together (default 0.95)")
     command.add_argument("--seed", type=int, default=0, help="of the noise (default 0)")
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  (only --version needs it)
-
-    try:
-        return f"dpviz {version('dpviz')}"
-    except PackageNotFoundError:
-        return "dpviz, not installed"
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -36,6 +36,9 @@ def test_every_error_raised_on_purpose_has_one_root():
     assert all(issubclass(error, dpviz.DpvizError) for error in errors)
 
 
-def test_the_version_is_that_of_the_package():
-    stated = re.search(r'^version = "(.*)"', (Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"), re.MULTILINE)[1]
-    assert dpviz.__version__ == stated
+def test_the_version_is_stated_once_and_citation_and_changes_agree():
+    root = Path(__file__).parents[1]
+    cited = re.search(r"^version: (.*)$", (root / "CITATION.cff").read_text("utf-8"), re.MULTILINE)[1]
+    newest = re.search(r"^## (\d+\.\S+?),", (root / "dpviz" / "docs" / "changes.md").read_text("utf-8"), re.MULTILINE)[1]
+    assert dpviz.__version__ == cited == newest
+    assert 'dynamic = ["version"' in (root / "pyproject.toml").read_text("utf-8")

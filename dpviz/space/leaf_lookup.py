@@ -117,7 +117,7 @@ class Borders:
 
 def borders_of(leaves: Shapes) -> Borders:
     """Collect the border segments of (l,) polygons or multipolygons."""
-    parts, leaf = shapely.get_parts(leaves, return_index=True)
+    parts, leaf = shapely.get_parts(np.array(leaves), return_index=True)  # before 2.2 shapely takes no array that is read-only
     rings, part = shapely.get_rings(parts, return_index=True)
     corners, ring = shapely.get_coordinates(rings, return_index=True)
     first = np.flatnonzero(ring[1:] == ring[:-1])

@@ -205,7 +205,7 @@ def _simplify(shapes: NDArray[np.object_], most: int) -> tuple[NDArray[np.object
 
     A part that is smaller than the tolerance is left out, unless it is the largest of its region.
     """
-    parts, owner = shapely.get_parts(shapes, return_index=True)
+    parts, owner = shapely.get_parts(np.array(shapes), return_index=True)  # before 2.2 shapely takes no array that is read-only
     area = shapely.area(parts)
     order = np.lexsort((-area, owner))
     largest = np.zeros(len(parts), np.bool_)

@@ -288,7 +288,7 @@ def _collect_lines(shapes: Shapes) -> tuple[Shapes, Integers]:
     Returns:
         (k,) rings and lines, in the order of the shapes, and (k,) the index of the shape of each.
     """
-    parts, owner = shapely.get_parts(shapes, return_index=True)
+    parts, owner = shapely.get_parts(np.array(shapes), return_index=True)  # before 2.2 shapely takes no array that is read-only
     areas = np.isin(shapely.get_type_id(parts), (3, 6))
     polygons, part_of_area = shapely.get_parts(parts[areas], return_index=True)
     rings, ring_of = shapely.get_rings(polygons, return_index=True)

@@ -1,6 +1,7 @@
 """What is installed from the wheel works anywhere: the command, a release of a sample, and the app with its settings."""
 
 import os
+import re
 import signal
 import site
 import socket
@@ -59,10 +60,33 @@ def ran(program, folder, *words):
 def test_the_wheel_carries_the_app_its_settings_its_data_and_its_pages_of_help(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     listed = subprocess.run(["git", "ls-files", "assets", "sample_data"], cwd=ROOT, capture_output=True, text=True, check=False)
-    bundled = [name for name in listed.stdout.split() if not Path(name).name.startswith("make")]
-    own = ["release/manifest.schema.json", "release/manifest_1_0.schema.json", "start/app.py", "start/.streamlit/config.toml"]
+    bundled = [name for name in listed.stdout.split() if not Path(name).name.startswith("make") and not is_for_readers(name)]
+    own = [
+        "publishing/config.schema.json",
+        "publishing/study.schema.json",
+        "release/manifest.schema.json",
+        "release/manifest_1_0.schema.json",
+        "start/app.py",
+        "start/.streamlit/config.toml",
+    ]
     assert {f"dpviz/{name}" for name in (*bundled, *own, "ARCHITECTURE.md", *(f"docs/{key}.md" for key in PAGES))} <= names
     assert not any(name.startswith("tests") or Path(name).name.startswith("make") for name in names)
+
+    assert [name for name in names if is_for_readers(name)] == [], "pictures of README and help, which no code opens"
+
+
+def is_for_readers(name):
+    return name.endswith(".webp") and not Path(name).name.startswith("preset_")
+
+
+def test_an_index_page_has_licences_and_no_picture_or_link_that_leads_nowhere(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read(next(name for name in archive.namelist() if name.endswith("METADATA"))).decode()
+        licences = [name for name in archive.namelist() if "/licenses/" in name]
+    assert "License-Expression: Apache-2.0 AND CC-BY-4.0" in text
+    assert [name.partition("/licenses/")[2] for name in licences] == ["LICENSE", "sample_data/README.md"]
+    assert re.findall(r"\]\((?!https?://)", text) == []
+    assert "dpviz release sample_data/release.toml --dry-run" in text
 
 
 def test_it_is_what_was_installed_and_says_its_version(installed, tmp_path):
