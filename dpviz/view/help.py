@@ -16,17 +16,24 @@ from dpviz.errors import InputError
 
 PAGES = (
     "start",
+    "first_release",
+    "trips_tutorial",
+    "comparing",
+    "choosing",
     "reading",
     "engines",
     "areas",
     "mechanisms",
     "protection",
+    "threats",
     "publishing",
     "ledger",
     "studies",
     "auditing",
     "app",
+    "hosting",
     "commands",
+    "glossary",
     "changes",
 )
 """The keys of all pages, in the order in which they are listed."""
