@@ -67,7 +67,6 @@ def test_a_release_is_made_and_read(python, tmp_path):
 def test_a_handful_of_tests_passes(python, tmp_path):
     options = ["-q", "-o", "addopts=", "--import-mode=importlib", "-m", "not slow and not benchmark", "-o", "filterwarnings=default"]
     options += ["-p", "no:cacheprovider", "--basetemp", tmp_path / "run"]
-    done = subprocess.run(
-        [python, "-m", "pytest", *options, *(f"tests/{name}" for name in TESTS)], cwd=ROOT, capture_output=True, text=True
-    )  # noqa: PLW1510
+    words = [python, "-m", "pytest", *options, *(f"tests/{name}" for name in TESTS)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-5_000:]
