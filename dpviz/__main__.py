@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
-from dpviz import __version__
+import dpviz
 from dpviz.cli.console import FAILED, escape_unencodable, report_error, signals_as_interruptions, silence
 from dpviz.errors import SettingError, did_you_mean
 
@@ -33,7 +33,7 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line, with all commands and options."""
     top = _Parser(prog="dpviz", description="Differentially private releases of locations and trips.", epilog=_CODES, allow_abbrev=False)
-    top.add_argument("--version", action="version", version=f"dpviz {__version__}")
+    top.add_argument("--version", action="version", version=f"dpviz {dpviz.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _add_app_arguments(commands.add_parser("app", help="start the app on this computer", allow_abbrev=False))
     _add_init_arguments(_add_command(commands, "init", "write the configuration of a release for a file, with comments"))

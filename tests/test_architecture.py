@@ -44,7 +44,7 @@ def violations(room, source):
             other = rest.partition(".")[0]
             if not {room, other} <= set(ORDER) or ORDER.index(other) > ORDER.index(room) or other in FORBIDDEN.get(room, ()):
                 found.append(name)
-        if first == "dpviz" and not rest:
+        if first == "dpviz" and not rest and room != "__main__":  # the version is defined there
             found.append("dpviz: import from the module that defines the name")
         if first in ONLY_IN and room not in ONLY_IN[first]:
             found.append(name)

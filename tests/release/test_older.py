@@ -33,7 +33,7 @@ def by_name(paths):
 
 @by_name(POINTS)
 def test_points_are_what_their_csv_says_and_level_0_is_the_whole(path):
-    release, table = read_release(path), pd.read_csv(io.BytesIO(member(path, "partitions.csv")), float_precision="round_trip")
+    release, table = read_release(path), pd.read_csv(io.BytesIO(member(path, "partitions.csv")), engine="pyarrow")
     np.testing.assert_array_equal(release.count, table["count"])
     np.testing.assert_array_equal(release.noisy, table["count_noisy"])
     np.testing.assert_array_equal(release.tree.depth, release.height - table["level"])
@@ -64,7 +64,7 @@ def test_trips_are_what_their_csv_files_say(path):
         names = [name for name in archive.namelist() if re.fullmatch(r"flows_\d_.*\.csv", name)]
     assert len(names) == release.depth
     for level, name in enumerate(sorted(names), start=1):
-        table = pd.read_csv(io.BytesIO(member(path, name)), dtype={"origin": str, "dest": str}, float_precision="round_trip")
+        table = pd.read_csv(io.BytesIO(member(path, name)), dtype={"origin": str, "dest": str}, engine="pyarrow")
         frame = release.level(level, spread=True)
         for column, own in (("origin", "origin"), ("dest", "destination"), ("count", "count"), ("stddev", "stddev")):
             assert table[column].tolist() == frame[own].tolist()
