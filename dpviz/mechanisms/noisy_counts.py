@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
-from dpviz.errors import InputError, SettingError
+from dpviz.errors import DomainError, InputError, SettingError
 from dpviz.mechanisms.audit_points import USUAL, Added, point_pair
 from dpviz.mechanisms.base import LevelError, Mechanism
 from dpviz.privacy.audit import Neighbours
@@ -22,6 +22,7 @@ from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.point_release import INTERVAL_STDDEVS, Release
 from dpviz.space.domain import Domain
+from dpviz.space.mask import open_cells
 from dpviz.space.tree import Tree
 
 MOST_GROWN = 2**23
@@ -36,6 +37,8 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
 
     Class attributes:
         audit_inputs: made-up neighbours for audits. A mechanism whose faults would not show on the default list has its own list.
+        takes_mask: whether the mechanism may be given a domain with a mask. It may if its docstring says why: which nodes are measured, and
+            how, must follow from the mask and from released numbers, and no wholly masked node may be measured or split.
 
     A mechanism in full, which counts the quarters of the domain:
 
@@ -55,16 +58,26 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
 
     family: ClassVar[str] = "points"
     audit_inputs: ClassVar[tuple[Added, ...]] = USUAL
+    takes_mask: ClassVar[bool] = False
+
+    def refuse_mask(self, frame: Domain) -> None:
+        """Raise a `DomainError` if the domain has a mask and the mechanism cannot use the knowledge that masked cells are empty."""
+        if frame.mask is not None and not self.takes_mask:
+            raise DomainError(
+                f"{self.title} cannot be told where nobody can be: leave out the study area (the mask of the domain), or choose a mechanism"
+                " that takes one, such as the path-budget tree or the quadtree."
+            )
 
     def check_data(self, data: PointCounts) -> None:
         """Raise an error if the input is not PointCounts, or its domain does not fit the settings (see `check`).
 
         Raises:
             InputError: not PointCounts.
-            DpvizError: settings that do not fit the domain.
+            DpvizError: settings that do not fit the domain, or a mask that the mechanism does not take.
         """
         if not isinstance(data, PointCounts):
             raise InputError(NO_POINTS)
+        self.refuse_mask(data.domain)
         self.check(data.domain)
 
     def depends_on_data(self, release: Release) -> bool:
@@ -76,6 +89,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         errors = []
         for level in range(release.height + 1):
             nodes = release.nodes(level)
+            nodes = nodes[release.open_cells[nodes] > 0]
             stddev = float(np.sqrt(np.mean(release.stddev[nodes] ** 2)))
             of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"
             errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=INTERVAL_STDDEVS * stddev))
@@ -211,7 +225,7 @@ class NoisyCounts:
         """Count every node of the levels that have a budget.
 
         A leaf above the bottom is measured with the epsilons of its own level and all levels below, since nothing else is measured on
-        its path.
+        its path. Nodes that the domain's mask covers are not measured: no record can be there.
 
         Args:
             tree: a public tree, or one that was paid for.
@@ -224,7 +238,7 @@ class NoisyCounts:
         if true is None:
             true = tree.sums(self.points.column, self.points.row, self.points.count)
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
-        for group in measured_nodes(tree, epsilons):
+        for group in measured_nodes(tree, epsilons, open_cells(tree, self.points.domain.mask)):
             noisy[group.nodes], variance[group.nodes] = self.count(
                 "counts of early leaves" if group.early else "counts",
                 true[group.nodes],
@@ -241,13 +255,18 @@ class NoisyCounts:
             finish: post-processing, and the facts that the release states.
             tree: the tree, public or paid for.
             noisy: (n,) noisy counts of the nodes, NaN where a node is not measured.
-            variance: (n,) variances of the noise, infinite where a node is not measured.
+            variance: (n,) variances of the noise, infinite where a node is not measured. What is given of wholly masked nodes is not used:
+                their counts are 0, with variance 0.
         """
-        count, variance, spread = reconcile(tree, noisy, variance, by_least_squares=finish.least_squares)
+        finish.mechanism.refuse_mask(self.points.domain)
+        cells = open_cells(tree, self.points.domain.mask)
+        noisy, measured = np.where(cells > 0, noisy, np.nan), np.where(cells > 0, variance, np.inf)
+        count, variance, spread = reconcile(tree, noisy, measured, by_least_squares=finish.least_squares, cells=cells)
         consistent = spread is not None
-        several, zero, zero_small_cells = np.isfinite(variance).sum() > len(tree.leaves), finish.zero and finish.least_squares, None
+        several = np.isfinite(variance[cells > 0]).sum() > (cells[tree.leaves] > 0).sum()
+        zero, zero_small_cells = finish.zero and finish.least_squares, None
         if zero:
-            zero_small_cells, _ = least_squares(tree, *shrink_small_counts(tree, noisy, variance), least=0.0)
+            zero_small_cells, _ = least_squares(tree, *shrink_small_counts(tree, noisy, measured), least=0.0, cells=cells)
         leaning = finish.inside == "interpolated"
         steps = ("small leaves drawn towards 0",) * zero + ("least squares",) * bool(consistent and several and not zero)
         steps += ("least squares, the total at least 0",) * zero + ("answers lean towards fuller neighbours inside leaves",) * leaning
@@ -276,7 +295,7 @@ class NoisyCounts:
             steps=tuple(self.steps),
             unit=self.points.unit,
             contributions=self.points.contributions,
-            unprotected=(*Receipt.unprotected, *finish.unprotected),
+            unprotected=(*Receipt.unprotected, *describe_mask(self.points.domain), *finish.unprotected),
             notes=(*finish.notes, *self.notes),
             private=finish.mechanism.private,
         )
@@ -299,7 +318,17 @@ class MeasuredNodes:
     early: bool = False
 
 
-def measured_nodes(tree: Tree, epsilons: Sequence[Fraction]) -> Iterator[MeasuredNodes]:
+def describe_mask(domain: Domain) -> tuple[str, ...]:
+    """Write what a domain's mask takes as public, for the receipt; nothing without a mask.
+
+    >>> describe_mask(Domain(bounds=(0, 0, 2, 2), crs=None, order=1))
+    ()
+    """
+    mask = domain.mask
+    return () if mask is None else (f"where nobody can be (a mask of {mask.open.size - mask.cells_open:,} of {mask.open.size:,} cells)",)
+
+
+def measured_nodes(tree: Tree, epsilons: Sequence[Fraction], cells: Floats | None = None) -> Iterator[MeasuredNodes]:
     """Find which nodes of a tree are measured, and with what epsilon, if each depth has an epsilon of its own.
 
     A leaf above the bottom is measured with the epsilons of its own depth and all depths below, since nothing else is measured on its
@@ -308,6 +337,7 @@ def measured_nodes(tree: Tree, epsilons: Sequence[Fraction]) -> Iterator[Measure
     Args:
         tree: any tree.
         epsilons: one per depth, root first; a depth with 0 is not measured. Depths without an epsilon of their own are not measured.
+        cells: (n,) open cells of each node, of which those without any are not measured: see `open_cells`. None if all nodes have some.
 
     Yields:
         Groups of nodes, coarsest depth first; no node is in two groups.
@@ -318,19 +348,29 @@ def measured_nodes(tree: Tree, epsilons: Sequence[Fraction]) -> Iterator[Measure
             nodes = np.arange(tree.starts[depth], tree.starts[depth + 1])
             ends, inner = nodes[tree.children[nodes] == 0], nodes[tree.children[nodes] > 0]
             remaining = sum(epsilons[depth:], Fraction(0))
+            ends = _select_open(ends, cells)
             if ends.size and remaining:
                 yield MeasuredNodes(depth=depth, nodes=ends, epsilon=remaining, early=True)
         if epsilon:
-            yield MeasuredNodes(depth=depth, nodes=inner, epsilon=epsilon)
+            yield MeasuredNodes(depth=depth, nodes=inner if cells is None else _select_open(inner, cells), epsilon=epsilon)
 
 
-def level_variances(tree: Tree, epsilons: Sequence[Fraction], contributions: int) -> Floats | None:
+def _select_open(nodes: Integers | slice, cells: Floats | None) -> Integers | slice:
+    """Return the nodes that have open cells; a slice stays one if all of them have."""
+    if cells is None or (cells[nodes] > 0).all():
+        return nodes
+    indices = np.arange(nodes.start, nodes.stop) if isinstance(nodes, slice) else nodes
+    return indices[cells[indices] > 0]
+
+
+def level_variances(tree: Tree, epsilons: Sequence[Fraction], contributions: int, cells: Floats | None = None) -> Floats | None:
     """Compute the variances with which `NoisyCounts.count_levels` would count the nodes of a tree; nothing is drawn.
 
     Args:
         tree: any tree.
         epsilons: one per depth, root first; a depth with 0 is not measured.
         contributions: the bound on the records of one unit.
+        cells: as for `measured_nodes`.
 
     Returns:
         (n,) variances, infinite where a node is not measured; None if there are epsilons for depths that the tree does not have.
@@ -343,12 +383,14 @@ def level_variances(tree: Tree, epsilons: Sequence[Fraction], contributions: int
     if len(epsilons) > tree.height + 1:
         return None
     variance = np.full(len(tree), np.inf)
-    for group in measured_nodes(tree, epsilons):
+    for group in measured_nodes(tree, epsilons, cells):
         variance[group.nodes] = laplace_variance(contributions / group.epsilon)
     return variance
 
 
-def reconcile(tree: Tree, noisy: Floats, variance: Floats, *, by_least_squares: bool) -> tuple[Floats, Floats, Spread | None]:
+def reconcile(
+    tree: Tree, noisy: Floats, variance: Floats, *, by_least_squares: bool, cells: Floats | None = None
+) -> tuple[Floats, Floats, Spread | None]:
     """Estimate all counts of a tree from the measured ones.
 
     Args:
@@ -356,15 +398,18 @@ def reconcile(tree: Tree, noisy: Floats, variance: Floats, *, by_least_squares: 
         noisy: (n,) noisy counts, ignored where a node is not measured.
         variance: (n,) variances of the noise, infinite where a node is not measured.
         by_least_squares: whether least squares makes the levels agree; if a leaf was not measured, least squares is used in any case.
+        cells: (n,) open cells of each node; the counts of nodes without any are known to be 0. None if all nodes have some.
 
     Returns:
         (n,) counts; (n,) variances of the noise, for inner nodes that were not measured and got the sum of their children that of the
-        sum; and the joint distribution of the errors, None if they are independent.
+        sum, and 0 for nodes without open cells; and the joint distribution of the errors, None if they are independent.
     """
+    if cells is not None:
+        variance = np.where(cells > 0, variance, 0.0)
     if by_least_squares or not np.isfinite(variance[tree.leaves]).all():
-        count, spread = least_squares(tree, noisy, variance)
+        count, spread = least_squares(tree, noisy, variance, cells=cells)
         return count, variance, spread
-    return *add_up(tree, noisy, variance), None
+    return *add_up(tree, noisy, variance, cells), None
 
 
 def finish_settings(mechanism: PointMechanism) -> dict[str, Any]:

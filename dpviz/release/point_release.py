@@ -19,6 +19,7 @@ from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, interpolation_sums
+from dpviz.space.mask import open_cells
 from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
 
@@ -140,9 +141,9 @@ class Release:
         settings: the mechanism's settings.
         domain: the public frame.
         tree: the partitions: a tree of n nodes.
-        noisy: (n,) counts as first measured; NaN for nodes that were not measured.
+        noisy: (n,) counts as first measured; NaN for nodes that were not measured, such as those that the domain's mask covers.
         noise_variance: (n,) variance of the noise on each count, of both measurements together if there were two; infinite if the node
-            was not measured. Without least squares, an unmeasured inner node has the sum of its children's variances.
+            was not measured, 0 if the domain's mask covers it. Without least squares, an unmeasured inner node has the sum of its children's variances.
         count: (n,) counts after post-processing.
         spread: the joint distribution of the errors of `count`; None if they are independent, with variances `noise_variance`.
         receipt: how the budget was spent.
@@ -201,6 +202,11 @@ class Release:
         self.receipt.refuse_unpublishable(simulation=self.simulation)
 
     @cached_property
+    def open_cells(self) -> Floats:
+        """(n,) number of lattice cells of each node in which records can be; 0 for nodes that the domain's mask covers, which are empty."""
+        return open_cells(self.tree, self.domain.mask)
+
+    @cached_property
     def stddev(self) -> Floats:
         """(n,) standard deviation of the noise in each node's `count`, in records. The error of assuming uniformity is not included."""
         return np.sqrt(self.noise_variance if self.spread is None else self.spread.variances(self.tree))
@@ -226,7 +232,8 @@ class Release:
             boxes: (q, 4) west, south, east, north in the domain's CRS.
             spread: also give the standard deviations.
             inside: how partitions that a box cuts are counted: "uniform" (by the share of their area) or "interpolated" (with more
-                records near fuller neighbours); None for the release's own `inside`.
+                records near fuller neighbours); None for the release's own `inside`. Where the domain has a mask, only open cells
+                get records.
             outside: what to do with boxes that are partly outside the domain, where nothing was counted: "refuse" raises an error,
                 "inside_part" answers the part inside and also gives the coverage.
 
@@ -319,7 +326,7 @@ class Release:
         Returns:
             (2**zoom, 2**zoom) estimates, in records, [row, column], row 0 in the south.
         """
-        sums = block_sums(self.tree, self.count, zoom)
+        sums = block_sums(self.tree, self.count, zoom, self.domain.mask)
         difference = self._interpolation(None)
         return sums + difference.blocks(1 << zoom, self.domain.side) if difference else sums
 
@@ -331,7 +338,7 @@ class Release:
 
     @cached_property
     def _interpolation_sums(self) -> Cumulative:
-        return interpolation_sums(self.tree, self.count)
+        return interpolation_sums(self.tree, self.count, self.domain.mask)
 
     def to_frame(self, level: int | None = None) -> geopandas.GeoDataFrame:
         """Make a table of the partitions of a level.
@@ -400,7 +407,7 @@ class Release:
 
     @cached_property
     def _cumulative(self) -> Cumulative | None:
-        return None if self.spread is None else cumulative(self.tree, self.count)
+        return None if self.spread is None else cumulative(self.tree, self.count, self.domain.mask)
 
     @cached_property
     def _errors(self) -> Errors:
@@ -413,7 +420,7 @@ class Release:
             return self._cumulative.boxes(lattice) + difference, np.zeros(len(lattice))
         if isinstance(self.spread, WaveletSpread) and self._cumulative is not None:
             return self._cumulative.boxes(lattice) + difference, np.sqrt(self.spread.boxes(lattice))
-        estimate, stddev = self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
+        estimate, stddev = self._answer(box_overlap(self.tree, lattice, self.domain.mask), len(lattice), spread)
         return estimate + difference, stddev
 
     def _answer(self, overlap: Overlap, queries: int, spread: bool) -> tuple[Floats, Floats]:

@@ -442,6 +442,7 @@ class Htf(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
+        self.refuse_mask(points.domain)
         counter = NoisyCounts(points=points, entropy=entropy)
         spending = self.spending(counter, budget.epsilon)
         levels = self._grow(counter, spending)

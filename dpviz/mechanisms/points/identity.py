@@ -26,11 +26,14 @@ class Identity(PointMechanism):
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
     may lie in m cells. They change the counts by m in total, however they are spread, and m is the sensitivity.
 
+    Mask:
+        A masked cell has no record, whatever the data are. So its count is 0 without noise, and the proof holds for the other cells.
+
     Source:
         Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity", TCC 2006; "Singular" in Shaham et al., HTF, 2021.
 
     Deviations:
-        With `threshold`, cells whose noisy count is below m ln(cells) / epsilon become 0, where m is the contribution bound. This is
+        With `threshold`, cells whose noisy count is below m ln(open cells) / epsilon become 0, where m is the contribution bound. This is
         post-processing. It adds bias, but on sparse data its relative error is smaller than that of most published methods.
 
     >>> import dpviz as dv
@@ -39,6 +42,7 @@ class Identity(PointMechanism):
     Release(identity, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
+    takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "identity"
     title: ClassVar[str] = "Every cell (Identity)"
     summary: ClassVar[str] = "Counts every cell of a fine grid with noise: unbiased, but large areas add up the noise of many cells."
@@ -63,7 +67,7 @@ class Identity(PointMechanism):
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""
         epsilons = all_on_leaves(release.tree, require_pure(budget, self.title).epsilon)
-        return level_variances(release.tree, epsilons, release.receipt.contributions)
+        return level_variances(release.tree, epsilons, release.receipt.contributions, release.open_cells)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
@@ -74,7 +78,10 @@ class Identity(PointMechanism):
         noisy, variance = counter.count_levels(tree, all_on_leaves(tree, budget.epsilon))
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
         release = counter.make_release(Finish(mechanism=self, budget=budget, notes=notes), tree, noisy, variance)
-        return zero_small_cells(release, math.log(4**order) * points.contributions / float(budget.epsilon)) if self.threshold else release
+        if not self.threshold:
+            return release
+        cells = np.count_nonzero(release.open_cells[tree.leaves])
+        return zero_small_cells(release, math.log(cells) * points.contributions / float(budget.epsilon))
 
 
 def zero_small_cells(release: Release, threshold: float) -> Release:

@@ -29,6 +29,10 @@ class Quadtree(PointMechanism):
     node per level, so the levels' epsilons add up along its path. A person's m records may lie in m nodes of a level. They change the
     level's counts by m in total, however they are spread, and m is the sensitivity.
 
+    Mask:
+        A wholly masked node has no record, whatever the data are. So its count is 0 without noise, and the proof holds for the other nodes.
+        Those that are masked in part are counted as always.
+
     Source:
         Cormode, Procopiuc, Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012: Section IV
         (budgets), V (least squares), VII (pruning). Its quad-baseline is split="uniform", least_squares=False; quad-geo is
@@ -45,6 +49,7 @@ class Quadtree(PointMechanism):
     Release(quadtree, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
+    takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "quadtree"
     title: ClassVar[str] = "Quadtree"
     summary: ClassVar[str] = (
@@ -112,7 +117,7 @@ class Quadtree(PointMechanism):
         """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
         weights, _ = self.level_weights(release.domain)
         split = require_pure(budget, self.title).split(weights)
-        return None if self.prune else level_variances(release.tree, split, release.receipt.contributions)
+        return None if self.prune else level_variances(release.tree, split, release.receipt.contributions, release.open_cells)
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""

@@ -19,6 +19,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
+from dpviz.space.mask import share_open
 
 MOST_PER_SIDE = 4096
 
@@ -30,6 +31,10 @@ class UniformGrid(PointMechanism):
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
     may lie in m cells: they change the counts, and the total, by m in all, and m is the sensitivity.
 
+    Mask:
+        A wholly masked cell of the grid has no record, whatever the data are. So its count is 0 without noise, and the proof holds for the
+        other cells. The size of the grid follows from the mask and from a number that is noisy or declared.
+
     Source:
         Qardaji, Yang, Li, "Differentially private grids for geospatial data", ICDE 2013, Guideline 1. One cell is the
         baseline "Uniform" of Shaham et al., "HTF: homogeneous tree framework", 2021.
@@ -37,7 +42,8 @@ class UniformGrid(PointMechanism):
     Deviations:
         The paper takes N as known. Here a small share of epsilon buys a noisy N, or N is declared and listed as unprotected. The rule
         uses the epsilon that is left for the cells, divided by the bound of records per person. N <= 0 gives one cell. The number of
-        cells per side is cut to the lattice and to 4,096, and cell edges snap to lattice lines.
+        cells per side is cut to the lattice and to 4,096, and cell edges snap to lattice lines. If only a share s of the domain is open,
+        m = sqrt(N epsilon / (c s)), so that N epsilon / c cells are open.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -45,6 +51,7 @@ class UniformGrid(PointMechanism):
     Release(uniform_grid, 97,344 partitions, epsilon 1, SIMULATION: not private)
     """
 
+    takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "uniform_grid"
     title: ClassVar[str] = "Uniform grid (UG)"
     summary: ClassVar[str] = "Cuts the domain into equal cells, as many as data size and budget can support, and counts each with noise."
@@ -99,21 +106,21 @@ class UniformGrid(PointMechanism):
 
     def _choose_side(self, counter: NoisyCounts, budget: PureBudget) -> tuple[int, Fraction]:
         """Return the number of cells per side, and the epsilon that is left for counting the cells."""
-        bound = counter.points.contributions
+        bound, share = counter.points.contributions, share_open(counter.points.domain)
         if self.side is not None:
             return self.side, budget.epsilon
         if self.declared_total is not None:
-            return self.rule(self.declared_total, budget.epsilon / bound), budget.epsilon
+            return self.rule(self.declared_total, budget.epsilon / bound, share), budget.epsilon
         total_epsilon, cell_epsilon = budget.split([self.total_share, 1 - self.total_share])
         total, _ = counter.count("total, for the size of the grid", np.array([counter.points.count.sum()]), total_epsilon)
-        return self.rule(int(total[0]), cell_epsilon / bound), cell_epsilon
+        return self.rule(int(total[0]), cell_epsilon / bound, share), cell_epsilon
 
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""
         epsilon = require_pure(budget, self.title).epsilon
         if self._measures_total:
             epsilon = PureBudget(epsilon).split([self.total_share, 1 - self.total_share])[1]
-        return level_variances(release.tree, all_on_leaves(release.tree, epsilon), release.receipt.contributions)
+        return level_variances(release.tree, all_on_leaves(release.tree, epsilon), release.receipt.contributions, release.open_cells)
 
     @property
     def _measures_total(self) -> bool:
@@ -133,6 +140,6 @@ class UniformGrid(PointMechanism):
         """Return a copy whose share for the total is the first part, limited to its range."""
         return replace(self, total_share=min(max(shares_of(shares)[0], 0.001), 0.5)) if len(shares) == 2 else self
 
-    def rule(self, total: int, epsilon: Fraction) -> int:
-        """Compute the cells per side, sqrt(N epsilon / c), rounded and at least 1."""
-        return max(1, round(math.sqrt(max(total, 0) * float(epsilon) / self.c)))
+    def rule(self, total: int, epsilon: Fraction, share: float = 1.0) -> int:
+        """Compute the cells per side, sqrt(N epsilon / (c s)), rounded and at least 1; s is the share of the domain that is open."""
+        return max(1, round(math.sqrt(max(total, 0) * float(epsilon) / (self.c * share))))
