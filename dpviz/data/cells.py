@@ -1,7 +1,8 @@
 """Check counts and coordinates, and find the cell of each row. Every engine follows these rules.
 
 A cell is a number: row * side + column of a lattice, or origin * leaves + destination for a pair of leaf regions. OUTSIDE marks a good row
-that is outside the domain or the regions, or in a masked cell of the domain, BAD a row with an entry that is missing, not finite or unreadable.
+that is outside the domain or the regions, or in a masked cell of the domain; BAD marks a row with an entry that is missing, not finite or
+unreadable.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class PointCounts:
         over: dropped records that the bound leaves out, or that are beyond the most that a cell holds (`most_per_cell`).
 
     Raises:
-        InputError: the arrays differ in length, a cell is outside the lattice, masked or out of order, a count is under 1, the counts add up to
-            more than 2**53, the unit is unknown, or outside, bad and over do not add up to dropped.
+        InputError: the arrays differ in length, a cell is outside the lattice, masked or out of order, a count is under 1, the counts add
+            up to more than 2**53, the unit is unknown, or outside, bad and over do not add up to dropped.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)

@@ -88,8 +88,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         """List the root mean square deviation of the partitions of each level, in records."""
         errors = []
         for level in range(release.height + 1):
-            nodes = release.nodes(level)
-            nodes = nodes[release.open_cells[nodes] > 0]
+            nodes = release.open_nodes(level)
             stddev = float(np.sqrt(np.mean(release.stddev[nodes] ** 2)))
             of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"
             errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=INTERVAL_STDDEVS * stddev))
@@ -348,19 +347,14 @@ def measured_nodes(tree: Tree, epsilons: Sequence[Fraction], cells: Floats | Non
             nodes = np.arange(tree.starts[depth], tree.starts[depth + 1])
             ends, inner = nodes[tree.children[nodes] == 0], nodes[tree.children[nodes] > 0]
             remaining = sum(epsilons[depth:], Fraction(0))
-            ends = _select_open(ends, cells)
+            ends = ends if cells is None else ends[cells[ends] > 0]
             if ends.size and remaining:
                 yield MeasuredNodes(depth=depth, nodes=ends, epsilon=remaining, early=True)
         if epsilon:
-            yield MeasuredNodes(depth=depth, nodes=inner if cells is None else _select_open(inner, cells), epsilon=epsilon)
-
-
-def _select_open(nodes: Integers | slice, cells: Floats | None) -> Integers | slice:
-    """Return the nodes that have open cells; a slice stays one if all of them have."""
-    if cells is None or (cells[nodes] > 0).all():
-        return nodes
-    indices = np.arange(nodes.start, nodes.stop) if isinstance(nodes, slice) else nodes
-    return indices[cells[indices] > 0]
+            if cells is not None and not (cells[inner] > 0).all():
+                inner = np.arange(len(tree))[inner]
+                inner = inner[cells[inner] > 0]
+            yield MeasuredNodes(depth=depth, nodes=inner, epsilon=epsilon)
 
 
 def level_variances(tree: Tree, epsilons: Sequence[Fraction], contributions: int, cells: Floats | None = None) -> Floats | None:

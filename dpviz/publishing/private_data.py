@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.areas import AreaCounts
+from dpviz.data.cells import leave_masked_out
 from dpviz.data.counting.engines import AUTO, NUMPY, OnlyNumpyError, choose_engine, falls_back
 from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.counting.job import Progress
@@ -389,6 +390,8 @@ def make_up_records(data: PrivateData) -> PrivateData:
         leaf = _evenly_spaced(empty.regions.size(empty.regions.depth)).astype(np.int32)
         return replace(empty, leaf=leaf, count=np.full(len(leaf), _MADE_UP_RECORDS))
     cell = _evenly_spaced(empty.domain.side**2)
+    leave_masked_out(cell, empty.domain)
+    cell = cell[cell >= 0]
     row, column = (cell // empty.domain.side).astype(np.int32), (cell % empty.domain.side).astype(np.int32)
     return replace(empty, column=column, row=row, count=np.full(len(cell), _MADE_UP_RECORDS))
 

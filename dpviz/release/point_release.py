@@ -143,7 +143,8 @@ class Release:
         tree: the partitions: a tree of n nodes.
         noisy: (n,) counts as first measured; NaN for nodes that were not measured, such as those that the domain's mask covers.
         noise_variance: (n,) variance of the noise on each count, of both measurements together if there were two; infinite if the node
-            was not measured, 0 if the domain's mask covers it. Without least squares, an unmeasured inner node has the sum of its children's variances.
+            was not measured, 0 if the domain's mask covers it. Without least squares, an unmeasured inner node has the sum of its
+            children's variances.
         count: (n,) counts after post-processing.
         spread: the joint distribution of the errors of `count`; None if they are independent, with variances `noise_variance`.
         receipt: how the budget was spent.
@@ -387,6 +388,11 @@ class Release:
         if level is not None and level not in range(self.height + 1):
             raise DomainError(f"The release has levels 0 to {self.height}; 0 is the whole domain.")
         return self.tree.leaves if level is None or level >= self.tree.height else self.tree.cut(int(level))
+
+    def open_nodes(self, level: int | None = None) -> NDArray[np.int64]:
+        """Return (k,) the nodes of a level, as `nodes` does, without those that the domain's mask covers."""
+        nodes = self.nodes(level)
+        return nodes[self.open_cells[nodes] > 0]
 
     def interval(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Compute intervals that contain the true count of a node with probability at least 0.95, for the noise only.

@@ -112,13 +112,13 @@ def _divide_open(blocks: Floats, steepness: float, mask: CellMask) -> Floats:
     weights = shares * _tilt(np.ones_like(blocks), up, across)
     total = weights[::2, ::2] + weights[1::2, ::2] + weights[::2, 1::2] + weights[1::2, 1::2]
     per_weight = np.divide(blocks, total, out=np.zeros_like(blocks), where=total > 0)
-    return weights * np.repeat(np.repeat(per_weight, 2, axis=0), 2, axis=1)
+    return np.asarray(weights * np.repeat(np.repeat(per_weight, 2, axis=0), 2, axis=1))
 
 
 def _slopes(quarter: Floats, axis: int, steepness: float, is_open: Mask | None = None) -> Floats:
-    """Compute the (s, s) slopes r along an axis, -1 to 1; 0 where a block is empty. At the edge, the missing neighbour equals the block;
-    so does a neighbour that is not open.
+    """Compute the (s, s) slopes r along an axis, -1 to 1; 0 where a block is empty.
 
+    At the edge, the missing neighbour equals the block; so does a neighbour that is not open.
     Negative counts are treated as 0. So a difference to a smaller neighbour is at most the block itself. Of two differences of equal
     sign one is to a smaller neighbour, so the smaller difference is at most the block, too. It is multiplied by `steepness` / 4 <= 1,
     so |r| is at most 1.

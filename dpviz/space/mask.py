@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import DomainError
@@ -160,7 +160,7 @@ class CellMask:
         is_open = self.blocks(min(order, self.order))
         return None if is_open.all() else self if order >= self.order else CellMask.from_open(is_open)
 
-    def holds(self, column: Integers, row: Integers, order: int) -> Mask:
+    def holds(self, column: NDArray[np.integer], row: NDArray[np.integer], order: int) -> Mask:
         """Return (k,) whether cells of a lattice of this order, or blocks of 2**order x 2**order, have an open part."""
         shift = max(order - self.order, 0)
         return np.asarray(self._pyramid[min(order, self.order)][row >> shift, column >> shift])
@@ -174,7 +174,7 @@ class CellMask:
             levels.append(is_open[::2, ::2] | is_open[1::2, ::2] | is_open[::2, 1::2] | is_open[1::2, 1::2])
         return levels[::-1]
 
-    def cells_in(self, boxes: Floats | Integers, order: int) -> Floats:
+    def cells_in(self, boxes: NDArray[Any], order: int) -> Floats:
         """Count the open lattice cells in boxes. Cells that a box cuts count by the share of their area.
 
         If boxes are on lattice lines, all numbers here are whole multiples of a power of two and need at most 48 bits: sums are exact.
@@ -213,7 +213,7 @@ class CellMask:
 
         def below(position: Integers) -> Integers:
             whole = position >> bits
-            return (sums[whole] << bits) + is_open[whole] * (position - (whole << bits))
+            return np.asarray((sums[whole] << bits) + is_open[whole] * (position - (whole << bits)))
 
         return np.asarray(below(curve.last) - below(curve.first))
 
@@ -224,7 +224,7 @@ class CellMask:
         is_open = self.open[row, column].astype(np.int64)
         return np.append(is_open, 0), np.concatenate([[0], np.cumsum(is_open)])
 
-    def rectangles_in(self, boxes: Integers, order: int) -> tuple[Integers, Floats]:
+    def rectangles_in(self, boxes: NDArray[np.integer], order: int) -> tuple[Integers, Floats]:
         """Cut the open parts of boxes into rectangles, one for each run of open cells of a row.
 
         Args:
@@ -253,6 +253,16 @@ class CellMask:
         padded[:, 1:-1] = self.open
         steps = np.diff(padded, axis=1).ravel()  # a row has side + 1 steps
         return np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+
+
+def open_blocks(domain: Domain, zoom: int) -> Mask:
+    """Return (2**zoom, 2**zoom) whether records can be in each block of a domain, [row, column], row 0 in the south."""
+    return np.ones((1 << zoom, 1 << zoom), np.bool_) if domain.mask is None else domain.mask.blocks(zoom)
+
+
+def count_open_blocks(domain: Domain, zoom: int) -> int:
+    """Count the 2**zoom x 2**zoom blocks of a domain in which records can be."""
+    return 4**zoom if domain.mask is None else int(domain.mask.blocks(zoom).sum())
 
 
 def share_open(domain: Domain) -> float:

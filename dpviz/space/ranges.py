@@ -286,7 +286,7 @@ def block_sums(tree: Tree, count: Floats, zoom: int, mask: CellMask | None = Non
     density = np.divide(count[spanning], cells, out=np.zeros(len(cells)), where=cells > 0)
     finer = max(zoom, mask.order)
     spread = _spread(tree, spanning, density, finer) * mask.blocks(finer)
-    return sums + spread.reshape(side, 1 << (finer - zoom), side, -1).sum(axis=(1, 3))
+    return np.asarray(sums + spread.reshape(side, 1 << (finer - zoom), side, -1).sum(axis=(1, 3)))
 
 
 def _spread(tree: Tree, leaves: Integers, density: Floats, zoom: int) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import shapely
 
-from dpviz.arrays import Mask
+from dpviz.arrays import Integers, Mask
 from dpviz.errors import DomainError
 from dpviz.space.coverage import Shapes, shapes_of
 from dpviz.space.domain import Domain
@@ -69,7 +69,8 @@ def find_touched(domain: Domain, shapes: Shapes, order: int) -> Mask:
     area = shapely.union_all(shapely.make_valid(shapes))
     shapely.prepare(area)
     touched = np.zeros((1, 1), np.bool_)
-    column = row = np.zeros(1, np.int64)
+    column: Integers = np.zeros(1, np.int64)
+    row = column
     for depth in range(order + 1):
         boxes = domain.boxes(np.stack([column, row, column + 1, row + 1], axis=1) * (domain.side >> depth))
         touches = shapely.intersects(area, boxes)
@@ -78,6 +79,6 @@ def find_touched(domain: Domain, shapes: Shapes, order: int) -> Mask:
         touched[row[inside], column[inside]] = True
         if depth < order:
             touched = np.repeat(np.repeat(touched, 2, axis=0), 2, axis=1)
-            column = (2 * column[~inside, None] + [0, 1, 0, 1]).ravel()
-            row = (2 * row[~inside, None] + [0, 0, 1, 1]).ravel()
+            column = (2 * column[~inside, None] + np.array([0, 1, 0, 1])).ravel()
+            row = (2 * row[~inside, None] + np.array([0, 0, 1, 1])).ravel()
     return touched

@@ -340,7 +340,7 @@ def compute_reliability_shares(count: NDArray[Any], stddev: Floats) -> tuple[flo
 def _make_level_row(release: AnyRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
     size = None
     if isinstance(release, Release):
-        nodes = release.nodes(level)
+        nodes = release.open_nodes(level)
         count, stddev = release.count[nodes], release.stddev[nodes]
         size = float(np.nanmedian(release.domain.areas_km2(release.tree.rectangles(nodes))))
         name = name_level(release, level)
@@ -455,7 +455,7 @@ def list_largest_pairs(release: FlowRelease, most: int) -> list[Example]:
 def add_up_errors(release: AnyRelease) -> ErrorSums:
     """Compute how the errors of the smallest parts add up to the error of the whole."""
     if isinstance(release, Release):
-        leaves = release.tree.leaves
+        leaves = release.open_nodes()
         measured = np.sqrt(release.noise_variance[leaves])
         parts, root = np.where(np.isfinite(measured), measured, release.stddev[leaves]), release.stddev[:1]
         gap = float(release.count[leaves].sum() - release.count[0])

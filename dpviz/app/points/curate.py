@@ -35,6 +35,7 @@ from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.space.domain import Domain
+from dpviz.space.mask import count_open_blocks
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
 from dpviz.view.canvas import Scene, ground_of, names_of
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
@@ -124,7 +125,7 @@ def _levels_of(domain: Domain | None) -> Levels | None:
     zooms = zooms_of(domain)
     sizes = {zoom: size_of_squares(domain, zoom) for zoom in zooms}
     names = {zoom: f"level {zoom} ({size})" if size else f"level {zoom}" for zoom, size in sizes.items()}
-    return Levels(names=names, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=lambda zoom: 4**zoom)
+    return Levels(names=names, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=partial(count_open_blocks, domain))
 
 
 @st.fragment

@@ -22,6 +22,7 @@ from dpviz.release.point_release import Release
 from dpviz.release.verdict import Verdict, square_verdict
 from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain
+from dpviz.space.mask import count_open_blocks
 from dpviz.view.escape import html
 
 _RERUN = "strip changed the page"
@@ -179,13 +180,13 @@ def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
             StripLevel(
                 name=str(zoom),
                 about=_describe_squares(what.release, zoom, float(width.max())),
-                mean=total / 4**zoom or None,
+                mean=total / row["blocks"] or None,
                 expected=row["expected"],
                 measured=row["rmse"],
                 before=earlier.get(zoom),
                 base=row["empty"],
                 wrong=row["false_positives"],
-                there=4**zoom - row["empty"],
+                there=row["blocks"] - row["empty"],
                 missed=row["false_negatives"],
                 finer=zoom > finest,
             )
@@ -197,7 +198,7 @@ def _describe_squares(release: Release, zoom: int, width: float) -> str:
     """Write how many squares a zoom level has, and how large they are where lengths are in metres or kilometres are known."""
     if zoom == 0:
         return "the whole domain"
-    return f"{4**zoom:,} squares of {size_of_squares(release.domain, zoom) or f'{width / 2**zoom:.3g}'}"
+    return f"{count_open_blocks(release.domain, zoom):,} squares of {size_of_squares(release.domain, zoom) or f'{width / 2**zoom:.3g}'}"
 
 
 def size_of_squares(domain: Domain, zoom: int) -> str:

@@ -46,8 +46,8 @@ class AdaptiveGrid(PointMechanism):
     Deviations:
         The paper uses the number of records N as if it were public. Here a share of epsilon buys a noisy one, unless a number is
         declared, which is then listed as unprotected. The formulas use the epsilon that is left for the grids, divided by m. Edges snap
-        to lattice lines, and no cell is cut finer than the lattice. If only a share s of the domain is open, m1 has c s in place of c. Noise is exact and discrete. The paper's closed form of least
-        squares is replaced by the general method.
+        to lattice lines, and no cell is cut finer than the lattice. If only a share s of the domain is open, m1 has c s in place of c.
+        Noise is exact and discrete. The paper's closed form of least squares is replaced by the general method.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")

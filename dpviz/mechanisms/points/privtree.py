@@ -141,11 +141,8 @@ class PrivTree(PointMechanism):
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the leaves alone."""
         _, counts = require_pure(budget, self.title).split([self.structure_share, 1 - self.structure_share])
-        variance = np.full(len(release.tree), np.inf)
-        variance[release.tree.leaves[release.open_cells[release.tree.leaves] > 0]] = laplace_variance(
-            release.receipt.contributions / counts
-        )
-        return variance
+        counted = (release.tree.children == 0) & (release.open_cells > 0)
+        return np.where(counted, laplace_variance(release.receipt.contributions / counts), np.inf)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """List the shares of the splits and of the counts."""
