@@ -24,6 +24,7 @@ from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.flows import Flows
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.points import PointCounts
+from dpviz.data.reading.outline import read_outline
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import Limits, Source, refuse_share
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files
@@ -34,11 +35,12 @@ from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
+from dpviz.space.study_area import mask_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dpviz.publishing.config import DataConfig, DataPart, RegionsPart
+    from dpviz.publishing.config import DataConfig, DataPart, DomainPart, RegionsPart
 
 _FILE = b"file"
 _PIECE_BYTES = 2**22
@@ -180,23 +182,30 @@ class CountRequest:
 
 
 def open_frame(config: DataConfig) -> PublicFrame | None:
-    """Build the public domain of points, or read the public regions of areas or trips.
+    """Build the public domain of points, with the mask of its study area, or read the public regions of areas or trips.
 
     Returns:
         A domain, regions, or the regions of origins and of destinations; None for a sample of trips or areas, which has its own.
 
     Raises:
-        DomainError: the bounds or the regions are invalid.
-        InputError: the file of regions cannot be read.
+        DomainError: the bounds, the study area or the regions are invalid.
+        InputError: the file of the study area or of the regions cannot be read.
     """
     if config.family is POINT_FAMILY:
-        return config.domain.domain() if config.domain else SAMPLES[config.data.sample or ""].domain
+        return _open_domain(config.domain, config.base) if config.domain else SAMPLES[config.data.sample or ""].domain
     if config.regions is None:
         return None
     regions = _read_regions(config.regions, config.base)
     if config.family is AREA_FAMILY:
         return regions
     return regions, regions if config.destinations is None else _read_regions(config.destinations, config.base)
+
+
+def _open_domain(part: DomainPart, base: Path) -> Domain:
+    domain = part.domain()
+    if part.study_area is None:
+        return domain
+    return mask_outside(domain, read_outline(resolve_path(base, part.study_area), unstated_crs=domain.crs))
 
 
 def _read_regions(part: RegionsPart, base: Path) -> Regions:
@@ -342,6 +351,8 @@ def refuse_empty_data(data: PrivateData) -> None:
             "No record lies in the domain: are the coordinates and the bounds both in the units of their CRS (degrees, or metres), is"
             " it the right CRS, are x and y swapped?"
         )
+        if data.domain.mask is not None:
+            reason += " Does the study area hold the places of the records?"
     raise InputError(f"{reason} Nothing was spent. If data without records are right, write may_be_empty = true under [data].")
 
 
