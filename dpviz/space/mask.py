@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.arrays import Floats, Integers, Mask
+from dpviz.arrays import Floats, Integers, Lines, Mask
 from dpviz.errors import DomainError
 from dpviz.space.hilbert import cells_at
 
@@ -186,10 +187,17 @@ class CellMask:
         Returns:
             (k,) numbers of cells.
         """
-        west, south, east, north = np.ldexp(np.asarray(boxes, np.float64).T, self.order - order)
-        cells = self._south_west(east, north) - self._south_west(west, north)
-        cells -= self._south_west(east, south) - self._south_west(west, south)
+        below: Callable[[Any, Any], Floats] = self._south_west
+        if order == self.order and boxes.dtype.kind in "iu":
+            (west, south, east, north), below = boxes.T, self._south_west_of_crossing
+        else:
+            west, south, east, north = np.ldexp(boxes.astype(np.float64).T, self.order - order)
+        cells = below(east, north) - below(west, north) - (below(east, south) - below(west, south))
         return np.asarray(np.ldexp(np.maximum(cells, 0.0), 2 * (order - self.order)))
+
+    def _south_west_of_crossing(self, column: Lines, row: Lines) -> Floats:
+        """Count (k,) open cells south-west of crossings of the mask's lines."""
+        return self._sums[row, column]
 
     def _south_west(self, x: Floats, y: Floats) -> Floats:
         """Count (k,) open cells south-west of points, by bilinear interpolation of sums."""
