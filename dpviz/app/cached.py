@@ -32,6 +32,7 @@ from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
 from dpviz.space.outline import Outline
 from dpviz.space.regions import Regions
+from dpviz.space.study_area import mask_outside
 from dpviz.view.areas_drawing import Denominator, RegionsOnMap
 from dpviz.view.basemap import Bounds, outline_rings
 from dpviz.view.declared_regions import DeclaredLevel, find_bounds, prepare_level
@@ -197,6 +198,19 @@ def read_outline_file(digest: str, name: str, _content: bytes, unstated_crs: str
     return outline, outline_rings(outline.in_degrees)
 
 
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Masking the domain ...")
+def mask_domain(digest: str, name: str, _content: bytes, domain: Domain) -> Domain:
+    """Mask the cells of a domain that touch no polygon of a public file; the domain's CRS counts where the file states none."""
+    outline, _ = read_outline_file(digest, name, _content, domain.crs)
+    return mask_outside(domain, outline)
+
+
+@st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the sample ...")
+def sample_on(key: str, size: int | None, domain: Domain) -> PointCounts:
+    """Load a public sample and count it on a domain with a mask."""
+    return load_sample(key, size=size, domain=domain)
+
+
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspect_flows_file(digest: str, name: str, _content: bytes, written: Options) -> FlowsFile:  # noqa: ARG001
     """Describe a file of trips: format and columns; the arguments are those of `inspect_points_file`."""
@@ -252,6 +266,8 @@ PER_SESSION = (
     propose_region_levels,
     read_regions_file,
     read_outline_file,
+    mask_domain,
+    sample_on,
     declared_level,
     declared_bounds,
     inspect_flows_file,

@@ -32,6 +32,7 @@ _FILES = {
     "areas uploaded": "file of points",
     "areas regions uploaded": "file of regions",
     OUTLINE: "file of polygons",
+    "study area uploaded": "file of polygons",
 }
 _STARTS = (
     *("unit ", "person ", "contributions ", "distinct ", "exactly ", "column ", "trips column ", "trips ends ", "centroids "),
@@ -41,6 +42,7 @@ _STARTS = (
 )
 _NAMES = {
     *("frame", "west", "east", "south", "north", "crs", "domain crs", "drop", "place", "km across", "path", "engine", "outline taken"),
+    "only inside",
     *("areas crs", "areas drop", "areas path", "areas engine"),
     *("trips crs", "trips drop", "trips apart", "trips path", "trips engine"),
     *("opened points", "opened trips", "opened areas", "opened filled in"),

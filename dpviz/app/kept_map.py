@@ -17,6 +17,7 @@ from dpviz.view.basemap import map_bounds
 from dpviz.view.canvas import Scene, ground_of, names_of
 from dpviz.view.deck import MOST_FEATURES
 from dpviz.view.escape import html
+from dpviz.view.masked_area import find_masked_area
 from dpviz.view.points_canvas import RELEASED, ReleaseView
 from dpviz.view.trips_drawing import TripsMapSettings, has_geometry
 from dpviz.view.trips_map import trips_map
@@ -62,6 +63,7 @@ def _show_points(release: Release, key: int) -> None:
         height=HEIGHT,
         may_save=False,
         ground=ground_of(release.domain),
+        masked=find_masked_area(release.domain),
         places=names_of(release.domain),
     )
     panes(scene.pack(), key=f"kept map {key:d}")

@@ -15,7 +15,6 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.release.point_release import Release
 from dpviz.space.coverage import check_coverage
-from dpviz.space.mask import open_blocks
 
 FINEST_ZOOM = 10
 SMOOTHING = 20.0  # records: the least denominator of a relative error
@@ -260,7 +259,7 @@ def _zoom_errors(release: Release, zoom: int, truth: Integers, estimate: Floats)
     The band approximates the distribution of the mean of the squared block errors, which are independent and have the kurtosis of Laplace
     noise, by the gamma distribution of the same mean and variance.
     """
-    is_open = open_blocks(release.domain, zoom)
+    is_open = release.domain.open_blocks(zoom)
     truth, estimate = truth[is_open], estimate[is_open]
     error = estimate - truth
     empty, wrong = truth == 0, presence_errors(estimate, truth)

@@ -41,7 +41,6 @@ from dpviz.evaluation.metrics import error_figures, presence_errors, true_answer
 from dpviz.mechanisms import AnyFamily, AnyMechanism, Mechanism, family_of
 from dpviz.privacy.budget import ApproxBudget, PureBudget, exact
 from dpviz.privacy.entropy import Entropy
-from dpviz.space.mask import open_blocks
 from dpviz.space.workloads import area_share, random_rectangles
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ class PointQuestions(Questions):
             blocks = {f"zoom {zoom}": (zoom, None if mask is None else mask.blocks(zoom).ravel()) for zoom in zooms}
         if SIZES in workloads:
             zoom = min(order, SIZES_ZOOM)
-            is_open = open_blocks(points.domain, zoom).ravel()
+            is_open = points.domain.open_blocks(zoom).ravel()
             blocks |= {name: (zoom, group & is_open) for name, group in group_by_size(points.blocks(zoom).ravel())}
         truth = {name: box_truth[part] for name, part in lists.items()}
         truth |= {name: _select_blocks(points.blocks, zoom, mask) for name, (zoom, mask) in blocks.items()}

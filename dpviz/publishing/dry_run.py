@@ -25,7 +25,6 @@ from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
-from dpviz.space.mask import open_blocks
 
 __all__ = ["FoundEpsilon", "WantedError", "compute_error", "find_epsilon"]
 
@@ -323,7 +322,7 @@ def error_of_partitions(release: Release, points: PointCounts, level: int) -> fl
     """
     level = min(level, FINEST_COMPARED)
     exact = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(np.float64))
-    difference = (exact.blocks(level) - points.blocks(level))[open_blocks(points.domain, level)]
+    difference = (exact.blocks(level) - points.blocks(level))[points.domain.open_blocks(level)]
     return float(np.sqrt(np.mean(difference**2)))
 
 

@@ -17,7 +17,6 @@ from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import point_intervals
-from dpviz.space.mask import count_open_blocks
 
 USABLE, ROUGH, NOISE = _GRADES = "usable", "rough", "mostly noise"
 TOO_FINE = "too fine"  # of squares: counts of larger partitions are spread over them
@@ -257,7 +256,7 @@ def square_verdict(release: Release, errors: Sequence[float], unit: str = "", no
     """
     total = float(release.count[0] if release.unbiased is None else release.unbiased[0])
     domain = release.domain
-    levels = tuple(grade_level(zoom, f"level {zoom}", count_open_blocks(domain, zoom), total, error) for zoom, error in enumerate(errors))
+    levels = tuple(grade_level(zoom, f"level {zoom}", domain.count_open_blocks(zoom), total, error) for zoom, error in enumerate(errors))
     parts = errors if noise is None else noise
     spread = [level.grade == NOISE and part**2 < error**2 / 2 for level, error, part in zip(levels, errors, parts, strict=True)]
     first = spread.index(True) if True in spread else len(levels)

@@ -84,6 +84,19 @@ class Domain:
         """Whether coordinates are longitude and latitude in degrees."""
         return self.crs is not None and CRS(self.crs).is_geographic
 
+    def open_blocks(self, zoom: int) -> NDArray[np.bool_]:
+        """Return (2**zoom, 2**zoom) whether records can be in each equal block, [row, column], row 0 in the south."""
+        return np.ones((1 << zoom, 1 << zoom), np.bool_) if self.mask is None else self.mask.blocks(zoom)
+
+    def count_open_blocks(self, zoom: int) -> int:
+        """Count the 2**zoom x 2**zoom equal blocks in which records can be."""
+        return 4**zoom if self.mask is None else int(self.mask.blocks(zoom).sum())
+
+    @property
+    def share_open(self) -> float:
+        """The share of the cells in which records can be, above 0; 1 without a mask."""
+        return 1.0 if self.mask is None else self.mask.cells_open / self.mask.open.size
+
     def coordinates(self, lattice: ArrayLike) -> NDArray[np.float64]:
         """Compute coordinates of lattice rectangles.
 

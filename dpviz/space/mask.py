@@ -15,7 +15,6 @@ from dpviz.errors import DomainError
 from dpviz.space.hilbert import cells_at
 
 if TYPE_CHECKING:
-    from dpviz.space.domain import Domain
     from dpviz.space.hilbert import Curve
     from dpviz.space.tree import Tree
 
@@ -261,21 +260,6 @@ class CellMask:
         padded[:, 1:-1] = self.open
         steps = np.diff(padded, axis=1).ravel()  # a row has side + 1 steps
         return np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
-
-
-def open_blocks(domain: Domain, zoom: int) -> Mask:
-    """Return (2**zoom, 2**zoom) whether records can be in each block of a domain, [row, column], row 0 in the south."""
-    return np.ones((1 << zoom, 1 << zoom), np.bool_) if domain.mask is None else domain.mask.blocks(zoom)
-
-
-def count_open_blocks(domain: Domain, zoom: int) -> int:
-    """Count the 2**zoom x 2**zoom blocks of a domain in which records can be."""
-    return 4**zoom if domain.mask is None else int(domain.mask.blocks(zoom).sum())
-
-
-def share_open(domain: Domain) -> float:
-    """Return the share of a domain's cells that are open, above 0; 1 without a mask."""
-    return 1.0 if domain.mask is None else domain.mask.cells_open / domain.mask.open.size
 
 
 def open_cells(tree: Tree, mask: CellMask | None) -> Floats:

@@ -31,15 +31,15 @@ from dpviz.app.session import is_dark, show_error
 from dpviz.app.words import verdict_row
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, DpvizError, SettingError
+from dpviz.errors import BudgetError, DomainError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.space.domain import Domain
-from dpviz.space.mask import count_open_blocks
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
 from dpviz.view.canvas import Scene, ground_of, names_of
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
 from dpviz.view.escape import html
+from dpviz.view.masked_area import find_masked_area
 from dpviz.view.points_canvas import ReleaseView, cell_box
 from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation, points_map
 
@@ -100,8 +100,10 @@ def _show_controls(cards: Cards) -> tuple[Declared, bool]:
     try:
         mechanism_controls(POINTS)
         privacy_controls(POINTS, declared.domain, bar=True)
-        config().build()
-    except (SettingError, BudgetError) as error:
+        mechanism = config().build()
+        if declared.domain is not None:
+            mechanism.refuse_mask(declared.domain)
+    except (SettingError, BudgetError, DomainError) as error:
         show_error(str(error))
         cards.ask(DATA, "Correct the mechanism or its settings.")
         if config().mechanism in POINTS.offered_mechanisms():
@@ -125,7 +127,7 @@ def _levels_of(domain: Domain | None) -> Levels | None:
     zooms = zooms_of(domain)
     sizes = {zoom: size_of_squares(domain, zoom) for zoom in zooms}
     names = {zoom: f"level {zoom} ({size})" if size else f"level {zoom}" for zoom, size in sizes.items()}
-    return Levels(names=names, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=partial(count_open_blocks, domain))
+    return Levels(names=names, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=domain.count_open_blocks)
 
 
 @st.fragment
@@ -204,6 +206,7 @@ def _make_scene(what: Drawn, view: ReleaseView, shown: str) -> Scene:
         may_save=False,
         asks=True,
         ground=ground_of(domain),
+        masked=find_masked_area(domain),
         places=names_of(domain),
         box=box_to_map(domain, st.session_state["query box"]) if shows_box() else None,
     )

@@ -18,7 +18,7 @@ from dpviz.app.points.teach import show_teach
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, show_error
 from dpviz.app.two_runs import choose_run
-from dpviz.errors import BudgetError, DpvizError, SettingError
+from dpviz.errors import BudgetError, DomainError, DpvizError, SettingError
 
 _PROTECTED = {
     "record": "**Protected:** adding or removing one record.",
@@ -79,8 +79,10 @@ def _show_controls(areas: StreamlitPage | None) -> tuple[Data | None, bool]:
     try:
         mechanism_controls(page_state)
         privacy_controls(page_state, data.points.domain if data else None, bar=page_state is not POINTS)
-        how.second_run().build()
-    except (SettingError, BudgetError) as error:
+        for mechanism in (how.build(), how.second_run().build()):
+            if data is not None:
+                mechanism.refuse_mask(data.points.domain)
+    except (SettingError, BudgetError, DomainError) as error:
         show_error(str(error))
         if page_state.config().mechanism in POINTS.offered_mechanisms():
             st.button("Back to the default settings", on_click=without_settings, args=(page_state,))

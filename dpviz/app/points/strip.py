@@ -22,7 +22,6 @@ from dpviz.release.point_release import Release
 from dpviz.release.verdict import Verdict, square_verdict
 from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain
-from dpviz.space.mask import count_open_blocks
 from dpviz.view.escape import html
 
 _RERUN = "strip changed the page"
@@ -198,7 +197,7 @@ def _describe_squares(release: Release, zoom: int, width: float) -> str:
     """Write how many squares a zoom level has, and how large they are where lengths are in metres or kilometres are known."""
     if zoom == 0:
         return "the whole domain"
-    return f"{count_open_blocks(release.domain, zoom):,} squares of {size_of_squares(release.domain, zoom) or f'{width / 2**zoom:.3g}'}"
+    return f"{release.domain.count_open_blocks(zoom):,} squares of {size_of_squares(release.domain, zoom) or f'{width / 2**zoom:.3g}'}"
 
 
 def size_of_squares(domain: Domain, zoom: int) -> str:

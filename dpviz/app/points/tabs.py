@@ -28,7 +28,6 @@ from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import count_of_numbers, point_intervals
 from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.space.domain import Domain
-from dpviz.space.mask import count_open_blocks
 from dpviz.view import charts
 from dpviz.view.basemap import Bounds
 from dpviz.view.study_charts import objective_chart
@@ -129,7 +128,7 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
     if evaluation is None:
         zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
         noise = [expected_error(what.release, zoom) for zoom in zooms]
-        squares = [count_open_blocks(what.release.domain, zoom) for zoom in zooms]
+        squares = [what.release.domain.count_open_blocks(zoom) for zoom in zooms]
         expected = pd.DataFrame({"zoom": zooms, "blocks": squares, "expected": noise})
         show_chart(charts.expected_by_zoom(expected, what.data.unit, total=total))
         st.caption(f"Expected from the noise alone. Assumptions on how {what.data.unit} lie in a partition add errors of their own.")

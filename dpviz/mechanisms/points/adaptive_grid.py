@@ -20,7 +20,7 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import Subgrids
 from dpviz.space.interpolate import INSIDE
-from dpviz.space.mask import open_cells, share_open
+from dpviz.space.mask import open_cells
 
 MOST_PER_SIDE = 2**11
 SMALLEST_SIDE = 10
@@ -124,7 +124,7 @@ class AdaptiveGrid(PointMechanism):
 
     def _choose_side(self, total: int, epsilon_per_record: float, domain: Domain) -> int:
         """Compute the number of cells per side of the first grid."""
-        side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon_per_record / (self.c * share_open(domain))) / 4))
+        side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon_per_record / (self.c * domain.share_open)) / 4))
         return min(side, domain.side, MOST_PER_SIDE)
 
     def _finish(self, budget: PureBudget) -> Finish:

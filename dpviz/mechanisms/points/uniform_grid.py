@@ -19,7 +19,6 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
-from dpviz.space.mask import share_open
 
 MOST_PER_SIDE = 4096
 
@@ -106,7 +105,7 @@ class UniformGrid(PointMechanism):
 
     def _choose_side(self, counter: NoisyCounts, budget: PureBudget) -> tuple[int, Fraction]:
         """Return the number of cells per side, and the epsilon that is left for counting the cells."""
-        bound, share = counter.points.contributions, share_open(counter.points.domain)
+        bound, share = counter.points.contributions, counter.points.domain.share_open
         if self.side is not None:
             return self.side, budget.epsilon
         if self.declared_total is not None:
