@@ -206,8 +206,8 @@ def mask_domain(digest: str, name: str, _content: bytes, domain: Domain) -> Doma
 
 
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the sample ...")
-def sample_on(key: str, size: int | None, domain: Domain) -> PointCounts:
-    """Load a public sample and count it on a domain with a mask."""
+def masked_sample(digest: str, key: str, size: int | None, domain: Domain) -> PointCounts:  # noqa: ARG001
+    """Load a public sample and count it on a domain with a mask, whose content `digest` identifies."""
     return load_sample(key, size=size, domain=domain)
 
 
@@ -267,7 +267,7 @@ PER_SESSION = (
     read_regions_file,
     read_outline_file,
     mask_domain,
-    sample_on,
+    masked_sample,
     declared_level,
     declared_bounds,
     inspect_flows_file,

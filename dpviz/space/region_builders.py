@@ -180,8 +180,10 @@ def nest_squares(domain: Domain, zooms: Sequence[int]) -> tuple[pd.DataFrame, li
         as geometry if the domain has a CRS; the names of the columns; and the domain whose lattice has these squares.
 
     Raises:
-        DomainError: zooms that are out of range or do not grow.
+        DomainError: zooms that are out of range or do not grow, or a domain with a mask.
     """
+    if domain.mask is not None:
+        raise DomainError("Squares are regions of a whole domain: leave its mask out.")
     whole = all(isinstance(zoom, int | np.integer) and not isinstance(zoom, bool) for zoom in zooms)
     finest = min(domain.order, FINEST_SQUARES)
     grow = all(finer > coarser for coarser, finer in itertools.pairwise(zooms))

@@ -26,7 +26,7 @@ from dpviz.view.places import ATTRIBUTION, place_names
 MOST_CELLS = 65_536  # rectangles in a pane; more are drawn as a picture
 STREETS = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"  # the only address outside the app that a browser may ask, if it is told to
 STREETS_CREDIT = "© OpenStreetMap contributors, openstreetmap.org/copyright"
-MASKED_ON_LIGHT, MASKED_ON_DARK = [214, 217, 220, 255], [52, 58, 63, 255]  # where nobody can be
+MASKED_ON_LIGHT, MASKED_ON_DARK = [202, 206, 210, 255], [60, 66, 72, 255]  # where nobody can be
 TONES = 64  # shades of a scale on each side of zero
 _PALE = 0.4  # of the opacity of a colour, where an interval contains 0
 _GREY = np.array([128.0, 128.0, 128.0])

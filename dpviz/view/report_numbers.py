@@ -369,12 +369,12 @@ def _round_up(value: float) -> float:
 
 
 def list_point_examples(release: Release, level: int) -> list[Example]:
-    """List the partitions of a level at the centre of the domain and at the centres of its quarters, and the whole.
+    """List the partitions of a level at the centre of the domain and at the centres of its quarters, and the whole; no masked ones.
 
     The partitions are chosen without looking at the counts, so that each interval holds with its stated probability.
     """
     nodes = _find_nodes_at_positions(release, release.nodes(level))
-    examples = [_make_point_example(release, kind, node) for node, kind in nodes.items()]
+    examples = [_make_point_example(release, kind, node) for node, kind in nodes.items() if release.open_cells[node] > 0]
     return examples if 0 in nodes else [*examples, _make_point_example(release, "the whole", 0)]
 
 

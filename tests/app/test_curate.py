@@ -15,6 +15,7 @@ from dpviz.amounts import format_decimal
 from dpviz.app.bundle import Maker, check_texts
 from dpviz.app.points.state import Config
 from dpviz.app.points.where import find_boxes, nearest_town, take_box
+from dpviz.app.saved_config import write_configuration
 from dpviz.app.session import read_link
 from dpviz.app.trips.state import TripsConfig
 from dpviz.errors import DpvizError
@@ -287,6 +288,20 @@ class TestPolygons:
         assert bounds_of(app) == [None] * 4
         good(app.text_input(key="domain crs").set_value("EPSG:4326").run())
         assert bounds_of(app) == list(self.BOX)
+
+    def test_a_switch_says_that_nobody_can_be_outside_them(self):
+        app = choose_polygons(self.open(), gpd.GeoSeries([self.TOWN], crs="EPSG:4326"))
+        assert scene(app)[0]["masked"] == []
+        app = fine(app.toggle(key="only inside").set_value(True).run())
+        assert "People can be in 4" in captions(app)
+        assert scene(app)[0]["masked"]
+        release = drawn(fine(press_draw(app))).release
+        assert release.domain.share_open == pytest.approx(0.45, abs=0.02)
+        assert 'study_area = "city.geojson"' in write_configuration(drawn(app).data, dv.Quadtree(), dv.PureBudget(1), None)
+        good(app.selectbox(key="mechanism").set_value("htf").run())
+        assert "HTF cannot be told where nobody can be" in errors(app)
+        app.session_state["outline uploaded"] = None
+        assert missing(good(app.run())) == ["Choose the file of polygons again: nobody can be outside them."]
 
     def test_a_box_that_is_dragged_meanwhile_stays(self, monkeypatch):
         state = {"outline wanted": True}

@@ -149,7 +149,8 @@ def _choose_sample(cards: Cards) -> Declared:
         cards.ask(WHERE, "Correct the study area, in which all people are.")
         return Declared(data=None)
     if masked.domain.mask is not None:
-        points = cached.sample_on(page_config.sample, size_made_up, masked.domain)
+        digest = cached.digest_of(masked.domain.mask.packed)
+        points = cached.masked_sample(digest, page_config.sample, size_made_up, masked.domain)
     credit = "" if about.synthetic else f" Data: {about.licence}."
     st.caption(about.description + credit, help=f"{_describe_domain(points.domain)} Source: {about.source} Licence: {about.licence}.")
     key, source = f"{page_config.sample} {size_made_up}", DataPart(sample=page_config.sample, size=size_made_up)

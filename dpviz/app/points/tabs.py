@@ -148,7 +148,7 @@ def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     if evaluation is None:
         st.info("Error by true size needs the truth: in Curate, turn on *Show curator-only truth* above the map.")
         return
-    nodes = what.release.nodes(level)
+    nodes = what.release.open_nodes(level)
     table = error_by_size(evaluation.truth[nodes], what.release.count[nodes])
     show_chart(charts.error_by_size(table, what.data.unit))
     st.caption("The same noise weighs little on large partitions and buries small ones.")
@@ -328,7 +328,7 @@ def _receipt(what: Drawn) -> None:
 
 
 def _table(what: Drawn, level: int) -> None:
-    nodes = what.release.nodes(level)
+    nodes = what.release.open_nodes(level)
     largest = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
     low, high = point_intervals(what.release, largest)
     boxes = what.release.domain.coordinates(what.release.tree.rectangles(largest))
