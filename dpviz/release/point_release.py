@@ -306,6 +306,8 @@ class Release:
     def coverage(self, queries: ArrayLike | Areas) -> Floats:
         """Compute the share of each query that lies inside the domain. Nothing was counted outside.
 
+        What the domain's mask covers lies inside: it is known to be empty.
+
         Args:
             queries: (q, 4) boxes in the domain's CRS, or (q,) polygons, which are reprojected.
 

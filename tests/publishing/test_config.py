@@ -1,10 +1,14 @@
 """A release's configuration: every key is checked, and a written configuration reads back equal."""
 
 import re
+import tomllib
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import geopandas
 import pytest
+import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +16,7 @@ from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.publishing.code import write_data
 from dpviz.publishing.config import from_tables, read_config, to_toml
 from dpviz.publishing.private_data import open_data, open_frame
 from dpviz.publishing.study_config import read_study
@@ -97,6 +102,29 @@ def test_errors_name_the_fault_and_its_remedy(path, value, message):
 def test_own_files_need_a_declared_unit_of_privacy_and_trips_ends_of_one_kind_and_regions(tables, data, unit, message):
     with pytest.raises(SettingError, match=re.escape(message)):
         from_tables(changed(changed(tables, "data", data), "dataset.unit", unit))
+
+
+def test_a_study_area_masks_the_domain_and_is_never_the_file_of_the_data(tmp_path):
+    tables = changed(changed(POINTS, "domain.crs", "EPSG:4326"), "domain.study_area", "city.geojson")
+    path = written(tmp_path, tables)
+    geopandas.GeoSeries([shapely.box(0.5, 0.5, 3.5, 3.5)], crs="EPSG:4326").to_file(tmp_path / "city.geojson")
+    config = read_config(path)
+    assert config.domain.domain().mask is None
+    domain = open_frame(config)
+    assert domain.mask.cells_open == 16
+    data = open_data(changed_crs(config), domain, bad_rows="drop").data
+    assert (data.count.sum(), data.outside) == (3, 2)
+    assert from_tables(tomllib.loads(to_toml(config))) == config
+    assert (
+        'dv.mask_outside(\n        dv.Domain(bounds=(0, 0, 16, 16), crs="EPSG:4326", order=4),\n        dv.read_outline("city.geojson"'
+        in (write_data(config))
+    )
+    with pytest.raises(SettingError, match="never taken from the data"):
+        from_tables(changed(tables, "domain.study_area", "crowd.csv"))
+
+
+def changed_crs(config):
+    return replace(config, data=replace(config.data, crs="EPSG:4326"))
 
 
 def test_references_that_are_not_private_and_line_ends_within_cells_are_for_studies_only(tmp_path):

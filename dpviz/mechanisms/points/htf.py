@@ -442,8 +442,8 @@ class Htf(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
-        self.refuse_mask(points.domain)
         counter = NoisyCounts(points=points, entropy=entropy)
+        self.refuse_mask(points.domain)
         spending = self.spending(counter, budget.epsilon)
         levels = self._grow(counter, spending)
         tree = tree_of([level.rectangles for level in levels], [np.where(level.split, 2, 0) for level in levels])

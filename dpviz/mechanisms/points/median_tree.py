@@ -103,8 +103,8 @@ class MedianTree(PointMechanism):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget on `points`; raises `BudgetError` for the wrong kind, or for custom weights that do not fit."""
-        self.refuse_mask(points.domain)
         counter, spending = NoisyCounts(points=points, entropy=entropy), self.spending(points.domain, self.require_budget(budget))
+        self.refuse_mask(points.domain)
         self.check(points.domain)
         grown = self.grow(counter, spending)
         noisy, variance = counter.count_levels(grown.tree, spending.counts, grown.true)

@@ -63,8 +63,8 @@ class Privelet(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget = require_pure(budget, self.title)
-        self.refuse_mask(points.domain)
         counter = NoisyCounts(points=points, entropy=entropy)
+        self.refuse_mask(points.domain)
         order = min(self.order, points.domain.order)
         sensitivity = points.contributions * (1 + order) ** 2
         scale = sensitivity / budget.epsilon
