@@ -113,8 +113,8 @@ def split_budget(budget: Budget, mechanism: str, weights: Sequence[float], chang
     Raises:
         BudgetError: another kind of budget, delta = 0, or weights out of range.
     """
-    if isinstance(budget, PureBudget) or not is_gaussian(budget, mechanism):
-        return Split(parts=tuple(budget.split(weights)), gaussian=False)
+    if not is_gaussian(budget, mechanism):
+        return Split(parts=tuple(budget.split(weights)), gaussian=False)  # type: ignore[union-attr]
     most = change.contributions
     rho, conversion = find_gaussian_rho(budget, mechanism, accounting, weights, change.ones if most == 1 else None)
     return Split(

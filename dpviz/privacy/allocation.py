@@ -25,9 +25,7 @@ _STEP = 1e-4  # of a share that was searched for: processors round in different 
 _NO_VARIANCE = 1e-9  # where one child is all of its parent, an exact parent leaves no variance
 
 
-def level_weights(
-    strategy: str, height: int, *, fan_out: int = 4, gaussian: bool = False, custom: Sequence[float] = ()
-) -> list[float]:
+def level_weights(strategy: str, height: int, *, fan_out: int = 4, gaussian: bool = False, custom: Sequence[float] = ()) -> list[float]:
     """Weights of the levels of a tree: each level gets a share of the budget in proportion to its weight.
 
     With a share s of epsilon, Laplace noise has a variance proportional to 1 / s**2; with a share s of rho, Gaussian noise 1 / s.

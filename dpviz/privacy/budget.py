@@ -298,7 +298,8 @@ def require_pure(budget: object, mechanism: str) -> PureBudget:
         BudgetError: the budget is not pure; the text names the type that is needed, and which mechanisms take others.
     """
     if not isinstance(budget, PureBudget):
-        others = f": of the mechanisms of points, {WITH_GAUSSIAN_NOISE} take others" if isinstance(budget, ApproxBudget | ZcdpBudget) else ""
+        others = f": of the mechanisms of points, {WITH_GAUSSIAN_NOISE} take others"
+        others = others if isinstance(budget, ApproxBudget | ZcdpBudget) else ""
         raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), that is epsilon alone, not {type(budget).__name__}{others}.")
     return budget
 

@@ -396,9 +396,9 @@ class Release:
         """Compute intervals that contain the true count of a node with probability at least 0.95, for the noise only.
 
         The half width is ln(20) / sqrt(2) = 2.12 standard deviations, rounded outwards to whole numbers. That is exact for one Laplace
-        count; for sums of them the probability is larger. For Gaussian noise it is 1.96 standard deviations. If the release is `approximate`, so is the probability: estimates that reuse
-        the counts by which the structure was chosen can be biased, most of all for large areas. (For the whole domain, 0.79 to 0.90
-        was measured with HTF, and 0.86 to 0.93 with the path-budget tree.)
+        count; for sums of them the probability is larger. For Gaussian noise it is 1.96 standard deviations. If the release is
+        `approximate`, so is the probability: estimates that reuse the counts by which the structure was chosen can be biased, most of
+        all for large areas. (For the whole domain, 0.79 to 0.90 was measured with HTF, and 0.86 to 0.93 with the path-budget tree.)
 
         Args:
             nodes: (k,) indices of nodes, chosen without looking at the counts.

@@ -14,7 +14,6 @@ from dpviz.app.areas.level import (
     asked_regions,
     change_level,
     choose_measure,
-    choose_noise,
     shown_level,
     shown_rate,
     toggle_asked,
@@ -98,7 +97,6 @@ def _show_controls(cards: Cards) -> tuple[Declared, bool]:
     AREAS.offer(declared.data)
     try:
         mechanism_controls(AREAS)
-        choose_noise()
         privacy_controls(AREAS, declared.regions.regions if declared.regions else None, bar=True)
         config().build()
     except (SettingError, BudgetError) as error:

@@ -6,7 +6,6 @@ import streamlit as st
 
 from dpviz.app.areas.curate import show_curate
 from dpviz.app.areas.data import areas_controls
-from dpviz.app.areas.level import choose_noise
 from dpviz.app.areas.state import AREAS, SECOND_RUN, AreasData, config
 from dpviz.app.areas.teach import show_teach
 from dpviz.app.cards import cards_in_place
@@ -74,7 +73,6 @@ def _show_controls() -> tuple[AreasData | None, bool]:
     page_state = choose_run(AREAS, SECOND_RUN)
     try:
         mechanism_controls(page_state)
-        choose_noise()
         privacy_controls(page_state, data.areas.regions if data else None, bar=page_state is not AREAS)
         how.second_run().build()
     except (SettingError, BudgetError) as error:

@@ -39,9 +39,10 @@ def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: boo
         fresh: whether the run is that of the controls; if not, the strip shows its split and cannot change it.
         title: of which run the strip is.
     """
-    zooms, mechanism = zooms_of(what.release.domain), (config() if fresh else what.config).build()
+    how, domain = config() if fresh else what.config, what.data.points.domain
+    zooms, mechanism = zooms_of(what.release.domain), how.build()
     try:
-        shares = mechanism.shares(what.data.points.domain)
+        shares = mechanism.shares_of_rho(domain) if how.takes_delta else mechanism.shares(domain)
     except DpvizError:
         shares = [Share(label="counts", share=1.0)]
     changes = fresh and len(shares) > 1

@@ -176,7 +176,7 @@ def _fit_scales() -> None:
 def describe_run(what: Drawn) -> str:
     """Write how a run was made: mechanism, budget and number."""
     title = POINT_FAMILY.choices[what.release.mechanism].title
-    budget = budget_text(what.config.epsilon, what.config.delta if what.config.build().needs_delta else 0)
+    budget = budget_text(what.config.epsilon, what.config.delta if what.config.takes_delta else 0)
     return f"{title}, {budget}, run {what.number}"
 
 

@@ -111,8 +111,15 @@ class RegionTree(AreaMechanism):
 
     def shares(self, frame: Regions) -> list[Share]:
         """List one part of epsilon per level that can be measured, coarsest first; parts of rho may differ (see `level_weights`)."""
+        return self._list_shares(frame, gaussian=False)
+
+    def shares_of_rho(self, frame: Regions) -> list[Share]:
+        """List one part of rho per level that can be measured, coarsest first."""
+        return self._list_shares(frame, gaussian=True)
+
+    def _list_shares(self, frame: Regions, *, gaussian: bool) -> list[Share]:
         first = 0 if self.count_root else 1
-        weights = self.level_weights(frame, gaussian=False)[first:]
+        weights = self.level_weights(frame, gaussian=gaussian)[first:]
         titles = ("the whole", *frame.levels)[first:]
         return [
             Share(label=title, share=weight / sum(weights), level=level)

@@ -36,7 +36,8 @@ class Identity(PointMechanism):
     Deviations:
         With rho or (epsilon, delta), noise is Gaussian. With `threshold`, cells whose noisy count is below the noise that one of all cells
         is likely to have become 0: m ln(cells) / epsilon, where m is the contribution bound, or sigma sqrt(2 ln(cells)) for Gaussian noise
-        of variance sigma**2. This is post-processing. It adds bias, but on sparse data its relative error is smaller than that of most published methods.
+        of variance sigma**2. This is post-processing. It adds bias, but on sparse data its relative error is smaller than that of most
+        published methods.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")

@@ -42,8 +42,9 @@ class Privelet(PointMechanism):
         give every unnormalised coefficient, a plain difference of sums, noise of the same scale. The noise is added here in this form.
 
     Deviations:
-        Noise is exact and discrete; with rho or (epsilon, delta) it is Gaussian. The side of the grid is a power of two. No count is measured by itself, so the release has no measured
-        counts. The released counts are the noisy coefficients, transformed back without further post-processing.
+        Noise is exact and discrete; with rho or (epsilon, delta) it is Gaussian. The side of the grid is a power of two. No count is
+        measured by itself, so the release has no measured counts. The released counts are the noisy coefficients, transformed back
+        without further post-processing.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
