@@ -25,8 +25,7 @@ ACCOUNTING = ("exact", "tight", "paper")
 LARGEST_STDDEV = 10_000.0  # of the noise of a stage; above it the loss has millions of values, and the tight conversion is as good
 _STEPS_PER_STDDEV = 500  # grid steps in one standard deviation of the loss
 _STEPS_IN_SEARCH = 150  # the same while rho is searched for: a coarser grid, whose bound is looser but holds
-_FARTHEST_SUMMED = 2_000  # up to this noise value, the losses of changed counts are added up before they are put on the grid
-_MOST_SUMMED = 2  # changed numbers whose losses are so added up; more would take too long
+_FARTHEST_SUMMED = 2_000  # up to this noise value, the losses of two changed numbers are added up before they are put on the grid
 _MOST_VALUES = 2**22  # of all grids together; the error analysis needs a limit
 _CUT_SHARE = 1e-6  # of delta, for the losses that are cut off
 _SMALLEST_DELTA = 1e-250  # below it, floating-point numbers are too coarse for a bound
@@ -224,8 +223,8 @@ def _bound_delta(variances: tuple[Fraction, ...], epsilon: Fraction, changes: in
 def _compute_stage_losses(variance: Fraction, changes: int, step: float, tail: float) -> list[_Losses]:
     """Compute independent losses on the grid whose sum is the loss of a stage.
 
-    Where noise has few values, the losses of the changed counts are added up before they are put on the grid. All of them are multiples
-    of one number, so nothing is lost. Where it has many, or many counts change, each loss is put on the grid by itself. With c changes, a
+    Where noise has few values, the losses of the changed numbers are added up before they are put on the grid. All of them are multiples
+    of one number, so nothing is lost. Where their sum has many, each loss is put on the grid by itself. With c changes, a
     standard deviation of one loss has 1 / sqrt(c) as many grid steps as that of all losses: the split onto the grid adds at most
     c / (4 `steps_per_stddev`**2) of the variance, 0.2 % for 144 changes while rho is searched for.
 
@@ -238,7 +237,7 @@ def _compute_stage_losses(variance: Fraction, changes: int, step: float, tail: f
     density = np.exp(-(values**2) / (2 * sigma2))
     single = density / density.sum()
     infinite = 2 * math.exp(-(farthest**2) / (2 * sigma2)) + _UNDERFLOW
-    if farthest > _FARTHEST_SUMMED or changes > _MOST_SUMMED:
+    if farthest * max(changes / 2, 1) > _FARTHEST_SUMMED:
         return [_put_on_grid(single, (2 * values + 1) / (2 * sigma2), infinite, step, tail)] * changes
     mass = single
     for _ in range(changes - 1):
