@@ -202,7 +202,8 @@ def _noise_control(page_state: PageState) -> None:
         NOISES,
         key="noise",
         required=True,
-        help="Laplace noise spends ε alone. Gaussian noise spends ε and δ: less of it where a release has many levels.",
+        help="Laplace noise spends ε alone. Gaussian noise spends ε and δ: it is smaller where a record is part of many counts, as with"
+        " Privelet, or more than about nine levels with equal shares.",
         on_change=when_chosen("noise", lambda value: page_state.change(noise=value)),
     )
 
