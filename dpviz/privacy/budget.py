@@ -298,7 +298,7 @@ def require_pure(budget: object, mechanism: str) -> PureBudget:
         BudgetError: the budget is not pure; the text names the type that is needed, and which mechanisms take others.
     """
     if not isinstance(budget, PureBudget):
-        others = f": of the mechanisms of points, {WITH_GAUSSIAN_NOISE} take others"
+        others = f"; {WITH_GAUSSIAN_NOISE} take rho, or epsilon and delta, too"
         others = others if isinstance(budget, ApproxBudget | ZcdpBudget) else ""
         raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), that is epsilon alone, not {type(budget).__name__}{others}.")
     return budget

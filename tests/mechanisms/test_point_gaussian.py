@@ -54,7 +54,7 @@ def test_every_mechanism_that_takes_such_budgets_is_tested_here_and_named_by_the
     assert {each.key for each in VARIANTS.values()} >= OURS
     assert set(WITH_GAUSSIAN_NOISE.replace(" and ", ", ").split(", ")) == OURS
     for key in POINT_MECHANISMS.keys() - OURS:
-        with pytest.raises(BudgetError, match=f"of the mechanisms of points, {WITH_GAUSSIAN_NOISE} take others"):
+        with pytest.raises(BudgetError, match=f"{WITH_GAUSSIAN_NOISE} take rho, or epsilon and delta"):
             POINT_MECHANISMS[key]().release(points_of(10), ZcdpBudget(1), Entropy.seeded(1))
 
 
