@@ -26,6 +26,7 @@ LARGEST_STDDEV = 10_000.0  # of the noise of a stage; above it the loss has mill
 _STEPS_PER_STDDEV = 500  # grid steps in one standard deviation of the loss
 _STEPS_IN_SEARCH = 150  # the same while rho is searched for: a coarser grid, whose bound is looser but holds
 _FARTHEST_SUMMED = 2_000  # up to this noise value, the losses of two changed numbers are added up before they are put on the grid
+_WIDEST_SUMMED = 600  # the same for more of them, as their number times the standard deviation of one noise
 _MOST_VALUES = 2**22  # of all grids together; the error analysis needs a limit
 _CUT_SHARE = 1e-6  # of delta, for the losses that are cut off
 _SMALLEST_DELTA = 1e-250  # below it, floating-point numbers are too coarse for a bound
@@ -237,7 +238,7 @@ def _compute_stage_losses(variance: Fraction, changes: int, step: float, tail: f
     density = np.exp(-(values**2) / (2 * sigma2))
     single = density / density.sum()
     infinite = 2 * math.exp(-(farthest**2) / (2 * sigma2)) + _UNDERFLOW
-    if farthest * max(changes / 2, 1) > _FARTHEST_SUMMED:
+    if farthest > _FARTHEST_SUMMED if changes <= 2 else math.sqrt(sigma2) * changes > _WIDEST_SUMMED:
         return [_put_on_grid(single, (2 * values + 1) / (2 * sigma2), infinite, step, tail)] * changes
     mass = single
     for _ in range(changes - 1):
