@@ -34,7 +34,9 @@ def parser() -> argparse.ArgumentParser:
     _add_app_arguments(commands.add_parser("app", help="start the app on this computer", allow_abbrev=False))
     _add_release_arguments(_add_command(commands, "release", "publish what a configuration describes: check, spend, draw, write"))
     _add_compare_arguments(_add_command(commands, "compare", "compare mechanisms on public data: one table"))
-    _add_command(commands, "check", "say what a file is and what is missing to use it").add_argument("file", help="data, or a release")
+    _add_command(commands, "check", "say what a file is and what is missing to use it").add_argument(
+        "file", help="data, a release, or the configuration of one"
+    )
     _add_audit_arguments(_add_command(commands, "audit", "measure a lower bound on the epsilon of a mechanism"))
     ledger = _add_command(commands, "ledger", "what each dataset has spent (DPVIZ_LEDGER says which ledger)")
     ledger.add_argument("action", choices=["show"], help="show every account, or one with its draws")

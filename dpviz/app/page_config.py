@@ -22,8 +22,8 @@ from dpviz.app.page_state import (
 )
 from dpviz.app.session import Reader, amount_reader, choice_reader, flag_reader, number_reader, read_amount, read_settings
 from dpviz.errors import DpvizError
-from dpviz.mechanisms import AnyFamily, AnyMechanism
-from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES
+from dpviz.mechanisms import POINT_FAMILY, AnyFamily, AnyMechanism
+from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES, Share
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 
 MOST_SCALES = 40
@@ -99,6 +99,10 @@ class PageConfig:
         """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
         return self.family.choices[self.mechanism].from_settings(self.settings)
 
+    def build_all(self) -> list[Any]:
+        """Build all mechanisms that one press of Curate releases with."""
+        return [self.build()]
+
     def budget(self) -> Budget:
         """Return the budget of the mechanism."""
         return self.budget_for(self.build())
@@ -116,6 +120,21 @@ class PageConfig:
 
     def _takes_delta(self, mechanism: AnyMechanism) -> bool:
         return mechanism.needs_delta or (mechanism.noise_by_budget and self.noise == GAUSSIAN)
+
+    @property
+    def split_amount(self) -> str:
+        """What the shares of the budget are shares of: with a δ the ρ it buys, but ε for mechanisms of points that need a δ for medians."""
+        needs_it = self.family is POINT_FAMILY and self.build().needs_delta
+        return "ρ" if self.takes_delta and not needs_it else "ε"
+
+    def shares(self, frame: Any) -> list[Share]:
+        """List the parts of `split_amount` on a public frame.
+
+        Raises:
+            DpvizError: the settings do not fit the frame.
+        """
+        mechanism = self.build()
+        return list(mechanism.shares_of_rho(frame) if self.split_amount == "ρ" else mechanism.shares(frame))
 
     def same_draw(self, other: Self) -> bool:
         """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""

@@ -69,13 +69,20 @@ def check_regions(regions: object) -> None:
 
 def refuse_overlaps(regions: Regions) -> None:
     """Refuse leaves whose polygons overlap, by their names: a place in two regions would be counted in the first one only."""
+    overlaps = describe_overlaps(regions)
+    if overlaps is not None:
+        raise DomainError(overlaps)
+
+
+def describe_overlaps(regions: Regions) -> str | None:
+    """Write which leaves' polygons overlap, by their names; None if none do."""
     overlaps = regions.overlaps
     if not len(overlaps):
-        return
+        return None
     names = regions.names_of(regions.depth)
     pairs = [f"{str(names[one])[:40]} and {str(names[other])[:40]}" for one, other in overlaps[:_MOST_NAMED].tolist()]
     more = f", and {len(overlaps) - _MOST_NAMED:,} more pairs" if len(overlaps) > _MOST_NAMED else ""
-    raise DomainError(
+    return (
         f"Regions of level {regions.levels[-1]!r} overlap: {'; '.join(pairs)}{more}. Correct their polygons, so that a place is in one"
         " region at most."
     )

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.data.areas import AreaCounts
+from dpviz.data.areas import NONE_INSIDE, NONE_KNOWN, AreaCounts
 from dpviz.data.counting.engines import AUTO, NUMPY, OnlyNumpyError, choose_engine, falls_back
 from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.flows import Flows
+from dpviz.data.leaf_regions import refuse_overlaps
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.regions import read_regions
@@ -185,21 +186,27 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
         A domain, regions, or the regions of origins and of destinations; None for a sample of trips or areas, which has its own.
 
     Raises:
-        DomainError: the bounds or the regions are invalid.
+        DomainError: the bounds or the regions are invalid, or polygons overlap in which coordinates are counted.
         InputError: the file of regions cannot be read.
     """
     if config.family is POINT_FAMILY:
         return config.domain.domain() if config.domain else SAMPLES[config.data.sample or ""].domain
     if config.regions is None:
         return None
-    regions = _read_regions(config.regions, config.base)
+    regions = _read_regions("regions", config.regions, config.base)
     if config.family is AREA_FAMILY:
+        if config.data.region is None:
+            refuse_overlaps(regions)
         return regions
-    return regions, regions if config.destinations is None else _read_regions(config.destinations, config.base)
+    return regions, regions if config.destinations is None else _read_regions("destinations", config.destinations, config.base)
 
 
-def _read_regions(part: RegionsPart, base: Path) -> Regions:
-    regions = read_regions(resolve_path(base, part.file), levels=part.levels or None, names=part.names or None, crs=part.crs)
+def _read_regions(title: str, part: RegionsPart, base: Path) -> Regions:
+    path = resolve_path(base, part.file)
+    try:
+        regions = read_regions(path, levels=part.levels or None, names=part.names or None, crs=part.crs)
+    except InputError as error:
+        raise InputError(f"[{title}] file {part.file!r}: {error}") from None
     return regions.grouped(part.prefixes) if part.prefixes else regions
 
 
@@ -295,7 +302,7 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
     if file_stamps(paths) != before:
         raise InputError("A file was changed while it was read: nothing was kept. Try again when no other program writes to it.")
     if not request.may_be_empty:
-        refuse_empty_data(data)
+        refuse_empty_data(data, by_ids=bool(request.options.get("region")))
     notes = tuple(describe_copies(found)) if request.options.get("bad_rows") == "drop" else ()
     return OpenedData(
         data=data, fingerprints=fingerprints_of(data, files=of_files_with_rows), engine=engine, of_files=of_files_with_rows, notes=notes
@@ -314,11 +321,15 @@ def _read_with(engine: str, sources: list[Source], request: CountRequest, watch:
     return read_points(sources, domain=request.frame, **arguments)
 
 
-def refuse_empty_data(data: PrivateData) -> None:
+def refuse_empty_data(data: PrivateData, *, by_ids: bool = False) -> None:
     """Refuse data without a single counted record, before anything is spent. The usual reason is coordinates in other units.
 
     An observer who sees whether a release appears learns from this only whether there is any record. A curator who must hide that, too,
     or expects data without records, declares `may_be_empty`, and this check is not made.
+
+    Args:
+        data: the private counts.
+        by_ids: whether records of areas name their region; otherwise they have coordinates.
 
     Raises:
         InputError: there is no record; the text names the likeliest reason.
@@ -330,10 +341,7 @@ def refuse_empty_data(data: PrivateData) -> None:
     elif data.outside < data.dropped:
         reason = "No record can be used: all are unreadable, or lie outside."
     elif isinstance(data, AreaCounts):
-        reason = (
-            "No record lies in a region: are the coordinates and the regions both in the units of their CRS (degrees, or metres), is it"
-            " the right CRS, are x and y swapped; and of ids, are they those of the finest regions?"
-        )
+        reason = NONE_KNOWN.format(level=data.regions.levels[-1]) if by_ids else NONE_INSIDE
     elif isinstance(data, Flows):
         reason = "No trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
     else:

@@ -24,7 +24,7 @@ import numpy as np
 
 from dpviz.amounts import format_budget
 from dpviz.arrays import Floats
-from dpviz.errors import SettingError
+from dpviz.errors import InputError, SettingError
 from dpviz.privacy.accounts import exact_amount
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
@@ -552,6 +552,7 @@ def describe(release: AnyRelease, publication: Publication, *, created: datetime
         nothing about the input file.
 
     Raises:
+        InputError: no release, such as private counts, which have no manifest.
         RefusedError: a simulation, or a reference that is not private.
         SettingError: a time without time zone, a malformed id, or a setting of the mechanism that cannot be written as JSON.
 
@@ -564,6 +565,8 @@ def describe(release: AnyRelease, publication: Publication, *, created: datetime
     >>> manifest["privacy"]["epsilon"]
     {'exact': '1', 'decimal': 1.0}
     """
+    if not isinstance(release, AnyRelease):
+        raise InputError("A manifest describes a release of points, trips or areas; private counts have none.")
     release.refuse_unpublishable()
     return _build_manifest(release, publication, created, release_id)
 

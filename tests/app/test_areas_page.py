@@ -5,17 +5,24 @@ from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dpviz.amounts import MISSING
 from dpviz.app.areas import strip as areas_strip
 from dpviz.app.areas.state import AreasConfig
-from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES
+from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
 from dpviz.app.cached import digest_of
 from dpviz.app.session import read_link
-from dpviz.mechanisms import AREA_MECHANISMS, noisy_areas
+from dpviz.data.areas import AreaCounts
+from dpviz.mechanisms import AREA_MECHANISMS, FlatAreas, noisy_areas
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.config import from_tables
 from dpviz.publishing.private_data import file_stamps
+from dpviz.publishing.public_guess import RELEASED
 from dpviz.samples.areas import AREA_SAMPLES
+from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import SHOWN_AREAS
 from tests.app.seen import (
     account,
@@ -47,6 +54,16 @@ STATES = {"sample": "us_residents", "level": "1"}
 CITY = {"sample": "made_up_city"}
 
 
+MISTAKES = [
+    ({"regions": b"district,tract\n"}, "The file of regions has no rows"),
+    ({"regions": b"district,tract\n", "levels": ()}, "The file of regions has no rows"),
+    (
+        {"regions": b"tract,district\nA1,A\nA2,A\n", "levels": ["tract", "district"]},
+        "from coarse to fine; these seem reversed: district, tract.",
+    ),
+    ({"regions": b"district,tract\nA,A1\n,B1\n"}, "Column 'district' has a missing or blank cell"),
+    ({"points": b"tract,visitor\nC1,v1\nC2,v2\n", "drop": True}, "No record has the id of a region of the finest level (tract)"),
+]
 CURATE = STATES | {"mode": "Curate"}
 
 
@@ -230,6 +247,14 @@ class TestNumbers:
         assert scene(app)[0]["panes"][0]["chosen"] == []
 
 
+def test_noise_is_no_share_of_an_average_of_zero():
+    regions = Regions.from_table(pd.DataFrame({"tract": list("abc")}), levels=["tract"])
+    nothing = AreaCounts.from_counts([0, 0, 0], regions=regions)
+    runs = (FlatAreas().release(nothing, PureBudget(1), Entropy.seeded(seed)) for seed in range(20))
+    shown = style_fitness(next(run for run in runs if run.count[0][0] < 0)).to_html()
+    assert (shown.count(MISSING), "inf" in shown) == (2, False)
+
+
 class TestControls:
     def test_a_split_can_be_typed(self):
         app = areas_app()
@@ -237,6 +262,15 @@ class TestControls:
         fine(app.number_input(key="share 0").set_value(60.0).run())
         receipt = areas_drawn(app).release.receipt
         assert float(receipt.steps[0].amount / receipt.available) == pytest.approx(0.6)
+
+    def test_typed_shares_are_those_of_the_strip_and_of_what_is_spent_also_under_gaussian_noise(self):
+        app = areas_app({"noise": "Gaussian", "settings": '{"split":"geometric"}'})
+        receipt = areas_drawn(app).release.receipt
+        spent = [100 * float(step.amount / receipt.available) for step in receipt.steps]
+        assert shares_of(app) == pytest.approx(spent, abs=0.005)
+        assert [each.label for each in app.expander if each.label.startswith("Type the shares")] == ["Type the shares of ρ"]
+        assert "Census" not in app.selectbox(key="preset").options, "its shares are for six levels"
+        assert "US Census 2020 (persons)" in app.selectbox(key="preset").options
 
     def test_the_link_carries_the_configuration(self):
         link = {"sample": "us_residents", "mechanism": "flat", "settings": '{"least":5}', "epsilon": "0.3", "noise": "Gaussian"}
@@ -323,6 +357,23 @@ class TestCurate:
         app = fine(press_draw(app))
         assert areas_drawn(app).data.areas.contributions == 2
         assert areas_drawn(app).release.receipt.unit == "person"
+
+    @pytest.mark.parametrize(("files", "words"), MISTAKES)
+    def test_a_mistake_is_one_sentence_and_what_was_chosen_stays(self, files, words):
+        app = good(areas_uploaded(**files))
+        assert words in errors(app)
+        assert app.button(key="draw").disabled
+        assert app.session_state["areas uploaded"][0] == "visits.csv"
+        assert entries() == []
+
+    def test_counts_are_guessed_from_an_earlier_release_of_the_same_regions(self):
+        app = areas_uploaded()
+        next(each for each in app.selectbox if each.label == "They lie").set_value(RELEASED)
+        assert "Choose the earlier release" in captions(good(app.run()))
+        regions = Regions.from_table(pd.DataFrame({"district": ["A", "B"]}), levels=["district"])
+        earlier = AreaCounts.from_counts([3000, 1000], regions=regions)
+        app.session_state["good release areas config"] = FlatAreas().release(earlier, PureBudget(1000), Entropy.system())
+        assert "of an average one (1,000)" in texts(good(app.run()))
 
     def test_ids_that_are_in_no_region_are_refused_without_being_named(self):
         app = good(areas_uploaded(points=b"tract,visitor\nsecret,v1\n"))

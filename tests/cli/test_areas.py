@@ -11,6 +11,8 @@ import pytest
 import shapely
 import tomli_w
 
+from dpviz.data.areas import NONE_INSIDE, NONE_KNOWN
+from dpviz.data.reading.regions import NO_REGIONS
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_manifest, read_release
@@ -130,12 +132,14 @@ def plain_regions(folder, tables):
     return changed(tables, "regions.file", "plain.csv")
 
 
+def no_rows(folder, tables):
+    (folder / "none.csv").write_text("county,tract,called\n")
+    return changed(tables, "regions.file", "none.csv")
+
+
 DOMAIN = {"bounds": [0, 50, 4, 51], "crs": "EPSG:4326"}
-EMPTY = (
-    "No record lies in a region: are the coordinates and the regions both in the units of their CRS (degrees, or metres), is it the right"
-    " CRS, are x and y swapped; and of ids, are they those of the finest regions? Nothing was spent. If data without records are right,"
-    " write may_be_empty = true under [data]."
-)
+NOTHING_SPENT = "Nothing was spent. If data without records are right, write may_be_empty = true under [data]."
+EMPTY = f"{NONE_INSIDE} {NOTHING_SPENT}"
 MISTAKES = {
     "no regions": (
         other("regions", None),
@@ -164,9 +168,22 @@ MISTAKES = {
     "no CRS": (other("data.crs", None), "This CSV file does not state its CRS, which is never guessed"),
     "unknown ids": (
         other("data", {"points": "homes.csv", "region": "who"}),
-        "No record lies in a region",
+        f"{NONE_KNOWN.format(level='tract')} {NOTHING_SPENT}",
     ),
-    "no such column of ids": (other("data", {"points": "counts.csv", "region": "tract"}), "There is no column named 'tract'."),
+    "no such column of ids": (
+        other("data", {"points": "counts.csv", "region": "tract"}),
+        "There is no column named 'tract'. The file has 'area', 'n'.",
+    ),
+    "a missing file of regions": (
+        other("regions.file", "nowhere.geojson"),
+        "[regions] file 'nowhere.geojson': The file cannot be read: does it exist, and may you read it?",
+    ),
+    "no region": (other_file("none.geojson", county=[], tract=[], called=[], geometry=[]), NO_REGIONS),
+    "a table without regions": (no_rows, NO_REGIONS),
+    "levels from fine to coarse": (
+        other("regions.levels", ["tract", "county"]),
+        "Give the levels from coarse to fine; these seem reversed: county, tract.",
+    ),
     "ids and coordinates": (
         other("data", {"points": "counts.csv", "region": "area", "x": "n"}),
         "[data] region names a column of ids, which have no coordinates: leave x, y, geometry, centroids and crs out.",
@@ -185,12 +202,16 @@ MISTAKES = {
             "dataset.unit",
             None,
         ),
-        "There is no column named 'patient'.",
+        "There is no column named 'patient'. The file has 'lon', 'lat', 'who'.",
     ),
     "nobody says whom it protects": (other("dataset.unit", None), "Say whom the release protects."),
     "weights that do not fit the levels": (
         other("mechanism", {"key": "region_tree", "settings": {"split": "custom", "weights": [1, 1, 1, 1]}}),
         "A custom split needs 2 weights",
+    ),
+    "published shares of other levels": (
+        other("mechanism", {"key": "region_tree", "settings": {"split": "census"}}),
+        "The shares of the US Census are for 6 levels, and 2 are measured here.",
     ),
 }
 
@@ -198,13 +219,39 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_one_sentence_and_nothing_is_spent_or_written(run, folder, ledger, mistake):
     change, message = MISTAKES[mistake]
-    code, out, err = run("release", configured(folder, change(folder, CONFIG)))
-    assert (code, out) == (2, "")
-    last = err.splitlines()[-1]
-    assert last.startswith(f"dpviz: {message}"), last
-    assert "P0" not in err
+    config = configured(folder, change(folder, CONFIG))
+    for command in ("release", "check"):
+        code, out, err = run(command, config)
+        assert (code, out) == (2, "")
+        last = err.splitlines()[-1]
+        assert last.startswith(f"dpviz: {message}"), last
+        assert "P0" not in err
     assert not ledger.path.exists() or not ledger.accounts()
     assert not (folder / "out").exists()
+
+
+def test_the_check_names_a_release_s_cost_how_many_records_have_no_region_and_overlaps(run, folder, ledger):
+    pd.DataFrame({"area": ["01a", "zz", "zy"], "n": [700, 5, 6]}).to_csv(folder / "counts.csv", index=False)
+    data = {"points": "counts.csv", "region": "area", "count": "n"}
+    code, out, err = run("check", configured(folder, changed(CONFIG, "data", data)))
+    assert code == 0, err
+    assert "Nothing was spent" in out
+    assert "Curator only: left out 11: 11 in no region." in err
+    assert "zz" not in out + err
+    assert not ledger.path.exists()
+    table = {"tract": ["01a", "01b"]}
+    shapes = [shapely.box(0, 50, 2, 51), shapely.box(1, 50, 3, 51)]
+    geopandas.GeoDataFrame(table, geometry=shapes, crs="EPSG:4326").to_file(folder / "over.geojson")
+    assert "Regions of level 'tract' overlap: 01a and 01b." in run("check", folder / "over.geojson")[1]
+
+
+@pytest.mark.parametrize("mistake", ["published shares of other levels", "overlapping polygons", "levels from fine to coarse"])
+def test_what_is_public_is_refused_before_data_are_read(run, folder, mistake):
+    change, message = MISTAKES[mistake]
+    tables = change(folder, CONFIG)
+    (folder / "homes.csv").unlink()
+    for command in ("release", "check"):
+        assert message in run(command, configured(folder, tables))[2]
 
 
 @pytest.mark.parametrize("data", [CONFIG["data"], {"points": "counts.csv", "region": "area", "count": "n"}])

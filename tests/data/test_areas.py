@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data import leaf_regions
-from dpviz.data.areas import AreaCounts
+from dpviz.data.areas import NONE_INSIDE, AreaCounts
 from dpviz.data.leaf_regions import leaf_finder
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
@@ -68,7 +68,7 @@ def refused(call, *errors) -> str:
 )
 def test_a_point_is_in_the_first_region_that_contains_it_or_in_none(x, y, leaf):
     """Regions include their borders; a common border belongs to the first one; gaps and the surroundings to none."""
-    areas = AreaCounts.from_xy([x], [y], regions=regions_of(GAPPED))
+    areas = AreaCounts.from_xy([x], [y], regions=regions_of(GAPPED), bad_rows="drop")
     assert per_leaf(areas) == [int(number == leaf) for number in range(3)]
     assert areas.outside == areas.dropped == (leaf is None)
 
@@ -280,6 +280,10 @@ def test_points_in_another_crs_are_reprojected_and_without_one_refused():
     assert "has no CRS" in refused(
         lambda: AreaCounts.from_geodataframe(points.set_crs(None, allow_override=True), regions=regions_of(GAPPED))
     )
+    wrong = points.set_crs(4326, allow_override=True)
+    assert refused(lambda: AreaCounts.from_geodataframe(wrong, regions=regions_of(GAPPED))) == NONE_INSIDE
+    assert AreaCounts.from_geodataframe(wrong, regions=regions_of(GAPPED), bad_rows="drop").outside == len(points)
+    assert not len(AreaCounts.from_geodataframe(wrong.iloc[:0], regions=regions_of(GAPPED)).count)
     lines = gpd.GeoDataFrame(geometry=[shapely.LineString([(0, 0), (1, 1)])], crs=CRS)
     assert "points only" in refused(lambda: AreaCounts.from_geodataframe(lines, regions=regions_of(GAPPED)))
     assert "geometry column" in refused(lambda: AreaCounts.from_geodataframe(pd.DataFrame({"x": [1]}), regions=regions_of(GAPPED)))

@@ -220,7 +220,7 @@ def read_areas(
         person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen as by `read_points`.
         contributions: m >= 1; the most records of a person.
         distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
-        bad_rows: as for `read_points`; "refuse" raises on an unknown id, too. Points in no leaf are never refused.
+        bad_rows: as for `read_points`; "refuse" raises on an unknown id, too, and if all points lie in no leaf.
         separator: as for `read_points`.
         decimal: as for `read_points`; of coordinates and counts, never of ids.
         encoding: as for `read_points`.
@@ -282,7 +282,10 @@ def read_areas(
     files, job_progress = _find_files(source, text_format, bad_rows), Progress(progress=progress, cancel=cancel)
     plan = make_plan(files, _engine_for_line_ends(engine, quoted_newlines), scheduler, limits, lambda: counter.job(files))
     counted = counter.read(files, job_progress) if plan.job is None else run_engine(plan, scheduler, job_progress)
-    return AreaCounts.from_leaf_counts(counted, regions, bound)
+    areas = AreaCounts.from_leaf_counts(counted, regions, bound)
+    if bad_rows == "refuse":
+        areas.refuse_none_inside()
+    return areas
 
 
 class _Counter(NamedTuple):

@@ -54,8 +54,10 @@ class RegionTree(AreaMechanism):
         "minimax",
         "Budget over levels",
         choices=REGION_STRATEGIES,
-        help="minimax: the level that loses most against the whole budget loses as little as possible. uniform: equal shares. geometric:"
-        " more for levels with more regions. census: the published shares of the US Census of 2020, for six levels. custom: your weights.",
+        help="minimax: the level that loses most against the whole budget loses as little as possible; its finest level has more noise than"
+        " flat counts, 2 to 3 times as much under ε and 1.4 to 1.6 times under ρ in the samples of two and three levels, and larger"
+        " regions far less. uniform: equal shares. geometric: more for levels with more regions. census: the published shares of the US"
+        " Census of 2020, for six levels. custom: your weights.",
     )
     weights: tuple[float, ...] = setting(
         (),
