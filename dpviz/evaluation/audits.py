@@ -50,7 +50,7 @@ VARIANTS: dict[str, AnyMechanism] = {
     "kdtree, noisy-mean": Kdtree(variant="noisy-mean", height=1, fan_out=2, median_share=0.5),
     "kdtree, smooth-sensitivity": Kdtree(variant="smooth-sensitivity", outside="nearest"),
     "kdtree on a sample": Kdtree(sample=0.5, height=1, fan_out=2, median_share=0.5),
-    "dawa, nearly all for the partition": Dawa(structure_share=0.85, price=6.3),
+    "dawa, nearly all for the partition": Dawa(structure_share=0.85, price=6),
     "hilbert_tree of one step, nearly all for medians": HilbertTree(height=1, fan_out=2, median_share=0.9),
     "adaptive_grid, mostly the first grid": AdaptiveGrid(alpha=0.8, c=1),
     "uniform_grid of 4": UniformGrid(side=4),

@@ -11,6 +11,7 @@ from dpviz.evaluation.audits import EPSILON, audit_all, audit_budget, audit_mech
 from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
+    Dawa,
     ExactKdtree,
     FlatGaussian,
     Identity,
@@ -40,7 +41,6 @@ from tests.often import named, often
 
 SIMPLE = ("identity", "uniform_grid", "quadtree")
 LEVELS = Quadtree(split="uniform", least_squares=False)
-BUCKETS = "dawa, nearly all for the partition"
 
 
 @pytest.mark.parametrize(("key", "runs", "least"), often([("identity", 300, 0.4), *((key, 2000, 0.75) for key in SIMPLE)], 1))
@@ -145,8 +145,8 @@ FAULTS = {
     "noise of half the scale, pairs with trips": (stability_histogram, "discrete_laplace", halved, "stability_histogram", 250),
     "one draw for the root and its first child": (measure, "discrete_laplace", path_shares(), LEVELS, 150),
     "budget spent on every step of a path again": (path_tree, "discrete_laplace", all_of_epsilon, "path_tree", 400),
-    "a partition without noise": (dawa, "discrete_laplace", unspent, BUCKETS, 150),
-    "a partition by noise of an eighth of the scale": (dawa, "discrete_laplace", an_eighth, BUCKETS, 800),
+    "partition without noise": (dawa, "discrete_laplace", unspent, Dawa(structure_share=0.85, price=6), 150),
+    "noise of an eighth of the scale, partition": (dawa, "discrete_laplace", an_eighth, Dawa(structure_share=0.85, price=6.3), 800),
     "splits without noise, medians": (MedianTree, "median", lambda tree, study, nodes, *_: exact_medians(nodes), "kdtree", 150),
 }
 """The first three are planted in the ordinary run."""
