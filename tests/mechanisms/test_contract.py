@@ -30,7 +30,9 @@ VARIANTS = {
 """Settings under which a row is another method."""
 DEFAULTS = {key: row() for key, row in POINT_MECHANISMS.items()}
 EVERY = pytest.mark.parametrize("mechanism", [pytest.param(made, id=name) for name, made in (DEFAULTS | VARIANTS).items()])
-OFTEN = pytest.mark.parametrize("mechanism", named(DEFAULTS | VARIANTS, {*DEFAULTS} - {"kdtree", "hilbert_tree", "tuned", "tuned_grid"}))
+OFTEN = pytest.mark.parametrize(
+    "mechanism", named(DEFAULTS | VARIANTS, {*DEFAULTS} - {"dawa", "kdtree", "hilbert_tree", "tuned", "tuned_grid"})
+)
 """Many runs of all; of methods that share their counts with another one in the slow run."""
 KINDS = {
     "discrete Laplace": ((1, 49), 1),  # 49: the coefficients of a wavelet of order 6 that one record changes

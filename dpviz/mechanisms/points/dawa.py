@@ -30,6 +30,8 @@ FINEST = 11
 GRAIN = 2**16
 SENSITIVITY = 2 * GRAIN + 1
 PRICES = {4: 1.35, 2: 2.1}
+"""The price of a bucket by parts per step, in scales of the noise on costs; below 1.2 and 2, noise shatters empty areas."""
+
 SMALLEST_SHARE, LARGEST_SHARE = 0.01, 0.99
 _LARGEST_COST, _LARGEST_PRICE, _LARGEST_EXCESS = 2**58, 2**59, 2**42
 _LOW_BITS = 30
@@ -97,7 +99,7 @@ class Dawa(PointMechanism):
         "Resolution, 2^n cells per side",
         low=1,
         high=FINEST,
-        help="The number n: 8 makes 256 cells per side; never finer than the resolution of the domain. Memory grows by four per step.",
+        help="The number n: 8 makes 256 cells per side; never finer than the resolution of the domain. A step needs four times the memory.",
     )
     fan_out: int = setting(4, "Parts per step", choices=tuple(PRICES), help="4 makes squares only; 2 also halves of squares.")
     structure_share: float = setting(
