@@ -30,7 +30,7 @@ FINEST = 11
 GRAIN = 2**16
 SENSITIVITY = 2 * GRAIN + 1
 PRICES = {4: 1.35, 2: 2.1}
-"""The price of a bucket by parts per step, in scales of the noise on costs; below 1.2 and 2, noise shatters empty areas."""
+"""The price of a bucket by parts per step, in scales of the noise on costs; below about 1.3 and 2, noise shatters empty areas."""
 
 SMALLEST_SHARE, LARGEST_SHARE = 0.01, 0.99
 _LARGEST_COST, _LARGEST_PRICE, _LARGEST_EXCESS = 2**58, 2**59, 2**42
