@@ -18,7 +18,7 @@ import numpy as np
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms import tuning
-from dpviz.mechanisms.points import htf, kdtree, median_tree, path_tree, privtree
+from dpviz.mechanisms.points import dawa, htf, kdtree, median_tree, path_tree, privtree
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import _sum_values
@@ -168,7 +168,8 @@ class Script:
         for module in (measure, htf, path_tree):
             monkeypatch.setattr(module, "discrete_laplace", self.noise)
         monkeypatch.setattr(measure, "discrete_gaussian", self.gaussian)
-        monkeypatch.setattr(privtree, "discrete_laplace", self.split)
+        for module in (privtree, dawa):
+            monkeypatch.setattr(module, "discrete_laplace", self.split)
         monkeypatch.setattr(htf, "permute_and_flip", self.flip)
         monkeypatch.setattr(tuning, "choose", self.choose)
         monkeypatch.setattr(median_tree, "exponential_medians", self.exponential)
@@ -201,7 +202,7 @@ class Script:
         return self._answer(self.made_up(counts, Fraction(1)))
 
     def split(self, bias, budget, entropy, sensitivity=1):
-        """PrivTree's choices of what to split, whose loss is that of whole paths: see `test_privtree.py`."""
+        """Choices of whole trees, whose loss is not a sum over draws: PrivTree's and DAWA's, see their own tests."""
         assert entropy is self.entropy
         return self._answer(self.made_up(bias, Fraction(1)))
 
@@ -260,7 +261,7 @@ def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, scrip
         np.testing.assert_array_equal(getattr(released, name), getattr(again, name))
     assert released.receipt == again.receipt
     assert (released.steps, released.settings, released.approximate) == (again.steps, again.settings, again.approximate)
-    if mechanism.key not in ("path_tree", "htf", "privtree"):  # of which one step stands for several draws
+    if mechanism.key not in ("path_tree", "htf", "privtree", "dawa"):  # of which one step stands for several draws
         for request, step in zip(script.requests, released.receipt.steps, strict=True):
             assert_stated(request, step, one.contributions)
     return script, second

@@ -207,7 +207,7 @@ def _between_coordinates(file: FlowsFile, pairs: tuple[Pair, Pair], found: Facts
         "missing": [
             "[data] origin and destination: the pairs of columns, if they are meant",
             "[data] crs: which CRS the coordinates are in; it is never guessed",
-            "[regions] file: the public regions, with polygons",
+            "[regions] file: the public regions, with polygons; or h3 or squares",
         ],
         "about": _file_facts(file.format, file.columns),
     }
@@ -226,7 +226,10 @@ def _as_points(file: PointsFile, shapes: Callable[[], set[str]]) -> Facts:
         "as": "points",
         "fits": "point" in kinds or {"x", "y"} <= set(found) or in_wkt,
         "found": {"geometry": True, **found} if file.has_geometry else found,
-        "missing": [*missing, "[domain] bounds and crs: declared in public, never taken from the file; or for areas [regions] file"],
+        "missing": [
+            *missing,
+            "[domain] bounds and crs: declared in public, never taken from the file; or for areas [regions] file, h3 or squares",
+        ],
         "about": _file_facts(file.format, file.columns),
     }
 

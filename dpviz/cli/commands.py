@@ -15,8 +15,9 @@ from dpviz.amounts import format_budget, format_decimal
 from dpviz.cli import check, serve
 from dpviz.cli.compare import run_compare
 from dpviz.cli.console import DONE, REFUSED, give, run_with_bar, say, step_bar
+from dpviz.cli.mechanisms import run_mechanisms
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
-from dpviz.errors import DpvizError, RefusedError, SettingError
+from dpviz.errors import DpvizError, RefusedError, SettingError, did_you_mean
 from dpviz.evaluation.audits import audit_all, audit_targets
 from dpviz.privacy.accounts import Account, Amount, Entry, amount_of
 from dpviz.privacy.audit import AuditPlan
@@ -311,7 +312,8 @@ def run_audit(arguments: Namespace) -> int:
     plan = AuditPlan(runs=arguments.runs, confidence=arguments.confidence, seed=arguments.seed)
     targets = audit_targets()
     if arguments.mechanism not in (ALL, *targets):
-        raise SettingError(f"There is no such mechanism; choose {ALL}, or one of: {'; '.join(targets)}.")
+        meant = did_you_mean(arguments.mechanism, targets)
+        raise SettingError(f"There is no such mechanism; choose {ALL}, or one of: {'; '.join(targets)}.{meant}")
     mechanisms = targets if arguments.mechanism == ALL else {arguments.mechanism: targets[arguments.mechanism]}
     with step_bar(len(mechanisms), "audit") as step:
 
@@ -356,6 +358,7 @@ COMMANDS: dict[str, Callable[[Namespace], int | None]] = {
     "check": run_check,
     "audit": run_audit,
     "ledger": run_ledger,
+    "mechanisms": run_mechanisms,
 }
 
 

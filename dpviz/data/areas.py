@@ -22,7 +22,8 @@ from dpviz.data.cells import (
     whole_counts,
     xy_of_frame,
 )
-from dpviz.data.flows import check_counts, column_of, counts_of, ids_of, leaf_indexes
+from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes
+from dpviz.data.frame_columns import column_of, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
@@ -41,7 +42,6 @@ NONE_KNOWN = (
 )
 """What is likely wrong where all records lie in no region: of coordinates, and of ids."""
 _NOUN = "records"
-_COLUMNS = ("count", "person")  # options of `from_geodataframe` that may be names of columns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -180,8 +180,7 @@ class AreaCounts:
         """
         check_regions(regions)
         xy = xy_of_frame(frame, crs_of_leaves(regions), "regions")
-        named = {name: column_of(frame, option, _NOUN) for name, option in options.items() if name in _COLUMNS and isinstance(option, str)}
-        return cls.from_xy(*xy, regions=regions, **options | named)
+        return cls.from_xy(*xy, regions=regions, **options | named_columns(frame, options))
 
     @classmethod
     def from_table(

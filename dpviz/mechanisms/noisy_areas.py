@@ -11,13 +11,13 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.areas import AreaCounts
-from dpviz.errors import InputError, SettingError
+from dpviz.errors import InputError
 from dpviz.mechanisms.audit_areas import AREAS, read_area_release
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
 from dpviz.mechanisms.budget_noise import Change, Split, split_budget
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
-from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_with_spread, round_to_whole
 from dpviz.privacy.receipt import Receipt, Step
@@ -175,8 +175,7 @@ class NoisyAreas:
     def __post_init__(self) -> None:
         if not isinstance(self.areas, AreaCounts):
             raise InputError(NO_AREAS)
-        if not isinstance(self.entropy, Entropy):
-            raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
+        require_entropy(self.entropy)
 
     @property
     def change(self) -> Change:

@@ -24,10 +24,11 @@ from dpviz.data.flows import Flows
 from dpviz.data.leaf_regions import refuse_overlaps
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.points import PointCounts
+from dpviz.data.reading.outline import read_polygons
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import Limits, Source, refuse_share
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files
-from dpviz.errors import InputError
+from dpviz.errors import DomainError, InputError
 from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
 from dpviz.samples.areas import load_area_sample
 from dpviz.samples.flows import load_flow_sample
@@ -37,6 +38,8 @@ from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import geopandas
 
     from dpviz.publishing.config import DataConfig, DataPart, RegionsPart
 
@@ -86,7 +89,8 @@ def file_fingerprints(paths: Sequence[Path], watch: Progress = _UNWATCHED) -> tu
         InputError: a file cannot be read.
         DpvizError: the reading was cancelled.
     """
-    total, finished, lock = max(sum(path.stat().st_size for path in paths), 1), 0, threading.Lock()
+    sizes = [guard(f"The file {path.name!r} cannot be read.", path.stat).st_size for path in paths]
+    total, finished, lock = max(sum(sizes), 1), 0, threading.Lock()
 
     def step(size: int) -> None:
         nonlocal finished
@@ -180,14 +184,14 @@ class CountRequest:
 
 
 def open_frame(config: DataConfig) -> PublicFrame | None:
-    """Build the public domain of points, or read the public regions of areas or trips.
+    """Build the public domain of points, or read or make the public regions of areas or trips.
 
     Returns:
         A domain, regions, or the regions of origins and of destinations; None for a sample of trips or areas, which has its own.
 
     Raises:
         DomainError: the bounds or the regions are invalid, or polygons overlap in which coordinates are counted.
-        InputError: the file of regions cannot be read.
+        InputError: a file of regions or polygons cannot be read.
     """
     if config.family is POINT_FAMILY:
         return config.domain.domain() if config.domain else SAMPLES[config.data.sample or ""].domain
@@ -202,12 +206,46 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
 
 
 def _read_regions(title: str, part: RegionsPart, base: Path) -> Regions:
-    path = resolve_path(base, part.file)
+    """Read regions from their file, or make those that need none.
+
+    Raises:
+        DomainError: the regions are invalid, or the package h3 is missing; for regions without ids the text names the key.
+        InputError: a file cannot be read.
+    """
+    if part.file is not None:
+        path = resolve_path(base, part.file)
+        try:
+            regions = read_regions(path, levels=part.levels or None, names=part.names or None, crs=part.crs)
+        except InputError as error:
+            raise InputError(f"[{title}] file {part.file!r}: {error}") from None
+        return regions.grouped(part.prefixes) if part.prefixes else regions
+    return _make_regions(title, part, base)
+
+
+def _make_regions(title: str, part: RegionsPart, base: Path) -> Regions:
+    """Make regions that need no file of ids; an error names the key."""
+    path = None if part.path is None else resolve_path(base, part.path)
     try:
-        regions = read_regions(path, levels=part.levels or None, names=part.names or None, crs=part.crs)
-    except InputError as error:
-        raise InputError(f"[{title}] file {part.file!r}: {error}") from None
-    return regions.grouped(part.prefixes) if part.prefixes else regions
+        return make_regions(part, None if path is None else read_polygons(path, crs=part.crs))
+    except DomainError as error:
+        problem = str(error)
+    key = next(name for name in ("polygons", "h3", "squares") if getattr(part, name))
+    raise DomainError(f"[{title}] {key}: {problem}")
+
+
+def make_regions(part: RegionsPart, polygons: geopandas.GeoSeries | None = None) -> Regions:
+    """Make regions of a flat list of polygons, of H3 cells, or of squares.
+
+    Args:
+        part: says which; it names no file of nested regions.
+        polygons: those of the file that `part` names; None if it names none.
+
+    Raises:
+        DomainError: the regions are invalid, or the package h3 is missing.
+    """
+    if part.h3:
+        return Regions.h3(part.area if polygons is None else polygons, resolutions=part.h3)
+    return Regions.squares(part.lattice(), zooms=part.squares) if part.squares else Regions.from_polygons(polygons)
 
 
 def resolve_path(base: Path, text: str) -> Path:

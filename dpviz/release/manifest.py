@@ -426,6 +426,8 @@ def _describe_trip_contents(release: FlowRelease) -> Facts:
         **({} if release.totals is None else {"totals": True}),
         "origins": _describe_regions(tree.origins),
         "destinations": None if shared else _describe_regions(tree.destinations),
+        **({} if tree.origins.grid is None else {"grid_of_origins": _describe_grid(tree.origins.grid)}),
+        **({} if shared or tree.destinations.grid is None else {"grid_of_destinations": _describe_grid(tree.destinations.grid)}),
         "stages": [
             {
                 "stage": stage,

@@ -1,5 +1,6 @@
 """The Areas page: what is shown for a link, what a press does, and what a link carries."""
 
+import sys
 import tomllib
 from dataclasses import replace
 from unittest.mock import Mock
@@ -65,6 +66,16 @@ MISTAKES = [
     ({"points": b"tract,visitor\nC1,v1\nC2,v2\n", "drop": True}, "No record has the id of a region of the finest level (tract)"),
 ]
 CURATE = STATES | {"mode": "Curate"}
+
+
+HOMES = b"lon,lat\n" + b"".join(f"{4.7 + place % 7 / 20:.2f},{45.6 + place % 5 / 20:.2f}\n".encode() for place in range(40))
+
+
+def areas_in_cells(kind, **state):
+    """The Areas page in Curate after an upload of points alone, for hexagons or squares."""
+    state = {"areas config": AreasConfig(mode="Curate", source="upload"), "areas uploaded": ("homes.csv", HOMES)} | state
+    state |= {"areas regions kind": kind, "areas crs": "EPSG:4326", f"unit areas Curate {digest_of(HOMES)}": "each"}
+    return good(pages_app("areas", {}, state))
 
 
 def areas_app(link=CITY):
@@ -426,6 +437,48 @@ class TestCurate:
         assert missing(app) == []
         assert areas_drawn(fine(press_draw(app))).release.receipt.total.epsilon == 0.25
         assert app.session_state["areas config"].noise == "Laplace"
+
+    @pytest.mark.parametrize("kind", ["Hexagons", "Squares"])
+    def test_points_alone_are_counted_in_cells_of_a_declared_box_and_the_configuration_opens_again(self, kind):
+        if kind == "Hexagons":
+            pytest.importorskip("h3")
+        app = areas_in_cells(kind)
+        assert any(text.startswith("Declare the ") for text in missing(app))
+        for side, value in zip(("west", "east", "south", "north"), (4.6, 5.1, 45.5, 46.0), strict=True):
+            app.number_input(key=f"areas grid {side}").set_value(value)
+        if kind == "Squares":
+            app.text_input(key="areas grid crs").set_value("EPSG:4326")
+        app.text_input(key="areas h3" if kind == "Hexagons" else "areas squares").set_value("4 5" if kind == "Hexagons" else "2, 3")
+        app = fine(press_draw(fine(app.run())))
+        release = areas_drawn(app).release
+        assert release.regions.grid is not None
+        assert areas_drawn(app).data.areas.count.sum() == 40
+        (text,) = [each.value.split("\n", 1)[1] for each in app.code if each.value.startswith("# dpviz release")]
+        tables = tomllib.loads(text)
+        box = {"area": [4.6, 45.5, 5.1, 46.0]} if kind == "Hexagons" else {"bounds": [4.6, 45.5, 5.1, 46.0], "crs": "EPSG:4326"}
+        assert tables["regions"] == ({"h3": [4, 5]} if kind == "Hexagons" else {"squares": [2, 3]}) | box
+        again = choose_files(fine(configuration_opened(tables, "areas", areas_app(CURATE))), areas_uploaded=("homes.csv", HOMES))
+        assert missing(again) == []
+        (saved,) = [each.value.split("\n", 1)[1] for each in again.code if each.value.startswith("# dpviz release")]
+        assert tomllib.loads(saved)["regions"] == tables["regions"]
+
+    def test_hexagons_cover_public_polygons_never_the_private_file(self):
+        pytest.importorskip("h3")
+        town = b'name,geometry\ntown,"POLYGON ((4.6 45.5, 5 45.5, 5 46, 4.6 45.5))"\n'
+        app = areas_in_cells("Hexagons", **{"areas outline uploaded": ("town.csv", town), "areas outline crs": "EPSG:4326"})
+        app = fine(app.text_input(key="areas h3").set_value("4 5").run())
+        assert "of level resolution 5" in captions(app)
+        assert "The hexagons cover the polygons of town.csv" in captions(app)
+        app.session_state["areas uploaded"] = ("town.csv", town)
+        app = good(app.run())
+        assert "This is the file of the private data" in errors(app)
+
+    def test_without_the_package_h3_one_sentence_says_what_to_install(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "h3", None)
+        app = areas_in_cells(
+            "Hexagons", **{"areas grid west": 4.6, "areas grid east": 5.1, "areas grid south": 45.5, "areas grid north": 46.0}
+        )
+        assert errors(app).count("H3 cells need the package h3") == 1
 
     def test_a_file_named_by_its_path_is_counted(self, tmp_path):
         path = tmp_path / "visits.csv"

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import geopandas
@@ -11,11 +12,12 @@ import pytest
 import shapely
 import tomli_w
 
-from dpviz.data.areas import NONE_INSIDE, NONE_KNOWN
+from dpviz.data.areas import NONE_INSIDE, NONE_KNOWN, AreaCounts
 from dpviz.data.reading.regions import NO_REGIONS
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_manifest, read_release
+from dpviz.space.regions import Regions
 from tests.publishing.configs import changed
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
@@ -111,6 +113,42 @@ def test_the_sample_configuration_is_published(run, tmp_path, ledger):
     assert ledger.account("visits in a made-up city").draws == 1
 
 
+SQUARES_OF_A_LATTICE = {"squares": [1, 2], "bounds": [0, 50, 4, 51], "crs": "EPSG:4326"}
+
+
+def test_regions_without_a_file_are_released_checked_and_compared(run, folder, ledger):
+    tables = changed(CONFIG, "regions", SQUARES_OF_A_LATTICE)
+    code, out, err = run("release", configured(folder, tables), "--dry-run")
+    assert code == 0, err
+    assert re.search("the whole.*zoom 1.*zoom 2", out, re.DOTALL)
+    code, _, err = run("release", folder / "release.toml")
+    assert code == 0, err
+    assert "16 regions" in run("check", folder / "out")[1]
+    release = read_release(folder / "out")
+    homes = pd.read_csv(folder / "homes.csv")
+    assert release.regions == AreaCounts.from_xy(homes["lon"], homes["lat"], regions=release.regions).regions
+    assert (release.regions.grid.order, release.regions.grid.bounds) == (2, (0, 50, 4, 51))
+    study = {"data": {**CONFIG["data"], "public": True}, "regions": SQUARES_OF_A_LATTICE, "mechanism": [{"key": "flat"}]}
+    (folder / "study.toml").write_text(tomli_w.dumps(study | {"epsilons": [1], "seed": 1}), "utf-8")
+    assert run("compare", folder / "study.toml")[0] == 0
+    assert ledger.account("homes").draws == 1
+
+
+def test_hexagons_are_released_and_without_their_package_one_sentence_says_so(run, folder, ledger, monkeypatch):
+    pytest.importorskip("h3")
+    geopandas.GeoDataFrame(geometry=SQUARES[:2], crs="EPSG:4326").to_crs("EPSG:3857").to_file(folder / "outline.gpkg")
+    tables = changed(CONFIG, "regions", {"h3": [2, 4], "area_file": "outline.gpkg"})
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "h3", None)
+        code, _, err = run("release", configured(folder, tables))
+    assert (code, ledger.path.exists()) == (2, False)
+    assert "[regions] h3: H3 cells need the package h3: install dpviz with its extra, pip install 'dpviz[h3]'." in err
+    code, _, err = run("release", folder / "release.toml")
+    assert code == 0, err
+    release = read_release(folder / "out")
+    assert release.regions == Regions.h3((0, 50, 2, 51), resolutions=(2, 4))
+
+
 def other_file(name, **columns):
     """Write another file of polygons, and configure it."""
 
@@ -143,8 +181,28 @@ EMPTY = f"{NONE_INSIDE} {NOTHING_SPENT}"
 MISTAKES = {
     "no regions": (
         other("regions", None),
-        "Points need a [domain] with bounds and crs, or for areas [regions] with a file: declared, never taken from the data.",
+        "Points need a [domain] with bounds and crs, or for areas [regions] with a file, h3 or squares: declared, never taken from the",
     ),
+    "two kinds of regions": (
+        other("regions.squares", [2, 4]),
+        "[regions] needs exactly one of file, polygons, h3, squares, which say in different ways what they are.",
+    ),
+    "levels of squares": (
+        other("regions", {"squares": [2, 4], "bounds": [0, 50, 4, 51], "crs": "none", "levels": ["tract"]}),
+        "[regions] levels belongs to file, not to squares: leave one of them out.",
+    ),
+    "no area of hexagons": (other("regions", {"h3": [3, 4]}), "[regions] h3 needs the area that its cells cover"),
+    "a turned area": (other("regions", {"h3": [3, 4], "area": [4, 50, 0, 51]}), "[regions] area must be four numbers in degrees"),
+    "resolutions that do not grow": (
+        other("regions", {"h3": [5, 4], "area": [0, 50, 4, 51]}),
+        "[regions] h3: The resolutions of H3 cells must grow from level to level, such as 5, 7, 9.",
+    ),
+    "no bounds of squares": (other("regions", {"squares": [2], "crs": "EPSG:4326"}), "[regions] squares needs bounds"),
+    "zooms out of range": (
+        other("regions", {"squares": [2, 11], "bounds": [0, 50, 4, 51], "crs": "EPSG:4326"}),
+        "[regions] squares: The zooms of squares must be whole numbers from 1 to 10",
+    ),
+    "no polygons in the file": (other("regions", {"polygons": "homes.csv"}), "[regions] polygons: The file has no polygons"),
     "both frames": (
         other("domain", DOMAIN),
         "[domain] and [regions] both say where points are counted: keep [regions] for areas, or [domain] for points.",

@@ -1,6 +1,8 @@
 """Records in regions: a point is in one leaf or in none, counts agree with geopandas, and nothing private in errors or texts."""
 
+import pickle
 from dataclasses import replace
+from unittest.mock import Mock
 
 import geopandas as gpd
 import numpy as np
@@ -130,6 +132,33 @@ def test_h3_cells_are_found_by_index_and_rolled_up_by_index():
 
 
 TOWN = (-74.05, 40.65, -73.95, 40.75)
+
+
+def test_the_tables_that_find_h3_cells_are_made_once_and_not_pickled(monkeypatch):
+    pytest.importorskip("h3")
+    regions = Regions.h3(TOWN, resolutions=(6, 7))
+    monkeypatch.setattr(leaf_regions, "_POINTS_PER_CELL", 0)
+    made = Mock(wraps=leaf_regions._look_up_inner_parts)
+    monkeypatch.setattr(leaf_regions, "_look_up_inner_parts", made)
+    x, y = np.random.default_rng(1).uniform([[-74.1], [40.6]], [[-73.9], [40.8]], (2, 50))
+    for _ in range(2):
+        found = leaf_finder(regions)(x, y)
+    assert made.call_count == 1
+    copied = pickle.loads(pickle.dumps(leaf_finder(regions)))  # noqa: S301 - our own bytes
+    assert set(vars(copied)) == {"regions"}
+    np.testing.assert_array_equal(copied(x, y), found)
+
+
+def test_grouped_regions_keep_the_grid_of_their_leaves():
+    squares = Regions.squares(Domain(bounds=(0, 0, 16, 16), crs=None, order=4), zooms=(1, 2))
+    grouped = squares.grouped([1])
+    x, y = np.random.default_rng(1).uniform(0, 16, (2, 50))
+    assert (grouped.depth, grouped.grid) == (3, squares.grid)
+    np.testing.assert_array_equal(leaf_finder(grouped)(x, y), leaf_finder(squares)(x, y))
+    assert squares.grouped([3]).grid is None, "columns of the lattice put its squares into another order"
+    pytest.importorskip("h3")
+    cells = Regions.h3(TOWN, resolutions=(6, 7))
+    assert cells.grouped([9]).grid == cells.grid
 
 
 @pytest.mark.parametrize(

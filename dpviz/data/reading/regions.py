@@ -255,7 +255,7 @@ def _find_parent_columns(names: Sequence[str]) -> dict[str, str]:
 def _read_table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFrame:
     """Return the wanted columns, with the file's shapes or, if it has none, points made of its columns of coordinates."""
     axes = () if opened.has_geometry else _coordinate_columns(opened.names)
-    shapes_crs = _crs_of(opened, crs) if opened.has_geometry else _crs_of_axes(axes, crs)
+    shapes_crs = crs_of(opened, crs) if opened.has_geometry else _crs_of_axes(axes, crs)
     table, shapes = _read_rows(opened, (*wanted, *axes))
     if not len(table):
         raise DomainError(NO_REGIONS)
@@ -293,7 +293,12 @@ def _crs_of_axes(axes: Sequence[str], crs: object) -> CRS | None:
     return _parse_crs(DEGREES if crs is None else crs)
 
 
-def _crs_of(opened: OpenShapes, crs: object) -> CRS:
+def crs_of(opened: OpenShapes, crs: object) -> CRS:
+    """Return the CRS of a file's shapes: its own, or `crs` where it states none.
+
+    Raises:
+        DomainError: neither is known, or they differ.
+    """
     if crs is None:
         if opened.crs is None:
             raise DomainError(f"This {opened.format} file does not state its CRS, which is never guessed: pass crs=..., say 'EPSG:4326'.")
