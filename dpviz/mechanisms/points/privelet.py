@@ -55,7 +55,7 @@ class Privelet(PointMechanism):
     key: ClassVar[str] = "privelet"
     title: ClassVar[str] = "Privelet"
     summary: ClassVar[str] = "Puts noise on a wavelet of a fine grid: sums over large areas stay accurate, single cells are noisier."
-    whole_budget: ClassVar[str] = "This mechanism splits the budget itself: all of ε buys differences of all levels at once."
+    whole_budget: ClassVar[str] = "This mechanism splits the budget itself: all of it buys differences of all levels at once."
 
     noise_by_budget: ClassVar[bool] = True
 

@@ -61,7 +61,7 @@ class Quadtree(PointMechanism):
         8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the resolution."
     )
     fan_out: int = setting(4, "Parts per step", choices=(4, 16), help="4 halves each side per step, 16 halves it twice.")
-    split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How ε is shared between zoom levels.")
+    split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How the budget is shared between zoom levels.")
     weights: tuple[float, ...] = setting(
         (),
         "Custom weights",
@@ -72,7 +72,7 @@ class Quadtree(PointMechanism):
     count_root: bool = setting(
         True,
         "Count the whole domain",
-        help="Spend a share of ε on the total. Without effect for custom weights, whose first one is the total's.",
+        help="Spend a share of the budget on the total. Without effect for custom weights, whose first one is the total's.",
     )
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     zero: bool = setting(

@@ -71,10 +71,10 @@ class UniformGrid(PointMechanism):
         low=0,
         high=2**53,
         when=("side", None),
-        help="A number of records that is public already. Left empty, a share of ε buys a noisy one.",
+        help="A number of records that is public already. Left empty, a share of the budget buys a noisy one.",
     )
     total_share: float = setting(
-        0.01, "Share for the total", low=0.001, high=0.5, when=("side", None), help="The part of ε that buys the noisy total."
+        0.01, "Share for the total", low=0.001, high=0.5, when=("side", None), help="The part of the budget that buys the noisy total."
     )
     c: float = setting(
         10.0,
