@@ -67,7 +67,7 @@ def find_far_leaves(tree: Tree, count: Floats, variance: Floats) -> Mask:
     area = (ring[:, 2:] - ring[:, :2]).prod(axis=1) - size.prod(axis=1)
     around = (sums.boxes(ring) - sums.boxes(own)) * size.prod(axis=1)
     far = np.zeros(len(tree), np.bool_)
-    far[tree.leaves] = (area > 0) & (around < _FAR_BELOW * np.sqrt(variance[tree.leaves]) * area)
+    far[tree.leaves] = (area > 0) & (around < _FAR_BELOW * np.sqrt(variance[tree.leaves]) * np.maximum(area, 1.0))
     return far
 
 

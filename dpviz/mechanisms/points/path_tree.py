@@ -97,8 +97,9 @@ class PathTree(PointMechanism):
         Zhang, Xiao, Xie, PrivTree, SIGMOD 2016.
 
     Deviations:
-        None: this is the definition. Small leaves are drawn towards 0 before least squares, and answers inside a partition lean towards
-        fuller neighbours. Both steps are post-processing that any tree may use, and both can be switched off.
+        None: this is the definition. Small leaves are drawn towards 0 before least squares, quarters are drawn towards a log-linear
+        interpolation of their surroundings, negative counts are spread over their siblings, and answers inside a partition follow the
+        same interpolation. All of this is post-processing that any tree may use, and can be switched off.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
