@@ -106,6 +106,14 @@ def test_neither_the_released_map_nor_any_scale_depends_on_the_truth():
         assert mapped(release, shown=shown, truth=truth).legend == mapped(release, shown=shown, truth=truth * 1000).legend
 
 
+def test_the_tooltip_marks_a_count_outside_its_interval():
+    release, _ = released(mechanism=Quadtree(height=4, negative="spread"), epsilon=0.3)
+    outside = release.lies_outside(release.nodes())
+    assert 0 < outside.sum() < len(outside)
+    rows = drawn(mapped(release))["data"]
+    assert [row["b"].endswith(" (the released number lies outside)") for row in rows] == outside.tolist()
+
+
 def test_the_tooltip_has_count_interval_truth_and_error():
     release, truth = released(epsilon=0.1)
     low, high = release.interval(release.tree.leaves)
