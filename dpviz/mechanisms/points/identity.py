@@ -11,7 +11,7 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances
+from dpviz.mechanisms.noisy_counts import KEEP, Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances, negative_setting
 from dpviz.privacy.budget import Budget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
@@ -55,6 +55,7 @@ class Identity(PointMechanism):
         "Zero small cells",
         help="Cells with a noisy count below m ln(cells)/ε become 0, with m records per person. Biased, but often better on sparse data.",
     )
+    negative: str = negative_setting(when=("threshold", False))
 
     def check(self, frame: Domain) -> None:
         """Raise an error if the grid is too large for memory."""
@@ -73,7 +74,8 @@ class Identity(PointMechanism):
         tree = quadtree(points.domain, order)
         noisy, variance = counter.count_levels(tree, all_on_leaves(tree, budget.epsilon))
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
-        release = counter.make_release(Finish(mechanism=self, budget=budget, notes=notes), tree, noisy, variance)
+        finish = Finish(mechanism=self, budget=budget, notes=notes, negative=KEEP if self.threshold else self.negative)
+        release = counter.make_release(finish, tree, noisy, variance)
         return zero_small_cells(release, math.log(4**order) * points.contributions / float(budget.epsilon)) if self.threshold else release
 
 
