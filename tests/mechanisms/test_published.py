@@ -149,16 +149,14 @@ def test_the_quadtree_is_as_accurate_as_its_public_implementation(epsilon):
 
 
 PARTS = {
-    "interpolation": ({"inside": "uniform"}, 1.3),
-    "log-linear interpolation": ({"inside": "interpolated"}, 1.05),
+    "interpolation": ({"inside": "uniform"}, 1.4),
+    "log-linear interpolation": ({"inside": "interpolated"}, 1.07),
     "zeroing": ({"zero": False}, 1.1),
-    "spreading": ({"negative": "keep"}, 1.02),
+    "spreading": ({"negative": "keep"}, 1.08),
 }
 
 
 @pytest.mark.parametrize(("without", "worth"), PARTS.values(), ids=PARTS)
 def test_each_step_of_the_finish_of_the_path_budget_tree_pays(without, worth):
     cases = [(deviation, 0.5) for deviation in (20, 50, 100)]
-    found = ratios(PathTree(**without), {key: figures(PathTree(), *key) for key in cases})[0]
-    print(f"{without}: {found:.3f}")
-    assert found >= worth
+    assert ratios(PathTree(**without), {key: figures(PathTree(), *key) for key in cases})[0] >= worth
