@@ -266,7 +266,7 @@ class Release:
             DomainError: as for `answer`.
         """
         share = check_coverage(self.domain, boxes, outside)
-        unbiased = self if self.unbiased is None else replace(self, count=self.unbiased, unbiased=None)
+        unbiased = self if self.unbiased is None else replace(self, count=self.unbiased, unbiased=None, nonnegative=False)
         centre, stddev = unbiased.answer(boxes, spread=True, inside="uniform", outside="inside_part")[:2]
         ends = self.make_ends(centre, INTERVAL_STDDEVS * stddev)
         return (*ends, share) if outside == "inside_part" else ends
@@ -323,7 +323,7 @@ class Release:
         """
         sums = block_sums(self.tree, self.count, zoom)
         difference = self._interpolation(None)
-        return sums + difference.blocks(1 << zoom, self.domain.side) if difference else sums
+        return self._at_least_0(sums + difference.blocks(1 << zoom, self.domain.side)) if difference else sums
 
     def _interpolation(self, inside: str | None) -> Cumulative | None:
         """Compute the cumulative difference between interpolated and uniform answers; None if answers are uniform."""
@@ -439,11 +439,15 @@ class Release:
         """Compute (q,) estimates in (q, 4) boxes in lattice units, and (q,) standard deviations, which are 0 unless `spread`."""
         difference = np.zeros(len(lattice)) if interpolation is None else interpolation.boxes(lattice)
         if not spread and self._cumulative is not None:
-            return self._cumulative.boxes(lattice) + difference, np.zeros(len(lattice))
+            return self._at_least_0(self._cumulative.boxes(lattice) + difference), np.zeros(len(lattice))
         if isinstance(self.spread, WaveletSpread) and self._cumulative is not None:
             return self._cumulative.boxes(lattice) + difference, np.sqrt(self.spread.boxes(lattice))
         estimate, stddev = self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
-        return estimate + difference, stddev
+        return self._at_least_0(estimate + difference), stddev
+
+    def _at_least_0(self, estimate: Floats) -> Floats:
+        """Return estimates without the negative ones that rounding makes where no count is negative."""
+        return np.maximum(estimate, 0.0) if self.nonnegative else estimate
 
     def _answer(self, overlap: Overlap, queries: int, spread: bool) -> tuple[Floats, Floats]:
         estimate, variance = np.zeros(queries), np.zeros(queries)

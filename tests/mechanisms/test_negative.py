@@ -14,7 +14,9 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.manifest import describe_columns, describe_contents
 from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import point_intervals
+from dpviz.space.interpolate import INSIDE
 from tests.mechanisms.test_contract import points_of
+from tests.trees import random_boxes
 
 SPREADING = {key: row(negative="spread") for key, row in POINT_MECHANISMS.items() if "negative" in row().chosen()}
 SPREADING |= {"quadtree, pruned": Quadtree(negative="spread", prune=6.0), "quadtree, zero": Quadtree(negative="spread", zero=True)}
@@ -27,6 +29,11 @@ def both(mechanism) -> tuple[Release, Release]:
     return tuple(each.release(SPARSE, PureBudget(1), Entropy.seeded(4)) for each in made)
 
 
+def boxes_of(release: Release) -> np.ndarray:
+    """(100, 4) random boxes in the domain of a release."""
+    return release.domain.coordinates(random_boxes(np.random.default_rng(1), release.domain.side, 100))
+
+
 @pytest.mark.parametrize("mechanism", SPREADING.values(), ids=SPREADING)
 def test_counts_are_at_least_0_and_add_up_and_total_noise_and_cost_stay(mechanism):
     spread, kept = both(mechanism)
@@ -35,6 +42,7 @@ def test_counts_are_at_least_0_and_add_up_and_total_noise_and_cost_stay(mechanis
     assert spread.count.min() == 0 > kept.count.min()
     np.testing.assert_allclose(sums[tree.children > 0], spread.count[tree.children > 0], rtol=1e-9, atol=1e-6)
     assert spread.count[0] == max(spread.unbiased[0], 0)
+    assert spread.answer(boxes_of(spread), inside=INSIDE[0 if tree.overlaps else -1]).min() >= 0
     assert (spread.nonnegative, kept.nonnegative) == (True, False)
     assert spread.receipt.steps == kept.receipt.steps
     assert spread.receipt.notes == (*kept.receipt.notes, SPREAD_NOTE)
