@@ -17,7 +17,7 @@ import numpy as np
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms import tuning
-from dpviz.mechanisms.points import htf, kdtree, median_tree, path_tree, privelet, privtree
+from dpviz.mechanisms.points import dawa, htf, kdtree, median_tree, path_tree, privelet, privtree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import _sum_values
@@ -161,7 +161,8 @@ class Script:
     def install(self, monkeypatch) -> None:
         for module in (measure, htf, path_tree, privelet):
             monkeypatch.setattr(module, "discrete_laplace", self.noise)
-        monkeypatch.setattr(privtree, "discrete_laplace", self.split)
+        for module in (privtree, dawa):
+            monkeypatch.setattr(module, "discrete_laplace", self.split)
         monkeypatch.setattr(htf, "permute_and_flip", self.flip)
         monkeypatch.setattr(tuning, "choose", self.choose)
         monkeypatch.setattr(median_tree, "exponential_medians", self.exponential)
@@ -189,7 +190,7 @@ class Script:
         return self._answer(self.made_up(counts, self.requests[-1].scale))
 
     def split(self, bias, budget, entropy, sensitivity=1):
-        """PrivTree's choices of what to split, whose loss is that of whole paths: see `test_privtree.py`."""
+        """Choices of whole trees, whose loss is not a sum over draws: PrivTree's and DAWA's, see their own tests."""
         assert entropy is self.entropy
         return self._answer(self.made_up(bias, Fraction(1)))
 
@@ -248,7 +249,7 @@ def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, scrip
         np.testing.assert_array_equal(getattr(released, name), getattr(again, name))
     assert released.receipt == again.receipt
     assert (released.steps, released.settings, released.approximate) == (again.steps, again.settings, again.approximate)
-    if mechanism.key not in ("path_tree", "htf", "privtree"):  # of which one step stands for several draws
+    if mechanism.key not in ("path_tree", "htf", "privtree", "dawa"):  # of which one step stands for several draws
         for request, step in zip(script.requests, released.receipt.steps, strict=True):
             assert_stated(request, step, one.contributions)
     return script, second

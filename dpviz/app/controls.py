@@ -27,6 +27,7 @@ from dpviz.view.escape import markdown
 EPSILONS = [round(step * 10.0**power, 3) for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
 DELTAS = [10.0**power for power in range(-12, -3)]
 SPLIT_SETTINGS = ("split", "weights")
+CUSTOM = "custom"  # a split by weights of its own
 SHAPE_SETTINGS = ("height", "fan_out", "neighbours")
 MOST_BUTTONS, LONGEST_BUTTONS = 4, 30
 _NAME = "dpviz_split_bar"
@@ -170,7 +171,7 @@ def _settings_with(page_state: PageState, rule: Rule, value: Any) -> dict[str, A
         settings.pop(rule.name)
     if rule.name in SHAPE_SETTINGS:
         for name in SPLIT_SETTINGS:
-            if settings.get("split") == "custom" or name == "weights":
+            if settings.get("split") == CUSTOM or name == "weights":
                 settings.pop(name, None)
     return settings
 
@@ -270,11 +271,11 @@ def _read_delta(text: object) -> float | Fraction:
 
 def _split_controls(page_state: PageState, frame: Any, *, bar: bool) -> None:
     mechanism = page_state.config().build()
-    parts = mechanism.shares(frame)
-    _preset_control(page_state, mechanism, parts)
+    parts, of = page_state.config().shares(frame), page_state.config().split_amount
+    _preset_control(page_state, mechanism, parts, frame)
     if len(parts) < 2:
         if mechanism.private:
-            st.caption(f"All of ε buys {markdown(parts[0].label)}.")
+            st.caption(f"All of {of} buys {markdown(parts[0].label)}.")
         return
     locks, use = share_locks(len(parts)), partial(use_shares, page_state, parts)
     if bar:
@@ -282,8 +283,8 @@ def _split_controls(page_state: PageState, frame: Any, *, bar: bool) -> None:
         key = f"split {page_state.config().mechanism}"
         split_bar(labels, shares, locked=list(locks), key=key, structure=structure, on_change=use)
     if structure_share := _structure_share(parts):
-        st.caption(f"Structure (grey) {structure_share:.1%}, counts (blue) {1 - structure_share:.1%} of ε.")
-    with st.expander("Type the shares"):
+        st.caption(f"Structure (grey) {structure_share:.1%}, counts (blue) {1 - structure_share:.1%} of {of}.")
+    with st.expander(f"Type the shares of {of}"):
         _share_fields(parts, locks, use)
 
 
@@ -300,8 +301,8 @@ def _structure_share(parts: list[Share]) -> float:
     return sum(part.share for part in parts if part.structure)
 
 
-def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[Share]) -> None:
-    """Show a choice of named splits of the counts over levels, published ones included; the share of the structure does not change."""
+def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[Share], frame: Any) -> None:
+    """Show a choice of named splits that fit the frame, published ones included; the share of the structure does not change."""
     names, values = [rule for rule in mechanism.rules() if rule.name == "split"], mechanism.chosen()
     if not names:
         return
@@ -311,13 +312,24 @@ def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[
     show_value("preset", current or values["split"])
     st.selectbox(
         names[0].label,
-        [*names[0].choices, *published],
+        [*_fitting_splits(names[0], mechanism, frame), *published],
         key="preset",
         format_func=lambda name: name if name in published else name.capitalize(),
+        help=markdown(names[0].help),
         on_change=when_chosen("preset", partial(_take_preset, page_state, mechanism.key, parts)),
     )
     if current:
         st.caption(f"{published[current].source}.")
+
+
+def _fitting_splits(rule: Rule, mechanism: AnyMechanism, frame: Any) -> list[str]:
+    """Return the named splits of a mechanism without those for another number of levels than the frame has."""
+
+    def fits(name: str) -> bool:
+        built = partial(mechanism.from_settings, {**mechanism.chosen(), "split": name})
+        return name == CUSTOM or problem_with(lambda: built().check(frame)) is None
+
+    return [name for name in rule.choices if fits(name)]
 
 
 def _same_proportions(first: Sequence[float], second: Sequence[float]) -> bool:
@@ -340,7 +352,7 @@ def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
         counts = iter(weights)
         free = (1 - _structure_share(parts)) / sum(weights)
         use_shares(page_state, parts, [part.share if part.structure else free * next(counts) for part in parts])
-    elif name != "custom":
+    elif name != CUSTOM:
         config = page_state.config()
         settings = without_split(config.settings)
         default = next(rule.default for rule in config.build().rules() if rule.name == "split")

@@ -22,7 +22,8 @@ from dpviz.app.page_state import (
 )
 from dpviz.app.session import Reader, amount_reader, choice_reader, flag_reader, number_reader, read_amount, read_settings
 from dpviz.errors import DpvizError
-from dpviz.mechanisms import AnyFamily, AnyMechanism
+from dpviz.mechanisms import POINT_FAMILY, AnyFamily, AnyMechanism
+from dpviz.mechanisms.base import Share
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 
 MOST_SCALES = 40
@@ -96,6 +97,10 @@ class PageConfig:
         """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
         return self.family.choices[self.mechanism].from_settings(self.settings)
 
+    def build_all(self) -> list[Any]:
+        """Build all mechanisms that one press of Curate releases with."""
+        return [self.build()]
+
     def budget(self) -> Budget:
         """Return the budget of the mechanism."""
         return self.budget_for(self.build())
@@ -110,6 +115,19 @@ class PageConfig:
     def takes_delta(self) -> bool:
         """Whether the budget has a delta."""
         return bool(self.build().needs_delta)
+
+    @property
+    def split_amount(self) -> str:
+        """What the shares of the budget are shares of: of points ε, also where there is a δ; of trips and areas with a δ the ρ it buys."""
+        return "ρ" if self.takes_delta and self.family is not POINT_FAMILY else "ε"
+
+    def shares(self, frame: Any) -> list[Share]:
+        """List the parts of `split_amount` on a public frame.
+
+        Raises:
+            DpvizError: the settings do not fit the frame.
+        """
+        return list(self.build().shares(frame))
 
     def same_draw(self, other: Self) -> bool:
         """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""

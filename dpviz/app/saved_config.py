@@ -54,6 +54,10 @@ USUAL_FOLDER = "release"
 NONE = "(none)"
 MOST_MADE_UP = 10_000_000
 IDS, COORDINATES = "Ids of regions", "Coordinates"
+A_FILE, HEXAGONS, SQUARES = "File", "Hexagons", "Squares"
+KINDS_OF_REGIONS = (A_FILE, HEXAGONS, SQUARES)
+"""Where the regions of areas come from."""
+GRID_SIDES = tuple(f"areas grid {side}" for side in ("west", "east", "south", "north"))  # keys of the box of hexagons or squares
 _PATTERN_SIGNS = frozenset("*?[")
 
 
@@ -268,7 +272,35 @@ def values_at_once(config: ReleaseConfig) -> Values:
     values |= {f"{prefix}engine": data.engine, f"{prefix}crs": data.crs or ""}
     if config.domain is not None:
         values |= _domain_values(config.domain)
+    if config.regions is not None:
+        values |= _regions_values(config)
     return values if data.is_points else values | {"trips apart": config.destinations is not None}
+
+
+def _regions_values(config: ReleaseConfig) -> Values:
+    """Return the values of the widgets of regions without a file of ids.
+
+    Raises:
+        SettingError: the page takes only a file of regions.
+    """
+    parts = [part for part in (config.regions, config.destinations) if part is not None]
+    takes_grids = config.family is AREA_FAMILY
+    if any(part.polygons or (part.file is None and not takes_grids) for part in parts):
+        others = ", H3 cells or squares" if takes_grids else ""
+        raise SettingError(f"The page takes a file of regions with ids{others}: run this configuration with the command line.")
+    if not takes_grids:
+        return {}
+    part = parts[0]
+    values: Values = {"areas regions kind": HEXAGONS if part.h3 else SQUARES if part.squares else A_FILE}
+    if part.file is not None:
+        return values
+    west, south, east, north = part.area or part.bounds or (PRESET,) * len(SIDES)
+    values |= dict(zip(GRID_SIDES, (west, east, south, north), strict=True))
+    values |= {"areas grid place": "", "areas outline uploaded": None}
+    levels = ", ".join(map(str, part.h3 or part.squares))
+    return values | (
+        {"areas h3": levels, "areas outline crs": part.crs or ""} if part.h3 else {"areas squares": levels, "areas grid crs": part.crs}
+    )
 
 
 def _domain_values(part: DomainPart) -> Values:
@@ -412,6 +444,6 @@ def describe_kept(config: ReleaseConfig) -> str:
     table, by_path = to_table(config.data), config.data.sample is None and _source_of_files(config.data) == "path"
     hidden = [f"[data] {name}" for name in ("engine", "may_be_empty") if name in table and not (name == "engine" and by_path)]
     for title, part in (("regions", config.regions), ("destinations", config.destinations)):
-        hidden += [f"[{title}] {name}" for name in ("names", "crs") if part is not None and getattr(part, name)]
+        hidden += [f"[{title}] {name}" for name in ("names", "crs") if part is not None and part.file and getattr(part, name)]
     hidden += ["[output] folder"] if config.output.folder != USUAL_FOLDER else []
     return f"Not shown here, but written again when you save: {', '.join(hidden)}." if hidden else ""

@@ -11,13 +11,13 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.areas import AreaCounts
-from dpviz.errors import BudgetError, InputError, SettingError
+from dpviz.errors import BudgetError, InputError
 from dpviz.mechanisms.audit_areas import AREAS, read_area_release
-from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, LevelError, Mechanism, Share, setting
 from dpviz.mechanisms.noisy_flows import accounting_notes
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
-from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.exact_accounting import find_gaussian_rho
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_with_spread, round_to_whole
@@ -94,6 +94,10 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
         if not isinstance(data, AreaCounts):
             raise InputError(NO_AREAS)
         self.check(data.regions)
+
+    def shares(self, frame: Regions, *, gaussian: bool = False) -> list[Share]:  # noqa: ARG002
+        """List the parts of epsilon, or with `gaussian` of rho, on public regions; by default there is one part."""
+        return super().shares(frame)
 
     def depends_on_data(self, release: AreaRelease) -> bool:  # noqa: ARG002
         """Return False: the regions are public, and every one of them is released."""
@@ -196,8 +200,7 @@ class NoisyAreas:
     def __post_init__(self) -> None:
         if not isinstance(self.areas, AreaCounts):
             raise InputError(NO_AREAS)
-        if not isinstance(self.entropy, Entropy):
-            raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
+        require_entropy(self.entropy)
 
     @property
     def sensitivity(self) -> int:

@@ -11,13 +11,13 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
-from dpviz.errors import InputError, SettingError
+from dpviz.errors import InputError
 from dpviz.mechanisms.audit_points import USUAL, Added, point_pair
 from dpviz.mechanisms.base import LevelError, Mechanism, setting
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget, PureBudget
 from dpviz.privacy.consistency import Spread, add_up, least_squares, shrink_small_counts
-from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.nonnegative_counts import nonnegative_counts
 from dpviz.privacy.receipt import Receipt, Step
@@ -183,8 +183,7 @@ class NoisyCounts:
     def __post_init__(self) -> None:
         if not isinstance(self.points, PointCounts):
             raise InputError(NO_POINTS)
-        if not isinstance(self.entropy, Entropy):
-            raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
+        require_entropy(self.entropy)
 
     def has_room(self, nodes: int) -> bool:
         """Return whether memory has room for a tree of this many nodes; if not, the tree must not grow, and a note says so.

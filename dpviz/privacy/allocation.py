@@ -161,7 +161,7 @@ PUBLISHED = (
         title="US Census 2020 (persons)",
         parts=(104, 1440, 447, 687, 1256, 165),
         source="US Census Bureau, settings of the TopDown algorithm for the 2020 redistricting data, 2021: shares of rho out of 4,099"
-        " for nation, state, county, tract, block group and block; used here as shares of epsilon",
+        " for nation, state, county, tract, block group and block; where the budget is epsilon, used as shares of it",
     ),
 )
 

@@ -225,7 +225,7 @@ class Release:
         """Estimate counts in boxes.
 
         Args:
-            boxes: (q, 4) west, south, east, north in the domain's CRS.
+            boxes: (q, 4) west, south, east, north in the domain's CRS; (4,) for one box.
             spread: also give the standard deviations.
             inside: how partitions that a box cuts are counted: "uniform" (by the share of their area) or "interpolated" (with more
                 records near fuller neighbours) or "log-linear" (likewise, more steeply); None for the release's own `inside`.
@@ -281,7 +281,7 @@ class Release:
         """Estimate counts in polygons. Partitions that a polygon cuts always count by the share of their area.
 
         Args:
-            areas: (q,) polygons; reprojected to the domain's CRS.
+            areas: (q,) polygons; reprojected to the domain's CRS. Or one polygon in this CRS.
             spread: also give the standard deviations.
             outside: as for `answer`.
 

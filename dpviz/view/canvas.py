@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ class Cells:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Areas:
-    """Regions of one level, as polygons, or as dots at their centres if they have no outlines.
+    """Regions of one level, as polygons, as H3 cells, or as dots at their centres if they have no outlines.
 
     Attributes:
         shapes: in degrees.
@@ -358,6 +358,16 @@ def ground_in(bounds: Bounds) -> dict[str, list[Any]]:
     return vars(ground_around(bounds))
 
 
+def on_land(scene: Scene, nothing: str = "No region is here.") -> Scene:
+    """Return a scene of regions with the land, borders and names around its bounds, which are not outlined.
+
+    Args:
+        scene: regions in their bounds.
+        nothing: what is said where there is no region.
+    """
+    return replace(scene, edge=False, nothing=nothing, ground=ground_in(scene.bounds), places=names_in(scene.bounds))
+
+
 def names_of(domain: Domain) -> list[tuple[str, float, float, float]]:
     """Return the names of places around a domain, for `Scene.places`; none for a plain plane."""
     return [] if domain.crs is None else names_in(map_bounds(domain))
@@ -391,8 +401,14 @@ def _pack_rectangles(name: str, rectangles: NDArray[np.int32], domain: Domain) -
 
 
 def _pack_areas(name: str, areas: Areas) -> dict[str, NDArray[Any]]:
-    """Return corners, where rings and polygons begin, the polygons' regions, and the regions' centres and radii."""
+    """Return corners, where rings and polygons begin, the polygons' regions, and the regions' centres and radii.
+
+    Of H3 cells return their indexes and centres: the browser knows their corners.
+    """
     shapes = areas.shapes
+    if shapes.cells is not None:
+        codes = np.array([int(text, 16) for text in shapes.cells], "<u8")
+        return {f"{name} cells": codes.view("<u4"), f"{name} centres": shapes.centres.astype("<f4").ravel()}
     polygons = [polygon if polygon and isinstance(polygon[0][0], list) else [polygon] for polygon in shapes.polygons]
     rings = [ring for polygon in polygons for ring in polygon]
     corners = np.array([corner for ring in rings for corner in ring], np.float32).reshape(-1, 2)

@@ -15,7 +15,7 @@ from dpviz.app import cached, jobs
 from dpviz.app.compare.answer import describe_answer
 from dpviz.app.compare.earlier import LOADED, WANTED, table_with_link
 from dpviz.app.compare.looks import add_variants, looks_by_label
-from dpviz.app.compare.page import FOUND, TABS, pick
+from dpviz.app.compare.page import FOUND, NOT_OF_AREAS, TABS, pick
 from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace, study_of
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import check_link, describe_refused, read_link, to_query
@@ -898,6 +898,8 @@ class TestAreas:
         for name in TABS:
             app.session_state["compare tab"] = name
             fine(app.run())
+            assert not app.info
+        assert not set(NOT_OF_AREAS) & {each.label for each in app.tabs}
         labels = [option for box in app.selectbox if box.label == "Queries" for option in box.options]
         assert labels == ["regions of level district", "regions of level tract", "regions of level block"]
 

@@ -11,6 +11,7 @@ from dpviz.evaluation.audits import EPSILON, audit_all, audit_budget, audit_mech
 from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
+    Dawa,
     ExactKdtree,
     FlatGaussian,
     Identity,
@@ -25,7 +26,7 @@ from dpviz.mechanisms import (
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.mechanisms.audit_points import Added
-from dpviz.mechanisms.points import kdtree, path_tree, privtree
+from dpviz.mechanisms.points import dawa, kdtree, path_tree, privtree
 from dpviz.mechanisms.points.median_tree import MedianTree
 from dpviz.mechanisms.trips import flat_gaussian, stability_histogram
 from dpviz.privacy import smooth
@@ -91,6 +92,10 @@ def unspent(counts, budget, entropy, sensitivity=1):
     return counts.copy()
 
 
+def an_eighth(counts, budget, entropy, sensitivity=1):
+    return discrete_laplace(counts, PureBudget(budget.epsilon * 8), entropy, sensitivity)
+
+
 def siblings_share(counts, budget, entropy, sensitivity=1):
     """The first two counts of a step have one draw."""
     noisy = discrete_laplace(counts, budget, entropy, sensitivity)
@@ -140,6 +145,8 @@ FAULTS = {
     "noise of half the scale, pairs with trips": (stability_histogram, "discrete_laplace", halved, "stability_histogram", 250),
     "one draw for the root and its first child": (measure, "discrete_laplace", path_shares(), LEVELS, 150),
     "budget spent on every step of a path again": (path_tree, "discrete_laplace", all_of_epsilon, "path_tree", 400),
+    "partition without noise": (dawa, "discrete_laplace", unspent, Dawa(structure_share=0.85, price=6), 150),
+    "noise of an eighth of the scale, partition": (dawa, "discrete_laplace", an_eighth, Dawa(structure_share=0.85, price=6.3), 800),
     "splits without noise, medians": (MedianTree, "median", lambda tree, study, nodes, *_: exact_medians(nodes), "kdtree", 150),
 }
 """The first three are planted in the ordinary run."""

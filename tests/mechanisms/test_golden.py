@@ -21,6 +21,7 @@ MECHANISMS = {
     "identity_threshold": dv.Identity(order=3, threshold=True),
     "kdtree": dv.Kdtree(height=2),
     "adaptive_grid": dv.AdaptiveGrid(),
+    "dawa": dv.Dawa(),
     "hilbert_tree": dv.HilbertTree(height=2),
     "htf": dv.Htf(),
     "htf_paper": dv.Htf(search="rounds", reuse_splits=False, combine=False, zero=False, inside="uniform", stop="count", height=4),

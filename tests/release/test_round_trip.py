@@ -180,6 +180,15 @@ def test_areas_on_grids_and_in_one_region_come_back(tmp_path):
     back(RegionTree().release(areas_on(one), PURE, Entropy.system()), tmp_path / "one")
 
 
+def test_trips_between_squares_come_back_with_the_grid_of_each_side(tmp_path):
+    squares = Regions.squares(Domain(bounds=(0, 0, 4, 4), crs="EPSG:4326", order=2), zooms=(1, 2))
+    polygons = replace(squares, grid=None)
+    for sides in ({}, {"destinations": polygons}):
+        flows = replace(flows_on(squares), **sides)
+        tree = back(FlatGaussian().release(flows, BUDGET, Entropy.system()), tmp_path / str(len(sides))).tree
+        assert (tree.origins.grid, tree.destinations.grid) == (squares.grid, None if sides else squares.grid)
+
+
 def test_areas_of_h3_cells_come_back(tmp_path):
     pytest.importorskip("h3")
     cells = Regions.h3((-74.02, 40.7, -74.0, 40.72), resolutions=(5, 7, 8))

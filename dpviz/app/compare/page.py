@@ -108,6 +108,7 @@ MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "Table",
 )
 TABS = (MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE)
+NOT_OF_AREAS = (SIZES, PARTS_TAB)  # studies of areas compare whole levels, and errors of regions have one part: noise
 HEIGHT, HEIGHT_ABOVE = 340, 260  # of charts in the tabs, and of the one above them
 ABOUT = (
     "Mechanisms on samples, or on data that are declared public. Every release is a simulation with seeded noise, and errors are measured"
@@ -398,7 +399,10 @@ def compare_tabs(study_job: StudyJob, data: CompareData, rows: pd.DataFrame, map
         INVERSE: lambda: inverse_block(data, study_job.study.mechanisms),
         TABLE: lambda: _show_table(study_job, data, rows),
     }
-    for tab, name in zip(st.tabs(TABS, key="compare tab", on_change="rerun"), TABS, strict=True):
+    names = [name for name in TABS if not (isinstance(data.data, AreaCounts) and name in NOT_OF_AREAS)]
+    if st.session_state.get("compare tab") not in (None, *names):
+        st.session_state["compare tab"] = names[0]
+    for tab, name in zip(st.tabs(names, key="compare tab", on_change="rerun"), names, strict=True):
         if tab.open:
             with tab:
                 show_tab[name]()
@@ -435,9 +439,6 @@ def _show_by_level(study_job: StudyJob, rows: pd.DataFrame) -> None:
 def _show_by_size(study_job: StudyJob, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by the true count."""
     data: CompareData = study_job.config[1]
-    if isinstance(data.data, AreaCounts):
-        st.info("Studies of areas compare whole levels: see the errors by level.")
-        return
     epsilon, figure = _epsilon_control(rows, "size"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(x=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
@@ -472,9 +473,6 @@ def _show_lines(rows: pd.DataFrame, title: str, figure: str, study_job: StudyJob
 
 
 def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
-    if isinstance(data.data, AreaCounts):
-        st.info("Errors of regions have one part: noise. Regions are public and counted whole.")
-        return
     epsilon = _epsilon_control(rows, "parts")
     names = study_job.study.questions.names()
     workload = shown_workload(names, shown_figure(data))

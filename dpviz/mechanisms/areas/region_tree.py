@@ -53,8 +53,10 @@ class RegionTree(AreaMechanism):
         "minimax",
         "Budget over levels",
         choices=REGION_STRATEGIES,
-        help="minimax: the level that loses most against the whole budget loses as little as possible. uniform: equal shares. geometric:"
-        " more for levels with more regions. census: the published shares of the US Census of 2020, for six levels. custom: your weights.",
+        help="minimax: the level that loses most against the whole budget loses as little as possible; its finest level has more noise than"
+        " flat counts, 2 to 3 times as much under ε and 1.4 to 1.6 times under ρ in the samples of two and three levels, and larger"
+        " regions far less. uniform: equal shares. geometric: more for levels with more regions. census: the published shares of the US"
+        " Census of 2020, for six levels. custom: your weights.",
     )
     weights: tuple[float, ...] = setting(
         (),
@@ -108,10 +110,10 @@ class RegionTree(AreaMechanism):
         """Raise an error if the split does not fit the levels."""
         self.level_weights(frame, gaussian=False)
 
-    def shares(self, frame: Regions) -> list[Share]:
-        """List one part of epsilon per level that can be measured, coarsest first; parts of rho may differ (see `level_weights`)."""
+    def shares(self, frame: Regions, *, gaussian: bool = False) -> list[Share]:
+        """List one part of epsilon, or with `gaussian` of rho, per level that can be measured, coarsest first."""
         first = 0 if self.count_root else 1
-        weights = self.level_weights(frame, gaussian=False)[first:]
+        weights = self.level_weights(frame, gaussian=gaussian)[first:]
         titles = ("the whole", *frame.levels)[first:]
         return [
             Share(label=title, share=weight / sum(weights), level=level)
