@@ -60,7 +60,7 @@ def test_the_parts_of_the_finish_left_out_one_by_one(monkeypatch):
     print("\nPath-budget tree, n3 and mae over those of the whole finish, without")
     for name, (n3, mae) in table.items():
         print(f"{name:44} {n3:6.3f} {mae:6.3f}")
-    assert min(n3 for n3, _ in table.values()) >= 1
+    assert min(n3 * mae for n3, mae in table.values()) >= 0.98
 
 
 @pytest.mark.parametrize("row", OTHERS, ids=lambda row: row.key)
