@@ -128,7 +128,7 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 CONFIDENCE = 0.95
 _POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
-_NONNEGATIVE_INTERVAL = "count_unbiased ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0; see count_outside."
+_POINT_GAUSSIAN_INTERVAL = "count ± 1.96 stddev, rounded outwards."
 _TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
 _LAPLACE_INTERVAL = "count_unbiased ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0."
 _GAUSSIAN_INTERVAL = "count_unbiased ± 1.96 stddev, rounded outwards and not under 0."
@@ -496,8 +496,15 @@ def describe_utility(release: AnyRelease) -> Facts:
     elif isinstance(release, FlowRelease):
         interval, levels = _TRIP_INTERVAL, _describe_trip_levels(release)
     else:
-        interval, levels = _NONNEGATIVE_INTERVAL if release.nonnegative else _POINT_INTERVAL, _describe_point_levels(release)
+        interval, levels = _choose_point_interval(release), _describe_point_levels(release)
     return {"confidence": CONFIDENCE, "interval": f"{interval} {_COVERS}", "approximate": release.approximate, "levels": levels}
+
+
+def _choose_point_interval(release: Release) -> str:
+    """Return how the intervals of a release of points are made, in words."""
+    if release.nonnegative:
+        return _GAUSSIAN_INTERVAL if release.has_gaussian else _LAPLACE_INTERVAL
+    return _POINT_GAUSSIAN_INTERVAL if release.has_gaussian else _POINT_INTERVAL
 
 
 def _describe_point_levels(release: Release) -> list[Facts]:

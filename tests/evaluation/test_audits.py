@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError, SettingError
-from dpviz.evaluation.audits import EPSILON, audit_all, audit_budget, audit_mechanism, audit_targets
+from dpviz.evaluation.audits import EPSILON, GAUSSIAN, audit_all, audit_budget, audit_mechanism, audit_targets
 from dpviz.mechanisms import (
+    FAMILIES,
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
     Dawa,
@@ -251,7 +252,20 @@ def test_the_budget_is_of_the_kind_that_a_mechanism_takes(monkeypatch):
     found = audit_mechanism(FlatGaussian(), budget=ZcdpBudget("0.2"), runs=100)
     assert (found.delta, found.passed) == (0.01, True)
     with pytest.raises(BudgetError):
-        audit_mechanism("quadtree", budget=ZcdpBudget(1), runs=200)
+        audit_mechanism("path_tree", budget=ZcdpBudget(1), runs=200)
+
+
+def test_gaussian_noise_is_audited_with_a_delta(monkeypatch):
+    assert {audit_targets()[name].key for name in GAUSSIAN} == {
+        key for family in FAMILIES.values() for key, kind in family.mechanisms.items() if kind.noise_by_budget
+    }
+    monkeypatch.setattr(Identity, "audit_inputs", Identity.audit_inputs[:1])
+    alone, listed = (
+        audit_mechanism("identity, Gaussian noise", runs=100),
+        audit_all({"identity, Gaussian noise": Identity()}, plan=AuditPlan(runs=100)),
+    )
+    assert (alone.epsilon, alone.delta, alone.passed) == (2.0, 0.03, True)
+    assert listed[["epsilon", "delta", "lower_bound"]].values.tolist() == [[2.0, 0.03, alone.lower_bound]]
 
 
 @pytest.mark.slow

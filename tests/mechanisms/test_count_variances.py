@@ -73,9 +73,12 @@ def test_nothing_is_said_of_trees_that_end_elsewhere():
 
 def test_a_budget_of_another_kind_is_refused():
     release = released(Quadtree(height=3), points_of(10), 1, Entropy.seeded(5))
-    for mechanism in (Quadtree(), Kdtree(), UniformGrid(), Identity(), PrivTree()):
-        with pytest.raises(BudgetError):
+    for mechanism in (Kdtree(), PrivTree(), PathTree()):
+        with pytest.raises(BudgetError, match="identity, uniform_grid, quadtree and privelet take rho, or epsilon and delta"):
             mechanism.count_variances(release, ZcdpBudget(1))
+    for mechanism in (Quadtree(), UniformGrid(), Identity()):
+        with pytest.raises(BudgetError, match="delta greater than 0"):
+            mechanism.count_variances(release, ApproxBudget(1, 0))
     smooth = Kdtree(variant="smooth-sensitivity", height=3)
     assert np.isfinite(smooth.count_variances(release, ApproxBudget(1, DELTA))).all()
     with pytest.raises(BudgetError):

@@ -9,9 +9,9 @@ from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms import POINT_MECHANISMS, PathTree, Quadtree
 from dpviz.mechanisms.noisy_counts import SPREAD_NOTE
-from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.manifest import describe_columns, describe_contents
+from dpviz.release.manifest import describe_columns, describe_contents, describe_utility
 from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import point_intervals
 from dpviz.space.interpolate import INSIDE
@@ -53,6 +53,15 @@ def test_counts_are_at_least_0_and_add_up_and_total_noise_and_cost_stay(mechanis
         for found, before in zip(spread.interval(whole), kept.interval(whole), strict=True):
             np.testing.assert_array_equal(found, np.maximum(before, 0))
         assert min(end.min() for end in (*point_intervals(spread, whole), *spread.answer_interval([(-10, 40, -9, 41)]))) >= 0
+
+
+def test_with_gaussian_noise_intervals_are_cut_at_0_too():
+    spread, kept = (Quadtree(negative=way).release(SPARSE, ZcdpBudget("0.1"), Entropy.seeded(2)) for way in ("spread", "keep"))
+    assert spread.count.min() == 0 > kept.count.min()
+    whole = np.arange(len(kept.tree))
+    for found, before in ((spread.interval(whole), kept.interval(whole)), (point_intervals(spread, whole), point_intervals(kept, whole))):
+        np.testing.assert_array_equal(found, np.maximum(before, 0))
+    assert describe_utility(spread)["interval"].startswith("count_unbiased ± 1.96 stddev, rounded outwards and not under 0.")
 
 
 def test_a_count_outside_its_interval_is_marked_and_the_manifest_says_what_that_is():

@@ -96,6 +96,15 @@ def system(mechanism, points, budget=PURE):
     return mechanism.release(points, BUDGET if mechanism.needs_delta else budget, Entropy.system())
 
 
+@pytest.mark.parametrize("budget", often([BUDGET, ZcdpBudget("1/7")], 1), ids=str)
+@pytest.mark.parametrize("mechanism", [Quadtree(height=3), Privelet(order=3)], ids=["quadtree", "privelet"])
+def test_gaussian_noise_comes_back_with_its_intervals_and_its_receipt(mechanism, budget, tmp_path):
+    release = system(mechanism, points_of(1000), budget)
+    read = back(release, tmp_path / "out")
+    assert (read.has_gaussian, read.receipt) == (True, release.receipt)
+    assert_same(read.answer_interval([BOUNDS]), release.answer_interval([BOUNDS]))
+
+
 @pytest.mark.parametrize("mechanism", named(POINTS, 8))
 def test_points_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
     release = system(mechanism, points_of(1000))
