@@ -80,6 +80,7 @@ def test_interpolation_is_a_bitmap_of_the_density_that_answers_assume():
     assert drawn(picture)["id"] == "picture"
     assert "interpolated inside partitions" in picture.description
     assert "density is interpolated between neighbours" in picture.note
+    assert can_show_interpolation(replace(release, inside="log-linear"))
     assert not can_show_interpolation(replace(release, inside="uniform"))
 
 
