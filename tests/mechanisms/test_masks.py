@@ -68,7 +68,7 @@ def test_without_noise_counts_are_true_and_answers_fill_open_cells_alone(mechani
     row, column = np.divmod(np.arange(side**2), side)
     cells = np.stack([column, row, column + 1, row + 1], axis=1)
     boxes = np.sort(rng.uniform(0, side, (50, 2, 2)), axis=1).reshape(-1, 4)
-    for inside in ("uniform",) if release.tree.overlaps else ("uniform", "interpolated"):
+    for inside in ("uniform",) if release.tree.overlaps else ("uniform", "interpolated", "log-linear"):
         each = release.answer(cells, inside=inside)
         assert abs(each[~is_open.ravel()]).max() < 1e-6
         assert each.sum() == pytest.approx(points.count.sum())
