@@ -175,3 +175,23 @@ def test_other_mechanisms_refuse_a_mask_before_anything_is_drawn(monkeypatch, ke
             with pytest.raises(dv.DomainError, match="cannot be told where nobody can be"):
                 refuse()
     assert not script.requests
+
+
+@pytest.mark.parametrize("inside", ["uniform", "interpolated", "log-linear"])
+@pytest.mark.parametrize("negative", ["keep", "spread"])
+def test_every_finish_leaves_masked_nodes_at_0_and_adds_up(negative, inside):
+    mask = dv.CellMask.from_open(np.random.default_rng(4).random((16, 16)) < 0.6)
+    points = counted(np.random.default_rng(5).poisson(1, (16, 16)), mask)
+    for mechanism in (dv.Quadtree(height=4, zero=True, inside=inside, negative=negative), dv.PathTree(inside=inside, negative=negative)):
+        release = mechanism.release(points, PureBudget(0.5), Entropy.seeded(2))
+        tree, count = release.tree, release.count
+        assert (count[release.open_cells == 0] == 0).all()
+        assert np.isfinite(count).all()
+        for depth in range(tree.height):
+            inner = tree.children[tree.at_depth(depth)] > 0
+            sums = tree.sum_children(depth, count[tree.at_depth(depth + 1)])
+            np.testing.assert_allclose(sums[inner], count[tree.at_depth(depth)][inner], atol=1e-6)
+        blocks = release.blocks(4)
+        assert abs(blocks[~mask.open]).max() < 1e-9
+        assert blocks.sum() == pytest.approx(count[0], abs=1e-6)
+        assert negative == "keep" or min(count.min(), blocks.min()) >= 0
