@@ -12,7 +12,7 @@ import numpy as np
 
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import GRIDS, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -52,6 +52,7 @@ class AdaptiveGrid(PointMechanism):
 
     key: ClassVar[str] = "adaptive_grid"
     title: ClassVar[str] = "Adaptive grid (AG)"
+    menu_group: ClassVar[str] = GRIDS
     summary: ClassVar[str] = "Counts a coarse grid with noise, then cuts each cell as finely as its noisy count supports and counts again."
 
     alpha: float = setting(0.5, "Share of the first grid", low=0.01, high=0.99, help="Part of ε for the coarse grid.")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import TREES, setting
 from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.median_tree import Grown, MedianTree, Spending
 from dpviz.privacy.node_values import NodeValues
@@ -47,6 +47,7 @@ class HilbertTree(MedianTree):
 
     key: ClassVar[str] = "hilbert_tree"
     title: ClassVar[str] = "Hilbert R-tree"
+    menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = (
         "Threads a curve through the whole domain, halves it at private medians again and again, and counts the pieces with noise;"
         " each is shown as the box around it, and boxes overlap."

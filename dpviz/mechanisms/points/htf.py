@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import TREES, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -386,6 +386,7 @@ class Htf(PointMechanism):
 
     key: ClassVar[str] = "htf"
     title: ClassVar[str] = "HTF"
+    menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = "Splits partitions where both sides become evenly filled, and stops where few records are left."
     extra_tab: ClassVar[str] = "Split objective"
 

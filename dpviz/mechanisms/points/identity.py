@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import GRIDS, setting
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances
 from dpviz.privacy.budget import Budget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -41,6 +41,7 @@ class Identity(PointMechanism):
 
     key: ClassVar[str] = "identity"
     title: ClassVar[str] = "Every cell (Identity)"
+    menu_group: ClassVar[str] = GRIDS
     summary: ClassVar[str] = "Counts every cell of a fine grid with noise: unbiased, but large areas add up the noise of many cells."
 
     order: int = setting(

@@ -13,7 +13,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
 from dpviz.privacy.allocation import custom_weights
 from dpviz.privacy.budget import GRAIN, Budget, PureBudget, require_pure
@@ -108,6 +108,7 @@ class PathTree(PointMechanism):
 
     key: ClassVar[str] = "path_tree"
     title: ClassVar[str] = "Path-budget tree"
+    menu_group: ClassVar[str] = RECOMMENDED
     summary: ClassVar[str] = (
         "Splits quarters where the released counts are large enough; the budget that a path has left counts its leaf again."
     )

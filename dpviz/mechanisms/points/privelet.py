@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import GRIDS, setting
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism
 from dpviz.privacy.budget import Budget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -49,6 +49,7 @@ class Privelet(PointMechanism):
 
     key: ClassVar[str] = "privelet"
     title: ClassVar[str] = "Privelet"
+    menu_group: ClassVar[str] = GRIDS
     summary: ClassVar[str] = "Puts noise on a wavelet of a fine grid: sums over large areas stay accurate, single cells are noisier."
     whole_budget: ClassVar[str] = "This mechanism splits the budget itself: all of ε buys differences of all levels at once."
 

@@ -13,7 +13,7 @@ import numpy as np
 from dpviz.arrays import Floats, Integers
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import TREES, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -64,6 +64,7 @@ class PrivTree(PointMechanism):
 
     key: ClassVar[str] = "privtree"
     title: ClassVar[str] = "PrivTree"
+    menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = "Splits quarters for as long as they seem crowded, to any depth for one price: strong where data are sparse."
 
     structure_share: float = setting(

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting
+from dpviz.mechanisms.base import TREES, Share, setting
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, join_reasons, level_variances
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import Budget, require_pure
@@ -47,6 +47,7 @@ class Quadtree(PointMechanism):
 
     key: ClassVar[str] = "quadtree"
     title: ClassVar[str] = "Quadtree"
+    menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = (
         "Counts nested quarters on every zoom level with noise and makes the levels agree, so that large areas stay accurate."
     )

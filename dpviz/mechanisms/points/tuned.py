@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import DATA_DEPENDENT, setting
 from dpviz.mechanisms.expected_error import (
     BOUNDS,
     BoxQueries,
@@ -130,6 +130,7 @@ class TunedGrid(GridTuning):
 
     key: ClassVar[str] = "tuned_grid"
     title: ClassVar[str] = "Tuned grid (E2EPriv)"
+    menu_group: ClassVar[str] = DATA_DEPENDENT
     summary: ClassVar[str] = "Spends a part of ε on choosing how fine a grid should be, then counts its cells with noise."
 
     total: str = setting(
@@ -202,6 +203,7 @@ class Tuned(Tuning):
 
     key: ClassVar[str] = "tuned"
     title: ClassVar[str] = "Privately tuned"
+    menu_group: ClassVar[str] = DATA_DEPENDENT
     summary: ClassVar[str] = "Spends a part of ε on choosing a setting of another mechanism, then releases with it."
 
     tune: str = setting("quadtree height", "What is tuned", choices=tuple(TUNABLE), help="Which setting of which mechanism is chosen.")

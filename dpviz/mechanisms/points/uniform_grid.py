@@ -12,7 +12,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -47,6 +47,7 @@ class UniformGrid(PointMechanism):
 
     key: ClassVar[str] = "uniform_grid"
     title: ClassVar[str] = "Uniform grid (UG)"
+    menu_group: ClassVar[str] = RECOMMENDED
     summary: ClassVar[str] = "Cuts the domain into equal cells, as many as data size and budget can support, and counts each with noise."
 
     side: int | None = setting(
