@@ -23,6 +23,8 @@ from dpviz.publishing.config import DataPart
 from dpviz.publishing.private_data import CountRequest, OpenedData, count_files, file_stamps
 from dpviz.view.escape import markdown
 
+TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
+"""Endings of files of points, or of regions, that may be uploaded."""
 SMALL = 64 * 2**20  # bytes; files up to this size are counted at once
 TICK = 1.0  # seconds between two refreshes of a running count
 LIMITS = Limits()

@@ -5,19 +5,17 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.app.components.panes import canvas_failed, panes
+from dpviz.app.plain_map import show_picture
 from dpviz.app.session import is_dark
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import ROUGH, USABLE, verdict
-from dpviz.view.areas_canvas import released_scene
+from dpviz.view.areas_canvas import released_scene as released_areas
 from dpviz.view.areas_drawing import AreasMapSettings, RegionsOnMap, draw_areas
-from dpviz.view.basemap import map_bounds
-from dpviz.view.canvas import Scene, ground_of, names_of
 from dpviz.view.deck import MOST_FEATURES
-from dpviz.view.escape import html
-from dpviz.view.points_canvas import RELEASED, ReleaseView
+from dpviz.view.points_canvas import RELEASED, ReleaseView, released_scene
 from dpviz.view.trips_drawing import TripsMapSettings, has_geometry
 from dpviz.view.trips_map import trips_map
 
@@ -52,19 +50,7 @@ def find_readable_level(release: Release) -> int:
 @st.fragment
 def _show_points(release: Release, key: int) -> None:
     view = ReleaseView.of(release, find_readable_level(release), unit=counted_noun(release), dark=is_dark())
-    pane = view.pane(RELEASED, cells="released")
-    scene = Scene(
-        bounds=map_bounds(release.domain),
-        cells={"released": view.cells()},
-        panes=(pane,),
-        description=f"{pane.title}, {len(view.rectangles):,} partitions.",
-        dark=is_dark(),
-        height=HEIGHT,
-        may_save=False,
-        ground=ground_of(release.domain),
-        places=names_of(release.domain),
-    )
-    panes(scene.pack(), key=f"kept map {key:d}")
+    panes(released_scene(view, RELEASED, height=HEIGHT).pack(), key=f"kept map {key:d}")
 
 
 def _show_trips(release: FlowRelease, key: int) -> None:
@@ -73,8 +59,7 @@ def _show_trips(release: FlowRelease, key: int) -> None:
     if not has_geometry(regions, level):
         return
     picture = trips_map(release, TripsMapSettings(level=level, dark=is_dark()), None)
-    st.pydeck_chart(picture.deck, height=HEIGHT, key=f"kept map {key:d}", alt=picture.description)
-    st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
+    show_picture(picture, f"kept map {key:d}", HEIGHT)
 
 
 @st.fragment
@@ -84,5 +69,5 @@ def _show_areas(release: AreaRelease, key: int) -> None:
     if on_map.shapes(level) is None:
         return
     drawing = draw_areas(release, on_map, AreasMapSettings(level=level, unit=counted_noun(release), dark=is_dark()))
-    scene = released_scene(on_map, drawing, (), dark=is_dark(), height=HEIGHT)
+    scene = released_areas(on_map, drawing, (), dark=is_dark(), height=HEIGHT)
     panes(scene.pack(), key=f"kept map {key:d}")

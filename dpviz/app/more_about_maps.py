@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
+from dpviz.app.page_state import PageState
 from dpviz.app.streets import streets_switch
 from dpviz.view.canvas import Scene
+from dpviz.view.points_canvas import ERROR
 from dpviz.view.scene_svg import draw_svg
 
 
-def more_about_maps(scene: Scene, streets: str, *, on_earth: bool, shows_error: bool, on_fit: Callable[[], None]) -> None:
+def more_about_maps(page: PageState, scene: Scene, streets: str, *, on_earth: bool = True) -> None:
     """Offer new scales of errors, the maps as SVG, and the street map.
 
     Args:
+        page: state of the page.
         scene: the maps.
         streets: key of the switch of the street map, for `streets_wanted`.
         on_earth: whether the maps lie somewhere; a plain plane has no streets.
-        shows_error: whether one of the maps shows errors.
-        on_fit: chooses the scales of errors anew.
     """
     fit_help = "Choose the scale of errors for this run; for maps of errors."
-    st.button("Fit scale", key="fit scale", help=fit_help, on_click=on_fit, disabled=not shows_error)
+    shows_error = ERROR in (page.config().left, page.config().shown)
+    st.button("Fit scale", key="fit scale", help=fit_help, on_click=partial(page.change_for_good, scales={}), disabled=not shows_error)
     st.download_button(
         "SVG",
         partial(draw_svg, scene),

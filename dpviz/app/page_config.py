@@ -96,6 +96,10 @@ class PageConfig:
         """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
         return self.family.choices[self.mechanism].from_settings(self.settings)
 
+    def build_all(self) -> list[Any]:
+        """Build all mechanisms that one press of Curate releases with."""
+        return [self.build()]
+
     def budget(self) -> Budget:
         """Return the budget of the mechanism."""
         return self.budget_for(self.build())

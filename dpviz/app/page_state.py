@@ -1,4 +1,4 @@
-"""State that the pages of points and of trips share: mode, limits, configuration and data of a session, and who may see the truth."""
+"""State that the pages of points, trips and areas share: mode, limits, configuration and data of a session, and who may see the truth."""
 
 from __future__ import annotations
 
@@ -41,6 +41,11 @@ class PageState:
     key: str
     kind: type[Any]
     families: tuple[AnyFamily, ...]
+
+    @property
+    def prefix(self) -> str:
+        """Beginning of the keys of the page's widgets and results: "trips ", "areas ", or "" for the page of points."""
+        return self.key.removesuffix("config")
 
     @property
     def mechanisms(self) -> dict[str, type[AnyMechanism]]:

@@ -12,8 +12,9 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dpviz.app.ledger import LoadedData
 from dpviz.app.live_controls import LiveControls
-from dpviz.app.page_config import SECOND
+from dpviz.app.page_config import SECOND, PageConfig
 from dpviz.app.page_state import SMALLEST_EPSILON, PageState
 from dpviz.app.session import carry_out, newest_result, result_slot, show_value, when_chosen
 from dpviz.publishing.code import CodeRun
@@ -45,6 +46,11 @@ class SecondRun(PageState):
         self.first.change(**updates, second=replace(self.config(), **own).as_second())
 
 
+def second_run_of(page: PageState) -> SecondRun:
+    """Return the state of a page as the controls of its second run see it."""
+    return SecondRun(key=page.key, kind=page.kind, families=page.families, first=page)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shown:
     """What the two maps show.
@@ -68,13 +74,11 @@ class TwoRuns:
 
     Attributes:
         live: the controls of its runs.
-        question_of: identifies a run by data and configuration.
         run_of: makes a run from data, configuration and a check that ends it.
         has_frame: whether a run has the public frame of some data, so that it can stay on the screen while theirs is made.
     """
 
     live: LiveControls
-    question_of: Callable[[Any, Any], Hashable]
     run_of: Callable[[Any, Any, Callable[[], None]], Any]
     has_frame: Callable[[Any, Any], bool]
 
@@ -101,7 +105,7 @@ class TwoRuns:
             self.live.play()
         how = self._state.config()
         wanted = (how, how.second_run()) if how.shows_second else (how,)
-        works = {self.question_of(data, each): partial(self.run_of, data, each) for each in wanted} if fits else {}
+        works: dict[Hashable, Any] = {question_of(data, each): partial(self.run_of, data, each) for each in wanted} if fits else {}
         runs = self.live.follow(works, bundled=data.bundled)
         results = [result for question in works if (result := runs.result(question)) is not None]
         shown = self._take(results) if works and len(results) == len(works) else self._find_last(data)
@@ -130,6 +134,15 @@ class TwoRuns:
         if last is None or not self.has_frame(last, data) or (needs_second and other is None):
             return None
         return Shown(first=last, second=other, before=st.session_state.get(before), fresh=False)
+
+
+def question_of(data: LoadedData, how: PageConfig) -> tuple[object, ...]:
+    """Return what identifies a run in Teach: data, mechanism, settings, budget and number.
+
+    The data are identified by the counts themselves, not by their content: one file can be counted in several ways.
+    """
+    mechanism = how.build()
+    return (data.private, mechanism.key, str(mechanism.chosen()), how.budget(), how.run)
 
 
 def show_in_rows(

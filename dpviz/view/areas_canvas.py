@@ -6,7 +6,7 @@ import numpy as np
 
 from dpviz.amounts import format_decimal
 from dpviz.view.areas_drawing import TRUE, AreasDrawing, RegionsOnMap
-from dpviz.view.canvas import Areas, Legend, Pane, Scene, ground_in, names_in
+from dpviz.view.canvas import Areas, Legend, Pane, Scene, on_land
 from dpviz.view.escape import deck, line
 from dpviz.view.trips_layers import choose_radius
 
@@ -87,16 +87,13 @@ def declared_scene(on_map: RegionsOnMap, level: int, error: float | None, *, uni
 
 
 def _scene(on_map: RegionsOnMap, areas: Areas, pane: Pane, *, dark: bool, height: int) -> Scene:
-    return Scene(
+    scene = Scene(
         bounds=on_map.bounds,
         areas={_ONE: areas},
         panes=(pane,),
         description=pane.title,
         dark=dark,
         height=height,
-        edge=False,
-        nothing="No region is here: nothing is counted.",
         may_save=False,
-        ground=ground_in(on_map.bounds),
-        places=names_in(on_map.bounds),
     )
+    return on_land(scene, "No region is here: nothing is counted.")

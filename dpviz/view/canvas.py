@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -355,6 +355,16 @@ def ground_of(domain: Domain) -> dict[str, list[Any]]:
 def ground_in(bounds: Bounds) -> dict[str, list[Any]]:
     """Return land and borders around bounds in degrees, for `Scene.ground`."""
     return vars(ground_around(bounds))
+
+
+def on_land(scene: Scene, nothing: str = "No region is here.") -> Scene:
+    """Return a scene of regions with the land, borders and names around its bounds, which are not outlined.
+
+    Args:
+        scene: regions in their bounds.
+        nothing: what is said where there is no region.
+    """
+    return replace(scene, edge=False, nothing=nothing, ground=ground_in(scene.bounds), places=names_in(scene.bounds))
 
 
 def names_of(domain: Domain) -> list[tuple[str, float, float, float]]:

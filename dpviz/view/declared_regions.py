@@ -10,7 +10,7 @@ import numpy as np
 from dpviz.amounts import format_decimal
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
-from dpviz.view.canvas import Areas, Legend, Pane, Scene, ground_in, names_in
+from dpviz.view.canvas import Areas, Legend, Pane, Scene, on_land
 from dpviz.view.colors import Colors
 from dpviz.view.escape import deck, line
 
@@ -84,18 +84,15 @@ def regions_scene(declared: DeclaredLevel, bounds: Bounds, error: float | None, 
         areas=tuple(areas),
         fills=tuple(_fill(shapes, dark=dark) for shapes in declared.shapes),
     )
-    return Scene(
+    scene = Scene(
         bounds=bounds,
         areas=areas,
         panes=(pane,),
         description=pane.title,
         dark=dark,
         height=height,
-        edge=False,
-        nothing="Outside the regions: trips from or to here are not counted.",
-        ground=ground_in(bounds),
-        places=names_in(bounds),
     )
+    return on_land(scene, "Outside the regions: trips from or to here are not counted.")
 
 
 def _distinct(regions: Regions, ends: Regions) -> list[Regions]:

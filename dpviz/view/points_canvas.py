@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.metrics import PRESENT, presence_errors
 from dpviz.release.point_release import Release
-from dpviz.view.basemap import Bounds
-from dpviz.view.canvas import MOST_CELLS, Cells, Legend, Pane, choose_shades, make_legend, make_palette, to_css
+from dpviz.view.basemap import Bounds, map_bounds
+from dpviz.view.canvas import MOST_CELLS, Cells, Legend, Pane, Scene, choose_shades, ground_of, make_legend, make_palette, names_of, to_css
 from dpviz.view.colors import Colors, Scale
 from dpviz.view.deck import draw_picture
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
@@ -283,3 +283,25 @@ def density_top(counts: Integers, areas: Floats, release: Release, unit: str) ->
     """
     density, area = (counts / areas[:, None]).ravel(), np.repeat(areas, counts.shape[1])
     return density_scale(density, area, release.domain, unit).top
+
+
+def released_scene(view: ReleaseView, shown: str, *, height: int) -> Scene:
+    """Return the map of a release that cannot be saved: its partitions on land with names.
+
+    Args:
+        view: the level that is shown.
+        shown: what of it, as of `ReleaseView.pane`.
+        height: in pixels.
+    """
+    domain, pane = view.release.domain, view.pane(shown, cells="released")
+    return Scene(
+        bounds=map_bounds(domain),
+        cells={"released": view.cells()},
+        panes=(pane,),
+        description=f"{pane.title}, {len(view.rectangles):,} partitions.",
+        dark=view.dark,
+        height=height,
+        may_save=False,
+        ground=ground_of(domain),
+        places=names_of(domain),
+    )

@@ -202,7 +202,6 @@ OURS_ANYWHERE = {
     "Points or Trips": ("config.kind",),
     "a mechanism's": ("mechanism.title", "mechanism.summary", "what.titles", "release.approximate"),
     "declared by a mechanism": ("rule.label", "rule.help", "rule.choices", "names[0].label"),
-    "a tab that a mechanism declares": ("POINT_FAMILY.choices[what.release.mechanism].extra_tab",),
     "a preset's": ("published[current].source",),
     "a budget": ("receipt.converted", "receipt.total", "receipt.currency", "receipt.conversion"),
     "a number": ("what.number",),
@@ -215,7 +214,9 @@ PAGE_CHOICE += ", persist_state='session')"
 # Fixed words of the app or of a caller, names of pages, numbers and colours, by the file where they are ours.
 OURS_IN_FILES = {
     "__init__.py": ("st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")",),
-    "compare/controls.py": ("describe_resolution", "names", "option", "text", "title"),
+    "file_questions.py": ("fault",),
+    "columns.py": ("text", "title"),
+    "compare/controls.py": ("names", "option", "text", "title"),
     "compare/page.py": (
         *("number", "size_words(name)", "number_of(study_job.total, 'release')", "number_of(len(study), 'release')"),
         *("number_of(len(study.mechanisms), 'configuration')", "number_of(study.repeats, 'repeat')"),
@@ -224,6 +225,7 @@ OURS_IN_FILES = {
     ),
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
+    "curate_page.py": ("options",),
     "dataset_block.py": ("colour", "title"),
     "files.py": ("counting", "text", "title"),
     "first_row.py": ("protected",),
@@ -234,14 +236,17 @@ OURS_IN_FILES = {
     "guess.py": ("unit", "label"),
     "how_good.py": ("unit", "levels.part"),
     "learn_page.py": ("label",),
-    "points/data.py": ("text", "title"),
-    "points/order.py": ("describe_resolution",),
     "points/where.py": ("side", "box.name", "numbers"),
+    "release_tabs.py": ("titles",),  # of a page or, for a tab of its own, of a mechanism
+    "resolution.py": ("describe_resolution",),
+    "regions_file.py": ("noun",),
     "release_page.py": ("title", "loaded", PAGE_CHOICE),
     "session.py": ("waiting",),
     "start_page.py": ("preset.title", "preset.text"),
+    "teach_maps.py": ("text",),
     "text_format.py": ("chosen.describe(kind)",),
     "trips/tabs.py": ("title", "unit"),
+    "trips/teach.py": ("describe_run(what.titles[0], what.config)",),  # a mechanism's title, and its budget
     "two_runs.py": ("label",),
     "unit_controls.py": ("titles.__getitem__", "noun", "question.place"),
     "words.py": ("further_lines",),

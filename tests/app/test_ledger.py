@@ -65,7 +65,7 @@ class TestFirstDraw:
 
     @pytest.mark.parametrize(("mechanism", "reason"), [("quadtree", "name the dataset and its cap"), ("exact_kdtree", "for Teach only")])
     def test_a_draw_without_an_account_or_of_a_reference_is_refused_by_itself(self, mechanism, reason, monkeypatch):
-        monkeypatch.setattr("dpviz.app.points.state.st.session_state", {"config": Config(mode="Curate", mechanism=mechanism)})
+        monkeypatch.setattr("dpviz.app.one_release.st.session_state", {"config": Config(mode="Curate", mechanism=mechanism)})
         with pytest.raises(DpvizError, match=reason):
             draw(None, None)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,31 +9,38 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app import cached, opened_config
-from dpviz.app.advice import advise_in_app
 from dpviz.app.areas.state import AREAS, AreasData, config
 from dpviz.app.cards import DATA, Cards
-from dpviz.app.files import ask_for_file, count_by_path, path_files
+from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload
+from dpviz.app.columns import choose_point_columns, lacking_column, pick
+from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, show_repeats
+from dpviz.app.files import TYPES, ask_for_file
 from dpviz.app.ledger import Source
-from dpviz.app.page_state import CURATE, SOURCES
-from dpviz.app.points.data import TYPES, choose_columns, lacking_column, pick
+from dpviz.app.page_state import CURATE
+from dpviz.app.regions_file import ask_for_regions, choose_regions, describe_regions, make_regions_part
 from dpviz.app.saved_config import COORDINATES, IDS, NONE
-from dpviz.app.session import show_error, show_value, when_chosen
-from dpviz.app.text_format import choose_text_format
-from dpviz.app.trips.data import choose_regions, describe_regions, make_regions_part
-from dpviz.app.unit_controls import UnitQuestion, show_left_out, show_repeated, unit_controls
+from dpviz.app.source_controls import choose_sample, choose_source
+from dpviz.app.unit_controls import UnitQuestion, show_left_out
 from dpviz.data.areas import PERSON, RECORD, AreaCounts
-from dpviz.data.counting.engines import NUMPY
 from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
-from dpviz.data.reading.sources import FoundFiles, find_files
-from dpviz.errors import DpvizError
 from dpviz.publishing.config import DataPart
-from dpviz.publishing.private_data import CountRequest, OpenedData, left_out, refuse_empty_data
+from dpviz.publishing.private_data import OpenedData, left_out
 from dpviz.release import nouns
 from dpviz.samples.areas import AREA_SAMPLES
-from dpviz.view.escape import markdown
 
 ROLE = "areas regions"  # beginning of the slots of the file of regions
+AreaFiles = ChosenFiles[PointsFile, cached.UploadedRegions]
+FILES = FileKind[PointsFile, cached.UploadedRegions](
+    page=AREAS,
+    kind=opened_config.AREAS,
+    field="points",
+    describe_upload=cached.inspect_points_file,
+    describe=describe_points,
+    count_upload=cached.count_areas_file,
+    frame_of=lambda uploaded: uploaded.regions,
+    key_of=lambda uploaded: uploaded.key,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,31 +72,14 @@ def _without_records(regions: Any, unit: str, bound: int) -> AreaCounts:
 
 def areas_controls(cards: Cards) -> Declared:
     """Show the controls. What is missing is said by `Cards.ask`."""
-    st.subheader("Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
-    show_value("areas source", config().source)
-    st.segmented_control(
-        "Where from",
-        SOURCES,
-        key="areas source",
-        required=True,
-        format_func=str.capitalize,
-        label_visibility="collapsed",
-        on_change=when_chosen("areas source", lambda value: AREAS.change(source=value, level=None, asked=())),
-    )
-    return _choose_sample(cards) if config().source == "sample" else _choose_files(cards)
+    source = choose_source(AREAS, cards, level=None, asked=())
+    return _choose_sample(cards) if source == "sample" else _choose_files(cards)
 
 
 def _choose_sample(cards: Cards) -> Declared:
     """Show the choice of a sample, and return its data."""
+    choose_sample(AREAS, AREA_SAMPLES, level=None, asked=())
     how = config()
-    show_value("areas sample", how.sample)
-    st.selectbox(
-        "Sample",
-        list(AREA_SAMPLES),
-        key="areas sample",
-        format_func=lambda key: AREA_SAMPLES[key].title,
-        on_change=when_chosen("areas sample", lambda value: AREAS.change(sample=value, level=None, asked=())),
-    )
     about, sample = AREA_SAMPLES[how.sample], cached.area_sample(how.sample)
     st.caption(about.description, help=f"{describe_regions(sample.areas.regions)} Source: {about.source} Licence: {about.licence}.")
     key = f"areas {how.sample}"
@@ -110,133 +99,45 @@ def _choose_sample(cards: Cards) -> Declared:
     return Declared(data=data, regions=cached.UploadedRegions(key=(key,), regions=sample.areas.regions))
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChosenFiles:
-    """Files of points or ids that the user has chosen, and how they are counted.
-
-    Attributes:
-        about: what the headers of the files say.
-        digest: identifies the files in the keys of widgets.
-        part: fields of a saved configuration that name the files: points, and for files by path the engine.
-        opened: the table [data] of an opened configuration, if it is for these files.
-        count: counts the files in regions with the given options; returns None while the count is not finished.
-        content: returns a digest of the content, from the counted data.
-        found: returns the files themselves.
-        written: how text tables are written, where it is not the usual way.
-    """
-
-    about: PointsFile
-    digest: str
-    part: dict[str, Any]
-    opened: DataPart | None
-    count: Callable[[cached.UploadedRegions, cached.Options], OpenedData | None]
-    content: Callable[[OpenedData], str]
-    found: Callable[[], FoundFiles]
-    written: cached.Options
-
-
 def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
     regions = choose_regions(ROLE, "Regions file")
-    chosen = _choose_upload(cards) if config().source == "upload" else _choose_paths(cards)
+    chosen = _choose_upload(cards) if config().source == "upload" else choose_paths(FILES, cards)
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
-        cards.ask(DATA, "Choose a public file of regions, and a file of points, or of ids of the finest regions.")
-        if cards.curates:
-            cards.whom.caption("Asked once the file of points is read.")
-            if regions is None:
-                cards.where.caption("Shown once the file of regions is read.")
+        ask_for_regions(cards, "a file of points, or of ids of the finest regions", "points", has_regions=regions is not None)
         return Declared(regions=regions)
     return _ask_and_count(chosen, regions, cards)
 
 
-def _choose_upload(cards: Cards) -> ChosenFiles | None:
+def _choose_upload(cards: Cards) -> AreaFiles | None:
     """Ask for an uploaded file of points; None until it is chosen."""
     kept = ask_for_file("Points file", TYPES, "areas", "One row per record: coordinates, point geometries, or ids of the finest regions.")
-    if kept is None:
-        return None
-    name, body = kept
-    digest = cached.digest_of(body)
-    opened = opened_config.fill_in_upload(opened_config.AREAS, name, digest, f"areas {digest}")
-    text_format = choose_text_format(cached.named_file(name, body), name, f"areas {digest}", cards)
-    if text_format is None:
-        return None
-    written = tuple(text_format.declarations().items())
-
-    def count(regions: cached.UploadedRegions, options: cached.Options) -> OpenedData:
-        areas = cached.count_areas_file(digest, name, body, regions, options)
-        refuse_empty_data(areas)
-        return OpenedData(data=areas, fingerprints=cached.fingerprints(digest, (regions.key, options), areas, body), engine=NUMPY)
-
-    return ChosenFiles(
-        about=cached.inspect_points_file(digest, name, body, written),
-        digest=digest,
-        part={"points": name},
-        opened=opened,
-        count=count,
-        content=lambda _: digest,
-        found=lambda: find_files(cached.named_file(name, body), text_format),
-        written=written,
-    )
+    return None if kept is None else read_upload(FILES, *kept, cards)
 
 
-def _choose_paths(cards: Cards) -> ChosenFiles | None:
-    """Ask for the path of files of points; None until files are found there."""
-    files = path_files("areas ", opened_config.AREAS, cards)
-    if files is None:
-        return None
-
-    def count(regions: cached.UploadedRegions, options: cached.Options) -> OpenedData | None:
-        request = CountRequest(frame=regions.regions, options=dict(options), engine=files.engine, scheduler=files.scheduler)
-        return count_by_path("areas ", files, request, (regions.key, options))
-
-    return ChosenFiles(
-        about=describe_points(files.found),
-        digest=files.digest,
-        part={"points": files.written, "engine": files.engine},
-        opened=files.opened,
-        count=count,
-        content=files.content,
-        found=lambda: files.found,
-        written=tuple(files.found.text_format.declarations().items()),
-    )
-
-
-def _ask_and_count(chosen: ChosenFiles, regions: cached.UploadedRegions, cards: Cards) -> Declared:
+def _ask_and_count(chosen: AreaFiles, regions: cached.UploadedRegions, cards: Cards) -> Declared:
     """Ask for columns and unit, and count the file once everything is given."""
     mode, digest = config().mode, chosen.digest
     options = {**dict(chosen.written), **_choose_columns(chosen.about, digest, cards)}
     used = tuple(sorted(str(options[role]) for role in ("x", "y", "geometry", "region", "count") if options.get(role)))
     columns = [name for name in chosen.about.columns if name not in used]
-    with cards.whom:
-        unit = unit_controls(
-            UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {digest}", private=mode == CURATE, place="region"), cards
-        )
-        if chosen.about.person is not None and "person" not in (unit or ()):
-            st.caption(f":orange[There is a column *{markdown(chosen.about.person)}*: choose it above to protect persons, not records.]")
-    drop_help = "Rows with an unknown region, or a missing or unreadable cell. Off: the file is refused if there is one."
-    drop = st.toggle("Leave out bad rows", key="areas drop", persist_state="session", help=drop_help)
+    question = UnitQuestion(noun="record", columns=columns, key=f"areas {mode} {digest}", private=mode == CURATE, place="region")
+    unit = ask_whom(question, chosen.about.person, cards)
+    bad_rows = leave_out_bad_rows(AREAS, "an unknown region, or a missing or unreadable")
     declared = Declared(regions=regions, unit=unit)
-    if mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
-        st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
+    if not are_public(AREAS, digest):
         return declared
     if unit is None or cards.missing or not _has_place(chosen.about, options):
         return declared
     options |= unit
-    try:
-        opened = chosen.count(regions, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
-    except DpvizError as error:
-        show_error(str(error))
-        cards.ask(DATA, f"Correct the data, or how they are read: {advise_in_app(str(error))}")
-        return declared
+    opened = count_chosen(chosen, regions, {**options, "bad_rows": bad_rows}, cards, "records")
     if opened is None:
-        cards.ask(DATA, "Count the records.")
         return declared
     data = _make_data(chosen, opened, regions, options)
-    if mode == CURATE and "person" not in unit:
-        with cards.whom:
-            show_repeated(data, cached.find_id_columns(f"{digest} {chosen.written}", used, chosen.found()), "record")
+    if "person" not in unit:
+        show_repeats(AREAS, chosen, data, used, "record", cards)
     return Declared(data=data, regions=regions, unit=unit)
 
 
@@ -253,7 +154,7 @@ def _choose_columns(about: PointsFile, digest: str, cards: Cards) -> dict[str, A
         kind = st.segmented_control("A record's region", [COORDINATES, IDS], default=default, key=key, persist_state="session") or default
     if kind == IDS:
         return _choose_ids(about, digest, cards)
-    options = choose_columns(about, digest)
+    options = choose_point_columns(about, digest)
     if lacks := lacking_column(about, options):
         cards.ask(DATA, f"Choose the column of {lacks}, under Columns on the left.")
     if about.needs_crs:
@@ -275,7 +176,7 @@ def _choose_ids(about: PointsFile, digest: str, cards: Cards) -> dict[str, Any]:
     return {role: value for role, value in (("region", region), ("count", count)) if value is not None}
 
 
-def _make_data(chosen: ChosenFiles, opened: OpenedData, regions: cached.UploadedRegions, options: dict[str, Any]) -> AreasData:
+def _make_data(chosen: AreaFiles, opened: OpenedData, regions: cached.UploadedRegions, options: dict[str, Any]) -> AreasData:
     """Return the counted data; what was left out of them is for the curator only."""
     areas: AreaCounts = opened.data  # type: ignore[assignment]
     part = opened_config.with_kept({**chosen.part, **options}, chosen.opened, asks_for_crs=chosen.about.needs_crs)

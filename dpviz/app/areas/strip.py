@@ -10,57 +10,39 @@ import streamlit as st
 
 from dpviz.app.areas.level import change_level
 from dpviz.app.areas.state import AREAS, AreasDrawn, config, evaluation_of
-from dpviz.app.components.strip import REGIONS, StripLevel, StripPart, strip
-from dpviz.app.controls import share_locks, use_shares
-from dpviz.errors import DpvizError
+from dpviz.app.components.strip import REGIONS, StripLevel, strip
+from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
+from dpviz.app.two_runs import Shown
 from dpviz.mechanisms import AreaMechanism
 from dpviz.mechanisms.base import Share
 from dpviz.release.verdict import verdict
-from dpviz.view.escape import html, line
+from dpviz.view.escape import line
 
-_RERUN = "strip of areas changed the page"
 _ONE_REGION = "It is one number: the maps show the levels below it."
 
 
 @st.fragment
-def show_strip(what: AreasDrawn, level: int, before: AreasDrawn | None, *, fresh: bool, title: str) -> None:
-    """Show the strip; while a share is dragged, only this function runs.
-
-    Args:
-        what: the run that is shown, with its evaluation.
-        level: the level of the regions that the maps show.
-        before: the run before, for comparison; None if there was none.
-        fresh: whether the run is that of the controls; if not, the strip shows its split and cannot change it.
-        title: of which run the strip is.
-    """
-    mechanism = (config() if fresh else what.config).build()
+def show_strip(shown: Shown, level: int, title: str) -> None:
+    """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
+    what: AreasDrawn = shown.first
+    mechanism = (config() if shown.fresh else what.config).build()
     shares = _list_shares(mechanism, what)
-    changes = fresh and len(shares) > 1
+    first = what.release.regions.depth + 1 - len(shares)  # a single part is that of the finest level
     strip(
-        _make_levels(what, before),
-        _make_parts(shares, what),
+        _make_levels(what, shown.before),
+        make_parts(shares, range(first, first + len(shares))),
         shown=level,
         unit=what.data.unit,
-        relative=config().relative,
-        key="areas strip",
         on_level=_choose_level,
-        on_unit=partial(_change, "relative"),
-        on_shares=partial(_use_shares, shares) if changes else None,
-        on_drag=partial(_expect, what) if changes else None,
         words=REGIONS,
-        whole=mechanism.whole_budget if len(shares) == 1 else "",
+        **strip_options(AREAS, mechanism, shares, partial(_expect, what), fresh=shown.fresh),
     )
-    st.html(f'<div class="dpviz-note row">{html(title)}</div>')
-    if st.session_state.pop(_RERUN, False):
-        st.rerun()
+    end_strip(AREAS, title)
 
 
 def _list_shares(mechanism: AreaMechanism, what: AreasDrawn) -> list[Share]:
     """Return the shares of the budget; of Gaussian noise those of rho, which the receipt has: a named split may differ for epsilon."""
-    try:
-        shares = list(mechanism.shares(what.release.regions))
-    except DpvizError:
-        return [Share(label="counts", share=1.0)]
+    shares = find_shares(mechanism, what.release.regions)
     if not what.config.takes_delta or len(shares) < 2:
         return shares
     receipt = what.release.receipt
@@ -68,30 +50,9 @@ def _list_shares(mechanism: AreaMechanism, what: AreasDrawn) -> list[Share]:
     return [replace(share, share=spent.get(share.level, 0.0)) for share in shares]
 
 
-def _make_parts(shares: list[Share], what: AreasDrawn) -> list[StripPart]:
-    """Return the parts of the budget, each at its level; a single part is that of the finest level."""
-    locks = share_locks(len(shares)) if len(shares) > 1 else [False]
-    depth = what.release.regions.depth
-    first = depth + 1 - len(shares)
-    return [
-        StripPart(label=share.label, share=share.share, locked=locked, level=first + index)
-        for index, (share, locked) in enumerate(zip(shares, locks, strict=True))
-    ]
-
-
 def _choose_level(level: int) -> None:
     change_level(level)
-    st.session_state[_RERUN] = True
-
-
-def _change(name: str, value: object) -> None:
-    AREAS.change(**{name: value})
-    st.session_state[_RERUN] = True
-
-
-def _use_shares(parts: list[Share], shares: list[float]) -> None:
-    use_shares(AREAS, parts, shares)
-    st.session_state[_RERUN] = True
+    note_strip_change(AREAS)
 
 
 def _expect(what: AreasDrawn, shares: list[float]) -> list[float | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,10 +14,9 @@ import streamlit as st
 from dpviz.amounts import format_decimal
 from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
 from dpviz.app.areas.state import AREAS, MOST_ASKED, AreasDrawn, config
-from dpviz.app.ledger import describe_look
-from dpviz.app.page_state import CURATE
+from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import carry_out, show_value, when_chosen
-from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart, small_print
+from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.area_fitness import fitness
 from dpviz.release.verdict import verdict
@@ -27,9 +26,7 @@ from dpviz.view.trips_charts import receipt_by_stage
 
 ASK_TAB = "Regions to ask"
 TAB_TITLES = ("Accuracy by level", "Worst regions", ASK_TAB, "Receipt", "Table")
-MOST_ROWS = 5000  # of a table
 MOST_WORST = 15
-MOST_PERCENT = 999  # a larger error says only that noise is all there is, as in the strip
 
 
 def key_figures(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:
@@ -77,17 +74,18 @@ def _show_false(column: Any, row: Mapping[Any, Any]) -> None:
 
 def show_tabs(runs: list[AreasDrawn], evaluations: list[AreaEvaluation | None], level: int) -> None:
     """Draw the tabs for one run or two; only the open one is computed."""
-    opened = st.tabs(TAB_TITLES, key="areas tab", on_change="rerun")
-    for tab, show in zip(opened, (_show_accuracy, _show_worst, _show_ask, _show_receipt, _show_table), strict=True):
-        if tab.open:
-            with tab:
-                if show is _show_ask:
-                    _choose_asked(runs[0])
-                for what, evaluation, column in zip(runs, evaluations, st.columns(len(runs)), strict=True):
-                    with column:
-                        if len(runs) > 1:
-                            st.markdown(f"**{markdown(what.title)}**")
-                        show(what, evaluation, level)
+    show_open_tab(TAB_TITLES, "areas tab", [partial(_show_beside, runs, evaluations, level, show) for show in _SHOWS])
+
+
+def _show_beside(runs: list[AreasDrawn], evaluations: list[AreaEvaluation | None], level: int, show: Callable[..., None]) -> None:
+    """Show what is in a tab for each run, one beside the other."""
+    if show is _show_ask:
+        _choose_asked(runs[0])
+    for what, evaluation, column in zip(runs, evaluations, st.columns(len(runs)), strict=True):
+        with column:
+            if len(runs) > 1:
+                st.markdown(f"**{markdown(what.title)}**")
+            show(what, evaluation, level)
 
 
 def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
@@ -227,13 +225,8 @@ def _show_receipt(what: AreasDrawn, evaluation: AreaEvaluation | None, level: in
     release, receipt = what.release, what.release.receipt
     show_chart(receipt_by_stage(receipt))
     receipt_table(receipt)
-    if receipt.converted is not None:
-        alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
-        st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
-    extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
-    if what.account is not None:
-        extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
-    small_print(receipt, release.steps, release.approximate, extra)
+    note_conversion(receipt)
+    end_receipt(what, release, what.seconds)
 
 
 def _show_table(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
@@ -247,3 +240,7 @@ def _show_table(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int)
         "The first interval is for a region that was chosen without a look at the counts; *all at once* holds for all regions of the"
         f" level, and so also for the largest, which stand first.{note}{stamp}"
     )
+
+
+_SHOWS = (_show_accuracy, _show_worst, _show_ask, _show_receipt, _show_table)
+"""What shows each tab, in the order of `TAB_TITLES`."""

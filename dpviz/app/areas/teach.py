@@ -16,22 +16,21 @@ from dpviz.app.areas.level import (
     shown_rate,
     toggle_asked,
 )
-from dpviz.app.areas.state import AREAS, MEASURES, AreasData, AreasDrawn, config, evaluation_of, question_of, run_of
+from dpviz.app.areas.state import AREAS, MEASURES, AreasData, AreasDrawn, config, evaluation_of, run_of
 from dpviz.app.areas.strip import show_strip
 from dpviz.app.areas.tabs import ASK_TAB, describe_sum, key_figures, offer_no_regions, show_tabs
 from dpviz.app.code import show_release_code
-from dpviz.app.components.panes import Chosen, canvas_failed, panes
+from dpviz.app.components.panes import Chosen, canvas_failed
 from dpviz.app.first_row import teach_note
-from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
-from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_config import SECOND
-from dpviz.app.session import is_dark, show_value, when_chosen
-from dpviz.app.streets import streets_wanted
+from dpviz.app.plain_map import show_one_by_one
+from dpviz.app.session import is_dark
+from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
-from dpviz.app.words import budget_text, show_detail, show_headline, show_verdict
+from dpviz.app.words import show_detail, show_headline, show_verdict
 from dpviz.arrays import Integers
 from dpviz.release.verdict import Verdict, verdict
 from dpviz.space.regions import Regions
@@ -46,14 +45,12 @@ from dpviz.view.areas_drawing import (
     choose_tops,
     draw_areas,
 )
-from dpviz.view.areas_map import areas_map
-from dpviz.view.canvas import Pane, Scene, ground_in, names_in
-from dpviz.view.escape import html
+from dpviz.view.areas_map import AreasMap, areas_map
+from dpviz.view.canvas import Pane, Scene, on_land
 
 HEIGHT, TALL = 450, 440  # pixels of the canvas with its legends and tools; of one for a projector
 MOST_REGIONS = 2_000_000  # regions of all runs that a session keeps
 _STREETS = "street map of areas"
-_RERUN = "canvas of areas changed the page"
 
 
 class AreaRuns(LiveRuns):
@@ -66,27 +63,12 @@ def _weigh(what: AreasDrawn) -> float:
 
 
 LIVE = LiveControls(page_state=AREAS, kind=AreaRuns, weigh=_weigh, room=MOST_REGIONS)
-RUNS = TwoRuns(
-    live=LIVE,
-    question_of=question_of,
-    run_of=run_of,
-    has_frame=lambda what, data: what.data.areas.regions == data.areas.regions,
-)
+RUNS = TwoRuns(live=LIVE, run_of=run_of, has_frame=lambda what, data: what.data.areas.regions == data.areas.regions)
 
 
-def show_teach(data: AreasData | None, row: DeltaGenerator, protected: str, *, fits: bool) -> None:
-    """Show the maps, the strip and the tabs for public data.
-
-    Args:
-        data: public data; None while something is missing.
-        row: the first row of the page, for the controls of the maps.
-        protected: what a release would protect.
-        fits: whether all controls hold choices that fit; if not, the last maps stay.
-    """
-    if data is None:
-        st.info("Choose data on the left to begin.")
-        return
-    if not record_public_look(data):
+def show_teach(data: AreasData | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
+    """Show the maps, the strip and the tabs for public data, see `ShowTeach`."""
+    if not may_be_shown(data):
         return
     shown, questions = RUNS.follow(data, fits=fits)
     idle, also = "" if shown is None else f"{_stamp(shown.first)} {_describe_asked(shown.first)}", None
@@ -109,7 +91,8 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
     """Show the maps with their controls, and below the row of the status the strip, the verdict and the tabs."""
     first: AreasDrawn = shown.first
     result, whose = verdict_of(first), RIGHT_RUN if config().shows_second else ""
-    level = shown_level(first.data.areas.regions)
+    regions = first.data.areas.regions
+    level = shown_level(regions)
     made = None if first.data.on_map.shapes(level) is None else _make_scene(shown)
     with row:
         _pane_controls(shown, None if made is None else made[0])
@@ -120,9 +103,9 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
         if made is None:
             st.caption("These regions have neither outlines nor coordinates: the tab *Table* has their counts.")
         elif canvas_failed():
-            _show_without_canvas(shown)
+            show_one_by_one(AREAS, HEIGHT, partial(_draw_plain, shown))
         else:
-            _show_canvas(made[0], first.data, made[1])
+            show_canvas(AREAS, made[0], regions, partial(_take_chosen, regions, made[1]))
     with below:
         if not config().present:
             show_headline(result.headline, whose)
@@ -140,9 +123,9 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
 
 
 def _show_strip(shown: Shown, level: int, whose: str) -> None:
-    run = describe_run(shown.first)
+    run = _describe_run(shown.first)
     title = f"Budget and error of {f'the right map: {run}' if whose else run}. Levels are those of the regions, the whole first."
-    show_strip(shown.first, level, shown.before, fresh=shown.fresh, title=title)
+    show_strip(shown, level, title)
 
 
 def _describe_narrow(what: AreasDrawn, level: int) -> str:
@@ -171,26 +154,13 @@ def _pane_controls(shown: Shown, scene: Scene | None) -> None:
     LIVE.show_buttons()
     show_release_code(data, list_code(shown))
     with st.popover("More"):
-        show_value("raw", config().raw)
-        st.toggle(
-            "As measured",
-            key="raw",
-            help="Counts as first measured, before least squares makes the levels agree.",
-            on_change=when_chosen("raw", lambda value: AREAS.change(raw=value)),
-        )
+        raw_switch(AREAS, ", before least squares makes the levels agree.")
         if scene is not None:
-            shows_error = ERROR in (config().left, config().shown)
-            more_about_maps(scene, _STREETS, on_earth=True, shows_error=shows_error, on_fit=_fit_scales)
+            more_about_maps(AREAS, scene, _STREETS)
 
 
-def _fit_scales() -> None:
-    AREAS.change_for_good(scales={})
-
-
-def describe_run(what: AreasDrawn) -> str:
-    """Write how a run was made: mechanism, budget and number."""
-    how = what.config
-    return f"{what.title}, {budget_text(how.epsilon, how.delta if how.takes_delta else 0)}, run {what.number}"
+def _describe_run(what: AreasDrawn) -> str:
+    return describe_run(what.title, what.config)
 
 
 def _choose_view(what: AreasDrawn) -> AreasMapSettings:
@@ -217,18 +187,13 @@ def _keep_error_top(tops: AreaTops, name: str) -> AreaTops:
     return replace(tops, error=config().scales[name])
 
 
-def _run_of_pane(shown: Shown, kind: str) -> tuple[str, AreasDrawn]:
-    """Return the name of the run that a map shows, and the run."""
-    return ("second", shown.second) if kind == SECOND and shown.second is not None else ("first", shown.first)
-
-
 def _draw_pane(what: AreasDrawn, kind: str, view: AreasMapSettings) -> AreasDrawing:
     seen = replace(view, shown=RELEASED if kind == SECOND else kind)
     return draw_areas(what.release, what.data.on_map, seen, true_counts(what, view.level))
 
 
 def _make_pane(drawing: AreasDrawing, kind: str, run: str, what: AreasDrawn) -> Pane:
-    pane = make_pane(drawing, areas=run, about=describe_run(what), chosen=asked_regions(what.data.areas.regions))
+    pane = make_pane(drawing, areas=run, about=_describe_run(what), chosen=asked_regions(what.data.areas.regions))
     return replace(pane, title=f"{pane.title}, second run") if kind == SECOND else pane
 
 
@@ -236,45 +201,20 @@ def _make_scene(shown: Shown) -> tuple[Scene, list[AreasDrawing]]:
     """Return both maps, with all regions in view, and what is drawn on each."""
     how, first = config(), shown.first
     view, kinds = _choose_view(first), (how.left, how.shown)
-    runs = [_run_of_pane(shown, kind) for kind in kinds]
+    runs = [run_of_pane(shown, kind) for kind in kinds]
     drawings = [_draw_pane(what, kind, view) for (_, what), kind in zip(runs, kinds, strict=True)]
     made = [_make_pane(drawing, kind, *run) for drawing, kind, run in zip(drawings, kinds, runs, strict=True)]
-    bounds = first.data.on_map.bounds
     scene = Scene(
-        bounds=bounds,
+        bounds=first.data.on_map.bounds,
         areas={run: areas_of(drawing) for drawing, (run, _) in zip(drawings, runs, strict=True)},
         panes=tuple(made),
         description=f"{made[0].title} beside {made[1].title.lower()}. {drawings[1].description}",
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
-        text_size=16 if how.present else 12,
-        edge=False,
-        nothing="No region is here.",
-        title=first.data.title,
         caption=verdict_of(first).headline,
         stamp=_stamp(first),
-        link=first.data.bundled,
-        ground=ground_in(bounds),
-        places=names_in(bounds),
-        streets=streets_wanted(_STREETS),
     )
-    return scene, drawings
-
-
-@st.fragment
-def _show_canvas(scene: Scene, data: AreasData, drawings: list[AreasDrawing]) -> None:
-    """Show the canvas; a move of the camera runs this function alone."""
-    with st.container(key="map"):
-        panes(
-            open_scene(AREAS, scene, data.areas.regions),
-            key="areas canvas",
-            on_chosen=partial(_take_chosen, data.areas.regions, drawings),
-            on_camera=partial(keep_camera, AREAS),
-            on_swipe=partial(keep_swipe, AREAS),
-        )
-    if st.session_state.pop(_RERUN, False) or canvas_failed():
-        st.rerun()
-    AREAS.write_address()
+    return finish_scene(AREAS, on_land(scene), first.data, _STREETS), drawings
 
 
 def _take_chosen(regions: Regions, drawings: list[AreasDrawing], chosen: Chosen) -> None:
@@ -284,18 +224,11 @@ def _take_chosen(regions: Regions, drawings: list[AreasDrawing], chosen: Chosen)
     if chosen.cell < len(drawings[chosen.pane].areas.size):
         toggle_asked(regions, chosen.cell)
         st.session_state["areas tab"] = ASK_TAB
-        st.session_state[_RERUN] = True
+        note_canvas_change(AREAS)
 
 
-def _show_without_canvas(shown: Shown) -> None:
-    """Show the same maps by Streamlit's own map, where the browser could not load the canvas."""
-    st.caption(":orange[This browser could not load the map library: the maps are shown one by one, without a common view.]")
-    view = _choose_view(shown.first)
-    for name, column in zip(("left", "shown"), st.columns(2), strict=True):
-        kind = getattr(config(), name)
-        what = _run_of_pane(shown, kind)[1]
-        seen = replace(view, shown=RELEASED if kind == SECOND else kind)
-        picture = areas_map(what.release, seen, true_counts(what, view.level), what.data.on_map)
-        with column:
-            st.pydeck_chart(picture.deck, height=HEIGHT, key=f"areas map {name}", alt=picture.description)
-            st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
+def _draw_plain(shown: Shown, kind: str) -> AreasMap:
+    """Draw one of the maps for Streamlit's own map, where the browser could not load the canvas."""
+    view, what = _choose_view(shown.first), run_of_pane(shown, kind)[1]
+    seen = replace(view, shown=RELEASED if kind == SECOND else kind)
+    return areas_map(what.release, seen, true_counts(what, view.level), what.data.on_map)

@@ -26,7 +26,7 @@ from dpviz.app.compare.state import (
 )
 from dpviz.app.controls import DELTAS, EPSILONS
 from dpviz.app.fields import Field, in_range, problem_with
-from dpviz.app.points.order import describe_resolution
+from dpviz.app.resolution import resolution_slider
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import AnyMechanism, Rule
 from dpviz.publishing.private_data import PrivateData
@@ -62,22 +62,9 @@ def compare_data() -> CompareData | None:
         return _sample_data(about, cached.flow_sample(about.key), f"trips {about.key}")
     if config.kind == AREAS_KIND:
         return _sample_data(about, cached.area_sample(about.key).areas, f"areas {about.key}")
-    _resolution_control()
+    resolution_slider("compare order", config.order, LARGEST_ORDER, lambda order: COMPARE.change(order=order, zoom=None))
     points = cached.sample(about.key, USUAL_SIZE, config.order)
     return _sample_data(about, points, f"{about.key} {USUAL_SIZE}", (config.order,))
-
-
-def _resolution_control() -> None:
-    """Ask on how many cells a sample is counted."""
-    st.session_state["compare order"] = COMPARE.config().order
-    st.select_slider(
-        "Resolution",
-        range(1, LARGEST_ORDER + 1),
-        key="compare order",
-        format_func=describe_resolution,
-        help="The domain is cut into so many cells.",
-        on_change=lambda: COMPARE.change(order=st.session_state["compare order"], zoom=None),
-    )
 
 
 def _sample_data(about: SampleInfo, data: PrivateData, digest: str, frame: tuple[int, ...] = ()) -> CompareData:

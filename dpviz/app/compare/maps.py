@@ -27,6 +27,7 @@ from dpviz.app.compare.state import (
 from dpviz.app.components.panes import canvas_failed, panes
 from dpviz.app.jobs import StudyJob
 from dpviz.app.opening import keep_camera, opening
+from dpviz.app.plain_map import show_picture
 from dpviz.app.points.scales import public_density_top
 from dpviz.app.session import is_dark, show_error, show_value, when_chosen
 from dpviz.app.streets import streets_switch, streets_wanted
@@ -47,7 +48,7 @@ from dpviz.view.areas_map import areas_map
 from dpviz.view.basemap import map_bounds
 from dpviz.view.canvas import Areas, Cells, Pane, Scene, ground_in, ground_of, names_in, names_of
 from dpviz.view.colors import scale_top_of
-from dpviz.view.escape import html, markdown
+from dpviz.view.escape import markdown
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, TRUE, ReleaseView, SquaresView
 from dpviz.view.points_map import SHOWN, choose_scale_top, points_map
 from dpviz.view.trips_canvas import areas_of, bounds_of, make_pane, names_of_dots
@@ -222,8 +223,7 @@ def _separate_point_maps(
             st.markdown(f"**{markdown(describe_pick(pick))}**")
             picture = points_map(release, levels[pick], shown, unit=data.unit, dark=is_dark(), truth=truths[pick], top=top)
             alt_text = f"{describe_pick(pick)}. {picture.description}"
-            st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {describe_pick(pick)}", alt=alt_text)
-            st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
+            show_picture(picture, f"compare map {describe_pick(pick)}", MAP_HEIGHT, alt=alt_text)
 
 
 def level_like(release: Release, zoom: int) -> int:
@@ -337,8 +337,7 @@ def _trip_map(release: Any, flows: Flows, view: TripsMapSettings, pick: Pick) ->
         return
     picture = trips_map(release, view, evaluate_flows(release, flows).true_level(view.level))
     alt_text = f"{describe_pick(pick)}. {picture.description}"
-    st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {describe_pick(pick)}", alt=alt_text)
-    st.html(picture.legend + f'<div class="dpviz-note">{html(picture.note)}</div>')
+    show_picture(picture, f"compare map {describe_pick(pick)}", MAP_HEIGHT, alt=alt_text)
 
 
 def _show_area_maps(data: CompareData, releases: dict[Pick, Any], link: bool) -> None:
@@ -403,5 +402,4 @@ def _separate_area_maps(releases: dict[Pick, Any], view: AreasMapSettings, truth
             st.markdown(f"**{markdown(describe_pick(pick))}**")
             picture = areas_map(release, view, truth, on_map)
             alt_text = f"{describe_pick(pick)}. {picture.description}"
-            st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {describe_pick(pick)}", alt=alt_text)
-            st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
+            show_picture(picture, f"compare map {describe_pick(pick)}", MAP_HEIGHT, alt=alt_text)

@@ -9,104 +9,56 @@ from typing import cast
 import streamlit as st
 
 from dpviz.app import drafts
-from dpviz.app.advice import advise_in_app
-from dpviz.app.bundle import show_bundle
-from dpviz.app.cards import DATA, RELEASED, Cards, show_cards
-from dpviz.app.components.panes import Chosen, canvas_failed, load_deck, panes
-from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
-from dpviz.app.fields import start_checks
-from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, curate_row, truth_switch
+from dpviz.app.components.panes import Chosen, canvas_failed, panes
+from dpviz.app.curate_page import begin_curate, begin_release, end_curate, list_draws
+from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
 from dpviz.app.kept_map import find_readable_level
-from dpviz.app.ledger import find_paid
-from dpviz.app.opened_config import show_uploader
-from dpviz.app.paid_list import show_waiting
+from dpviz.app.left_side import curate_controls
+from dpviz.app.page_changes import note_change, rerun_if_changed
 from dpviz.app.pay import show_account, show_button
+from dpviz.app.plain_map import show_picture
 from dpviz.app.points.data import Declared, points_controls
 from dpviz.app.points.state import POINTS, Data, Drawn, config, draw, drawn, truth_of
 from dpviz.app.points.strip import size_of_squares, zooms_of
 from dpviz.app.points.tabs import QUERY_TAB, keep_box, key_figures, set_query_box, shows_box, tabs
 from dpviz.app.points.where import take_box
-from dpviz.app.session import is_dark, show_error
-from dpviz.app.words import verdict_row
+from dpviz.app.session import is_dark
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.release.nouns import RECORDS
 from dpviz.space.domain import Domain
-from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
-from dpviz.view.canvas import Scene, ground_of, names_of
+from dpviz.view.basemap import Bounds, box_to_domain, box_to_map
+from dpviz.view.canvas import Scene
 from dpviz.view.declared_canvas import ExpectedSquares, declared_scene
 from dpviz.view.escape import html
-from dpviz.view.points_canvas import ReleaseView, cell_box
+from dpviz.view.points_canvas import ReleaseView, cell_box, released_scene
 from dpviz.view.points_map import INTERPOLATED, SHOWN, can_show_interpolation, points_map
 
 MAP_HEIGHT = 620
 DECLARED_HEIGHT = 380
 EASY_LEVEL = 6  # the level whose expected error is shown at first
-_RERUN = "declared map changed the page"
+_DECLARED_MAP = "declared map"
 
 
 def show_curate(protected: str) -> None:
     """Show the page; `protected` says what a release protects."""
-    drafts.restore(POINTS)
-    load_deck()
-    curate_row(POINTS, protected)
-    declared_map, cards = st.container(), show_cards("2 Where?")
-    account, button, view, publish = (st.container() for _ in range(4))
-    with st.sidebar:
-        show_uploader(POINTS)
-        declared, fits = _show_controls(cards)
-    POINTS.write_address()
-    data, draws = declared.data, [(config().build(), config().budget())] if fits else []
-    with account:
+    places = begin_curate(POINTS, protected, "2 Where?")
+    cards = places.cards
+    declared, fits = curate_controls(POINTS, cards, points_controls, Declared(data=None), lambda each: each.domain)
+    data, draws = declared.data, list_draws(config()) if fits else []
+    with places.account:
         funding = show_account(data, draws, cards) if fits else None
     with cards.good or st.container():
         frame, levels = (_frame_of(declared), _levels_of(declared.domain)) if fits else (None, None)
         expected = show_expected(POINTS, cards, frame, levels, RECORDS, funding)
-    with button:
+    with places.button:
         show_button(POINTS, data, draws, cards, funding, lambda: draw(cast("Data", data), funding))
-    what = drawn()
-    with declared_map:
+    with places.declared:
         _show_declared(declared, expected)
-    with view:
-        if what is not None:
-            st.subheader("Released", anchor=RELEASED)
-            _show_release(what.number, data is not None and what.data.points is data.points)
-    with publish:
-        if what is not None and (paid := find_paid(what.release)) is not None:
-            show_bundle(paid.paid)
-        elif what is None and data is not None:
-            show_waiting(data.fingerprints)
-    drafts.save(POINTS)
-
-
-def _show_controls(cards: Cards) -> tuple[Declared, bool]:
-    """Show the controls on the left: data, mechanism and budget. Return what is declared, and whether mechanism and budget fit.
-
-    A choice that does not fit is reported beside its control, and nothing that was typed is lost.
-    """
-    start_checks()
-    POINTS.remember(None)
-    declared = Declared(data=None)
-    try:
-        declared = points_controls(cards)
-    except DpvizError as error:
-        show_error(str(error))
-        cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
-    POINTS.offer(declared.data)
-    try:
-        mechanism_controls(POINTS)
-        privacy_controls(POINTS, declared.domain, bar=True)
-        config().build()
-    except (SettingError, BudgetError) as error:
-        show_error(str(error))
-        cards.ask(DATA, "Correct the mechanism or its settings.")
-        if config().mechanism in POINTS.offered_mechanisms():
-            st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
-        return declared, False
-    return declared, True
+    what = drawn()
+    end_curate(POINTS, places, data, what, None if what is None else what.release, _show_release)
 
 
 def _frame_of(declared: Declared) -> PointCounts | None:
@@ -137,35 +89,21 @@ def _show_declared(declared: Declared, expected: Expected | None) -> None:
     boxes, outline = list(declared.boxes), declared.outline
     scene = declared_scene(declared.domain, squares, boxes, unit=RECORDS, dark=is_dark(), height=DECLARED_HEIGHT, outline=outline)
     with st.container(key="declared area"):
-        panes(scene.pack(), key="declared map", on_box=_take_box)
-    if st.session_state.pop(_RERUN, False) or canvas_failed():
-        st.rerun()
+        panes(scene.pack(), key=_DECLARED_MAP, on_box=_take_box)
+    rerun_if_changed(_DECLARED_MAP, also=canvas_failed())
 
 
 def _take_box(box: Bounds) -> None:
     st.session_state["place"] = ""  # the box is no longer around a place that was typed
     take_box(box)
     drafts.save(POINTS)  # at once: a reload may come before the page has run again
-    st.session_state[_RERUN] = True
+    note_change(_DECLARED_MAP)
 
 
-@st.fragment
-def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
-    """Show the map of a release in Curate with its controls, the key figures and the tabs; moving a control draws no noise.
-
-    Args:
-        number: number of the draw.
-        same_data: whether the data on the left are still those of the draw.
-    """
-    what = drawn()
-    if what is None:
-        return
-    if not (same_data and what.config.same_draw(config())):
-        stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
-        st.caption(f":orange[{stale}]")
+def _show_release(what: Drawn, same_data: bool) -> None:
+    """Show the map of a release with its controls, the key figures and the tabs, see `ShowRelease`."""
+    begin_release(what, config(), [("", what.release)], same_data=same_data)
     keep_box(what.release.domain)
-    verdict_row(what.release)
-    truth_switch(what.data, what.config.mode)
     evaluation = truth_of(what)
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
@@ -191,21 +129,9 @@ def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new
 
 
 def _make_scene(what: Drawn, view: ReleaseView, shown: str) -> Scene:
-    """Return the map of a release: its partitions on land with names, with the numbers of the one under the pointer."""
-    domain, pane = what.release.domain, view.pane(shown, cells="released")
-    return Scene(
-        bounds=map_bounds(domain),
-        cells={"released": view.cells()},
-        panes=(pane,),
-        description=f"{pane.title}, {len(view.rectangles):,} partitions.",
-        dark=is_dark(),
-        height=MAP_HEIGHT,
-        may_save=False,
-        asks=True,
-        ground=ground_of(domain),
-        places=names_of(domain),
-        box=box_to_map(domain, st.session_state["query box"]) if shows_box() else None,
-    )
+    """Return the map of a release, on which a box or partitions ask the range query."""
+    box = box_to_map(what.release.domain, st.session_state["query box"]) if shows_box() else None
+    return replace(released_scene(view, shown, height=MAP_HEIGHT), asks=True, box=box)
 
 
 def _ask_for_box(domain: Domain, box: Bounds) -> None:
@@ -224,8 +150,7 @@ def _ask_for_cell(view: ReleaseView, chosen: Chosen) -> None:
 def _show_plain_map(what: Drawn, level: int, shown: str, truth: Integers | None) -> None:
     """Show the same map by Streamlit's own, where the browser could not load the canvas."""
     picture = points_map(what.release, level, shown, unit=what.data.unit, dark=is_dark(), truth=truth)
-    st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key="map", alt=picture.description)
-    st.html(picture.legend + "".join(f'<div class="dpviz-note">{html(note)}</div>' for note in [picture.note, _stamp(what)] if note))
+    show_picture(picture, "map", MAP_HEIGHT, _stamp(what))
 
 
 def _stamp(what: Drawn) -> str:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
-import streamlit as st
-
-from dpviz.app.ledger import Funding, Source, make_order, pay_and_draw, session_draws
+from dpviz.app.ledger import Funding
+from dpviz.app.one_release import OneRelease, drawn_slot, find_truth, make_run, pay_for_release
 from dpviz.app.page_config import SECOND, PageConfig
-from dpviz.app.page_state import UNPAID, PageState, truth_allowed
-from dpviz.app.session import Reader, choice_reader, newest_result, number_reader, result_slot
-from dpviz.app.two_runs import SecondRun
+from dpviz.app.page_data import PageData
+from dpviz.app.page_state import PageState
+from dpviz.app.session import Reader, choice_reader, newest_result, number_reader
+from dpviz.app.two_runs import second_run_of
 from dpviz.data.points import PointCounts
-from dpviz.errors import RefusedError
 from dpviz.evaluation.metrics import Evaluation, evaluate
 from dpviz.mechanisms import POINT_FAMILY, AnyFamily
-from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.samples.points import SAMPLES
 from dpviz.view.basemap import Bounds
@@ -88,63 +85,27 @@ def read_box(text: str) -> Bounds:
 
 
 POINTS = PageState(key="config", kind=Config, families=(POINT_FAMILY,))
-
-
-SECOND_RUN = SecondRun(key="config", kind=Config, families=(POINT_FAMILY,), first=POINTS)
+SECOND_RUN = second_run_of(POINTS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data:
+class Data(PageData):
     """Loaded points: private counts, and what the page may say about them.
 
     Attributes:
         points: the private counts.
-        digest: identifies the content; never shown.
-        fingerprints: fingerprints by which the ledger recognises the data; never shown.
-        title: name of the data on screen.
-        unit: what one record is.
-        source: where the data come from.
     """
 
     points: PointCounts
-    digest: str
-    fingerprints: tuple[str, ...]
-    title: str
-    unit: str
-    source: Source
 
     @property
     def private(self) -> PointCounts:
-        """The private counts, by the name that data of points and of trips have in common."""
+        """The private counts, by the name that the data of all pages have in common."""
         return self.points
 
-    @property
-    def bundled(self) -> bool:
-        """Whether the data are a sample, which comes with the package and is public."""
-        return self.source.data_part.sample is not None
 
-
-@dataclass(frozen=True, kw_only=True)
-class Drawn:
-    """The last draw, kept until the next one.
-
-    Attributes:
-        release: the release.
-        data: data that the release was made from.
-        config: configuration of the draw.
-        seconds: seconds that the draw took on the server.
-        number: in Curate the number of the draw in this session, in Teach the number of the run; from 1 on.
-        account: name of the account in the ledger that paid; None in Teach.
-        evaluation: the comparison with the truth, made together with the run; None in Curate, where it is made when it may be seen.
-    """
-
-    release: Release
-    data: Data
-    config: Config
-    seconds: float
-    number: int
-    account: str | None = None
-    evaluation: Evaluation | None = None
+class Drawn(OneRelease[Release, Data, Config, Evaluation]):
+    """The last draw, kept until the next one."""
 
 
 def config() -> Config:
@@ -154,70 +115,19 @@ def config() -> Config:
 
 def drawn() -> Drawn | None:
     """Return what was released last in Curate; None before the first release."""
-    return newest_result("drawn Curate")  # type: ignore[no-any-return]
+    return newest_result(drawn_slot(POINTS))  # type: ignore[no-any-return]
 
 
 def draw(data: Data, funding: Funding | None) -> None:
-    """Release once in Curate and keep the result. The ledger counts the draw before any noise is drawn.
-
-    Args:
-        data: data as loaded.
-        funding: account that pays for the draw.
-
-    Raises:
-        SettingError: a reference, which is not private, is chosen; nothing is spent.
-        DpvizError: the draw failed; the text says whether the budget is spent nevertheless.
-    """
-    POINTS.refuse_reference()
-    if funding is None:
-        raise RefusedError(UNPAID)
-    how, number = config(), st.session_state.get("draws", 0) + 1
-    mechanism, budget = how.build(), how.budget()
-    mechanism.check_data(data.points)
-    st.session_state["draws"] = number
-    slot, draws = result_slot("drawn Curate"), session_draws()  # from here on no call into Streamlit: it could lose the draw
-    start = time.perf_counter()
-    paid = pay_and_draw(data, make_order(data, mechanism, budget, funding), draws)
-    seconds = time.perf_counter() - start
-    slot.append(
-        Drawn(release=cast("Release", paid.release), data=data, config=how, seconds=seconds, number=number, account=paid.account.name)
-    )
-
-
-def question_of(data: Data, how: Config) -> tuple[object, ...]:
-    """Return what identifies a run in Teach: data, mechanism, settings, budget and number.
-
-    The data are identified by the counts themselves, not by their content: one file can be counted in several ways.
-    """
-    settings = tuple(sorted((name, str(value)) for name, value in how.settings.items()))
-    return (data.points, how.mechanism, settings, how.budget(), how.run)
+    """Release once in Curate and keep the result, see `pay_for_release`."""
+    pay_for_release(POINTS, Drawn, data, funding)
 
 
 def run_of(data: Data, how: Config, check: Callable[[], None]) -> Drawn:
-    """Release public data in Teach, with seeded noise, and compare the release with the truth.
-
-    Args:
-        data: public data.
-        how: mechanism, settings, budget and number of the run, which is the seed.
-        check: called now and then; its exception ends the run.
-    """
-    mechanism, start = how.build(), time.perf_counter()
-    mechanism.check_data(data.points)
-    release = mechanism.release(data.points, how.budget(), Entropy.seeded(how.run).interrupted_by(check))
-    seconds = time.perf_counter() - start
-    check()
-    evaluation = evaluate(release, data.points)
-    return Drawn(release=release, data=data, config=how, seconds=seconds, number=how.run, evaluation=evaluation)
+    """Release public data in Teach, and compare the release with the truth, see `make_run`."""
+    return make_run(Drawn, data, how, check, evaluate)
 
 
 def truth_of(what: Drawn) -> Evaluation | None:
     """Return the comparison of a release with the truth; None unless `truth_allowed`."""
-    if not truth_allowed(what.data, what.account):
-        return None
-    if what.evaluation is not None:
-        return what.evaluation
-    number, evaluation = st.session_state.get("evaluation", (None, None))
-    if number != what.number:
-        evaluation = evaluate(what.release, what.data.points)
-        st.session_state["evaluation"] = (what.number, evaluation)
-    return evaluation  # type: ignore[no-any-return]
+    return find_truth(POINTS, what, evaluate)

@@ -10,82 +10,42 @@ import numpy as np
 import streamlit as st
 
 from dpviz.amounts import format_decimal
-from dpviz.app.components.strip import StripLevel, StripPart, strip
-from dpviz.app.controls import share_locks, use_shares
+from dpviz.app.components.strip import StripLevel, strip
 from dpviz.app.points.state import POINTS, Drawn, config
-from dpviz.errors import DpvizError
+from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
+from dpviz.app.two_runs import Shown
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
 from dpviz.mechanisms import POINT_FAMILY
-from dpviz.mechanisms.base import Share
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import Verdict, square_verdict
 from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain
-from dpviz.view.escape import html
 
-_RERUN = "strip changed the page"
 EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
 
 
 @st.fragment
-def show_strip(what: Drawn, level: int, before: Evaluation | None, *, fresh: bool, title: str) -> None:
-    """Show the strip; while a share is dragged, only this function runs.
-
-    Args:
-        what: the run that is shown, with its evaluation.
-        level: the level of its tree that the maps show.
-        before: the evaluation of the run before, for comparison; None if there was none.
-        fresh: whether the run is that of the controls; if not, the strip shows its split and cannot change it.
-        title: of which run the strip is.
-    """
-    zooms, mechanism = zooms_of(what.release.domain), (config() if fresh else what.config).build()
-    try:
-        shares = mechanism.shares(what.data.points.domain)
-    except DpvizError:
-        shares = [Share(label="counts", share=1.0)]
-    changes = fresh and len(shares) > 1
+def show_strip(shown: Shown, level: int, title: str) -> None:
+    """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
+    what: Drawn = shown.first
+    zooms, mechanism = zooms_of(what.release.domain), (config() if shown.fresh else what.config).build()
+    shares = find_shares(mechanism, what.data.points.domain)
     strip(
-        make_levels(what, before),
-        _make_parts(shares, what.release.domain),
+        make_levels(what, None if shown.before is None else shown.before.evaluation),
+        make_parts(shares, [share.level if share.level in zooms else None for share in shares]),
         shown=shown_zoom(what.release, level),
         unit=what.data.unit,
-        relative=config().relative,
-        key="strip",
-        on_level=lambda zoom: _change(zoom=level_like(what.release, zoom)),
-        on_unit=lambda relative: _change(relative=relative),
-        on_shares=partial(_use_shares, shares) if changes else None,
-        on_drag=partial(_expect, what, zooms) if changes else None,
-        whole=mechanism.whole_budget if len(shares) == 1 else "",
+        on_level=partial(_choose_zoom, what.release),
+        **strip_options(POINTS, mechanism, shares, partial(_expect, what, zooms), fresh=shown.fresh),
     )
-    st.html(f'<div class="dpviz-note row">{html(title)}</div>')
-    if st.session_state.pop(_RERUN, False):
-        st.rerun()
+    end_strip(POINTS, title)
 
 
-def _make_parts(shares: list[Share], domain: Domain) -> list[StripPart]:
-    """Make the parts of the budget."""
-    zooms, locks = zooms_of(domain), share_locks(len(shares)) if len(shares) > 1 else [False]
-    return [
-        StripPart(
-            label=share.label,
-            share=share.share,
-            locked=locked,
-            level=share.level if share.level in zooms else None,
-            structure=share.structure,
-        )
-        for share, locked in zip(shares, locks, strict=True)
-    ]
-
-
-def _change(**updates: object) -> None:
-    POINTS.change(**updates)
-    st.session_state[_RERUN] = True
-
-
-def _use_shares(parts: list[Share], shares: list[float]) -> None:
-    use_shares(POINTS, parts, shares)
-    st.session_state[_RERUN] = True
+def _choose_zoom(release: Release, zoom: int) -> None:
+    """Show the level of the tree that is like a zoom level."""
+    POINTS.change(zoom=level_like(release, zoom))
+    note_strip_change(POINTS)
 
 
 def _expect(what: Drawn, zooms: range, shares: list[float]) -> list[float | None] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,12 +14,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.amounts import format_decimal
 from dpviz.app.fields import Field, in_range
-from dpviz.app.ledger import describe_look
-from dpviz.app.page_state import CURATE
 from dpviz.app.points.state import FARTHEST, POINTS, Drawn, config
 from dpviz.app.points.strip import shown_zoom
+from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_open_tab
 from dpviz.app.session import carry_out
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, show_chart, small_print
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, show_chart
 from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
@@ -35,8 +35,6 @@ from dpviz.view.study_charts import objective_chart
 QUERY_TAB = "Range query"
 _BOX_STAYS = "query box stays"
 NAMES = ("Accuracy by zoom", "By size", QUERY_TAB, "Receipt", "Table")
-MOST_ROWS = 5000
-MOST_PERCENT = 999  # a larger error says only that noise is all there is, as in the strip
 _CUT_PARTITIONS = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
 SIDES = ("West", "South", "East", "North")
 
@@ -52,25 +50,15 @@ def tabs(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     keep_box(what.release.domain)
     extra = POINT_FAMILY.choices[what.release.mechanism].extra_tab
     draw_extra = EXTRA_TABS.get(extra) if evaluation is not None else None
-    accuracy, size, query, receipt, table, *more = st.tabs([*NAMES, extra] if draw_extra else NAMES, key="tab", on_change="rerun")
-    if accuracy.open:
-        with accuracy:
-            _accuracy(what, evaluation)
-    if size.open:
-        with size:
-            _by_size(what, evaluation, level)
-    if query.open:
-        with query:
-            _range_query(what, evaluation)
-    if receipt.open:
-        with receipt:
-            _receipt(what)
-    if table.open:
-        with table:
-            _table(what, level)
-    if draw_extra and more[0].open:
-        with more[0]:
-            draw_extra(what)
+    shows: list[Callable[[], object]] = [
+        partial(_accuracy, what, evaluation),
+        partial(_by_size, what, evaluation, level),
+        partial(_range_query, what, evaluation),
+        partial(_receipt, what),
+        partial(_table, what, level),
+    ]
+    more = [] if draw_extra is None else [partial(draw_extra, what)]
+    show_open_tab([*NAMES, extra] if more else NAMES, "tab", [*shows, *more])
 
 
 def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
@@ -319,10 +307,7 @@ def _receipt(what: Drawn) -> None:
         show_chart(charts.receipt_by_level(receipt), left)
     with right:
         receipt_table(receipt, "zoom", lambda level: level)
-    extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
-    if what.account is not None:
-        extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
-    small_print(receipt, release.steps, release.approximate, extra)
+    end_receipt(what, release, what.seconds)
 
 
 def _table(what: Drawn, level: int) -> None:

@@ -9,16 +9,15 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.code import show_release_code
-from dpviz.app.components.panes import Chosen, canvas_failed, panes
+from dpviz.app.components.panes import Chosen, canvas_failed
 from dpviz.app.first_row import NOT_PRIVATE, teach_note
-from dpviz.app.ledger import record_public_look
 from dpviz.app.live import LiveRuns
 from dpviz.app.live_controls import LiveControls
 from dpviz.app.more_about_maps import more_about_maps
-from dpviz.app.opening import keep_camera, keep_swipe, open_scene
 from dpviz.app.page_config import SECOND
+from dpviz.app.plain_map import show_one_by_one
 from dpviz.app.points.scales import public_density_top
-from dpviz.app.points.state import POINTS, Data, Drawn, config, question_of, run_of
+from dpviz.app.points.state import POINTS, Data, Drawn, config, run_of
 from dpviz.app.points.strip import EASY_ZOOM, describe_person, level_like, show_strip, shown_zoom, verdict_of
 from dpviz.app.points.tabs import (
     QUERY_TAB,
@@ -32,24 +31,21 @@ from dpviz.app.points.tabs import (
     shows_box,
     tabs,
 )
-from dpviz.app.session import is_dark, show_value, when_chosen
-from dpviz.app.streets import streets_wanted
+from dpviz.app.session import is_dark
+from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_canvas_change, raw_switch, run_of_pane, show_canvas
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
-from dpviz.app.words import budget_text, show_detail, show_headline, show_verdict
-from dpviz.mechanisms import POINT_FAMILY
+from dpviz.app.words import show_detail, show_headline, show_verdict
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
 from dpviz.view.canvas import Pane, Scene, ground_of, names_of
 from dpviz.view.colors import scale_top_of
-from dpviz.view.escape import html
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, has_squares
-from dpviz.view.points_map import INTERPOLATED, can_show_interpolation, points_map
+from dpviz.view.points_map import INTERPOLATED, PointsMap, can_show_interpolation, points_map
 
 HEIGHT, TALL = 450, 440  # pixels of the canvas with its legends and tools; of one for a projector
 MOST_NODES = 600_000  # nodes of all releases that a session keeps
 View = ReleaseView | SquaresView
 _STREETS = "street map"
-_RERUN = "canvas changed the page"
 
 
 class PointRuns(LiveRuns):
@@ -57,27 +53,12 @@ class PointRuns(LiveRuns):
 
 
 LIVE = LiveControls(page_state=POINTS, kind=PointRuns, weigh=lambda drawn: len(drawn.release.tree), room=MOST_NODES)
-RUNS = TwoRuns(
-    live=LIVE,
-    question_of=question_of,
-    run_of=run_of,
-    has_frame=lambda drawn, data: drawn.data.points.domain == data.points.domain,
-)
+RUNS = TwoRuns(live=LIVE, run_of=run_of, has_frame=lambda drawn, data: drawn.data.points.domain == data.points.domain)
 
 
-def show_teach(data: Data | None, row: DeltaGenerator, protected: str, *, fits: bool) -> None:
-    """Show the maps, the strip and the tabs for public data.
-
-    Args:
-        data: public data; None while something is missing.
-        row: the first row of the page, for the controls of the maps.
-        protected: what a release would protect.
-        fits: whether all controls hold choices that fit; if not, the last maps stay.
-    """
-    if data is None:
-        st.info("Choose data on the left to begin.")
-        return
-    if not record_public_look(data):
+def show_teach(data: Data | None, row: DeltaGenerator, protected: str, fits: bool) -> None:
+    """Show the maps, the strip and the tabs for public data, see `ShowTeach`."""
+    if not may_be_shown(data):
         return
     shown, questions = RUNS.follow(data, fits=fits)
     domain = data.points.domain if shown is None else shown.first.data.points.domain
@@ -103,13 +84,14 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
             if config().present and result is not None:
                 show_verdict(result.headline, "", result.rule, whose)
         if canvas_failed():
-            _show_without_canvas(shown, level)
+            show_one_by_one(POINTS, HEIGHT, partial(_draw_plain, shown, level))
         else:
-            _show_canvas(scene, first.data.points.domain, on_maps)
+            domain = first.data.points.domain
+            show_canvas(POINTS, scene, domain, partial(_take_chosen, on_maps), partial(_take_box, domain))
     with below:
         if result is not None and not config().present:
             show_headline(f"{describe_person(first)} {result.headline}".strip(), whose)
-        show_strip(first, level, None if shown.before is None else shown.before.evaluation, fresh=shown.fresh, title=_title_of_strip(first))
+        show_strip(shown, level, _title_of_strip(first))
         if not config().present:
             if result is not None:
                 show_detail(result.detail, result.rule)
@@ -124,7 +106,7 @@ def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: Delta
 
 def _title_of_strip(first: Drawn) -> str:
     """Write of which run the strip is, and what its squares are."""
-    whose = f"the right map: {describe_run(first)}" if config().shows_second else describe_run(first)
+    whose = f"the right map: {_describe_run(first)}" if config().shows_second else _describe_run(first)
     return f"Budget and error of {whose}. Levels are equal squares of the domain; the map shows the mechanism's own partitions."
 
 
@@ -158,26 +140,12 @@ def _pane_controls(shown: Shown, scene: Scene) -> None:
     LIVE.show_buttons()
     show_release_code(what.data, list_code(shown))
     with st.popover("More"):
-        show_value("raw", config().raw)
-        st.toggle(
-            "As measured",
-            key="raw",
-            help="Counts as first measured, before post-processing makes the levels agree.",
-            on_change=when_chosen("raw", lambda value: POINTS.change(raw=value)),
-        )
-        on_earth, shows_error = what.release.domain.crs is not None, ERROR in (config().left, config().shown)
-        more_about_maps(scene, _STREETS, on_earth=on_earth, shows_error=shows_error, on_fit=_fit_scales)
+        raw_switch(POINTS, ", before post-processing makes the levels agree.")
+        more_about_maps(POINTS, scene, _STREETS, on_earth=what.release.domain.crs is not None)
 
 
-def _fit_scales() -> None:
-    POINTS.change_for_good(scales={})
-
-
-def describe_run(what: Drawn) -> str:
-    """Write how a run was made: mechanism, budget and number."""
-    title = POINT_FAMILY.choices[what.release.mechanism].title
-    budget = budget_text(what.config.epsilon, what.config.delta if what.config.build().needs_delta else 0)
-    return f"{title}, {budget}, run {what.number}"
+def _describe_run(what: Drawn) -> str:
+    return describe_run(what.title, what.config)
 
 
 def _make_views(shown: Shown, level: int) -> dict[str, View]:
@@ -188,11 +156,11 @@ def _make_views(shown: Shown, level: int) -> dict[str, View]:
             continue
         truth = None if what.evaluation is None else what.evaluation.truth
         at = level if what is shown.first else min(level, what.release.height)
-        options = {"unit": what.data.unit, "dark": is_dark(), "truth": truth, "raw": config().raw, "about": describe_run(what)}
+        options = {"unit": what.data.unit, "dark": is_dark(), "truth": truth, "raw": config().raw, "about": _describe_run(what)}
         views[name] = ReleaseView.of(what.release, at, **options)
     if FALSE_POSITIVES in (config().left, config().shown):
         release, zoom = shown.first.release, shown_zoom(shown.first.release, level)
-        views["squares"] = SquaresView.of(release, shown.first.data.points.blocks, zoom, dark=is_dark(), about=describe_run(shown.first))
+        views["squares"] = SquaresView.of(release, shown.first.data.points.blocks, zoom, dark=is_dark(), about=_describe_run(shown.first))
     if TRUE in (config().left, config().shown):
         release, zoom = shown.first.release, shown_zoom(shown.first.release, level)
         if not has_squares(release, level, zoom):
@@ -243,42 +211,21 @@ def _make_scene(shown: Shown, views: dict[str, View]) -> tuple[Scene, list[View]
         description=f"{made[0].title} beside {made[1].title.lower()}, {len(views['first'].rectangles):,} partitions.",
         dark=is_dark(),
         height=TALL if how.present else HEIGHT,
-        text_size=16 if how.present else 12,
-        title=data.title,
         caption="" if result is None else result.headline,
         stamp=_stamp(shown.first),
-        link=data.bundled,
         asks=True,
         ground=ground_of(domain),
         places=names_of(domain),
         box=box_to_map(domain, st.session_state["query box"]) if shows_box() else None,
-        streets=streets_wanted(_STREETS),
     )
-    return scene, [views[name] for name in names]
-
-
-@st.fragment
-def _show_canvas(scene: Scene, domain: Domain, on_maps: list[View]) -> None:
-    """Show the canvas; a move of the camera runs this function alone."""
-    with st.container(key="map"):
-        panes(
-            open_scene(POINTS, scene, domain),
-            key="canvas",
-            on_box=partial(_take_box, domain),
-            on_chosen=partial(_take_chosen, on_maps),
-            on_camera=partial(keep_camera, POINTS),
-            on_swipe=partial(keep_swipe, POINTS),
-        )
-    if st.session_state.pop(_RERUN, False) or canvas_failed():
-        st.rerun()
-    POINTS.write_address()
+    return finish_scene(POINTS, scene, data, _STREETS), [views[name] for name in names]
 
 
 def _take_box(domain: Domain, box: Bounds) -> None:
     """Ask the range query for a box that was dragged on the map."""
     set_query_box(box_to_domain(domain, box))
     st.session_state["tab"] = QUERY_TAB
-    st.session_state[_RERUN] = True
+    note_canvas_change(POINTS)
 
 
 def _take_chosen(views: list[View], chosen: Chosen) -> None:
@@ -289,19 +236,12 @@ def _take_chosen(views: list[View], chosen: Chosen) -> None:
     box = cell_box(view, chosen.cell)
     if box is not None:
         keep_box(view.release.domain, box)
-        st.session_state[_RERUN] = True
+        note_canvas_change(POINTS)
 
 
-def _show_without_canvas(shown: Shown, level: int) -> None:
-    """Show the same maps by Streamlit's own map, where the browser could not load the canvas."""
-    st.caption(":orange[This browser could not load the map library: the maps are shown one by one, without a common view.]")
-    how = config()
-    for name, column in zip(("left", "shown"), st.columns(2), strict=True):
-        kind = getattr(how, name)
-        what = shown.second if kind == SECOND and shown.second is not None else shown.first
-        truth = None if what.evaluation is None else what.evaluation.truth
-        at, seen = min(level, what.release.height), RELEASED if kind == SECOND else kind
-        picture = points_map(what.release, at, seen, unit=what.data.unit, dark=is_dark(), truth=truth)
-        with column:
-            st.pydeck_chart(picture.deck, height=HEIGHT, key=f"map {name}", alt=picture.description)
-            st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
+def _draw_plain(shown: Shown, level: int, kind: str) -> PointsMap:
+    """Draw one of the maps for Streamlit's own map, where the browser could not load the canvas."""
+    what: Drawn = run_of_pane(shown, kind)[1]
+    truth = None if what.evaluation is None else what.evaluation.truth
+    at, seen = min(level, what.release.height), RELEASED if kind == SECOND else kind
+    return points_map(what.release, at, seen, unit=what.data.unit, dark=is_dark(), truth=truth)

@@ -6,24 +6,16 @@ from typing import Any, cast
 
 import streamlit as st
 
-from dpviz.app import cached, drafts
-from dpviz.app.advice import advise_in_app
-from dpviz.app.bundle import show_bundle
-from dpviz.app.cards import DATA, RELEASED, Cards, show_cards
-from dpviz.app.components.panes import canvas_failed, load_deck, panes
-from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
-from dpviz.app.fields import start_checks
-from dpviz.app.first_row import NO_EXPORT, WATERMARK, curate_row, truth_switch
+from dpviz.app import cached
+from dpviz.app.curate_page import begin_curate, begin_release, choose_level, choose_map, end_curate, list_draws, show_declared_regions
+from dpviz.app.first_row import NO_EXPORT, WATERMARK
 from dpviz.app.how_good import Expected, Levels, show_expected
-from dpviz.app.ledger import find_paid
-from dpviz.app.opened_config import show_uploader
-from dpviz.app.page_state import CURATE
-from dpviz.app.paid_list import show_waiting
+from dpviz.app.left_side import curate_controls
 from dpviz.app.pay import show_account, show_button
+from dpviz.app.plain_map import show_picture
 from dpviz.app.session import (
     carry_out,
     is_dark,
-    show_error,
     show_value,
     when_chosen,
 )
@@ -31,15 +23,13 @@ from dpviz.app.trips.data import Declared, trips_controls
 from dpviz.app.trips.filters import change_level, choose_filters, chosen_region, shown_level, toggle_region
 from dpviz.app.trips.state import ALONE, TRIPS, TripsData, TripsDrawn, draw, drawn, find_truths
 from dpviz.app.trips.tabs import fill_in_pair, key_figures, show_tabs
-from dpviz.app.words import show_chart, verdict_row
+from dpviz.app.words import show_chart
 from dpviz.data.flows import Flows
-from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.flow_metrics import FlowEvaluation
 from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED
 from dpviz.release.nouns import TRIPS as TRIPS_NOUN
 from dpviz.space.regions import Regions
 from dpviz.view.declared_regions import regions_scene
-from dpviz.view.escape import html, markdown
 from dpviz.view.trips_charts import MATRIX_CAPTION, matrix_chart
 from dpviz.view.trips_drawing import SHOWN_TRIPS, TripsMapSettings, has_geometry
 from dpviz.view.trips_map import trips_map
@@ -50,68 +40,28 @@ DECLARED_HEIGHT = 380  # pixels
 
 def show_curate(protected: str) -> None:
     """Show the page; `protected` says what a release protects."""
-    drafts.restore(TRIPS)
-    load_deck()
-    curate_row(TRIPS, protected)
-    declared_map, cards = st.container(), show_cards("2 Between which regions?")
-    account, button, view, publish = (st.container() for _ in range(4))
-    with st.sidebar:
-        show_uploader(TRIPS)
-        declared, fits = _show_controls(cards)
+    places = begin_curate(TRIPS, protected, "2 Between which regions?")
+    cards = places.cards
+    declared, fits = curate_controls(TRIPS, cards, trips_controls, Declared(), _origins_of, below_mechanism=_choose_second)
     data = declared.data
-    TRIPS.write_address()
-    how = TRIPS.config()
-    draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.build_all()] if fits else []
-    with account:
+    draws = list_draws(TRIPS.config()) if fits else []
+    with places.account:
         funding = show_account(data, draws, cards) if fits else None
     with cards.good or st.container():
         frame, unit = declared.frame() if fits else None, TRIPS_NOUN if data is None else data.unit
         expected = show_expected(TRIPS, cards, frame, None if frame is None else _levels_of(frame), unit, funding)
         if frame is not None and expected is None:
             _offer_add_remove(frame)
-    with button:
+    with places.button:
         show_button(TRIPS, data, draws, cards, funding, lambda: draw(cast("TripsData", data), funding))
-    what = drawn()
-    with declared_map:
+    with places.declared:
         _show_declared(declared, expected, unit)
-    with view:
-        if what is not None:
-            st.subheader("Released", anchor=RELEASED)
-            _show_release(what.number, data is not None and what.data.flows is data.flows)
-    with publish:
-        for release in () if what is None else what.releases[-1:]:
-            if (paid := find_paid(release)) is not None:
-                show_bundle(paid.paid)
-        if what is None and data is not None:
-            show_waiting(data.fingerprints)
-    drafts.save(TRIPS)
+    what = drawn()
+    end_curate(TRIPS, places, data, what, what.releases[-1] if what is not None and what.releases else None, _show_release)
 
 
-def _show_controls(cards: Cards) -> tuple[Declared, bool]:
-    """Show the controls on the left: data, mechanism and budget. Return what is declared, and whether mechanism and budget fit.
-
-    A choice that does not fit is reported beside its control, and nothing that was typed is lost.
-    """
-    start_checks()
-    TRIPS.remember(None)
-    declared = Declared()
-    try:
-        declared = trips_controls(cards)
-    except DpvizError as error:
-        show_error(str(error))
-        cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
-    TRIPS.offer(declared.data)
-    try:
-        mechanism_controls(TRIPS)
-        _choose_second()
-        privacy_controls(TRIPS, declared.regions[0].regions if declared.regions else None, bar=True)
-        TRIPS.config().build_all()
-    except (SettingError, BudgetError) as error:
-        show_error(str(error))
-        cards.ask(DATA, "Correct the mechanism or its settings.")
-        st.button("Back to the default settings", on_click=without_settings, args=(TRIPS,))
-        return declared, False
-    return declared, True
+def _origins_of(declared: Declared) -> Regions | None:
+    return None if declared.regions is None else declared.regions[0].regions
 
 
 def _levels_of(flows: Flows) -> Levels:
@@ -123,13 +73,7 @@ def _levels_of(flows: Flows) -> Levels:
 
 @st.fragment
 def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> None:
-    """Show the declared regions of the level of the third card, with the expected error; nothing private is used.
-
-    Args:
-        declared: its regions are drawn.
-        expected: the expected error of that level; None while it is not known: the coarsest level is shown then.
-        unit: what is counted, in the plural.
-    """
+    """Show the declared regions, with the expected error at the level of the third card; the coarsest level while it is not known."""
     if declared.regions is None:
         st.caption("The map of the regions is shown here once their file is chosen.")
         return
@@ -137,18 +81,10 @@ def _show_declared(declared: Declared, expected: Expected | None, unit: str) -> 
     digest = tuple(frame.key for frame in frames)
     bounds = cached.declared_bounds(digest, frames)
     level = cached.declared_level(digest, frames, 1 if expected is None else expected.level)
-    if bounds is None or level is None:
-        st.caption("These regions have neither outlines nor coordinates: there is no map of them.")
-        return
-    if canvas_failed():
-        st.caption("This browser could not load the map library, which would show the regions.")
-        return
-    error = None if expected is None else expected.error
-    scene = regions_scene(level, bounds, error, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
-    with st.container(key="declared area"):
-        panes(scene.pack(), key="declared regions")
-    if canvas_failed():
-        st.rerun()
+    error, scene = None if expected is None else expected.error, None
+    if bounds is not None and level is not None:
+        scene = regions_scene(level, bounds, error, unit=unit, dark=is_dark(), height=DECLARED_HEIGHT)
+    show_declared_regions(scene, "declared regions")
 
 
 def _offer_add_remove(frame: Flows) -> None:
@@ -178,22 +114,13 @@ def _choose_second() -> None:
     )
 
 
-@st.fragment
-def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+def _show_release(what: TripsDrawn, same_data: bool) -> None:
     """Show the maps with their controls, and the tabs; moving a control draws no noise."""
-    what = drawn()
-    if what is None:
-        return
-    if what.config.mode == CURATE and not (same_data and what.config.same_draw(TRIPS.config())):
-        stale = f"The data or settings on the left have changed since draw {what.number}. *Run and pay* again to see their effect."
-        st.caption(f":orange[{stale}]")
-    for title, release in zip(what.titles, what.releases, strict=True):
-        verdict_row(release, title if len(what.releases) > 1 else "")
-    truth_switch(what.data, what.config.mode)
+    titles = what.titles if len(what.releases) > 1 else [""] * len(what.releases)
+    begin_release(what, TRIPS.config(), list(zip(titles, what.releases, strict=True)), same_data=same_data)
     truths = find_truths(what)
     view = _choose_view(what, shows_truth=bool(truths))
-    if what.config.mode == CURATE:
-        st.html(NO_EXPORT + WATERMARK if truths else NO_EXPORT)
+    st.html(NO_EXPORT + WATERMARK if truths else NO_EXPORT)
     with st.container(key="map"):
         for index, column in enumerate(st.columns(len(what.releases))):
             with column:
@@ -206,30 +133,12 @@ def _show_release(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new
 
 def _choose_view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     """Ask what the maps show (one of `SHOWN_TRIPS`, the level, a region, the number of arcs), and return the settings of the maps."""
-    how, regions = TRIPS.config(), what.releases[0].tree.origins
+    regions = what.releases[0].tree.origins
     level = shown_level(regions)
     options = SHOWN_TRIPS if shows_truth and has_geometry(regions, level) else SHOWN_TRIPS[:1]
-    shown = how.shown if how.shown in options else SHOWN_TRIPS[0]
     left, middle = st.columns([3, 2], vertical_alignment="center")
-    show_value("trips shown", shown)
-    left.segmented_control(
-        "Map",
-        options,
-        key="trips shown",
-        required=True,
-        label_visibility="collapsed",
-        on_change=when_chosen("trips shown", lambda value: TRIPS.change(shown=value)),
-    )
-    show_value("level", regions.levels[level - 1])
-    middle.segmented_control(
-        "Level",
-        regions.levels,
-        key="level",
-        required=True,
-        format_func=markdown,
-        label_visibility="collapsed",
-        on_change=when_chosen("level", lambda name: change_level(regions.levels.index(name) + 1)),
-    )
+    shown = choose_map(TRIPS, options, left)
+    choose_level(regions, level, "level", change_level, middle)
     top, least, pairs = choose_filters(regions, level)
     width = MAP_WIDTH // len(what.releases)
     return TripsMapSettings(
@@ -256,15 +165,13 @@ def _show_map(what: TripsDrawn, index: int, view: TripsMapSettings, truths: tupl
         return
     picture = trips_map(release, view, truth)
     key = f"trips map {index}"
-    st.pydeck_chart(
-        picture.deck,
-        height=MAP_HEIGHT,
-        key=key,
+    show_picture(
+        picture,
+        key,
+        MAP_HEIGHT,
         on_select=lambda: _take_click(key, release.tree.origins, view.level),
         selection_mode="single-object",
-        alt=picture.description,
     )
-    st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
 
 
 def _take_click(key: str, regions: Regions, level: int) -> None:

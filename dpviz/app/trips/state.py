@@ -11,11 +11,13 @@ from typing import Any, ClassVar, cast
 
 import streamlit as st
 
-from dpviz.app.ledger import Funding, SessionDraws, Source, make_order, pay_and_draw, session_draws
+from dpviz.app.ledger import Funding, SessionDraws, make_order, pay_and_draw, session_draws
+from dpviz.app.one_release import count_draw, drawn_slot
 from dpviz.app.page_config import SECOND, PageConfig
+from dpviz.app.page_data import PageData
 from dpviz.app.page_state import TEACH, UNPAID, PageState, truth_allowed
 from dpviz.app.session import Reader, choice_reader, newest_result, number_reader, read_settings, result_slot
-from dpviz.app.two_runs import SecondRun
+from dpviz.app.two_runs import second_run_of
 from dpviz.data.flows import Flows
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
@@ -126,38 +128,23 @@ def _settings_beside(mechanism: str, chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 TRIPS = PageState(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,))
-SECOND_RUN = SecondRun(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,), first=TRIPS)
+SECOND_RUN = second_run_of(TRIPS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripsData:
+class TripsData(PageData):
     """Loaded trips: private counts, and what the page may say about them.
 
     Attributes:
         flows: the private trips.
-        digest: identifies the content; never shown.
-        fingerprints: fingerprints by which the ledger recognises the data; never shown.
-        title: name of the data on screen.
-        unit: what is counted, for example "commuters".
-        source: where the data come from.
     """
 
     flows: Flows
-    digest: str
-    fingerprints: tuple[str, ...]
-    title: str
-    unit: str
-    source: Source
 
     @property
     def private(self) -> Flows:
-        """The trips, under the name that points and trips share."""
+        """The trips, by the name that the data of all pages have in common."""
         return self.flows
-
-    @property
-    def bundled(self) -> bool:
-        """Whether the data are a sample, which comes with the package and is public."""
-        return self.source.data_part.sample is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +174,7 @@ class TripsDrawn:
 
 def drawn() -> TripsDrawn | None:
     """Return the last draw in Curate; None before the first."""
-    return newest_result("trips drawn Curate")  # type: ignore[no-any-return]
+    return newest_result(drawn_slot(TRIPS))  # type: ignore[no-any-return]
 
 
 def draw(data: TripsData, funding: Funding | None) -> None:
@@ -202,22 +189,16 @@ def draw(data: TripsData, funding: Funding | None) -> None:
     """
     if funding is None:
         raise RefusedError(UNPAID)
-    how, count = TRIPS.config(), st.session_state.get("trips draws", 0) + 1
+    how = TRIPS.config()
     mechanisms = how.build_all()
     for mechanism in mechanisms:
         mechanism.check_data(data.flows)
-    st.session_state["trips draws"] = count
-    slot, session = result_slot("trips drawn Curate"), session_draws()
-    drawn_so_far = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=count)
+    number = count_draw(TRIPS)
+    slot, session = result_slot(drawn_slot(TRIPS)), session_draws()
+    drawn_so_far = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=number)
     for mechanism in mechanisms:  # from here on no call into Streamlit: it could lose what is drawn
         drawn_so_far = _add_paid_release(drawn_so_far, mechanism, funding, session)
         slot.append(drawn_so_far)
-
-
-def question_of(data: TripsData, how: TripsConfig) -> tuple[object, ...]:
-    """Return what identifies a run in Teach: the counts themselves, mechanism, settings, budget and number."""
-    mechanism = how.build()
-    return (data.flows, mechanism.key, str(mechanism.chosen()), how.budget(), how.run)
 
 
 def run_of(data: TripsData, how: TripsConfig, check: Callable[[], None]) -> TripsDrawn:

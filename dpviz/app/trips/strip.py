@@ -8,77 +8,42 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from dpviz.app.components.strip import PAIRS, StripLevel, StripPart, strip
-from dpviz.app.controls import share_locks, use_shares
+from dpviz.app.components.strip import PAIRS, StripLevel, strip
+from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
 from dpviz.app.trips.filters import change_level
 from dpviz.app.trips.state import TRIPS, TripsDrawn
-from dpviz.errors import DpvizError
-from dpviz.mechanisms.base import Share
+from dpviz.app.two_runs import Shown
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.verdict import verdict
-from dpviz.view.escape import html, line
+from dpviz.view.escape import line
 
-_RERUN = "strip of trips changed the page"
 _ONE_REGION = "It is one number: the maps show the levels below it."
 _BETWEEN = "Its pairs join regions of two levels: the maps show the levels beside it."
 
 
 @st.fragment
-def show_strip(what: TripsDrawn, level: int, before: TripsDrawn | None, *, fresh: bool, title: str) -> None:
-    """Show the strip; while a share is dragged, only this function runs.
-
-    Args:
-        what: the run that is shown, with its evaluation.
-        level: the level of the regions that the maps show.
-        before: the run before, for comparison; None if there was none.
-        fresh: whether the run is that of the controls; if not, the strip shows its split and cannot change it.
-        title: of which run the strip is.
-    """
-    release, mechanism = what.releases[0], (TRIPS.config() if fresh else what.config).build()
-    try:
-        shares = mechanism.shares(release.tree.origins)
-    except DpvizError:
-        shares = [Share(label="counts", share=1.0)]
-    locks = share_locks(len(shares)) if len(shares) > 1 else [False]
+def show_strip(shown: Shown, level: int, title: str) -> None:
+    """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
+    what: TripsDrawn = shown.first
+    release, mechanism = what.releases[0], (TRIPS.config() if shown.fresh else what.config).build()
+    shares = find_shares(mechanism, release.tree.origins)
     first = release.tree.height + 1 - len(shares)  # stages before that one are exact, or not paid for on their own
-    parts = [
-        StripPart(label=share.label, share=share.share, locked=locked, level=first + index if len(shares) > 1 else None)
-        for index, (share, locked) in enumerate(zip(shares, locks, strict=True))
-    ]
-    changes = fresh and len(shares) > 1
     strip(
-        _make_levels(what, before),
-        parts,
+        _make_levels(what, shown.before),
+        make_parts(shares, range(first, first + len(shares)) if len(shares) > 1 else [None]),
         shown=2 * level,
         unit=what.data.unit,
-        relative=TRIPS.config().relative,
-        key="trips strip",
         on_level=_choose_stage,
-        on_unit=partial(_change, "relative"),
-        on_shares=partial(_use_shares, shares) if changes else None,
-        on_drag=partial(_expect, what) if changes else None,
         words=PAIRS,
-        whole=mechanism.whole_budget if len(shares) == 1 else "",
+        **strip_options(TRIPS, mechanism, shares, partial(_expect, what), fresh=shown.fresh),
     )
-    st.html(f'<div class="dpviz-note row">{html(title)}</div>')
-    if st.session_state.pop(_RERUN, False):
-        st.rerun()
+    end_strip(TRIPS, title)
 
 
 def _choose_stage(stage: int) -> None:
     """Show the level of a stage."""
     change_level(stage // 2)
-    st.session_state[_RERUN] = True
-
-
-def _change(name: str, value: object) -> None:
-    TRIPS.change(**{name: value})
-    st.session_state[_RERUN] = True
-
-
-def _use_shares(parts: list[Share], shares: list[float]) -> None:
-    use_shares(TRIPS, parts, shares)
-    st.session_state[_RERUN] = True
+    note_strip_change(TRIPS)
 
 
 def _expect(what: TripsDrawn, shares: list[float]) -> list[float | None] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,11 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.amounts import format_percent
-from dpviz.app.ledger import describe_look
 from dpviz.app.page_state import CURATE
+from dpviz.app.release_tabs import MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import show_error
 from dpviz.app.trips.state import TripsDrawn
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, show_chart, small_print
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, show_chart
 from dpviz.errors import DpvizError
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
 from dpviz.evaluation.pair_lists import compare_lists
@@ -29,7 +31,6 @@ from dpviz.view.trips_drawing import TripsMapSettings
 
 REGION_TAB, PAIR_TAB = "Region", "Pair of regions"
 TAB_TITLES = ("Errors by level", REGION_TAB, PAIR_TAB, "Consistency", "Receipt", "Table", "Matrix")
-MOST_ROWS = 5000  # of a table
 _WIDE = 1.6  # width of the key figure that names the level, beside 1 for the others
 _MAP_INTERVALS = "The intervals on the maps are wider: they hold for all pairs at once."
 LEVEL_ZERO = "all"  # name of the level above all regions, and id of its one region
@@ -116,26 +117,22 @@ def _show_rest(column: Any, what: TripsDrawn, release: FlowRelease) -> None:
 
 def show_tabs(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
     """Draw the tabs; only the open one is computed."""
-    errors, region, pair, consistency, receipt, table, matrix = st.tabs(TAB_TITLES, key="trips tab", on_change="rerun")
-    if errors.open:
-        with errors:
-            _show_errors(what, truths)
-    if region.open:
-        with region:
-            _show_region(what, truths, view)
-    if pair.open:
-        with pair:
-            _show_pair(what, truths)
-    if consistency.open:
-        with consistency:
-            _show_consistency(what)
-    for tab, show in ((receipt, _show_receipt), (table, _show_table), (matrix, _show_matrix)):
-        if tab.open:
-            with tab:
-                for index, column in enumerate(st.columns(len(what.releases))):
-                    with column:
-                        show_title(what, index)
-                        show(what, index, view)
+    shows: list[Callable[[], object]] = [
+        partial(_show_errors, what, truths),
+        partial(_show_region, what, truths, view),
+        partial(_show_pair, what, truths),
+        partial(_show_consistency, what),
+        *(partial(_show_beside, what, view, show) for show in (_show_receipt, _show_table, _show_matrix)),
+    ]
+    show_open_tab(TAB_TITLES, "trips tab", shows)
+
+
+def _show_beside(what: TripsDrawn, view: TripsMapSettings, show: Callable[[TripsDrawn, int, TripsMapSettings], None]) -> None:
+    """Show what is in a tab for each release, one beside the other."""
+    for index, column in enumerate(st.columns(len(what.releases))):
+        with column:
+            show_title(what, index)
+            show(what, index, view)
 
 
 def show_title(what: TripsDrawn, index: int) -> None:
@@ -356,13 +353,8 @@ def _show_receipt(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:
     receipt = release.receipt
     show_chart(charts.receipt_by_stage(receipt))
     receipt_table(receipt)
-    if receipt.converted is not None:
-        alone = " It holds for this release alone: several releases add up by ε and δ, or by ρ." if receipt.conversion == "exact" else ""
-        st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.{alone}")
-    extra = [f"**Time**: {what.seconds[index]:.2f} s on the server."] if what.config.mode != CURATE else []
-    if what.account is not None:
-        extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
-    small_print(receipt, release.steps, release.approximate, extra)
+    note_conversion(receipt)
+    end_receipt(what, release, what.seconds[index])
 
 
 def _show_table(what: TripsDrawn, index: int, view: TripsMapSettings) -> None:

@@ -1,0 +1,158 @@
+"""Files of records that the user has chosen, by upload or by path: what they say of themselves, and their count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from dpviz.app import cached, opened_config
+from dpviz.app.advice import advise_in_app
+from dpviz.app.cards import DATA, Cards
+from dpviz.app.files import count_by_path, path_files
+from dpviz.app.page_state import PageState
+from dpviz.app.session import show_error
+from dpviz.app.text_format import choose_text_format
+from dpviz.data.counting.engines import NUMPY
+from dpviz.data.reading.sources import FoundFiles, find_files
+from dpviz.errors import DpvizError
+from dpviz.publishing.config import DataPart
+from dpviz.publishing.private_data import CountRequest, OpenedData, refuse_empty_data
+
+About = TypeVar("About")
+Frame = TypeVar("Frame")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenFiles(Generic[About, Frame]):
+    """Files that the user has chosen, and how they are counted.
+
+    Attributes:
+        about: what the headers of the files say.
+        digest: identifies the files in the keys of widgets.
+        part: fields of a saved configuration that name the files: points or trips, and for files by path the engine.
+        opened: the table [data] of an opened configuration, if it is for these files.
+        count: counts the files in a public frame with the given options; returns None while the count is not finished.
+        content: returns a digest of the content, from the counted data.
+        found: returns the files themselves.
+        written: how text tables are written, where it is not the usual way.
+    """
+
+    about: About
+    digest: str
+    part: dict[str, Any]
+    opened: DataPart | None
+    count: Callable[[Frame, cached.Options], OpenedData | None]
+    content: Callable[[OpenedData], str]
+    found: Callable[[], FoundFiles]
+    written: cached.Options
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileKind(Generic[About, Frame]):
+    """The files of records that a page reads.
+
+    Attributes:
+        page: state of the page.
+        kind: of its configurations: "points", "trips" or "areas".
+        field: of a saved configuration that names the files: "points" or "trips".
+        describe_upload: describes an upload from its digest, name, bytes and how it is written.
+        describe: describes files that were found.
+        count_upload: counts an upload from its digest, name and bytes, the frame and the options.
+        frame_of: returns the public frame as engines take it.
+        key_of: identifies the frame in the keys of caches.
+    """
+
+    page: PageState
+    kind: str
+    field: str
+    describe_upload: Callable[[str, str, bytes, cached.Options], About]
+    describe: Callable[[FoundFiles], About]
+    count_upload: Callable[[str, str, bytes, Frame, cached.Options], Any]
+    frame_of: Callable[[Frame], Any]
+    key_of: Callable[[Frame], object]
+
+
+def read_upload(kind: FileKind[About, Frame], name: str, body: bytes, cards: Cards) -> ChosenFiles[About, Frame] | None:
+    """Return an uploaded file by its name and bytes; None until it is confirmed how it is written."""
+    digest = cached.digest_of(body)
+    key = f"{kind.page.prefix}{digest}"
+    opened = opened_config.fill_in_upload(kind.kind, name, digest, key)
+    text_format = choose_text_format(cached.named_file(name, body), name, key, cards)
+    if text_format is None:
+        return None
+    written = tuple(text_format.declarations().items())
+
+    def count(frame: Frame, options: cached.Options) -> OpenedData:
+        counts = kind.count_upload(digest, name, body, frame, options)
+        refuse_empty_data(counts)
+        fingerprints = cached.fingerprints(digest, (kind.key_of(frame), options), counts, body)
+        return OpenedData(data=counts, fingerprints=fingerprints, engine=NUMPY)
+
+    return ChosenFiles(
+        about=kind.describe_upload(digest, name, body, written),
+        digest=digest,
+        part={kind.field: name},
+        opened=opened,
+        count=count,
+        content=lambda _: digest,
+        found=lambda: find_files(cached.named_file(name, body), text_format),
+        written=written,
+    )
+
+
+def choose_paths(kind: FileKind[About, Frame], cards: Cards) -> ChosenFiles[About, Frame] | None:
+    """Ask for the path of files; None until files are found there."""
+    prefix = kind.page.prefix
+    files = path_files(prefix, kind.kind, cards)
+    if files is None:
+        return None
+
+    def count(frame: Frame, options: cached.Options) -> OpenedData | None:
+        request = CountRequest(frame=kind.frame_of(frame), options=dict(options), engine=files.engine, scheduler=files.scheduler)
+        return count_by_path(prefix, files, request, (kind.key_of(frame), options))
+
+    return ChosenFiles(
+        about=kind.describe(files.found),
+        digest=files.digest,
+        part={kind.field: files.written, "engine": files.engine},
+        opened=files.opened,
+        count=count,
+        content=files.content,
+        found=lambda: files.found,
+        written=tuple(files.found.text_format.declarations().items()),
+    )
+
+
+def _ignore(_: str) -> None:
+    """Offer no way out of an error."""
+
+
+def count_chosen(
+    chosen: ChosenFiles[Any, Frame],
+    frame: Frame,
+    options: dict[str, Any],
+    cards: Cards,
+    noun: str,
+    offer_way_out: Callable[[str], None] = _ignore,
+) -> OpenedData | None:
+    """Count the chosen files; None while the count is not finished, or if they are refused.
+
+    Args:
+        chosen: the files.
+        frame: the public frame.
+        options: of the count.
+        cards: say what is missing.
+        noun: what is counted: "records" or "trips".
+        offer_way_out: shows what may help against an error, from its text.
+    """
+    try:
+        opened = chosen.count(frame, tuple(sorted(options.items())))
+    except DpvizError as error:
+        show_error(str(error))
+        cards.ask(DATA, f"Correct the data, or how they are read: {advise_in_app(str(error))}")
+        offer_way_out(str(error))
+        return None
+    if opened is None:
+        cards.ask(DATA, f"Count the {noun}.")
+    return opened

@@ -1,0 +1,135 @@
+"""The controls on the left of Points, Trips and Areas: data, then mechanism and budget.
+
+A choice that does not fit is reported beside its control, and nothing that was typed is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from dpviz.app.advice import advise_in_app
+from dpviz.app.cards import DATA, Cards, cards_in_place
+from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
+from dpviz.app.fields import show_lock, start_checks
+from dpviz.app.opened_config import show_uploader
+from dpviz.app.page_state import PageState
+from dpviz.app.saved_config import save_button
+from dpviz.app.session import show_error
+from dpviz.app.two_runs import SecondRun, choose_run
+from dpviz.errors import BudgetError, DpvizError, SettingError
+
+Declared = TypeVar("Declared")
+
+
+def _nothing() -> None:
+    """Ask for nothing more."""
+
+
+def teach_controls(
+    page: PageState,
+    second: SecondRun,
+    choose_data: Callable[[Cards], Any],
+    frame_of: Callable[[Any], Any],
+    *,
+    below_data: Callable[[], None] = _nothing,
+    below_mechanism: Callable[[], None] = _nothing,
+) -> tuple[Any, bool]:
+    """Show the controls of Teach.
+
+    Args:
+        page: state of the page.
+        second: the page state as the controls of the second run see it.
+        choose_data: shows the controls of the data; what it returns has `data`, None while something is missing.
+        frame_of: returns the public frame of data.
+        below_data: shows what belongs below these controls.
+        below_mechanism: asks what belongs between mechanism and budget.
+
+    Returns:
+        The data, None while something is missing; and whether all choices fit.
+    """
+    start_checks()
+    data, how = None, page.config()
+    try:
+        data = choose_data(cards_in_place()).data
+    except DpvizError as error:
+        show_error(str(error))
+    below_data()
+    page.offer(data)
+    edited = choose_run(page, second)
+    try:
+        _choose_mechanism(edited, below_mechanism, None if data is None else frame_of(data), bar=edited is not page)
+        how.second_run().build()
+    except (SettingError, BudgetError) as error:
+        _show_misfit(edited, error)
+        return data, False
+    fits = not show_lock()
+    if data is not None and fits:
+        save_button(data, how, None)
+    return data, fits
+
+
+def curate_controls(
+    page: PageState,
+    cards: Cards,
+    choose_data: Callable[[Cards], Declared],
+    nothing: Declared,
+    frame_of: Callable[[Declared], Any],
+    *,
+    below_mechanism: Callable[[], None] = _nothing,
+) -> tuple[Declared, bool]:
+    """Show the controls of Curate on the left, under the field that opens a configuration, and write the address.
+
+    Args:
+        page: state of the page.
+        cards: say what is missing.
+        choose_data: shows the controls of the data.
+        nothing: what is declared where the data are refused.
+        frame_of: returns the public frame of what is declared; None while it is missing.
+        below_mechanism: asks what belongs between mechanism and budget.
+
+    Returns:
+        What is declared, and whether mechanism and budget fit.
+    """
+    with st.sidebar:
+        show_uploader(page)
+        declared, fits = _declare(page, cards, choose_data, nothing), False
+        page.offer(declared.data)
+        try:
+            _choose_mechanism(page, below_mechanism, frame_of(declared), bar=True)
+            page.config().build_all()
+            fits = True
+        except (SettingError, BudgetError) as error:
+            _show_misfit(page, error, cards)
+    page.write_address()
+    return declared, fits
+
+
+def _declare(page: PageState, cards: Cards, choose_data: Callable[[Cards], Any], nothing: Any) -> Any:
+    """Show the controls of the data, and return what is declared; `nothing` where the data are refused."""
+    start_checks()
+    page.remember(None)
+    try:
+        return choose_data(cards)
+    except DpvizError as error:
+        show_error(str(error))
+        cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
+        return nothing
+
+
+def _choose_mechanism(page: PageState, below: Callable[[], None], frame: Any, *, bar: bool) -> None:
+    """Ask for mechanism and budget; `bar` says whether the split of the budget has a bar on the left."""
+    mechanism_controls(page)
+    below()
+    privacy_controls(page, frame, bar=bar)
+
+
+def _show_misfit(page: PageState, error: DpvizError, cards: Cards | None = None) -> None:
+    """Show why mechanism or budget do not fit, and the way back if the mode offers the mechanism."""
+    show_error(str(error))
+    if cards is not None:
+        cards.ask(DATA, "Correct the mechanism or its settings.")
+    if page.config().mechanism in page.offered_mechanisms():
+        st.button("Back to the default settings", on_click=without_settings, args=(page,))

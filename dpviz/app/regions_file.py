@@ -1,0 +1,88 @@
+"""A public file of regions: which columns are its levels, how it is described, and how a saved configuration names it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dpviz.app import cached, opened_config
+from dpviz.app.cards import DATA, Cards
+from dpviz.app.columns import keep_known
+from dpviz.app.files import TYPES, ask_for_file
+from dpviz.publishing.config import RegionsPart
+from dpviz.space.regions import Regions
+from dpviz.view.escape import markdown
+
+
+def describe_regions(regions: Regions) -> str:
+    """Write the number of regions of each level, as a sentence."""
+    sizes = ", ".join(f"{regions.size(level):,} of level {markdown(name)}" for level, name in enumerate(regions.levels, start=1))
+    return f"Regions: {sizes}."
+
+
+def ask_for_regions(cards: Cards, file: str, noun: str, *, has_regions: bool) -> None:
+    """Ask for a file of regions and one of records, of which one is missing or both.
+
+    Args:
+        cards: say what is missing.
+        file: what the file of records is.
+        noun: what it holds: "points" or "trips".
+        has_regions: whether the file of regions is there.
+    """
+    cards.ask(DATA, f"Choose a public file of regions, and {file}.")
+    if cards.curates:
+        cards.whom.caption(f"Asked once the file of {noun} is read.")
+        if not has_regions:
+            cards.where.caption("Shown once the file of regions is read.")
+
+
+def make_regions_part(role: str, uploaded: cached.UploadedRegions) -> RegionsPart:
+    """Describe a file of regions as a part of a configuration; `role` is the beginning of its slots."""
+    _, levels, prefix_lengths, *_ = uploaded.key
+    part = RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefix_lengths)  # type: ignore[arg-type]
+    return opened_config.with_kept_regions(part, role)
+
+
+def choose_regions(role: str, title: str) -> cached.UploadedRegions | None:
+    """Ask for a file of regions, the columns of its levels, and levels by prefixes of ids; None until it is chosen."""
+    kept = ask_for_file(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
+    if kept is None:
+        return None
+    name, body = kept
+    digest = cached.digest_of(body)
+    about, opened = cached.inspect_regions_file(digest, name, body), opened_config.fill_in_regions(role, name, digest)
+    written = ((), None) if opened is None else (tuple(opened.names.items()), opened.crs)
+    if about.nested:
+        return cached.read_regions_file(digest, name, body, (), (), *written)
+    _keep_known_levels(f"{role} levels {digest}", about.columns)
+    levels = st.multiselect(
+        "Columns of ids, coarsest level first",
+        about.columns,
+        default=about.levels or cached.propose_region_levels(digest, name, body),
+        key=f"{role} levels {digest}",
+        persist_state="session",
+        help="One column per level; the last one is that of the regions in the trips file.",
+    )
+    if not levels:
+        st.info("Say which columns hold the ids of the regions, coarsest level first.")
+        return None
+    text = st.text_input(
+        "Group by the first characters of the id",
+        key=f"{role} prefixes {digest}",
+        persist_state="session",
+        placeholder="for example 2, 5",
+        help="Adds coarser levels: 2 makes states out of county codes, 2, 5 states and counties out of tracts. Left empty: none.",
+    )
+    parts = text.replace(",", " ").split()
+    if not all(part.isdecimal() and part.isascii() for part in parts):
+        st.error("The numbers of characters must be whole numbers with commas between them, such as 2, 5.")
+        return None
+    prefix_lengths = tuple(int(part) for part in parts)
+    return cached.read_regions_file(digest, name, body, tuple(levels), prefix_lengths, *written)
+
+
+def _keep_known_levels(key: str, columns: Sequence[str]) -> None:
+    """Go back to the levels that are preset, if an opened configuration names columns that a file does not have."""
+    for name in st.session_state.get(key, ()):
+        keep_known(key, columns, name)

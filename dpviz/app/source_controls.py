@@ -1,0 +1,48 @@
+"""The first questions about the data of Points, Trips and Areas: where they come from, and which sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.cards import DATA, Cards
+from dpviz.app.page_state import SOURCES, PageState
+from dpviz.app.session import show_value, when_chosen
+
+
+def choose_source(page: PageState, cards: Cards, **resets: Any) -> str:
+    """Ask where the data come from, and return it.
+
+    Args:
+        page: state of the page.
+        cards: of Curate or Teach.
+        resets: parts of the configuration that depend on the data, with their values for new ones.
+    """
+    st.subheader("Data", anchor=DATA) if cards.curates else st.markdown("##### 1 Data")
+    key = f"{page.prefix}source"
+    show_value(key, page.config().source)
+    st.segmented_control(
+        "Where from",
+        SOURCES,
+        key=key,
+        required=True,
+        format_func=str.capitalize,
+        label_visibility="collapsed",
+        on_change=when_chosen(key, lambda value: page.change(source=value, **resets)),
+    )
+    return str(page.config().source)
+
+
+def choose_sample(page: PageState, samples: Mapping[str, Any], **resets: Any) -> None:
+    """Ask for a sample, one of `samples` by key; `resets` are as of `choose_source`."""
+    key = f"{page.prefix}sample"
+    show_value(key, page.config().sample)
+    st.selectbox(
+        "Sample",
+        list(samples),
+        key=key,
+        format_func=lambda sample: samples[sample].title,
+        on_change=when_chosen(key, lambda value: page.change(sample=value, **resets)),
+    )
