@@ -60,6 +60,7 @@ from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import inspect_flows
+from dpviz.data.reading.outline import read_polygons
 from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
@@ -79,6 +80,7 @@ from dpviz.mechanisms import (
     REFERENCES,
     AdaptiveGrid,
     AreaMechanism,
+    Dawa,
     ExactKdtree,
     ExactTunedGrid,
     FittedTree,
@@ -109,6 +111,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
+from dpviz.publishing.in_python import publish
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_manifest, read_release, write_release
@@ -143,6 +146,7 @@ __all__ = [
     "AreaMechanism",
     "AreaRelease",
     "BudgetError",
+    "Dawa",
     "Domain",
     "DomainError",
     "DpvizError",
@@ -206,11 +210,13 @@ __all__ = [
     "load_flow_sample",
     "load_sample",
     "nearest_whole_numbers",
+    "publish",
     "random_rectangles",
     "read_areas",
     "read_flows",
     "read_manifest",
     "read_points",
+    "read_polygons",
     "read_regions",
     "read_release",
     "setting",

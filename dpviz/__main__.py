@@ -8,13 +8,14 @@ An error is one line on stderr; with --json it is one JSON object on stderr: err
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
 from dpviz.cli.console import FAILED, escape_unencodable, report_error, signals_as_interruptions, silence
-from dpviz.errors import SettingError
+from dpviz.errors import SettingError, did_you_mean
 
 _CODES = "exit codes: 0 done, 1 refused, 2 wrong usage or bad input, 130 interrupted"
 
@@ -23,7 +24,9 @@ class _Parser(argparse.ArgumentParser):
     """A parser that raises `SettingError` on wrong usage, so that every error is one line with one exit code."""
 
     def error(self, message: str) -> NoReturn:
-        raise SettingError(f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help")
+        unknown = re.match(r"argument .*: invalid choice: '(.*)' \(choose from (.*)\)$", message)
+        meant = did_you_mean(unknown[1], re.findall(r"[\w-]+", unknown[2])) if unknown else ""
+        raise SettingError(f"{message[:1].upper()}{message[1:]}.{meant} See: {self.prog} --help")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -34,8 +37,12 @@ def parser() -> argparse.ArgumentParser:
     _add_app_arguments(commands.add_parser("app", help="start the app on this computer", allow_abbrev=False))
     _add_release_arguments(_add_command(commands, "release", "publish what a configuration describes: check, spend, draw, write"))
     _add_compare_arguments(_add_command(commands, "compare", "compare mechanisms on public data: one table"))
-    _add_command(commands, "check", "say what a file is and what is missing to use it").add_argument("file", help="data, or a release")
+    _add_command(commands, "check", "say what a file is and what is missing to use it").add_argument(
+        "file", help="data, a release, or the configuration of one"
+    )
     _add_audit_arguments(_add_command(commands, "audit", "measure a lower bound on the epsilon of a mechanism"))
+    mechanisms = _add_command(commands, "mechanisms", "list the mechanisms, or the settings of one")
+    mechanisms.add_argument("key", nargs="?", help="of a mechanism")
     ledger = _add_command(commands, "ledger", "what each dataset has spent (DPVIZ_LEDGER says which ledger)")
     ledger.add_argument("action", choices=["show"], help="show every account, or one with its draws")
     ledger.add_argument("name", nargs="?", help="of a dataset")

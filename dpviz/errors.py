@@ -10,6 +10,9 @@ DpvizError
 All are ``ValueError`` too, so that code which does not know dpviz can still catch them.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class DpvizError(ValueError):
     """Base class of every error that dpviz raises on purpose. Its text says what to do.
@@ -82,3 +85,13 @@ class RefusedError(DpvizError):
     ...
     dpviz.errors.RefusedError: A simulation must not be published: anyone who knows the seed can subtract the noise.
     """
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a sentence that proposes the name most like an unknown one, with a space before it; "" if none is much like it.
+
+    >>> did_you_mean("quadtre", ["quadtree", "privtree", "path_tree"])
+    " Did you mean 'quadtree'?"
+    """
+    alike = get_close_matches(name, list(known), n=1)
+    return f" Did you mean {alike[0]!r}?" if alike else ""

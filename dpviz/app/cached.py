@@ -20,12 +20,13 @@ from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import FlowsFile
 from dpviz.data.reading.inspect import RepeatedColumn, describe_flows, describe_points, find_repeated_columns
-from dpviz.data.reading.outline import read_outline
+from dpviz.data.reading.outline import OUTLINE_LIMITS, read_outline, read_polygons
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.regions import RegionsFile, inspect_regions, propose_levels, read_regions
 from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat
-from dpviz.publishing.private_data import PrivateData, content_fingerprint, fingerprints_of
+from dpviz.publishing.config import RegionsPart
+from dpviz.publishing.private_data import PrivateData, content_fingerprint, fingerprints_of, make_regions
 from dpviz.samples.areas import area_denominators, load_area_sample
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
@@ -41,16 +42,18 @@ Options = tuple[tuple[str, object], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class UploadedRegions:
-    """Regions read from an uploaded file.
+    """Regions read from an uploaded file, or made without one.
 
     Attributes:
         key: digest of the file, columns of its levels, lengths of the prefixes of coarser levels, columns of names and CRS; the regions'
             key in caches.
         regions: the regions.
+        part: the table of a configuration that makes regions without a file of ids; None for those of such a file.
     """
 
     key: tuple[object, ...]
     regions: Regions
+    part: RegionsPart | None = None
 
 
 def digest_of(content: bytes) -> str:
@@ -178,6 +181,13 @@ def read_regions_file(
     )
 
 
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Making the regions ...")
+def make_regions_without_file(key: tuple[object, ...], _part: RegionsPart, _polygons: tuple[str, bytes] | None) -> UploadedRegions:
+    """Make H3 cells or squares. `key` identifies the part, and the content of the polygons that H3 cells cover; name and content follow."""
+    polygons = None if _polygons is None else read_polygons(named_file(*_polygons), crs=_part.crs, limits=OUTLINE_LIMITS)
+    return UploadedRegions(key=key, regions=make_regions(_part, polygons), part=_part)
+
+
 @st.cache_resource(max_entries=8, scope="session", show_spinner="Drawing the regions ...")
 def declared_level(digest: tuple[object, ...], _frames: tuple[UploadedRegions, UploadedRegions], level: int) -> DeclaredLevel | None:  # noqa: ARG001
     """Prepare the regions of a level for a map; None if they have neither outlines nor points. `digest` has the keys of both frames."""
@@ -251,6 +261,7 @@ PER_SESSION = (
     inspect_regions_file,
     propose_region_levels,
     read_regions_file,
+    make_regions_without_file,
     read_outline_file,
     declared_level,
     declared_bounds,

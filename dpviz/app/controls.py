@@ -18,7 +18,7 @@ from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLES
 from dpviz.app.session import read_amount, show_value, when_chosen
 from dpviz.app.words import choice_words, plain_choice
 from dpviz.errors import BudgetError
-from dpviz.mechanisms.base import AnyMechanism, Rule, Share
+from dpviz.mechanisms.base import NOISES, AnyMechanism, Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import exact
 from dpviz.privacy.shares import normalise_shares, redistribute
@@ -27,6 +27,7 @@ from dpviz.view.escape import markdown
 EPSILONS = [round(step * 10.0**power, 3) for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
 DELTAS = [10.0**power for power in range(-12, -3)]
 SPLIT_SETTINGS = ("split", "weights")
+CUSTOM = "custom"  # a split by weights of its own
 SHAPE_SETTINGS = ("height", "fan_out", "neighbours")
 MOST_BUTTONS, LONGEST_BUTTONS = 4, 30
 _NAME = "dpviz_split_bar"
@@ -175,13 +176,13 @@ def _settings_with(page_state: PageState, rule: Rule, value: Any) -> dict[str, A
         settings.pop(rule.name)
     if rule.name in SHAPE_SETTINGS:
         for name in SPLIT_SETTINGS:
-            if settings.get("split") == "custom" or name == "weights":
+            if settings.get("split") == CUSTOM or name == "weights":
                 settings.pop(name, None)
     return settings
 
 
 def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = True) -> None:
-    """Choose epsilon and how it is split.
+    """Choose the noise, where the kind of the budget decides it, epsilon, perhaps delta, and how they are split.
 
     Args:
         page_state: state of the page.
@@ -189,12 +190,28 @@ def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = Tr
         bar: whether the split is shown as a bar that can be dragged; it can be typed in any case.
     """
     st.markdown("##### Privacy" if page_state.config().mode == CURATE else "##### 3 Privacy")
+    if page_state.config().build().noise_by_budget:
+        _noise_control(page_state)
     if _epsilon_controls(page_state):
         _show_promise(page_state)
     if page_state.config().takes_delta:
         _delta_control(page_state)
     if frame is not None:
         _split_controls(page_state, frame, bar=bar)
+
+
+def _noise_control(page_state: PageState) -> None:
+    """Ask for the distribution of the noise."""
+    show_value("noise", page_state.config().noise)
+    st.segmented_control(
+        "Noise",
+        NOISES,
+        key="noise",
+        required=True,
+        help="Laplace noise spends ε alone. Gaussian noise spends ε and δ: it is smaller where a record is part of many counts, as with"
+        " Privelet, or more than about nine levels with equal shares.",
+        on_change=when_chosen("noise", lambda value: page_state.change(noise=value)),
+    )
 
 
 def _epsilon_controls(page_state: PageState) -> bool:
@@ -275,11 +292,11 @@ def _read_delta(text: object) -> float | Fraction:
 
 def _split_controls(page_state: PageState, frame: Any, *, bar: bool) -> None:
     mechanism = page_state.config().build()
-    parts = mechanism.shares(frame)
-    _preset_control(page_state, mechanism, parts)
+    parts, of = page_state.config().shares(frame), page_state.config().split_amount
+    _preset_control(page_state, mechanism, parts, frame)
     if len(parts) < 2:
         if mechanism.private:
-            st.caption(f"All of ε buys {markdown(parts[0].label)}.")
+            st.caption(f"All of {of} buys {markdown(parts[0].label)}.")
         return
     locks, use = share_locks(len(parts)), partial(use_shares, page_state, parts)
     if bar:
@@ -287,8 +304,8 @@ def _split_controls(page_state: PageState, frame: Any, *, bar: bool) -> None:
         key = f"split {page_state.config().mechanism}"
         split_bar(labels, shares, locked=list(locks), key=key, structure=structure, on_change=use)
     if structure_share := _structure_share(parts):
-        st.caption(f"Structure (grey) {structure_share:.1%}, counts (blue) {1 - structure_share:.1%} of ε.")
-    with st.expander("Type the shares"):
+        st.caption(f"Structure (grey) {structure_share:.1%}, counts (blue) {1 - structure_share:.1%} of {of}.")
+    with st.expander(f"Type the shares of {of}"):
         _share_fields(parts, locks, use)
 
 
@@ -305,8 +322,8 @@ def _structure_share(parts: list[Share]) -> float:
     return sum(part.share for part in parts if part.structure)
 
 
-def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[Share]) -> None:
-    """Show a choice of named splits of the counts over levels, published ones included; the share of the structure does not change."""
+def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[Share], frame: Any) -> None:
+    """Show a choice of named splits that fit the frame, published ones included; the share of the structure does not change."""
     names, values = [rule for rule in mechanism.rules() if rule.name == "split"], mechanism.chosen()
     if not names:
         return
@@ -316,13 +333,24 @@ def _preset_control(page_state: PageState, mechanism: AnyMechanism, parts: list[
     show_value("preset", current or values["split"])
     st.selectbox(
         names[0].label,
-        [*names[0].choices, *published],
+        [*_fitting_splits(names[0], mechanism, frame), *published],
         key="preset",
         format_func=lambda name: name if name in published else name.capitalize(),
+        help=markdown(names[0].help),
         on_change=when_chosen("preset", partial(_take_preset, page_state, mechanism.key, parts)),
     )
     if current:
         st.caption(f"{published[current].source}.")
+
+
+def _fitting_splits(rule: Rule, mechanism: AnyMechanism, frame: Any) -> list[str]:
+    """Return the named splits of a mechanism without those for another number of levels than the frame has."""
+
+    def fits(name: str) -> bool:
+        built = partial(mechanism.from_settings, {**mechanism.chosen(), "split": name})
+        return name == CUSTOM or problem_with(lambda: built().check(frame)) is None
+
+    return [name for name in rule.choices if fits(name)]
 
 
 def _same_proportions(first: Sequence[float], second: Sequence[float]) -> bool:
@@ -345,7 +373,7 @@ def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
         counts = iter(weights)
         free = (1 - _structure_share(parts)) / sum(weights)
         use_shares(page_state, parts, [part.share if part.structure else free * next(counts) for part in parts])
-    elif name != "custom":
+    elif name != CUSTOM:
         config = page_state.config()
         settings = without_split(config.settings)
         default = next(rule.default for rule in config.build().rules() if rule.name == "split")

@@ -31,6 +31,7 @@ _FILES = {
     "trips uploaded": "file of trips",
     "areas uploaded": "file of points",
     "areas regions uploaded": "file of regions",
+    "areas outline uploaded": "file of polygons",
     OUTLINE: "file of polygons",
 }
 _STARTS = (
@@ -41,7 +42,8 @@ _STARTS = (
 )
 _NAMES = {
     *("frame", "west", "east", "south", "north", "crs", "domain crs", "drop", "place", "km across", "path", "engine", "outline taken"),
-    *("areas crs", "areas drop", "areas path", "areas engine"),
+    *("areas crs", "areas drop", "areas path", "areas engine", "areas regions kind", "areas h3", "areas squares", "areas outline crs"),
+    *(f"areas grid {name}" for name in ("west", "east", "south", "north", "crs", "place", "km across")),
     *("trips crs", "trips drop", "trips apart", "trips path", "trips engine"),
     *("opened points", "opened trips", "opened areas", "opened filled in"),
 }

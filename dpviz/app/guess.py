@@ -11,11 +11,13 @@ import streamlit as st
 from dpviz.app.fields import in_range, show_problem
 from dpviz.app.page_state import PageState
 from dpviz.app.session import show_error
+from dpviz.data.areas import AreaCounts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.private_data import PrivateData
 from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, check_guess, count_residents, guess_total
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, kind_of
@@ -23,6 +25,7 @@ from dpviz.release.point_release import Release
 
 MOST_RECORDS, MOST_RESIDENTS, USUAL_RECORDS = 10_000_000, 1_000_000, 100_000
 LARGEST_BUNDLE = 200_000_000  # bytes
+_RELEASES: dict[type[PrivateData], type[AnyRelease]] = {PointCounts: Release, Flows: FlowRelease, AreaCounts: AreaRelease}
 _ADAPTIVE = "This mechanism chooses partitions by the data."
 _CHOOSE_BUNDLE = ":orange[Choose the earlier release: the bundle (zip) that this app or the command line made.]"
 
@@ -41,7 +44,7 @@ class Guess:
     records: int | None
     spread: str = EVEN
     pairs: int | None = None
-    release: Release | FlowRelease | None = None
+    release: AnyRelease | None = None
 
 
 def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Callable[[], bool]) -> Guess:
@@ -59,7 +62,7 @@ def choose_guess(page: PageState, frame: PrivateData, unit: str, needs_guess: Ca
     left, right = st.columns(2, vertical_alignment="bottom")
     with left:
         records = _choose_number(f"good records {page.key}", f"How many {unit}, about?", "a public guess")
-    spreads = [TOWNS, EVEN, RELEASED] if isinstance(frame, PointCounts) else [EVEN, RELEASED] if isinstance(frame, Flows) else [EVEN]
+    spreads = [TOWNS, EVEN, RELEASED] if isinstance(frame, PointCounts) else [EVEN, RELEASED]
     spread = str(right.selectbox("They lie", spreads, key=f"good spread {page.key}", persist_state="session"))
     if spread == RELEASED:
         release = _choose_release(page, frame)
@@ -91,7 +94,7 @@ def _usual_records(frame: PointCounts, unit: str) -> int:
     return residents
 
 
-def _choose_release(page: PageState, frame: PrivateData) -> Release | FlowRelease | None:
+def _choose_release(page: PageState, frame: PrivateData) -> AnyRelease | None:
     """Ask for the bundle of an earlier release of the same kind of data; None until there is one that can be read."""
     slot = f"good release {page.key}"
     text = "A public release of other data of the same area: of the year before, or a coarser one."
@@ -102,8 +105,7 @@ def _choose_release(page: PageState, frame: PrivateData) -> Release | FlowReleas
     if release is None:
         st.caption(_CHOOSE_BUNDLE)
         return None
-    kind: type[Release | FlowRelease] = Release if isinstance(frame, PointCounts) else FlowRelease
-    if not isinstance(release, kind):
+    if not isinstance(release, _RELEASES[type(frame)]):
         show_error(f"This is a release of {kind_of(release)}: choose one of the same kind of data.")
         return None
     return release

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import streamlit as st
@@ -21,6 +21,7 @@ from dpviz.app.page_state import PageState
 from dpviz.app.session import carry_out, show_error
 from dpviz.app.words import amount_text
 from dpviz.arrays import Integers
+from dpviz.data.areas import AreaCounts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError
@@ -28,9 +29,10 @@ from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.dry_run import FoundEpsilon, WantedError, compute_error, compute_errors, dry_run, find_epsilon
 from dpviz.publishing.private_data import PrivateData
-from dpviz.publishing.public_guess import GuessedCounts, guess_pairs, guess_points, guess_total
+from dpviz.publishing.public_guess import GuessedCounts, guess_pairs, guess_points, guess_regions, guess_total
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
 from dpviz.view.escape import markdown
 
@@ -96,7 +98,8 @@ def show_expected(
     how = page.config()
     guess = choose_guess(page, frame, unit, lambda: _depends_on_data(how, frame))
     like = guess.release if isinstance(guess.release, Release) else None
-    wanted = WantedError(error=1.0, level=level, delta=float(how.delta), records=guess.records, spread=guess.spread, like=like)
+    budget: dict[str, Any] = {"delta": float(how.delta), "gaussian": how.takes_delta}
+    wanted = WantedError(error=1.0, level=level, **budget, records=guess.records, spread=guess.spread, like=like)
     try:
         mechanism = how.build()
         guessed = _guess_counts(frame, guess, levels, level)
@@ -135,18 +138,25 @@ def _choose_level(page: PageState, levels: Levels) -> int:
 
 
 def _guess_counts(frame: PrivateData, guess: Guess, levels: Levels, level: int) -> GuessedCounts | None:
-    """Guess the counts of the squares or pairs of a level; None without a guess."""
+    """Guess the counts of the squares, pairs or regions of a level; None without a guess."""
     if guess.records is None:
         return None
     if isinstance(frame, PointCounts):
         squares = _guess_squares(frame, guess, level).ravel().astype(np.float64)
         return GuessedCounts(count=squares, number=np.ones(len(squares)))
-    if isinstance(guess.release, FlowRelease) and isinstance(frame, Flows):
-        released = guess_pairs(frame, level, guess.release)
+    if guess.release is not None:
+        released = _counts_like(frame, level, guess.release)
         return replace(released, count=released.count * guess.records / guess_total(guess.release))
     everything = levels.parts_at(level)
     pairs = min(guess.pairs or everything, everything)
     return GuessedCounts(count=np.array([guess.records / pairs]), number=np.array([float(pairs)]))
+
+
+def _counts_like(frame: Flows | AreaCounts, level: int, release: AnyRelease) -> GuessedCounts:
+    """Guess the counts of the pairs or regions of a level by an earlier release of the same kind, which `choose_guess` has checked."""
+    if isinstance(frame, Flows):
+        return guess_pairs(frame, level, cast("FlowRelease", release))
+    return guess_regions(frame, level, cast("AreaRelease", release))
 
 
 def _guess_squares(frame: PointCounts, guess: Guess, level: int) -> Integers:

@@ -30,7 +30,8 @@ _FILLED, _PROBLEM, _TURN = "opened filled in", "opened problem", "opened turn"
 _STUDY = "This is the configuration of a study, which dpviz compare runs: choose the configuration of a release."
 _OF_AREAS = "areas regions"  # role of the regions of areas, as "regions" and "ends" are of trips
 _SLOTS = {POINTS: "uploaded", TRIPS: "trips uploaded", AREAS: "areas uploaded"}
-_SLOTS |= {"regions": "regions uploaded", "ends": "ends uploaded", _OF_AREAS: "areas regions uploaded"}
+OUTLINE = "areas outline"  # role of the polygons that H3 cells of areas cover
+_SLOTS |= {role: f"{role} uploaded" for role in ("regions", "ends", _OF_AREAS, OUTLINE)}
 
 
 def show_uploader(page: PageState) -> None:
@@ -124,7 +125,8 @@ def _names_of_files(config: ReleaseConfig) -> dict[str, str]:
     if config.data.sample is not None:
         return {}
     files, role_of_regions = {config.family.name: config.data.files[0]}, _OF_AREAS if config.family is AREA_FAMILY else "regions"
-    files |= {role: part.file for role, part in ((role_of_regions, config.regions), ("ends", config.destinations)) if part is not None}
+    parts = ((role_of_regions, config.regions), ("ends", config.destinations))
+    files |= {role if part.file else OUTLINE: part.path for role, part in parts if part is not None and part.path is not None}
     return {_SLOTS[role]: saved_config.file_name(path) for role, path in files.items()}
 
 
@@ -220,8 +222,8 @@ def fill_in_regions(role: str, name: str, digest: str) -> RegionsPart | None:
         name: of the file.
         digest: identifies the file in the keys of widgets.
     """
-    part = _opened_regions(role)
-    if part is None:
+    part = opened_regions(role)
+    if part is None or part.file is None:
         return None
     if (wanted := saved_config.file_name(part.file)) != name:
         st.caption(f":orange[The opened configuration is for {markdown(wanted)}: its levels are filled in once you choose it.]")
@@ -232,13 +234,14 @@ def fill_in_regions(role: str, name: str, digest: str) -> RegionsPart | None:
 
 def with_kept_regions(part: RegionsPart, role: str) -> RegionsPart:
     """Return the table of a file of regions with the path, the names and the CRS of the opened configuration, if it is for this file."""
-    opened_part = _opened_regions(role)
-    if opened_part is None or saved_config.file_name(opened_part.file) != part.file:
+    opened_part = opened_regions(role)
+    if opened_part is None or opened_part.file is None or saved_config.file_name(opened_part.file) != part.file:
         return part
     return replace(part, file=opened_part.file, names=opened_part.names, crs=opened_part.crs)
 
 
-def _opened_regions(role: str) -> RegionsPart | None:
+def opened_regions(role: str) -> RegionsPart | None:
+    """Return the regions of the opened configuration; None if there is none. The roles are those of `fill_in_regions`."""
     config = opened(AREAS if role == _OF_AREAS else TRIPS)
     return None if config is None else config.destinations if role == "ends" else config.regions
 

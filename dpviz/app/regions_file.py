@@ -28,9 +28,9 @@ def ask_for_regions(cards: Cards, file: str, noun: str, *, has_regions: bool) ->
         cards: say what is missing.
         file: what the file of records is.
         noun: what it holds: "points" or "trips".
-        has_regions: whether the file of regions is there.
+        has_regions: whether the regions are there, or need no file.
     """
-    cards.ask(DATA, f"Choose a public file of regions, and {file}.")
+    cards.ask(DATA, f"Choose {file}." if has_regions else f"Choose a public file of regions, and {file}.")
     if cards.curates:
         cards.whom.caption(f"Asked once the file of {noun} is read.")
         if not has_regions:

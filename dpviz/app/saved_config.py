@@ -15,7 +15,6 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.areas.state import GAUSSIAN, LAPLACE
 from dpviz.app.dataset_block import CURRENCIES, LARGEST_CAP, LARGEST_CAP_DELTA, SMALLEST_CAP, SMALLEST_RHO_CAP
 from dpviz.app.ledger import Funding, LoadedData, Source, convert_to_currency
 from dpviz.app.page_config import PageConfig
@@ -29,7 +28,7 @@ from dpviz.data.reading.safety import format_of
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import AREA_FAMILY
-from dpviz.mechanisms.base import AnyMechanism
+from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, AnyMechanism
 from dpviz.privacy.accounts import amount_of
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import (
@@ -54,6 +53,10 @@ USUAL_FOLDER = "release"
 NONE = "(none)"
 MOST_MADE_UP = 10_000_000
 IDS, COORDINATES = "Ids of regions", "Coordinates"
+A_FILE, HEXAGONS, SQUARES = "File", "Hexagons", "Squares"
+KINDS_OF_REGIONS = (A_FILE, HEXAGONS, SQUARES)
+"""Where the regions of areas come from."""
+GRID_SIDES = tuple(f"areas grid {side}" for side in ("west", "east", "south", "north"))  # keys of the box of hexagons or squares
 _PATTERN_SIGNS = frozenset("*?[")
 
 
@@ -176,14 +179,16 @@ def parts_of_page(config: ReleaseConfig, page: PageConfig) -> dict[str, Any]:
     """
     mechanism, data = config.mechanism.build(config.family), config.data
     budget, is_area = config.budget.budget(), config.family is AREA_FAMILY
-    takes_delta = not isinstance(budget, PureBudget) if is_area else mechanism.needs_delta
+    takes_delta = not isinstance(budget, PureBudget) if mechanism.noise_by_budget else mechanism.needs_delta
     parts = {"mechanism": mechanism.key, "settings": mechanism.non_defaults()}
     parts |= _budget_parts(mechanism, budget, page, takes_delta=takes_delta)
+    if mechanism.noise_by_budget:
+        parts["noise"] = GAUSSIAN if takes_delta else LAPLACE
     parts["source"] = "sample" if data.sample is not None else _source_of_files(data)
     if data.sample is not None:
         parts["sample"] = data.sample
     if is_area:
-        return parts | {"noise": GAUSSIAN if takes_delta else LAPLACE, "level": None, "asked": ()}
+        return parts | {"level": None, "asked": ()}
     if not data.is_points:
         return parts | {"beside": ALONE, "level": None, "region": None}
     return parts | {"order": _order_of(config), "zoom": None} | ({"size": _size_of(data)} if data.sample is not None else {})
@@ -268,7 +273,35 @@ def values_at_once(config: ReleaseConfig) -> Values:
     values |= {f"{prefix}engine": data.engine, f"{prefix}crs": data.crs or ""}
     if config.domain is not None:
         values |= _domain_values(config.domain)
+    if config.regions is not None:
+        values |= _regions_values(config)
     return values if data.is_points else values | {"trips apart": config.destinations is not None}
+
+
+def _regions_values(config: ReleaseConfig) -> Values:
+    """Return the values of the widgets of regions without a file of ids.
+
+    Raises:
+        SettingError: the page takes only a file of regions.
+    """
+    parts = [part for part in (config.regions, config.destinations) if part is not None]
+    takes_grids = config.family is AREA_FAMILY
+    if any(part.polygons or (part.file is None and not takes_grids) for part in parts):
+        others = ", H3 cells or squares" if takes_grids else ""
+        raise SettingError(f"The page takes a file of regions with ids{others}: run this configuration with the command line.")
+    if not takes_grids:
+        return {}
+    part = parts[0]
+    values: Values = {"areas regions kind": HEXAGONS if part.h3 else SQUARES if part.squares else A_FILE}
+    if part.file is not None:
+        return values
+    west, south, east, north = part.area or part.bounds or (PRESET,) * len(SIDES)
+    values |= dict(zip(GRID_SIDES, (west, east, south, north), strict=True))
+    values |= {"areas grid place": "", "areas outline uploaded": None}
+    levels = ", ".join(map(str, part.h3 or part.squares))
+    return values | (
+        {"areas h3": levels, "areas outline crs": part.crs or ""} if part.h3 else {"areas squares": levels, "areas grid crs": part.crs}
+    )
 
 
 def _domain_values(part: DomainPart) -> Values:
@@ -412,6 +445,6 @@ def describe_kept(config: ReleaseConfig) -> str:
     table, by_path = to_table(config.data), config.data.sample is None and _source_of_files(config.data) == "path"
     hidden = [f"[data] {name}" for name in ("engine", "may_be_empty") if name in table and not (name == "engine" and by_path)]
     for title, part in (("regions", config.regions), ("destinations", config.destinations)):
-        hidden += [f"[{title}] {name}" for name in ("names", "crs") if part is not None and getattr(part, name)]
+        hidden += [f"[{title}] {name}" for name in ("names", "crs") if part is not None and part.file and getattr(part, name)]
     hidden += ["[output] folder"] if config.output.folder != USUAL_FOLDER else []
     return f"Not shown here, but written again when you save: {', '.join(hidden)}." if hidden else ""

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from dpviz.app.areas.state import AREAS
 from dpviz.app.compare.earlier import start_when_shown
 from dpviz.app.compare.state import COMPARE
 from dpviz.app.components.panes import load_deck
@@ -27,7 +28,7 @@ class Preset:
         title: a few words.
         text: one sentence on what is to be seen.
         picture: name of the file in `assets` for a light theme, made from a real run.
-        page: "points", "trips", "compare" or "learn".
+        page: "points", "trips", "areas", "compare" or "learn".
         link: the parameters of the page's address.
     """
 
@@ -44,10 +45,10 @@ class Preset:
     @property
     def page_state(self) -> PageState | None:
         """State of the page; None for a page without one."""
-        return {"points": POINTS, "trips": TRIPS, "compare": COMPARE}.get(self.page)
+        return {"points": POINTS, "trips": TRIPS, "areas": AREAS, "compare": COMPARE}.get(self.page)
 
 
-_BUDGETS = '{"mechanism":"path_tree","settings":{},"epsilon":"0.02","delta":1e-06}'
+_BUDGETS = '{"mechanism":"region_tree","settings":{},"epsilon":"0.005","delta":1e-06}'
 _THREE = {
     "mechanisms": '["path_tree"]',
     "low": "0.02",
@@ -65,11 +66,11 @@ PRESETS = (
         link={"mechanism": "path_tree", "zoom": "8", "camera": "[-118.135,34.15,11.6]"},
     ),
     Preset(
-        title="A city at two budgets",
-        text="The same residents with ε 0.02 and ε 1: what a small budget costs.",
-        picture="preset_budgets.webp",
-        page="points",
-        link={"mechanism": "path_tree", "epsilon": "1", "left": "Second run", "second": _BUDGETS},
+        title="Tracts of a city at two budgets",
+        text="Made-up visits per census tract with ε 0.005 and ε 1: what a small budget costs.",
+        picture="preset_tracts.webp",
+        page="areas",
+        link={"mechanism": "region_tree", "level": "2", "epsilon": "1", "left": "Second run", "second": _BUDGETS},
     ),
     Preset(
         title="A city at three epsilons",

@@ -11,16 +11,17 @@ import streamlit as st
 from dpviz.app.components.strip import StripPart
 from dpviz.app.controls import share_locks, use_shares
 from dpviz.app.page_changes import note_change, rerun_if_changed
+from dpviz.app.page_config import PageConfig
 from dpviz.app.page_state import PageState
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism, Share
 from dpviz.view.escape import html
 
 
-def find_shares(mechanism: AnyMechanism, frame: Any) -> list[Share]:
-    """Return the shares of the budget on a public frame; one share where the split does not fit it."""
+def find_shares(how: PageConfig, frame: Any) -> list[Share]:
+    """Return the shares of the budget on a public frame, as on the left; one share where the split does not fit it."""
     try:
-        return list(mechanism.shares(frame))
+        return how.shares(frame)
     except DpvizError:
         return [Share(label="counts", share=1.0)]
 

@@ -13,6 +13,7 @@ import numpy as np
 import shapely
 
 from dpviz.data.counting.engines import AUTO, choose_engine
+from dpviz.data.leaf_regions import describe_overlaps
 from dpviz.data.library_errors import attempt
 from dpviz.data.reading.areas import AreasFile, inspect_areas, propose_area_columns
 from dpviz.data.reading.flows import FlowsFile, inspect_flows
@@ -27,7 +28,7 @@ from dpviz.data.reading.inspect import (
     find_repeated_columns,
 )
 from dpviz.data.reading.points import PointsFile, inspect_points
-from dpviz.data.reading.regions import inspect_regions
+from dpviz.data.reading.regions import RegionsFile, inspect_regions, propose_levels, read_regions
 from dpviz.data.reading.safety import FORMATS, Limits, Source, format_of, name_of, read_checked
 from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, list_files, refuse_copies, refuse_rowless
 from dpviz.data.reading.tables import open_table
@@ -206,7 +207,7 @@ def _between_coordinates(file: FlowsFile, pairs: tuple[Pair, Pair], found: Facts
         "missing": [
             "[data] origin and destination: the pairs of columns, if they are meant",
             "[data] crs: which CRS the coordinates are in; it is never guessed",
-            "[regions] file: the public regions, with polygons",
+            "[regions] file: the public regions, with polygons; or h3 or squares",
         ],
         "about": _file_facts(file.format, file.columns),
     }
@@ -225,7 +226,10 @@ def _as_points(file: PointsFile, shapes: Callable[[], set[str]]) -> Facts:
         "as": "points",
         "fits": "point" in kinds or {"x", "y"} <= set(found) or in_wkt,
         "found": {"geometry": True, **found} if file.has_geometry else found,
-        "missing": [*missing, "[domain] bounds and crs: declared in public, never taken from the file; or for areas [regions] file"],
+        "missing": [
+            *missing,
+            "[domain] bounds and crs: declared in public, never taken from the file; or for areas [regions] file, h3 or squares",
+        ],
         "about": _file_facts(file.format, file.columns),
     }
 
@@ -253,13 +257,27 @@ def _as_regions(path: Path, text_format: TextFormat) -> Facts:
     file = inspect_regions(path, through=True)
     polygons = file.has_geometry and "polygon" in _shapes(path)
     properties = {"nested": file.nested, "levels": list(file.levels), "geometry": file.has_geometry}
+    overlap = _find_overlap(path, file) if polygons else None
     return {
         "as": "regions",
         "fits": file.nested or bool(file.levels) or polygons,
         "found": {name: value for name, value in properties.items() if value},
-        "missing": [] if file.nested else ["[regions] levels: the columns of ids, coarsest first (one is enough)"],
+        "missing": [
+            *([] if file.nested else ["[regions] levels: the columns of ids, coarsest first (one is enough)"]),
+            *([] if overlap is None else [f"for records with coordinates: {overlap}"]),
+        ],
         "about": _file_facts(file.format, file.columns),
     }
+
+
+def _find_overlap(path: Path, file: RegionsFile) -> str | None:
+    """Return which polygons of a public file overlap; None if none do, or if its levels or its CRS are not known."""
+    try:
+        levels = None if file.nested else file.levels or propose_levels(path)
+        regions = None if levels == () else read_regions(path, levels=levels)
+    except DpvizError:
+        return None
+    return None if regions is None else describe_overlaps(regions)
 
 
 def _file_facts(kind: str, columns: tuple[str, ...]) -> Facts:

@@ -15,8 +15,9 @@ from dpviz.amounts import format_budget, format_decimal
 from dpviz.cli import check, serve
 from dpviz.cli.compare import run_compare
 from dpviz.cli.console import DONE, REFUSED, give, run_with_bar, say, step_bar
+from dpviz.cli.mechanisms import run_mechanisms
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
-from dpviz.errors import DpvizError, RefusedError, SettingError
+from dpviz.errors import DpvizError, RefusedError, SettingError, did_you_mean
 from dpviz.evaluation.audits import audit_all, audit_targets
 from dpviz.privacy.accounts import Account, Amount, Entry, amount_of
 from dpviz.privacy.audit import AuditPlan
@@ -28,6 +29,7 @@ from dpviz.publishing.order import Order, PublicationTexts, Published
 from dpviz.publishing.private_data import PrivateData, file_fingerprints, left_out, open_data, open_frame, resolve_path
 from dpviz.publishing.publish import preview_payment, publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
+from dpviz.space.regions import Regions
 
 Facts = dict[str, Any]
 
@@ -114,12 +116,7 @@ def run_release(arguments: Namespace) -> int:
     if arguments.paid is not None:
         _print_published(_write_kept(arguments.paid, config, words), None, as_json=arguments.json)
         return DONE
-    say("Reading the data.")
-    order, engine = order_of(config, scheduler)
-    if engine is not None:
-        say(f"Counted by engine {engine}.")
-    for line in dropped_notes(order.data):
-        say(f"Curator only: {line}")
+    order, engine = _read_order(config, scheduler)
     if arguments.dry_run:
         return _print_dry_run(order, engine, unfit, as_json=arguments.json)
     _print_published(publish(order, words, Ledger(), say=say), engine, as_json=arguments.json)
@@ -172,6 +169,17 @@ def publication_texts(config: ReleaseConfig) -> PublicationTexts:
     )
 
 
+def _read_order(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple[Order, str | None]:
+    """Return `order_of` a configuration, and tell the curator on stderr how its data were counted, and what was left out."""
+    say("Reading the data.")
+    order, engine = order_of(config, scheduler)
+    if engine is not None:
+        say(f"Counted by engine {engine}.")
+    for line in dropped_notes(order.data):
+        say(f"Curator only: {line}")
+    return order, engine
+
+
 def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple[Order, str | None]:
     """Read the data of a configuration, without bad rows, and make its order.
 
@@ -183,6 +191,8 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
     """
     mechanism, budget = config.mechanism.build(config.family), config.budget.budget()
     frame = open_frame(config)
+    if isinstance(frame, Regions):
+        mechanism.check(frame)
     opened = run_with_bar("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
     for note in opened.notes:
         say(f"Curator only: {note}")
@@ -267,9 +277,11 @@ def _error_lines(errors: ExpectedErrors) -> list[str]:
     return [*table_text.splitlines(), errors.note]
 
 
-def run_check(arguments: Namespace) -> None:
-    """Print what a file contains, what it can be used for, and which settings are missing."""
+def run_check(arguments: Namespace) -> int:
+    """Print what a file contains, what it can be used for and which settings are missing; of a configuration, what its release costs."""
     path = Path(arguments.file)
+    if path.suffix.lower() == ".toml":
+        return _check_config(path, as_json=arguments.json)
     facts = check.check(path)
     columns = check.repeated(path, facts)
     if columns is not None:
@@ -280,6 +292,14 @@ def run_check(arguments: Namespace) -> None:
         except RefusedError as error:
             say(f"Columns that look like ids of persons are not shown, since the ledger cannot record that the data were searched. {error}")
     give(facts, check.lines(facts), as_json=arguments.json)
+    return DONE
+
+
+def _check_config(path: Path, *, as_json: bool) -> int:
+    """Print what the release of a configuration would cost, and why it would be refused, as `release --dry-run` does."""
+    config = read_config(path)
+    order, engine = _read_order(config)
+    return _print_dry_run(order, engine, _find_unfit(publication_texts(config)), as_json=as_json)
 
 
 def _note_look(path: Path) -> None:
@@ -292,7 +312,8 @@ def run_audit(arguments: Namespace) -> int:
     plan = AuditPlan(runs=arguments.runs, confidence=arguments.confidence, seed=arguments.seed)
     targets = audit_targets()
     if arguments.mechanism not in (ALL, *targets):
-        raise SettingError(f"There is no such mechanism; choose {ALL}, or one of: {'; '.join(targets)}.")
+        meant = did_you_mean(arguments.mechanism, targets)
+        raise SettingError(f"There is no such mechanism; choose {ALL}, or one of: {'; '.join(targets)}.{meant}")
     mechanisms = targets if arguments.mechanism == ALL else {arguments.mechanism: targets[arguments.mechanism]}
     with step_bar(len(mechanisms), "audit") as step:
 
@@ -337,6 +358,7 @@ COMMANDS: dict[str, Callable[[Namespace], int | None]] = {
     "check": run_check,
     "audit": run_audit,
     "ledger": run_ledger,
+    "mechanisms": run_mechanisms,
 }
 
 

@@ -22,7 +22,8 @@ from dpviz.data.cells import (
     whole_counts,
     xy_of_frame,
 )
-from dpviz.data.flows import check_counts, column_of, counts_of, ids_of, leaf_indexes
+from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes
+from dpviz.data.frame_columns import column_of, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
@@ -31,8 +32,16 @@ if TYPE_CHECKING:
     import geopandas
 
 RECORD, PERSON = "record", "person"
+NONE_INSIDE = (
+    "No record lies in a region: are the coordinates and the regions both in the units of their CRS (degrees, or metres), is it the right"
+    " CRS, are x and y swapped?"
+)
+NONE_KNOWN = (
+    "No record has the id of a region of the finest level ({level}): is it the right column, and are they the regions of these data? Ids"
+    " are compared letter by letter."
+)
+"""What is likely wrong where all records lie in no region: of coordinates, and of ids."""
 _NOUN = "records"
-_COLUMNS = ("count", "person")  # options of `from_geodataframe` that may be names of columns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -130,11 +139,12 @@ class AreaCounts:
                 random. Without it the protected unit is one record.
             contributions: m >= 1.
             distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
-            bad_rows: "refuse" raises on a coordinate, count or person that is missing or not finite, "drop" leaves the row out.
+            bad_rows: "refuse" raises on a coordinate, count or person that is missing or not finite, and if all records lie in no leaf;
+                "drop" leaves the row out.
             key: bytes that decide which records a person keeps; fresh from the operating system if None.
 
         Raises:
-            InputError: shapes differ, a column holds no numbers, or a row is bad under "refuse".
+            InputError: shapes differ, a column holds no numbers, a row is bad under "refuse", or all records lie in no leaf.
             DomainError: the leaves have no polygons, or polygons overlap.
         """
         find = leaf_finder(regions)
@@ -149,7 +159,10 @@ class AreaCounts:
             bad_rows=bad_rows,
             key=key,
         )
-        return cls.from_leaf_counts(counted, regions, bound)
+        areas = cls.from_leaf_counts(counted, regions, bound)
+        if bad_rows == "refuse":
+            areas.refuse_none_inside()
+        return areas
 
     @classmethod
     def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, regions: Regions, **options: Any) -> AreaCounts:
@@ -167,8 +180,7 @@ class AreaCounts:
         """
         check_regions(regions)
         xy = xy_of_frame(frame, crs_of_leaves(regions), "regions")
-        named = {name: column_of(frame, option, _NOUN) for name, option in options.items() if name in _COLUMNS and isinstance(option, str)}
-        return cls.from_xy(*xy, regions=regions, **options | named)
+        return cls.from_xy(*xy, regions=regions, **options | named_columns(frame, options))
 
     @classmethod
     def from_table(
@@ -240,6 +252,11 @@ class AreaCounts:
         for array in (leaf, counted.counts):
             array.flags.writeable = False  # the constructor takes read-only arrays without a copy
         return cls(regions=regions, leaf=leaf, count=counted.counts, dropped=sum(left_out.values()), **left_out, **unit)
+
+    def refuse_none_inside(self) -> None:
+        """Refuse points that all lie in no leaf: their coordinates are then of another CRS, or swapped. Counts without records pass."""
+        if self.outside and not len(self.count):
+            raise InputError(NONE_INSIDE)
 
     def level_counts(self) -> list[Integers]:
         """Add up the true counts of every region: one array per level, the whole first. PRIVATE."""

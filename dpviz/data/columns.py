@@ -34,6 +34,8 @@ WEIGHTS_REFUSED = (
     " Leave the column out to count one per row."
 )
 
+_MOST_NAMED = 20
+_LIKE_A_NAME = re.compile(r"\s*[^\W\d][\w .:/()%#-]{0,39}")
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # how a number is written, without blanks around it
 
 NOT_POINTS = (
@@ -177,10 +179,20 @@ def columns_called(names: Sequence[str], wanted: str) -> list[str]:
     return exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]
 
 
+def quote_names(names: Sequence[str]) -> str:
+    """Return the first names of columns, in quotes. A text that does not look like a name may be an entry, and is only counted."""
+    shown = [name for name in names if _LIKE_A_NAME.fullmatch(name)][:_MOST_NAMED]
+    more = len(names) - len(shown)
+    if not shown:
+        return f"{more:,} names that cannot be shown" if more else "no columns"
+    return ", ".join(map(repr, shown)) + (f" and {more:,} more" if more else "")
+
+
 def _find_column(names: Sequence[str], wanted: str) -> str:
     matches = columns_called(names, wanted)
     if not matches:
-        raise InputError(f"There is no column named {wanted!r}.")
+        there = "" if any(map(is_number_text, names)) else f" The file has {quote_names(names)}."
+        raise InputError(f"There is no column named {wanted!r}.{there}")
     if len(matches) > 1:
         raise InputError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
     return matches[0]

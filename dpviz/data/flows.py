@@ -18,6 +18,7 @@ from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_bound_witho
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, clip_counts, freeze, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, people_of
+from dpviz.data.frame_columns import column_of
 from dpviz.data.library_errors import guard
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
@@ -497,15 +498,3 @@ def _check_contributions(contributions: object) -> int:
     if isinstance(contributions, bool) or not isinstance(contributions, int | np.integer) or contributions < 1:
         raise InputError("contributions must be a whole number, at least 1.")
     return int(contributions)
-
-
-def column_of(table: pd.DataFrame, name: str, counted: str = "trips") -> pd.Series:
-    """Return a column of a table; raise `InputError` if the table is no DataFrame, or has no such column, or several."""
-    if not isinstance(table, pd.DataFrame):
-        raise InputError(f"The table of {counted} must be a DataFrame.")
-    positions = [index for index, column in enumerate(table.columns) if column == name]
-    if not positions:
-        raise InputError(f"The table of {counted} has no column {name!r}.")
-    if len(positions) > 1:
-        raise InputError(f"The table of {counted} has several columns {name!r}; rename all but one.")
-    return table.iloc[:, positions[0]]

@@ -8,8 +8,9 @@ the cell that the grid says: of a lattice's squares, the one east or north of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import geopandas
 import numpy as np
@@ -31,13 +32,15 @@ _MOST_NAMED = 3
 _POINTS_PER_CELL = 64  # from so many points per H3 cell on, making a look-up takes less time than it saves
 _COARSEST_STRAIGHT = 4  # the coarsest resolution of H3 whose edges are nearly straight on a map, at most 26 km long
 _ROUNDING_DEGREES = 1e-7  # about a centimetre
+_KEPT = "h3 finder"  # name under which regions keep theirs, as their other derived values
 
 
-def leaf_finder(regions: Regions) -> Callable[[Floats, Floats], Integers]:
+def leaf_finder(regions: Regions, *, may_overlap: bool = False) -> Callable[[Floats, Floats], Integers]:
     """Make a function that finds the leaf of each point.
 
     Args:
         regions: whose leaves are cells of a grid, or have polygons that do not overlap.
+        may_overlap: whether polygons may overlap nevertheless; a point in several leaves is then in the first of them.
 
     Returns:
         A function from (n,) x and (n,) y, in the regions' CRS, to (n,) indices of leaves: OUTSIDE for points in no leaf, BAD where a
@@ -51,8 +54,9 @@ def leaf_finder(regions: Regions) -> Callable[[Floats, Floats], Integers]:
     if isinstance(regions.grid, Domain):
         return _square_finder(regions.grid)
     if isinstance(regions.grid, H3Cells):
-        return _h3_finder(regions, regions.grid)
-    refuse_overlaps(regions)
+        return _h3_finder(regions)
+    if not may_overlap:
+        refuse_overlaps(regions)
     return LeafLookup.from_regions(regions).find
 
 
@@ -69,13 +73,20 @@ def check_regions(regions: object) -> None:
 
 def refuse_overlaps(regions: Regions) -> None:
     """Refuse leaves whose polygons overlap, by their names: a place in two regions would be counted in the first one only."""
+    overlaps = describe_overlaps(regions)
+    if overlaps is not None:
+        raise DomainError(overlaps)
+
+
+def describe_overlaps(regions: Regions) -> str | None:
+    """Write which leaves' polygons overlap, by their names; None if none do."""
     overlaps = regions.overlaps
     if not len(overlaps):
-        return
+        return None
     names = regions.names_of(regions.depth)
     pairs = [f"{str(names[one])[:40]} and {str(names[other])[:40]}" for one, other in overlaps[:_MOST_NAMED].tolist()]
     more = f", and {len(overlaps) - _MOST_NAMED:,} more pairs" if len(overlaps) > _MOST_NAMED else ""
-    raise DomainError(
+    return (
         f"Regions of level {regions.levels[-1]!r} overlap: {'; '.join(pairs)}{more}. Correct their polygons, so that a place is in one"
         " region at most."
     )
@@ -93,20 +104,50 @@ def _square_finder(lattice: Domain) -> Callable[[Floats, Floats], Integers]:
     return find
 
 
-def _h3_finder(regions: Regions, grid: H3Cells) -> Callable[[Floats, Floats], Integers]:
-    """Make a function that finds H3 cells: of many points by a look-up of polygons, and only of those near borders by the package h3."""
-    exact, fewest = grid.find(regions.ids_of(regions.depth)), _POINTS_PER_CELL * regions.size(regions.depth)
+def _h3_finder(regions: Regions) -> H3Finder:
+    """Return the finder of H3 cells that is kept with regions, since its tables take longer to make than few points to find."""
+    kept = vars(regions)
+    if _KEPT not in kept:
+        kept[_KEPT] = H3Finder(regions=regions)
+    return kept[_KEPT]  # type: ignore[no-any-return]
 
-    def find(x: Floats, y: Floats) -> Integers:
-        lookup = None if len(x) < fewest or grid.resolution < _COARSEST_STRAIGHT else _look_up_inner_parts(regions)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class H3Finder:
+    """Finds H3 cells: of many points by a look-up of polygons, and only of those near borders by the package h3.
+
+    Its tables are made once, when they are first needed; pickled without them.
+
+    Attributes:
+        regions: whose leaves are H3 cells.
+    """
+
+    regions: Regions
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"regions": self.regions}
+
+    def __call__(self, x: Floats, y: Floats) -> Integers:
+        """Return (n,) indices of leaves, as `leaf_finder` says."""
+        lookup = None if len(x) < _POINTS_PER_CELL * self.regions.size(self.regions.depth) else self._inner_parts
         if lookup is None:
-            return exact(x, y)
+            return self._exact(x, y)
         leaves = lookup.find(x, y)
         unknown = np.flatnonzero(leaves == OUTSIDE)
-        leaves[unknown] = exact(x[unknown], y[unknown])
+        leaves[unknown] = self._exact(x[unknown], y[unknown])
         return leaves
 
-    return find
+    @property
+    def _grid(self) -> H3Cells:
+        return self.regions.grid  # type: ignore[return-value]
+
+    @cached_property
+    def _exact(self) -> Callable[[Floats, Floats], Integers]:
+        return self._grid.find(self.regions.ids_of(self.regions.depth))
+
+    @cached_property
+    def _inner_parts(self) -> LeafLookup | None:
+        return None if self._grid.resolution < _COARSEST_STRAIGHT else _look_up_inner_parts(self.regions)
 
 
 def _look_up_inner_parts(regions: Regions) -> LeafLookup | None:

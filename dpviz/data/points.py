@@ -12,6 +12,7 @@ from dpviz.arrays import Integers
 from dpviz.data.bounding import Bound, People
 from dpviz.data.cell_counts import CellCounts, count_coordinates
 from dpviz.data.cells import array_of, cells_of, check_whole, freeze, most_per_cell, too_many, whole_counts, xy_of_frame
+from dpviz.data.frame_columns import named_columns
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
 
@@ -149,13 +150,14 @@ class PointCounts:
         Args:
             frame: n rows with points as geometry, in a CRS if the domain has one.
             domain: the public domain; points outside it are dropped.
-            options: count, person, contributions, distinct, bad_rows and key, as for `from_xy`.
+            options: count, person, contributions, distinct, bad_rows and key, as for `from_xy`; count and person may be names of columns.
 
         Raises:
-            InputError: there is no geometry column, no CRS although the domain has one, or a geometry that is not a point; the points
-                cannot be reprojected; or as for `from_xy`.
+            InputError: there is no geometry column, no such column, no CRS although the domain has one, or a geometry that is not a
+                point; the points cannot be reprojected; or as for `from_xy`.
         """
-        return cls.from_xy(*xy_of_frame(frame, domain.crs, "domain"), domain=domain, **options)
+        xy = xy_of_frame(frame, domain.crs, "domain")
+        return cls.from_xy(*xy, domain=domain, **options | named_columns(frame, options))
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, *, domain: Domain | None = None) -> PointCounts:

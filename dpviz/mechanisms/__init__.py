@@ -14,6 +14,7 @@ from dpviz.mechanisms.noisy_areas import AreaMechanism
 from dpviz.mechanisms.noisy_counts import PointMechanism
 from dpviz.mechanisms.noisy_flows import FlowMechanism
 from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
+from dpviz.mechanisms.points.dawa import Dawa
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.mechanisms.points.htf import Htf
 from dpviz.mechanisms.points.identity import Identity
@@ -48,6 +49,7 @@ POINT_FAMILY: Family[PointMechanism] = Family(
         AdaptiveGrid,
         Identity,
         Privelet,
+        Dawa,
         TunedGrid,
         Tuned,
     ),
@@ -112,6 +114,7 @@ __all__ = [
     "AnyFamily",
     "AnyMechanism",
     "AreaMechanism",
+    "Dawa",
     "ExactKdtree",
     "ExactTunedGrid",
     "Family",

@@ -16,7 +16,7 @@ from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, read_flow_release
 from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
 from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget, ZcdpBudget
-from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.exact_accounting import ACCOUNTING, LARGEST_STDDEV, find_gaussian_rho
 from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
 from dpviz.privacy.receipt import Receipt, Step
@@ -363,8 +363,7 @@ class NoisyFlows:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.entropy, Entropy):
-            raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
+        require_entropy(self.entropy)
 
     def convert(self, budget: Budget, mechanism: str, accounting: str, shares: Sequence[float]) -> tuple[ZcdpBudget, str | None]:
         """Find the rho that stages with these weights may spend, and the conversion by which it was found: see `find_gaussian_rho`.

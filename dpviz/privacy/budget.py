@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
+from typing import Self
 
 import scipy
 
@@ -17,6 +18,7 @@ Number = Fraction | float | str
 
 GRAIN = 2**32  # shares are multiples of the budget / GRAIN
 LARGEST = 10**15  # of an epsilon or rho
+WITH_GAUSSIAN_NOISE = "identity, uniform_grid, quadtree and privelet"
 _ROUNDING_MARGIN = 1e-9
 _LONGEST_NUMBER = 400
 
@@ -83,8 +85,45 @@ def _split(total: Fraction, weights: Sequence[float | Fraction]) -> list[Fractio
     return shares
 
 
+class _Exact:
+    """Arithmetic of budgets, exact: times or over a number, and plus or minus a budget of the same kind."""
+
+    def __mul__(self, factor: Number) -> Self:
+        number = exact(factor, "The factor of a budget")
+        return type(self)(*(amount * number for amount in self._amounts()))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Number) -> Self:
+        number = exact(divisor, "The divisor of a budget")
+        if number == 0:
+            raise BudgetError("A budget cannot be divided by 0.")
+        return type(self)(*(amount / number for amount in self._amounts()))
+
+    def __add__(self, other: Self) -> Self:
+        self._require_same_kind(other)
+        return type(self)(*(sum(pair) for pair in zip(self._amounts(), other._amounts(), strict=True)))
+
+    def __sub__(self, other: Self) -> Self:
+        self._require_same_kind(other)
+        amounts = [mine - theirs for mine, theirs in zip(self._amounts(), other._amounts(), strict=True)]
+        if amounts[0] <= 0 or min(amounts) < 0:
+            raise BudgetError(f"{self} minus {other} leaves nothing that can be spent.")
+        return type(self)(*amounts)
+
+    def _amounts(self) -> list[Fraction]:
+        return [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+
+    def _require_same_kind(self, other: object) -> None:
+        if type(other) is not type(self):
+            raise BudgetError(
+                f"A {type(self).__name__} adds up with another {type(self).__name__} only, not with {type(other).__name__}:"
+                " convert one of them first, with to_zcdp or to_approx."
+            )
+
+
 @dataclass(frozen=True)
-class PureBudget:
+class PureBudget(_Exact):
     """A budget under pure differential privacy: an exact epsilon.
 
     Attributes:
@@ -95,6 +134,11 @@ class PureBudget:
 
     >>> PureBudget(0.1).epsilon
     Fraction(1, 10)
+
+    Budgets are added, subtracted and scaled exactly:
+
+    >>> PureBudget(1) / 3, PureBudget(1) - PureBudget(0.9)
+    (PureBudget(epsilon=Fraction(1, 3)), PureBudget(epsilon=Fraction(1, 10)))
     """
 
     epsilon: Fraction
@@ -129,7 +173,7 @@ class PureBudget:
 
 
 @dataclass(frozen=True)
-class ZcdpBudget:
+class ZcdpBudget(_Exact):
     """A budget under zero-concentrated differential privacy (zCDP): an exact rho.
 
     Attributes:
@@ -186,7 +230,7 @@ class ZcdpBudget:
 
 
 @dataclass(frozen=True)
-class ApproxBudget:
+class ApproxBudget(_Exact):
     """A budget under approximate differential privacy: exact epsilon and delta.
 
     Attributes:
@@ -287,17 +331,19 @@ def _check_conversion(conversion: str) -> str:
 
 
 def require_pure(budget: object, mechanism: str) -> PureBudget:
-    """The budget itself, if it is pure.
+    """The budget itself, if it is pure. For mechanisms of points whose noise is Laplace noise alone.
 
     Args:
         budget: any object.
         mechanism: the name of the mechanism in the error.
 
     Raises:
-        BudgetError: the budget is not pure; the text names the type that is needed.
+        BudgetError: the budget is not pure; the text names the type that is needed, and which mechanisms take others.
     """
     if not isinstance(budget, PureBudget):
-        raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), not {type(budget).__name__}.")
+        others = f"; {WITH_GAUSSIAN_NOISE} take rho, or epsilon and delta, too"
+        others = others if isinstance(budget, ApproxBudget | ZcdpBudget) else ""
+        raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), that is epsilon alone, not {type(budget).__name__}{others}.")
     return budget
 
 

@@ -147,3 +147,17 @@ class Entropy:
 
     def __repr__(self) -> str:
         return "Entropy.seeded(...): simulation, not private" if self.simulation else "Entropy.system()"
+
+
+def require_entropy(entropy: object) -> Entropy:
+    """Return the stream itself.
+
+    Raises:
+        SettingError: anything else, such as a seed; the text says what to write.
+    """
+    if isinstance(entropy, Entropy):
+        return entropy
+    seed = f"{entropy}" if isinstance(entropy, int) and not isinstance(entropy, bool) and entropy >= 0 else "7"
+    raise SettingError(
+        f"Noise needs a stream: dv.Entropy.seeded({seed}) repeats it for simulations; dv.Entropy.system() is for publication."
+    )

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Self
 
 from platformdirs import user_data_path
 
@@ -68,6 +69,12 @@ class Ledger:
         self.path = Path(os.path.expanduser(path or default_path())).absolute()  # noqa: PTH111
         self._file = LedgerFile(self.path)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing: the file is open only while it is read or written."""
+
     def accounts(self) -> list[Account]:
         """The accounts of all datasets, oldest first; none if there is no ledger yet.
 
@@ -87,6 +94,28 @@ class Ledger:
         """
         with self._file.reading() as db:
             return _read_account(db, _find_by_name(db, name))
+
+    def remaining(self, name: str) -> Budget | None:
+        """The budget that one dataset has left, by its name: pure where no delta is left; None if nothing is left.
+
+        Raises:
+            RefusedError: as for `account`.
+
+        >>> import tempfile
+        >>> from dpviz.privacy.budget import PureBudget
+        >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
+        >>> with tempfile.TemporaryDirectory() as folder, Ledger(f"{folder}/ledger.sqlite") as ledger:
+        ...     _ = ledger.pay("walks", [hashlib.sha256(b"a file").hexdigest()], terms, PureBudget(0.5), mechanism="quadtree")
+        ...     ledger.remaining("walks")
+        PureBudget(epsilon=Fraction(3, 2))
+        """
+        account = self.account(name)
+        left = dict(account.left)
+        if next(iter(left.values())) <= 0:
+            return None
+        if left.get("delta") == 0:
+            del left["delta"]
+        return budget_of(left)
 
     def entries(self, name: str) -> list[Entry]:
         """A dataset's draws, oldest first.

@@ -121,6 +121,8 @@ def write_study_python(config: StudyConfig) -> str:
     arguments.append(f"epsilons={_literal(tuple(map(_amount, config.epsilons)))}")
     if config.delta is not None:
         arguments.append(f"delta={_quote(_amount(config.delta))}")
+    if config.gaussian:
+        arguments.append(f"gaussian={_literal(config.gaussian)}")
     arguments += _keywords(config, ("repeats", "seed", "queries", "workloads", "parts"))
     table = "table = dv.tidy(study, dv.compare(study))"
     return "\n\n".join([_IMPORT, write_data(config), f"{_call('study = dv.Study', arguments)}\n{table}"]) + "\n"
@@ -259,9 +261,18 @@ def _write_domain(part: DomainPart) -> str:
 
 
 def _write_regions(name: str, part: RegionsPart) -> str:
-    levels = [f"levels={_literal(list(part.levels))}"] if part.levels else []
-    call = _call(f"{name} = dv.read_regions", [_quote(part.file), *levels, *_keywords(part, ("names", "crs"))])
-    return f"{call}.grouped({_literal(list(part.prefixes))})" if part.prefixes else call
+    """Write the assignment of regions: from their file, or made without one."""
+    if part.file is not None:
+        levels = [f"levels={_literal(list(part.levels))}"] if part.levels else []
+        call = _call(f"{name} = dv.read_regions", [_quote(part.file), *levels, *_keywords(part, ("names", "crs"))])
+        return f"{call}.grouped({_literal(list(part.prefixes))})" if part.prefixes else call
+    if part.squares:
+        lattice = _write_domain(DomainPart(bounds=part.bounds, crs=str(part.crs)))
+        return _call(f"{name} = dv.Regions.squares", [lattice, f"zooms={_literal(part.squares)}"])
+    polygons = _call("dv.read_polygons", [_quote(str(part.path)), *_keywords(part, ("crs",))])
+    if part.h3:
+        return _call(f"{name} = dv.Regions.h3", [_literal(part.area) if part.area else polygons, f"resolutions={_literal(part.h3)}"])
+    return _call(f"{name} = dv.Regions.from_polygons", [polygons])
 
 
 def _files(data: DataPart) -> str:

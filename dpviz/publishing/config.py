@@ -65,21 +65,81 @@ class DomainPart:
 
 @dataclass(frozen=True, kw_only=True)
 class RegionsPart:
-    """[regions] and [destinations]: a public file of nested regions: of areas, or of trips.
+    """[regions] and [destinations]: public nested regions, of areas or of trips: from a file, or cells that need none.
 
     Attributes:
-        file: path of the file, relative to the configuration's folder.
-        levels: columns of ids, coarsest first; left out if the file names the parent of each region.
-        names: for each level that has one, the column of readable names.
-        prefixes: lengths of id prefixes that make coarser levels: [2, 5] makes states and counties from ids of tracts.
-        crs: CRS of the shapes, if the file does not state it.
+        file: path of a file of nested regions, relative to the configuration's folder.
+        levels: of `file`, columns of ids, coarsest first; left out if the file names the parent of each region.
+        names: of `file`, for each level that has one, the column of readable names.
+        prefixes: of `file`, lengths of id prefixes that make coarser levels: [2, 5] makes states and counties from ids of tracts.
+        polygons: path of a file of polygons without ids: one level, numbered in the order of the file.
+        h3: resolutions of H3 cells, coarsest first: [5, 7, 9].
+        area: of `h3`, west, south, east, north in degrees of the area that the cells cover.
+        area_file: of `h3`, path of a file of polygons that the cells cover, in place of `area`.
+        squares: zooms of the squares of a lattice, coarsest first: [2, 4, 6] has 4 x 4, 16 x 16 and 64 x 64 squares.
+        bounds: of `squares`, west, south, east, north of the lattice, in units of the CRS.
+        crs: CRS of the bounds of `squares`, "none" for a plain plane; of a file only if the file does not state it.
     """
 
-    file: str
+    file: str | None = None
     levels: tuple[str, ...] = ()
     names: dict[str, str] = field(default_factory=dict)
     prefixes: tuple[int, ...] = ()
+    polygons: str | None = None
+    h3: tuple[int, ...] = ()
+    area: tuple[float, ...] = ()
+    area_file: str | None = None
+    squares: tuple[int, ...] = ()
+    bounds: tuple[float, ...] = ()
     crs: str | None = None
+
+    def __post_init__(self) -> None:
+        kinds = [name for name in _KEYS_OF_REGIONS if getattr(self, name)]
+        if len(kinds) != 1:
+            raise SettingError(f"[regions] needs exactly one of {', '.join(_KEYS_OF_REGIONS)}, which say in different ways what they are.")
+        for name, kind in ((name, kind) for kind, names in _KEYS_OF_REGIONS.items() for name in names):
+            if getattr(self, name) and kind != kinds[0]:
+                raise SettingError(f"[regions] {name} belongs to {kind}, not to {kinds[0]}: leave one of them out.")
+        if self.h3:
+            self._check_area()
+        if self.squares:
+            self.lattice()
+
+    def _check_area(self) -> None:
+        if bool(self.area) == (self.area_file is not None):
+            raise SettingError("[regions] h3 needs the area that its cells cover: area, or area_file with polygons.")
+        if self.area and (len(self.area) != 4 or self.area[0] >= self.area[2] or self.area[1] >= self.area[3]):
+            raise SettingError("[regions] area must be four numbers in degrees: west, south, east, north.")
+        if self.area and self.crs is not None:
+            raise SettingError("[regions] area is in degrees: leave crs out, which is for area_file.")
+
+    def lattice(self) -> Domain:
+        """Build the domain whose lattice has the squares.
+
+        Raises:
+            SettingError: there are not four bounds, or the CRS is missing.
+            DomainError: bounds or CRS are invalid.
+        """
+        if len(self.bounds) != 4 or self.crs is None:
+            raise SettingError('[regions] squares needs bounds (west, south, east, north) and their crs; crs = "none" is a plain plane.')
+        west, south, east, north = self.bounds
+        domain = Domain(bounds=(west, south, east, north), crs=None if self.crs.lower() == NO_CRS else self.crs)
+        refuse_degrees(domain)
+        return domain
+
+    @property
+    def path(self) -> str | None:
+        """The path of the file that it names; None if it names none."""
+        return self.file or self.polygons or self.area_file
+
+
+_KEYS_OF_REGIONS: dict[str, tuple[str, ...]] = {
+    "file": ("levels", "names", "prefixes"),
+    "polygons": (),
+    "h3": ("area", "area_file"),
+    "squares": ("bounds",),
+}
+"""The keys that say what regions are, each with those that belong to it alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -506,10 +566,11 @@ class DataConfig:
         data = self.data
         if data.points is not None and self.domain is None and self.regions is None:
             raise SettingError(
-                "Points need a [domain] with bounds and crs, or for areas [regions] with a file: declared, never taken from the data."
+                "Points need a [domain] with bounds and crs, or for areas [regions] with a file, h3 or squares: declared, never taken from"
+                " the data."
             )
         if data.trips is not None and self.regions is None:
-            raise SettingError("Trips need [regions] with the file of the regions that they run between.")
+            raise SettingError("Trips need [regions] that they run between: with a file, h3 or squares.")
         if data.is_trips and self.domain is not None:
             raise SettingError("[domain] is for points only: trips run between [regions].")
         if data.points is not None and self.domain is not None and self.regions is not None:

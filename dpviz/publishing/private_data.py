@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.data.areas import AreaCounts
+from dpviz.data.areas import NONE_INSIDE, NONE_KNOWN, AreaCounts
 from dpviz.data.counting.engines import AUTO, NUMPY, OnlyNumpyError, choose_engine, falls_back
 from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.flows import Flows
+from dpviz.data.leaf_regions import refuse_overlaps
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.points import PointCounts
+from dpviz.data.reading.outline import read_polygons
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import Limits, Source, refuse_share
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files
-from dpviz.errors import InputError
+from dpviz.errors import DomainError, InputError
 from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY
 from dpviz.samples.areas import load_area_sample
 from dpviz.samples.flows import load_flow_sample
@@ -36,6 +38,8 @@ from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import geopandas
 
     from dpviz.publishing.config import DataConfig, DataPart, RegionsPart
 
@@ -85,7 +89,8 @@ def file_fingerprints(paths: Sequence[Path], watch: Progress = _UNWATCHED) -> tu
         InputError: a file cannot be read.
         DpvizError: the reading was cancelled.
     """
-    total, finished, lock = max(sum(path.stat().st_size for path in paths), 1), 0, threading.Lock()
+    sizes = [guard(f"The file {path.name!r} cannot be read.", path.stat).st_size for path in paths]
+    total, finished, lock = max(sum(sizes), 1), 0, threading.Lock()
 
     def step(size: int) -> None:
         nonlocal finished
@@ -179,28 +184,68 @@ class CountRequest:
 
 
 def open_frame(config: DataConfig) -> PublicFrame | None:
-    """Build the public domain of points, or read the public regions of areas or trips.
+    """Build the public domain of points, or read or make the public regions of areas or trips.
 
     Returns:
         A domain, regions, or the regions of origins and of destinations; None for a sample of trips or areas, which has its own.
 
     Raises:
-        DomainError: the bounds or the regions are invalid.
-        InputError: the file of regions cannot be read.
+        DomainError: the bounds or the regions are invalid, or polygons overlap in which coordinates are counted.
+        InputError: a file of regions or polygons cannot be read.
     """
     if config.family is POINT_FAMILY:
         return config.domain.domain() if config.domain else SAMPLES[config.data.sample or ""].domain
     if config.regions is None:
         return None
-    regions = _read_regions(config.regions, config.base)
+    regions = _read_regions("regions", config.regions, config.base)
     if config.family is AREA_FAMILY:
+        if config.data.region is None:
+            refuse_overlaps(regions)
         return regions
-    return regions, regions if config.destinations is None else _read_regions(config.destinations, config.base)
+    return regions, regions if config.destinations is None else _read_regions("destinations", config.destinations, config.base)
 
 
-def _read_regions(part: RegionsPart, base: Path) -> Regions:
-    regions = read_regions(resolve_path(base, part.file), levels=part.levels or None, names=part.names or None, crs=part.crs)
-    return regions.grouped(part.prefixes) if part.prefixes else regions
+def _read_regions(title: str, part: RegionsPart, base: Path) -> Regions:
+    """Read regions from their file, or make those that need none.
+
+    Raises:
+        DomainError: the regions are invalid, or the package h3 is missing; for regions without ids the text names the key.
+        InputError: a file cannot be read.
+    """
+    if part.file is not None:
+        path = resolve_path(base, part.file)
+        try:
+            regions = read_regions(path, levels=part.levels or None, names=part.names or None, crs=part.crs)
+        except InputError as error:
+            raise InputError(f"[{title}] file {part.file!r}: {error}") from None
+        return regions.grouped(part.prefixes) if part.prefixes else regions
+    return _make_regions(title, part, base)
+
+
+def _make_regions(title: str, part: RegionsPart, base: Path) -> Regions:
+    """Make regions that need no file of ids; an error names the key."""
+    path = None if part.path is None else resolve_path(base, part.path)
+    try:
+        return make_regions(part, None if path is None else read_polygons(path, crs=part.crs))
+    except DomainError as error:
+        problem = str(error)
+    key = next(name for name in ("polygons", "h3", "squares") if getattr(part, name))
+    raise DomainError(f"[{title}] {key}: {problem}")
+
+
+def make_regions(part: RegionsPart, polygons: geopandas.GeoSeries | None = None) -> Regions:
+    """Make regions of a flat list of polygons, of H3 cells, or of squares.
+
+    Args:
+        part: says which; it names no file of nested regions.
+        polygons: those of the file that `part` names; None if it names none.
+
+    Raises:
+        DomainError: the regions are invalid, or the package h3 is missing.
+    """
+    if part.h3:
+        return Regions.h3(part.area if polygons is None else polygons, resolutions=part.h3)
+    return Regions.squares(part.lattice(), zooms=part.squares) if part.squares else Regions.from_polygons(polygons)
 
 
 def resolve_path(base: Path, text: str) -> Path:
@@ -295,7 +340,7 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
     if file_stamps(paths) != before:
         raise InputError("A file was changed while it was read: nothing was kept. Try again when no other program writes to it.")
     if not request.may_be_empty:
-        refuse_empty_data(data)
+        refuse_empty_data(data, by_ids=bool(request.options.get("region")))
     notes = tuple(describe_copies(found)) if request.options.get("bad_rows") == "drop" else ()
     return OpenedData(
         data=data, fingerprints=fingerprints_of(data, files=of_files_with_rows), engine=engine, of_files=of_files_with_rows, notes=notes
@@ -314,11 +359,15 @@ def _read_with(engine: str, sources: list[Source], request: CountRequest, watch:
     return read_points(sources, domain=request.frame, **arguments)
 
 
-def refuse_empty_data(data: PrivateData) -> None:
+def refuse_empty_data(data: PrivateData, *, by_ids: bool = False) -> None:
     """Refuse data without a single counted record, before anything is spent. The usual reason is coordinates in other units.
 
     An observer who sees whether a release appears learns from this only whether there is any record. A curator who must hide that, too,
     or expects data without records, declares `may_be_empty`, and this check is not made.
+
+    Args:
+        data: the private counts.
+        by_ids: whether records of areas name their region; otherwise they have coordinates.
 
     Raises:
         InputError: there is no record; the text names the likeliest reason.
@@ -330,10 +379,7 @@ def refuse_empty_data(data: PrivateData) -> None:
     elif data.outside < data.dropped:
         reason = "No record can be used: all are unreadable, or lie outside."
     elif isinstance(data, AreaCounts):
-        reason = (
-            "No record lies in a region: are the coordinates and the regions both in the units of their CRS (degrees, or metres), is it"
-            " the right CRS, are x and y swapped; and of ids, are they those of the finest regions?"
-        )
+        reason = NONE_KNOWN.format(level=data.regions.levels[-1]) if by_ids else NONE_INSIDE
     elif isinstance(data, Flows):
         reason = "No trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
     else:

@@ -10,10 +10,12 @@ import pandas as pd
 from pyproj import Transformer
 
 from dpviz.arrays import Floats, Integers
+from dpviz.data.areas import AreaCounts
 from dpviz.data.cells import OUTSIDE, cells_of
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease
 from dpviz.release.point_release import Release
@@ -77,20 +79,22 @@ def check_guess(release: Released) -> Released:
     return release
 
 
-def guess_total(release: Release | FlowRelease) -> int:
+def guess_total(release: AnyRelease) -> int:
     """Return how many records a release has in all, at least 1."""
     if isinstance(release, FlowRelease):
         return max(int(release.stages[0].count.sum()), 1)
+    if isinstance(release, AreaRelease):
+        return max(round(float(release.count[0][0])), 1)
     return max(round(float(np.maximum(release.count[release.tree.leaves], 0).sum())), 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GuessedCounts:
-    """Guessed counts of the squares or pairs of a level.
+    """Guessed counts of the squares, pairs or regions of a level.
 
     Attributes:
         count: (n,) guessed counts.
-        number: (n,) how many squares or pairs have that count.
+        number: (n,) how many squares, pairs or regions have that count.
     """
 
     count: Floats
@@ -119,6 +123,40 @@ def guess_pairs(flows: Flows, level: int, release: FlowRelease) -> GuessedCounts
     everything = float(flows.regions.size(level)) * flows.ends.size(level)
     released = np.maximum(table["count"].to_numpy(np.float64), 0)
     return GuessedCounts(count=np.append(released / np.maximum(inside, 1), 0.0), number=np.append(inside, everything - inside.sum()))
+
+
+def guess_regions(areas: AreaCounts, level: int, release: AreaRelease) -> GuessedCounts:
+    """Guess the counts of the regions of a level by a release of the same regions; where it is coarser, by even parts of its regions.
+
+    Args:
+        areas: only its regions are used.
+        level: of the regions, 1 for the coarsest.
+        release: an earlier release.
+
+    Raises:
+        SettingError: a simulation, or the release and the regions have no level in common.
+
+    >>> import dpviz as dv
+    >>> table = pd.DataFrame({"district": ["A", "A", "B"], "tract": ["a", "b", "c"]})
+    >>> fine, coarse = (dv.Regions.from_table(rows, levels=[*rows]) for rows in (table, table[["district"]].drop_duplicates()))
+    >>> counts = dv.AreaCounts.from_counts([900, 400], regions=coarse)
+    >>> earlier = dv.FlatAreas().release(counts, dv.PureBudget(1000), dv.Entropy.system())
+    >>> guessed = guess_regions(dv.AreaCounts.from_counts([0, 0, 0], regions=fine), 2, earlier)
+    >>> guessed.count.tolist(), guessed.number.tolist()
+    ([450.0, 400.0], [2.0, 1.0])
+    """
+    released, regions = check_guess(release).regions, areas.regions
+    nearest = [*range(level, 0, -1), *range(level + 1, regions.depth + 1)]  # sums of finer regions come last
+    shared = next((each for each in nearest if _is_level_of(regions, released, each)), 0)
+    if not shared:
+        raise SettingError(NO_SHARED_LEVEL)
+    of = released.levels.index(regions.levels[shared - 1]) + 1
+    count = np.maximum(release.count[of], 0)[released.find(regions.ids_of(shared), of)]
+    if shared > level:
+        summed = np.bincount(regions.ancestors(level, shared), weights=count, minlength=regions.size(level)).astype(np.float64)
+        return GuessedCounts(count=summed, number=np.ones(len(summed)))
+    inside = np.bincount(regions.ancestors(shared, level), minlength=regions.size(shared)).astype(np.float64)
+    return GuessedCounts(count=count / inside, number=inside)
 
 
 _ENDS = ("origin", "destination")

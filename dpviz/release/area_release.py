@@ -301,7 +301,7 @@ class AreaRelease:
         """Estimate counts in polygons: leaves inside count whole, leaves that a polygon cuts by their share.
 
         Args:
-            areas: GeoDataFrame or GeoSeries of (q,) polygons; reprojected to the regions' CRS.
+            areas: GeoDataFrame or GeoSeries of (q,) polygons; reprojected to the regions' CRS. Or one polygon in this CRS.
             weights: public points or polygons (a GeoDataFrame with a column `weight`, such as population, or built-up areas without
                 it) by which a cut leaf is divided; by area if None, and where a leaf has no weight.
             spread: also give the standard deviations.

@@ -17,7 +17,7 @@ from dpviz.errors import InputError
 from dpviz.privacy.level_spread import LevelSpread
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.area_release import AreaRelease
-from dpviz.release.manifest import H3, read_settings
+from dpviz.release.manifest import read_settings
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.tables import (
     CSV,
@@ -41,12 +41,11 @@ from dpviz.release.tables import (
     make_constant_column,
     make_table,
     plan_regions,
+    read_grid,
     rebuild_regions,
     write_csv,
     write_geojson,
 )
-from dpviz.space.domain import Domain
-from dpviz.space.region_builders import Grid, H3Cells
 from dpviz.space.regions import Regions
 
 AREAS_TABLE = "areas.parquet"
@@ -219,7 +218,7 @@ def rebuild_area_release(contents: Facts, tables: dict[str, Any], receipt: Recei
     Raises:
         InputError: the table of all levels does not have one row for each region, in their order.
     """
-    regions = rebuild_regions(contents["regions"], tables[f"{REGIONS}.parquet"], _read_grid(contents["grid"]))
+    regions = rebuild_regions(contents["regions"], tables[f"{REGIONS}.parquet"], read_grid(contents["grid"]))
     table = tables[LEVELS]
     parts = _split_levels(table, regions)
     variances = [facts["variance"] for facts in contents["levels"]]
@@ -243,14 +242,6 @@ def rebuild_area_release(contents: Facts, tables: dict[str, Any], receipt: Recei
         approximate=contents["approximate"],
         hidden=np.array(parts[-1].column("hidden"), np.bool_) if contents["hidden"] else None,
     )
-
-
-def _read_grid(facts: Facts | None) -> Grid | None:
-    if facts is None:
-        return None
-    if facts["cells"] == H3:
-        return H3Cells(resolution=facts["resolution"])
-    return Domain(bounds=tuple(facts["bounds"]), crs=facts["crs"], order=facts["order"])
 
 
 def _split_levels(table: pa.Table, regions: Regions) -> list[pa.Table]:

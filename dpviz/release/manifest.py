@@ -24,7 +24,7 @@ import numpy as np
 
 from dpviz.amounts import format_budget
 from dpviz.arrays import Floats
-from dpviz.errors import SettingError
+from dpviz.errors import InputError, SettingError
 from dpviz.privacy.accounts import exact_amount
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
@@ -128,6 +128,7 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 CONFIDENCE = 0.95
 _POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
+_POINT_GAUSSIAN_INTERVAL = "count ± 1.96 stddev, rounded outwards."
 _TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
 _LAPLACE_INTERVAL = "count_unbiased ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0."
 _GAUSSIAN_INTERVAL = "count_unbiased ± 1.96 stddev, rounded outwards and not under 0."
@@ -425,6 +426,8 @@ def _describe_trip_contents(release: FlowRelease) -> Facts:
         **({} if release.totals is None else {"totals": True}),
         "origins": _describe_regions(tree.origins),
         "destinations": None if shared else _describe_regions(tree.destinations),
+        **({} if tree.origins.grid is None else {"grid_of_origins": _describe_grid(tree.origins.grid)}),
+        **({} if shared or tree.destinations.grid is None else {"grid_of_destinations": _describe_grid(tree.destinations.grid)}),
         "stages": [
             {
                 "stage": stage,
@@ -490,7 +493,7 @@ def describe_utility(release: AnyRelease) -> Facts:
     elif isinstance(release, FlowRelease):
         interval, levels = _TRIP_INTERVAL, _describe_trip_levels(release)
     else:
-        interval, levels = _POINT_INTERVAL, _describe_point_levels(release)
+        interval, levels = _POINT_GAUSSIAN_INTERVAL if release.has_gaussian else _POINT_INTERVAL, _describe_point_levels(release)
     return {"confidence": CONFIDENCE, "interval": f"{interval} {_COVERS}", "approximate": release.approximate, "levels": levels}
 
 
@@ -551,6 +554,7 @@ def describe(release: AnyRelease, publication: Publication, *, created: datetime
         nothing about the input file.
 
     Raises:
+        InputError: no release, such as private counts, which have no manifest.
         RefusedError: a simulation, or a reference that is not private.
         SettingError: a time without time zone, a malformed id, or a setting of the mechanism that cannot be written as JSON.
 
@@ -563,6 +567,8 @@ def describe(release: AnyRelease, publication: Publication, *, created: datetime
     >>> manifest["privacy"]["epsilon"]
     {'exact': '1', 'decimal': 1.0}
     """
+    if not isinstance(release, AnyRelease):
+        raise InputError("A manifest describes a release of points, trips or areas; private counts have none.")
     release.refuse_unpublishable()
     return _build_manifest(release, publication, created, release_id)
 

@@ -16,6 +16,7 @@ from dpviz.errors import DomainError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.privacy.wavelet import WaveletSpread
+from dpviz.release.flow_release import INTERVAL_STDDEVS as GAUSSIAN_STDDEVS
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, interpolation_sums
@@ -128,7 +129,7 @@ def _shares(tree: Tree, order: int, fronts: list[Front], query: int) -> Floats:
 
 Areas: TypeAlias = geopandas.GeoDataFrame | geopandas.GeoSeries
 
-INTERVAL_STDDEVS = math.log(20) / math.sqrt(2)  # half the width of a 95 % interval, in standard deviations of the noise
+INTERVAL_STDDEVS = math.log(20) / math.sqrt(2)  # half the width of a 95 % interval, in standard deviations of Laplace noise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -200,6 +201,16 @@ class Release:
         """
         self.receipt.refuse_unpublishable(simulation=self.simulation)
 
+    @property
+    def has_gaussian(self) -> bool:
+        """Whether the noise is discrete Gaussian noise; otherwise it is discrete Laplace, or there is none."""
+        return any("Gaussian" in step.noise for step in self.receipt.steps)
+
+    @property
+    def reach(self) -> float:
+        """Half the width of a 95 % interval, in standard deviations: 2.12 for Laplace and 1.96 for Gaussian noise."""
+        return GAUSSIAN_STDDEVS if self.has_gaussian else INTERVAL_STDDEVS
+
     @cached_property
     def stddev(self) -> Floats:
         """(n,) standard deviation of the noise in each node's `count`, in records. The error of assuming uniformity is not included."""
@@ -223,7 +234,7 @@ class Release:
         """Estimate counts in boxes.
 
         Args:
-            boxes: (q, 4) west, south, east, north in the domain's CRS.
+            boxes: (q, 4) west, south, east, north in the domain's CRS; (4,) for one box.
             spread: also give the standard deviations.
             inside: how partitions that a box cuts are counted: "uniform" (by the share of their area) or "interpolated" (with more
                 records near fuller neighbours); None for the release's own `inside`.
@@ -266,7 +277,7 @@ class Release:
         share = check_coverage(self.domain, boxes, outside)
         unbiased = self if self.unbiased is None else replace(self, count=self.unbiased, unbiased=None)
         centre, stddev = unbiased.answer(boxes, spread=True, inside="uniform", outside="inside_part")[:2]
-        ends = np.floor(centre - INTERVAL_STDDEVS * stddev), np.ceil(centre + INTERVAL_STDDEVS * stddev)
+        ends = np.floor(centre - self.reach * stddev), np.ceil(centre + self.reach * stddev)
         return (*ends, share) if outside == "inside_part" else ends
 
     @overload
@@ -279,7 +290,7 @@ class Release:
         """Estimate counts in polygons. Partitions that a polygon cuts always count by the share of their area.
 
         Args:
-            areas: (q,) polygons; reprojected to the domain's CRS.
+            areas: (q,) polygons; reprojected to the domain's CRS. Or one polygon in this CRS.
             spread: also give the standard deviations.
             outside: as for `answer`.
 
@@ -385,9 +396,9 @@ class Release:
         """Compute intervals that contain the true count of a node with probability at least 0.95, for the noise only.
 
         The half width is ln(20) / sqrt(2) = 2.12 standard deviations, rounded outwards to whole numbers. That is exact for one Laplace
-        count; for sums of them the probability is larger. If the release is `approximate`, so is the probability: estimates that reuse
-        the counts by which the structure was chosen can be biased, most of all for large areas. (For the whole domain, 0.79 to 0.90
-        was measured with HTF, and 0.86 to 0.93 with the path-budget tree.)
+        count; for sums of them the probability is larger. For Gaussian noise it is 1.96 standard deviations. If the release is
+        `approximate`, so is the probability: estimates that reuse the counts by which the structure was chosen can be biased, most of
+        all for large areas. (For the whole domain, 0.79 to 0.90 was measured with HTF, and 0.86 to 0.93 with the path-budget tree.)
 
         Args:
             nodes: (k,) indices of nodes, chosen without looking at the counts.
@@ -395,7 +406,7 @@ class Release:
         Returns:
             (k,) lower and (k,) upper ends.
         """
-        width, centre = INTERVAL_STDDEVS * self.stddev[nodes], self.count if self.unbiased is None else self.unbiased
+        width, centre = self.reach * self.stddev[nodes], self.count if self.unbiased is None else self.unbiased
         return np.floor(centre[nodes] - width), np.ceil(centre[nodes] + width)
 
     @cached_property

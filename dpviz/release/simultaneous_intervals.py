@@ -38,7 +38,8 @@ def point_intervals(release: Release, nodes: Integers) -> tuple[Floats, Floats]:
         (k,) lower and (k,) upper ends, whole numbers.
     """
     centre = release.count if release.unbiased is None else release.unbiased
-    reach = laplace_reach(release.stddev[nodes], count_of_numbers(release))
+    stddev, numbers = release.stddev[nodes], count_of_numbers(release)
+    reach = gaussian_reach(stddev, numbers) if release.has_gaussian else laplace_reach(stddev, numbers)
     return np.floor(centre[nodes] - reach), np.ceil(centre[nodes] + reach)
 
 

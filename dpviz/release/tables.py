@@ -31,13 +31,13 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.flow_release import FlowRelease, PairSums, RegionTotals, StageCounts, compute_interval
-from dpviz.release.manifest import CURVE, GRID, INDEPENDENT, WAVELET, read_settings
+from dpviz.release.manifest import CURVE, GRID, H3, INDEPENDENT, WAVELET, read_settings
 from dpviz.release.point_release import Release
 from dpviz.release.reliability import grade_reliability
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
 from dpviz.space.pair_tree import PairTree
-from dpviz.space.region_builders import Grid
+from dpviz.space.region_builders import Grid, H3Cells
 from dpviz.space.regions import ROOT, Regions
 from dpviz.space.tree import Tree
 
@@ -599,8 +599,9 @@ def rebuild_trip_release(contents: Facts, tables: dict[str, Any], receipt: Recei
         InputError: a table names a region that is not in the table of regions.
     """
     shared = contents["destinations"] is None
-    origins = rebuild_regions(contents["origins"], tables[f"{REGIONS if shared else ORIGINS}.parquet"])
-    destinations = origins if shared else rebuild_regions(contents["destinations"], tables[f"{DESTINATIONS}.parquet"])
+    grid, other = (read_grid(contents.get(f"grid_of_{side}")) for side in ("origins", "destinations"))
+    origins = rebuild_regions(contents["origins"], tables[f"{REGIONS if shared else ORIGINS}.parquet"], grid)
+    destinations = origins if shared else rebuild_regions(contents["destinations"], tables[f"{DESTINATIONS}.parquet"], other)
     tree = PairTree(origins=origins, destinations=destinations, first=contents["refined_first"])
     return FlowRelease(
         mechanism=contents["mechanism"],
@@ -642,6 +643,15 @@ def rebuild_regions(levels: list[Facts], frame: geopandas.GeoDataFrame, grid: Gr
         ),
         grid=grid,
     )
+
+
+def read_grid(facts: Facts | None) -> Grid | None:
+    """Return the cells that the manifest describes, by which points find their leaf; None for none."""
+    if facts is None:
+        return None
+    if facts["cells"] == H3:
+        return H3Cells(resolution=facts["resolution"])
+    return Domain(bounds=tuple(facts["bounds"]), crs=facts["crs"], order=facts["order"])
 
 
 def _find_ids(ids: Texts, wanted: Any) -> Places:

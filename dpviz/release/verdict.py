@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 
 from dpviz.amounts import format_decimal, format_percent
+from dpviz.arrays import Floats
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import AnyRelease, counted_noun
@@ -25,6 +26,8 @@ MOST_EMPTY_USABLE, MOST_EMPTY_ROUGH = 0.25, 0.5  # share of released pairs that 
 _CLASSES, _SMALL = np.array([-3.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0]), 1e-9  # lower ends of classes of numbers, in standard deviations
 _ROUNDS = 100
 _LEAST_STANDING = 0.25  # share of all records in small partitions that stand out, from which the verdict says so
+_PRESENT = 0.5  # released count from which a part looks occupied
+_MOST_WRONG, _MOST_UNSURE = 0.1, 0.05  # shares of the empty parts that look occupied, and of these that may be empty, from which it is said
 LARGE_NOISE, MAYBE_EMPTY, TOO_LOW = "large noise", "may be empty", "too low"
 """Why a level is not usable."""
 RULE = (
@@ -86,6 +89,8 @@ class Verdict:
         rest: the share of all trips, in percent, that are in no listed pair; None if there is no list, or no trips.
         stages: of trips, the grade of each stage, those between two levels included; `LevelVerdict.level` is then the stage.
         exception: a sentence after the headline, on parts of noisy levels that can be read all the same; "" without any.
+        occupied: a sentence after the headline on points and areas, on empty parts of a readable level that are released as occupied; ""
+            if they are few.
 
     >>> level = LevelVerdict(level=0, name="level 0", parts=1, mean=1000.0, stddev=12.0, grade=USABLE)
     >>> Verdict(levels=(level,), counted="records", parts="partitions").headline
@@ -100,6 +105,7 @@ class Verdict:
     rest: float | None = None
     stages: tuple[LevelVerdict, ...] = ()
     exception: str = ""
+    occupied: str = ""
 
     @property
     def runs(self) -> list[tuple[str, list[LevelVerdict]]]:
@@ -108,7 +114,10 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        """One sentence that says which levels are usable and which are not; of trips, one or two sentences on all stages."""
+        """Which levels are usable and which are not, and how many false positives there are if they are many: one sentence or two."""
+        return f"{self._describe_grades()} {self.occupied}".rstrip()
+
+    def _describe_grades(self) -> str:
         if any(stage.grade != USABLE for stage in self.stages):
             return self._describe_stages()
         grades = self.runs
@@ -227,9 +236,67 @@ def verdict(release: AnyRelease) -> Verdict:
         names = ("the whole", *regions.levels)
         numbers = ((regions.size(level), total, float(np.mean(release.stddev(level)))) for level in range(regions.depth + 1))
         graded = tuple(grade_level(level, name, *number) for level, (name, number) in enumerate(zip(names, numbers, strict=True)))
-        return Verdict(levels=graded, counted=counted_noun(release), parts="regions")
+        found = Verdict(levels=graded, counted=counted_noun(release), parts="regions")
+        readable = _finest_readable(found)
+        return found if readable is None else _doubt_occupied(found, readable, *_area_counts(release, readable.level))
     levels = tuple(_grade_point_level(release, level) for level in range(release.height + 1))
-    return Verdict(levels=levels, counted=counted_noun(release), parts="partitions")
+    found = Verdict(levels=levels, counted=counted_noun(release), parts="partitions")
+    if (readable := _finest_readable(found)) is None:
+        return found
+    nodes, unbiased = release.nodes(readable.level), release.count if release.unbiased is None else release.unbiased
+    return _doubt_occupied(found, readable, release.count[nodes], unbiased[nodes])
+
+
+def with_false_positives(found: Verdict, empty: Sequence[int], wrong: Sequence[int]) -> Verdict:
+    """Say in a verdict on public data, whose truth is known, how many empty parts are released as occupied.
+
+    Args:
+        found: on points or areas.
+        empty: (n,) empty parts of its levels.
+        wrong: (n,) of these, those that are released as occupied.
+
+    >>> level = LevelVerdict(level=0, name="block", parts=9, mean=10.0, stddev=1.0, grade=USABLE)
+    >>> with_false_positives(Verdict(levels=(level,), counted="records", parts="regions"), [4], [2]).occupied
+    'But 2 of the 4 empty regions of block are released as occupied.'
+    """
+    level = _finest_readable(found)
+    at = -1 if level is None else found.levels.index(level)
+    if level is None or wrong[at] < max(_MOST_WRONG * empty[at], 1):
+        return replace(found, occupied="")
+    return replace(found, occupied=f"But {wrong[at]:,} of the {empty[at]:,} empty {found.parts} of {level.name} are released as occupied.")
+
+
+def _finest_readable(found: Verdict) -> LevelVerdict | None:
+    """Return the finest level that is usable or rough; None if there is none."""
+    return next((level for level in reversed(found.levels) if level.grade in (USABLE, ROUGH)), None)
+
+
+def _area_counts(release: AreaRelease, level: int) -> tuple[Floats, Floats]:
+    """Return (n,) released counts of a level's regions, NaN where they are hidden, and (n,) unbiased estimates."""
+    count = np.asarray(release.count[level], np.float64)
+    if release.hidden is not None and level == release.regions.depth:
+        count = np.where(release.hidden, np.nan, count)
+    return count, release.estimate[level]
+
+
+def _doubt_occupied(found: Verdict, level: LevelVerdict, count: Floats, unbiased: Floats) -> Verdict:
+    """Say in a verdict how many parts that look occupied may be empty, from released numbers alone.
+
+    The noise of an unbiased estimate is symmetric. So of the parts without records, about as many are above a number by noise alone as are
+    below its negative; parts with few records add to the latter. The number here is the smallest that looks occupied.
+
+    Args:
+        found: on points or areas.
+        level: whose parts are judged.
+        count: (n,) released counts; NaN for those that are not shown.
+        unbiased: (n,) estimates before counts were made non-negative.
+    """
+    looks = count[count >= _PRESENT]
+    unsure = 0 if not len(looks) else min(int((unbiased <= -looks.min()).sum()), len(looks))
+    if unsure < max(_MOST_UNSURE * len(looks), 1):
+        return found
+    name = f"{found.parts} of {level.name} that look occupied"
+    return replace(found, occupied=f"But up to about {unsure:,} of the {len(looks):,} {name} may be empty.")
 
 
 def square_verdict(release: Release, errors: Sequence[float], unit: str = "", noise: Sequence[float] | None = None) -> Verdict:

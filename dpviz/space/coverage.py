@@ -23,8 +23,8 @@ TOLERANCE = 1e-9
 
 
 def is_areas(queries: object) -> bool:
-    """Return whether queries are polygons (a GeoDataFrame or GeoSeries) and not an array of boxes."""
-    return isinstance(queries, geopandas.GeoDataFrame | geopandas.GeoSeries)
+    """Return whether queries are polygons (a GeoDataFrame, a GeoSeries, or one polygon) and not an array of boxes."""
+    return isinstance(queries, geopandas.GeoDataFrame | geopandas.GeoSeries | shapely.Geometry)
 
 
 def shapes_of(domain: Domain, areas: Any) -> Shapes:
@@ -32,7 +32,7 @@ def shapes_of(domain: Domain, areas: Any) -> Shapes:
 
     Args:
         domain: the public domain.
-        areas: GeoDataFrame or GeoSeries of q polygons.
+        areas: GeoDataFrame or GeoSeries of q polygons; or one polygon, in the domain's CRS.
 
     Returns:
         (q,) shapely polygons, reprojected if the domain has a CRS.
@@ -46,6 +46,8 @@ def shapes_of(domain: Domain, areas: Any) -> Shapes:
 
 def shapes_in(crs: CRS | str | None, areas: Any) -> Shapes:
     """Convert polygons to a CRS, or leave them as they are if it is None; arguments and errors as for `shapes_of`."""
+    if isinstance(areas, shapely.Geometry):
+        areas = geopandas.GeoSeries([areas], crs=crs)
     if not is_areas(areas):
         raise DomainError("Areas must be a GeoDataFrame or a GeoSeries of polygons.")
     geometry = areas.geometry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -127,6 +128,8 @@ class Domain:
     def _lattice_lines(self, boxes: ArrayLike) -> NDArray[np.float64]:
         """Convert (q, 4) boxes to lattice units, not clipped to the domain; edges near a lattice line are moved onto it."""
         numbers = _as_numbers(boxes)
+        if numbers is not None and numbers.shape == (4,):
+            numbers = numbers[np.newaxis]
         if numbers is None or numbers.ndim != 2 or numbers.shape[1] != 4:
             raise DomainError("Boxes must be numbers in an array of shape (q, 4): west, south, east, north.")
         if not np.isfinite(numbers).all():
@@ -177,6 +180,28 @@ class Domain:
     def _to_equal_area(self) -> Transformer:
         target = EQUAL_AREA if self.is_geographic else _choose_equal_area(self.crs, self.bounds)
         return Transformer.from_crs(self.crs, target, always_xy=True)
+
+
+def as_domain(domain: Domain | Sequence[float], crs: object) -> Domain:
+    """Return a domain as it is, or the one with these bounds in a CRS.
+
+    Args:
+        domain: a domain; or west, south, east, north.
+        crs: the CRS of bounds; anything that pyproj understands.
+
+    Raises:
+        DomainError: bounds without a CRS, or neither a domain nor four numbers; or as for `Domain`.
+
+    >>> as_domain((4, 52, 5, 53), "EPSG:4326").crs
+    'EPSG:4326'
+    """
+    if isinstance(domain, Domain):
+        return domain
+    if crs is None:
+        raise DomainError(
+            'Bounds need a CRS: pass crs="EPSG:4326" (or another one) beside them, or a domain, dv.Domain(bounds=..., crs=...).'
+        )
+    return Domain(bounds=domain, crs=crs)  # type: ignore[arg-type]
 
 
 def refuse_degrees(domain: Domain) -> None:

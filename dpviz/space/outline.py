@@ -18,7 +18,7 @@ from dpviz.space.domain import is_horizontal
 DEGREES = "EPSG:4326"
 _DECIMALS = 4  # of bounds in degrees, about ten metres; bounds in other units are whole numbers
 _STEPS = 100  # an edge that is reprojected has corners at least every hundredth of the extent
-_POLYGONS = (3, 6)
+POLYGONS = (3, 6)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,7 +44,7 @@ class Outline:
         object.__setattr__(self, "crs", _flat_crs(CRS.from_user_input(self.crs)))
         shapes = shapely.force_2d(np.asarray(self.shapes, object))
         shapes = shapes[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))]
-        if len(shapes) and not np.isin(shapely.get_type_id(shapes), _POLYGONS).all():
+        if len(shapes) and not np.isin(shapely.get_type_id(shapes), POLYGONS).all():
             raise DomainError(
                 "The file has shapes that are no polygons: choose a file with the outline of the area alone, or drag a box on the map."
             )

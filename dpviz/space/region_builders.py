@@ -104,7 +104,7 @@ def nest_h3_cells(area: Any, resolutions: Sequence[int]) -> tuple[geopandas.GeoD
     """
     levels = [_check_resolution(resolution) for resolution in resolutions]
     if not levels or any(finer <= coarser for coarser, finer in itertools.pairwise(levels)):
-        raise DomainError("The resolutions of H3 cells must grow from level to level, such as (5, 7, 9).")
+        raise DomainError("The resolutions of H3 cells must grow from level to level, such as 5, 7, 9.")
     h3, shape = _import_h3(), _area_in_degrees(area)
     edge = h3.average_hexagon_edge_length(levels[-1], unit="km") / _KM_PER_DEGREE
     _refuse_too_many_cells(shape, edge)
@@ -142,7 +142,8 @@ def _area_in_degrees(area: Any) -> Any:
     if isinstance(area, geopandas.GeoDataFrame | geopandas.GeoSeries):
         if area.crs is None:
             raise DomainError("The area has no CRS; set it with set_crs(...), it is never guessed.")
-        area = area.to_crs(H3_CRS).union_all()
+        parts = shapely.get_parts(shapely.make_valid(area.to_crs(H3_CRS).to_numpy()))
+        area = shapely.union_all(parts[np.isin(shapely.get_type_id(parts), (3, 6))])
     elif isinstance(area, Sequence | np.ndarray) and not isinstance(area, str):
         bounds = (
             np.asarray(area, np.float64) if len(area) == 4 and all(isinstance(bound, int | float | np.number) for bound in area) else None
@@ -154,7 +155,7 @@ def _area_in_degrees(area: Any) -> Any:
         raise DomainError("An area must be bounds (west, south, east, north), or a valid polygon, in degrees.")
     west, south, east, north = area.bounds
     if west < -180 or east > 180 or south < -90 or north > 90:
-        raise DomainError("The area's longitudes or latitudes are out of range; give them in degrees, or as a GeoSeries with its CRS.")
+        raise DomainError("The area's longitudes or latitudes are out of range; give them in degrees, or polygons with their CRS.")
     return area
 
 
@@ -186,9 +187,7 @@ def nest_squares(domain: Domain, zooms: Sequence[int]) -> tuple[pd.DataFrame, li
     finest = min(domain.order, FINEST_SQUARES)
     grow = all(finer > coarser for coarser, finer in itertools.pairwise(zooms))
     if not len(zooms) or not whole or not grow or not 1 <= zooms[0] <= zooms[-1] <= finest:
-        raise DomainError(
-            f"The zooms of squares must be whole numbers from 1 to {finest} that grow from level to level, such as (2, 4, 6)."
-        )
+        raise DomainError(f"The zooms of squares must be whole numbers from 1 to {finest} that grow from level to level, such as 2, 4, 6.")
     zooms = [int(zoom) for zoom in zooms]
     column, row = cells_at(np.arange(4 ** zooms[-1]))
     columns = {}

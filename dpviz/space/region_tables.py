@@ -30,11 +30,14 @@ def fields_from_columns(table: pd.DataFrame, levels: Sequence[str], names: Mappi
     levels = tuple(levels)
     if unknown := [key for key in names if key not in levels]:
         raise DomainError(f"names has a column for {unknown[0]!r}, which is not one of the levels.")
+    if not levels:
+        raise DomainError("No levels are named: give the columns of ids, from coarse to fine.")
     columns = [id_texts(table, column) for column in levels]
+    if not len(columns[0]):
+        raise DomainError("The table of regions has no rows: there is no region to count in.")
     labels = [label_texts(table, names[level], ids) if level in names else ids for level, ids in zip(levels, columns, strict=True)]
-    if not columns or not len(columns[0]):
-        raise DomainError("The table of regions is empty, or no levels were named.")
     codes = [pd.factorize(column)[0] for column in columns]
+    _refuse_other_order(codes, levels)
     _refuse_duplicate_leaves(codes, levels[-1])
     order = np.lexsort(codes[::-1])
     ids: list[Texts] = []
@@ -168,6 +171,18 @@ def _to_texts(cells: pd.Series, column: str) -> Texts:
     texts = np.empty(len(values), object)
     texts[:] = [str(value) for value in values]
     return texts
+
+
+def _refuse_other_order(codes: list[Codes], levels: Sequence[str]) -> None:
+    """Refuse levels that are not given from coarse to fine, if another order of them is nested; the error names that order."""
+    sizes = [int(code.max()) + 1 for code in codes]
+    order = sorted(range(len(codes)), key=sizes.__getitem__)
+    if order == sorted(order) or sizes[order[-1]] < len(codes[0]):
+        return
+    pairs = itertools.pairwise(order)
+    if all(len(np.unique(codes[above] * sizes[below] + codes[below])) == sizes[below] for above, below in pairs):
+        seem = "reversed" if order == list(range(len(codes)))[::-1] else "in another order"
+        raise DomainError(f"Give the levels from coarse to fine; these seem {seem}: {', '.join(levels[index] for index in order)}.")
 
 
 def _refuse_duplicate_leaves(codes: list[Codes], leaf: str) -> None:

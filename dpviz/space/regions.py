@@ -91,10 +91,13 @@ class Regions:
 
     def _has_grid_cells(self) -> bool:
         """Return whether the leaves can be the cells of the grid: as many as a lattice has, or H3 indexes."""
-        leaves = self.ids[-1]
         if isinstance(self.grid, Domain):
-            return len(leaves) == self.grid.side**2
-        return isinstance(self.grid, H3Cells) and all(len(text) == 15 and set(text) <= set("0123456789abcdef") for text in leaves)
+            return len(self.ids[-1]) == self.grid.side**2
+        return self.are_h3_cells(self.depth)
+
+    def are_h3_cells(self, level: int) -> bool:
+        """Return whether the regions of a level, 1 to g, are H3 cells, whose ids are their indexes."""
+        return isinstance(self.grid, H3Cells) and all(len(text) == 15 and set(text) <= _HEX_DIGITS for text in self.ids[level - 1])
 
     def _check_level(self, level: int) -> None:
         name, ids, parent = self.levels[level - 1], self.ids[level - 1], self.parent[level - 1]
@@ -252,6 +255,8 @@ class Regions:
     def grouped(self, lengths: Sequence[int]) -> Regions:
         """Make regions with additional coarser levels, whose ids are the first characters of the coarsest ids.
 
+        H3 cells stay cells that find their points; squares do if the new levels leave their order as it is.
+
         Args:
             lengths: the number of characters that identify a region of each new level, coarsest first: 2 makes states from county
                 codes.
@@ -280,7 +285,9 @@ class Regions:
             for values, order in zip(self.geometry, orders, strict=True)
         )
         geometry = ((None,) * len(new_levels)) + tuple(shapes)
-        return replace(nested, names=(*nested.names[: len(new_levels)], *names), geometry=geometry, grid=None)
+        keeps_order = bool((orders[-1] == np.arange(len(orders[-1]))).all())
+        grid = self.grid if keeps_order or isinstance(self.grid, H3Cells) else None  # squares are numbered by their place on the lattice
+        return replace(nested, names=(*nested.names[: len(new_levels)], *names), geometry=geometry, grid=grid)
 
     @property
     def depth(self) -> int:
@@ -443,6 +450,7 @@ class Regions:
 
 
 _DEGREES = "EPSG:4326"
+_HEX_DIGITS = set("0123456789abcdef")
 _POINT, _AREAS = 0, (3, 6)
 _FARTHEST_LATITUDE, _FARTHEST_LONGITUDE = 90.000001, 360.000001
 _SAME_AREA = 1e-9

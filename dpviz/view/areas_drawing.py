@@ -17,6 +17,7 @@ from dpviz.space.regions import Regions
 from dpviz.view.basemap import Bounds, RegionShapes, fit_bounds, prepare_shapes
 from dpviz.view.canvas import Legend, choose_shades, make_legend, make_palette, to_css
 from dpviz.view.colors import Colors, Scale, scale_top_of
+from dpviz.view.deck import has_hexagon_layer
 from dpviz.view.escape import deck, line
 from dpviz.view.trips_layers import Areas, TooltipTexts
 
@@ -53,6 +54,8 @@ class Denominator:
 class RegionsOnMap:
     """Where regions lie on a map. PUBLIC: outlines are simplified once, and used for every release of the same regions.
 
+    H3 cells are drawn by deck.gl's own layer, which needs their indexes only, if this pydeck brings it; else by their outlines.
+
     Args:
         regions: with geometry.
     """
@@ -64,7 +67,7 @@ class RegionsOnMap:
     def shapes(self, level: int) -> RegionShapes | None:
         """Return the shapes of a level's regions; None if they have no geometry."""
         if level not in self._shapes:
-            self._shapes[level] = prepare_shapes(self.regions, level)
+            self._shapes[level] = prepare_shapes(self.regions, level, h3=has_hexagon_layer())
         return self._shapes[level]
 
     @cached_property
@@ -177,7 +180,7 @@ def draw_areas(release: AreaRelease, on_map: RegionsOnMap, view: AreasMapSetting
         size=np.sqrt(np.clip(numbers / tops.count, 0.0, 1.0)),
         texts=_write_texts(release, view, truth),
     )
-    circles = "" if shapes.polygons else f"; one circle per {line(release.regions.levels[view.level - 1])}"
+    circles = "" if not shapes.are_dots else f"; one circle per {line(release.regions.levels[view.level - 1])}"
     return AreasDrawing(
         areas=areas,
         title=_write_title(view),

@@ -45,7 +45,7 @@ def areas_map(release: AreaRelease, view: AreasMapSettings, truth: Integers | No
     drawing = draw_areas(release, on_map, view, truth)
     line = [225, 230, 235, 50] if view.dark else [90, 100, 110, 75]
     layer = make_area_layer(drawing.areas, line=line)
-    under, over = ([layer], []) if drawing.areas.shapes.polygons else ([], [layer])
+    under, over = ([], [layer]) if drawing.areas.shapes.are_dots else ([layer], [])
     return AreasMap(
         deck=deck_in(Window(bounds=on_map.bounds), under, over, tooltip=drawing.areas.texts.template(), dark=view.dark),
         legend=write_legend(drawing.legend),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise, product
 from typing import Any
@@ -16,9 +16,10 @@ import shapely
 from numpy.typing import NDArray
 from pyproj import Transformer
 
-from dpviz.arrays import Floats
+from dpviz.arrays import Floats, Texts
 from dpviz.bundled import folder
 from dpviz.space.domain import Domain
+from dpviz.space.region_builders import h3_outlines
 from dpviz.space.regions import DEGREES, Regions
 
 Bounds = tuple[float, float, float, float]
@@ -137,27 +138,44 @@ class RegionShapes:
         centres: (n, 2) longitude and latitude of the regions.
         polygons: for each polygon its outer ring, or a list of rings if it has holes; empty if the regions are drawn as points.
         owner: for each polygon, the index of its region; a region may have several polygons.
+        cells: (n,) indexes of H3 cells, whose outlines the map library knows: there are no polygons then; None for other regions.
     """
 
     centres: Floats
     polygons: list[list[Any]]
     owner: list[int]
+    cells: Texts | None = None
+
+    @property
+    def are_dots(self) -> bool:
+        """Whether the regions are drawn as points."""
+        return not self.polygons and self.cells is None
+
+    def with_polygons(self) -> RegionShapes:
+        """Return the same shapes with the polygons of H3 cells, for pictures that are drawn without the map library."""
+        if self.cells is None:
+            return self
+        return replace(self, polygons=_to_rings(h3_outlines(self.cells)), owner=list(range(len(self.cells))), cells=None)
 
 
-def prepare_shapes(regions: Regions, level: int) -> RegionShapes | None:
+def prepare_shapes(regions: Regions, level: int, *, h3: bool = False) -> RegionShapes | None:
     """Prepare the shapes of the regions of a level for a map.
 
     Args:
         regions: public regions.
         level: 1 for the coarsest.
+        h3: whether the map takes the indexes of H3 cells in place of polygons.
 
     Returns:
-        Polygons and centres; only centres if there are no outlines, or they have too many corners. None if the regions have no geometry.
+        Polygons, or H3 cells, and centres; only centres if there are no outlines, or they have too many corners. None if the regions
+        have no geometry.
     """
     centres = regions.centres(level)
     if centres is None:
         return None
     centres = np.column_stack([centres[:, 0], np.clip(centres[:, 1], -MOST_NORTH, MOST_NORTH)])
+    if h3 and regions.are_h3_cells(level):
+        return RegionShapes(centres=centres, polygons=[], owner=[], cells=regions.ids_of(level))
     outlines = regions.outlines(level)
     parts = None if outlines is None else _simplify(_to_degrees(outlines), MOST_CORNERS)
     if parts is None:

@@ -59,7 +59,7 @@ class Cells:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Areas:
-    """Regions of one level, as polygons, or as dots at their centres if they have no outlines.
+    """Regions of one level, as polygons, as H3 cells, or as dots at their centres if they have no outlines.
 
     Attributes:
         shapes: in degrees.
@@ -400,8 +400,14 @@ def _pack_rectangles(name: str, rectangles: NDArray[np.int32], domain: Domain) -
 
 
 def _pack_areas(name: str, areas: Areas) -> dict[str, NDArray[Any]]:
-    """Return corners, where rings and polygons begin, the polygons' regions, and the regions' centres and radii."""
+    """Return corners, where rings and polygons begin, the polygons' regions, and the regions' centres and radii.
+
+    Of H3 cells return their indexes and centres: the browser knows their corners.
+    """
     shapes = areas.shapes
+    if shapes.cells is not None:
+        codes = np.array([int(text, 16) for text in shapes.cells], "<u8")
+        return {f"{name} cells": codes.view("<u4"), f"{name} centres": shapes.centres.astype("<f4").ravel()}
     polygons = [polygon if polygon and isinstance(polygon[0][0], list) else [polygon] for polygon in shapes.polygons]
     rings = [ring for polygon in polygons for ring in polygon]
     corners = np.array([corner for ring in rings for corner in ring], np.float32).reshape(-1, 2)

@@ -8,6 +8,7 @@ import json
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import geopandas
@@ -48,6 +49,19 @@ class CompactDeck(pydeck.Deck):  # type: ignore[misc]
     def to_json(self) -> str:
         """Write the Deck as compact JSON."""
         return json.dumps(self, default=default_serialize, separators=(",", ":"))
+
+
+BUNDLE = Path(pydeck.__file__).parent / "nbextension" / "static" / "index.js"
+"""deck.gl as pydeck brings it, which the app serves."""
+
+
+@lru_cache(maxsize=1)
+def has_hexagon_layer() -> bool:
+    """Return whether pydeck's deck.gl can draw H3 cells by their indexes."""
+    try:
+        return b'"H3HexagonLayer"' in BUNDLE.read_bytes()
+    except OSError:
+        return False
 
 
 def deck(

@@ -186,11 +186,12 @@ def _draw_trips(scene: Scene, pane: Pane, place: int, sheet: Sheet, pixel: float
     under, dots = [], []
     for name, fill in zip(pane.areas, pane.fills, strict=True):
         areas, looks = scene.areas[name], [_svg_color(color, "fill") for color in fill.tolist()]
-        for polygon, region in zip(areas.shapes.polygons, areas.shapes.owner, strict=True):
+        shapes = areas.shapes.with_polygons()
+        for polygon, region in zip(shapes.polygons, shapes.owner, strict=True):
             rings = polygon if isinstance(polygon[0][0], list) else [polygon]
             path = "".join(_write_ring(np.array(ring), sheet) for ring in rings)
             under.append(f'<path d="{path}" {looks[region]} fill-rule="evenodd" stroke="#808080" stroke-width="{0.6 * pixel:.1f}"/>')
-        if not areas.shapes.polygons:
+        if shapes.are_dots:
             at, order = sheet.to_sheet(_to_mercator(areas.shapes.centres)).tolist(), np.argsort(-areas.radius, kind="stable").tolist()
             dots += [f'<circle cx="{at[i][0]}" cy="{at[i][1]}" r="{areas.radius[i] * pixel:.0f}" {looks[i]}/>' for i in order]
     return "".join(under) + _draw_arcs(scene, pane, place, sheet, pixel) + "".join(dots)

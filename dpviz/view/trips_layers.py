@@ -135,27 +135,29 @@ def make_arc_layer(arcs: Arcs, *, copy: bool = False) -> pydeck.Layer:
 
 
 def make_area_layer(areas: Areas, *, line: list[int], name: str = "regions") -> pydeck.Layer:
-    """Make a layer of regions that can be hovered and clicked: polygons, or points sized by trips if there are no outlines.
+    """Make a layer of regions that can be hovered and clicked: polygons, H3 cells, or points sized by trips if there are no outlines.
 
     Args:
         areas: the regions and their look.
         line: red, green, blue, alpha of the borders, 0 to 255.
         name: id of the layer.
     """
-    if not areas.shapes.polygons:
+    if areas.shapes.are_dots:
         return _make_point_layer(areas, line, name)
-    owner = areas.shapes.owner
+    cells, owner = areas.shapes.cells, areas.shapes.owner
+    kind: dict[str, Any] = {"type": "PolygonLayer", "get_polygon": "p"}
+    if cells is not None:
+        kind, owner = {"type": "H3HexagonLayer", "get_hexagon": "p", "extruded": False}, list(range(len(cells)))
     rows = {
-        "p": areas.shapes.polygons,
+        "p": areas.shapes.polygons if cells is None else cells.tolist(),
         "c": areas.color[owner].tolist(),
         "i": owner,
         **areas.texts.fields(owner),
     }
     return pydeck.Layer(
-        "PolygonLayer",
-        _to_rows(rows),
+        **kind,
+        data=_to_rows(rows),
         id=name,
-        get_polygon="p",
         get_fill_color="c",
         filled=True,
         stroked=True,

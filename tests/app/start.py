@@ -76,11 +76,11 @@ TRACTS = ["A1"] * 60 + ["A2"] * 25 + ["B1"] * 5
 VISITS = b"tract,visitor\n" + b"".join(f"{tract},v{number}\n".encode() for number, tract in enumerate(TRACTS))
 
 
-def areas_uploaded(mode="Curate", *, unit="each", points=VISITS, regions=AREA_REGIONS):
+def areas_uploaded(mode="Curate", *, unit="each", points=VISITS, regions=AREA_REGIONS, levels=("district", "tract"), drop=False):
     """The Areas page after an upload of regions without shapes, and of records with ids of their finest regions."""
     digest, frame = digest_of(points), digest_of(regions)
     state = {"areas config": AreasConfig(mode=mode, source="upload")}
-    state |= {"areas regions uploaded": ("regions.csv", regions), f"areas regions levels {frame}": ["district", "tract"]}
+    state |= {"areas regions uploaded": ("regions.csv", regions), f"areas regions levels {frame}": list(levels), "areas drop": drop}
     state |= {"areas uploaded": ("visits.csv", points), f"areas column region {digest}": "tract"}
     return pages_app("areas", {}, state | ({f"unit areas {mode} {digest}": unit} if unit else {}))
 

@@ -1,21 +1,29 @@
 """The Areas page: what is shown for a link, what a press does, and what a link carries."""
 
+import sys
 import tomllib
 from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dpviz.amounts import MISSING
 from dpviz.app.areas import strip as areas_strip
 from dpviz.app.areas.state import AreasConfig
-from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES
+from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
 from dpviz.app.cached import digest_of
 from dpviz.app.session import read_link
-from dpviz.mechanisms import AREA_MECHANISMS, noisy_areas
+from dpviz.data.areas import AreaCounts
+from dpviz.mechanisms import AREA_MECHANISMS, FlatAreas, noisy_areas
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.config import from_tables
 from dpviz.publishing.private_data import file_stamps
+from dpviz.publishing.public_guess import RELEASED
 from dpviz.samples.areas import AREA_SAMPLES
+from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import SHOWN_AREAS
 from tests.app.seen import (
     account,
@@ -47,7 +55,27 @@ STATES = {"sample": "us_residents", "level": "1"}
 CITY = {"sample": "made_up_city"}
 
 
+MISTAKES = [
+    ({"regions": b"district,tract\n"}, "The file of regions has no rows"),
+    ({"regions": b"district,tract\n", "levels": ()}, "The file of regions has no rows"),
+    (
+        {"regions": b"tract,district\nA1,A\nA2,A\n", "levels": ["tract", "district"]},
+        "from coarse to fine; these seem reversed: district, tract.",
+    ),
+    ({"regions": b"district,tract\nA,A1\n,B1\n"}, "Column 'district' has a missing or blank cell"),
+    ({"points": b"tract,visitor\nC1,v1\nC2,v2\n", "drop": True}, "No record has the id of a region of the finest level (tract)"),
+]
 CURATE = STATES | {"mode": "Curate"}
+
+
+HOMES = b"lon,lat\n" + b"".join(f"{4.7 + place % 7 / 20:.2f},{45.6 + place % 5 / 20:.2f}\n".encode() for place in range(40))
+
+
+def areas_in_cells(kind, **state):
+    """The Areas page in Curate after an upload of points alone, for hexagons or squares."""
+    state = {"areas config": AreasConfig(mode="Curate", source="upload"), "areas uploaded": ("homes.csv", HOMES)} | state
+    state |= {"areas regions kind": kind, "areas crs": "EPSG:4326", f"unit areas Curate {digest_of(HOMES)}": "each"}
+    return good(pages_app("areas", {}, state))
 
 
 def areas_app(link=CITY):
@@ -230,6 +258,14 @@ class TestNumbers:
         assert scene(app)[0]["panes"][0]["chosen"] == []
 
 
+def test_noise_is_no_share_of_an_average_of_zero():
+    regions = Regions.from_table(pd.DataFrame({"tract": list("abc")}), levels=["tract"])
+    nothing = AreaCounts.from_counts([0, 0, 0], regions=regions)
+    runs = (FlatAreas().release(nothing, PureBudget(1), Entropy.seeded(seed)) for seed in range(20))
+    shown = style_fitness(next(run for run in runs if run.count[0][0] < 0)).to_html()
+    assert (shown.count(MISSING), "inf" in shown) == (2, False)
+
+
 class TestControls:
     def test_a_split_can_be_typed(self):
         app = areas_app()
@@ -237,6 +273,15 @@ class TestControls:
         fine(app.number_input(key="share 0").set_value(60.0).run())
         receipt = areas_drawn(app).release.receipt
         assert float(receipt.steps[0].amount / receipt.available) == pytest.approx(0.6)
+
+    def test_typed_shares_are_those_of_the_strip_and_of_what_is_spent_also_under_gaussian_noise(self):
+        app = areas_app({"noise": "Gaussian", "settings": '{"split":"geometric"}'})
+        receipt = areas_drawn(app).release.receipt
+        spent = [100 * float(step.amount / receipt.available) for step in receipt.steps]
+        assert shares_of(app) == pytest.approx(spent, abs=0.005)
+        assert [each.label for each in app.expander if each.label.startswith("Type the shares")] == ["Type the shares of ρ"]
+        assert "Census" not in app.selectbox(key="preset").options, "its shares are for six levels"
+        assert "US Census 2020 (persons)" in app.selectbox(key="preset").options
 
     def test_the_link_carries_the_configuration(self):
         link = {"sample": "us_residents", "mechanism": "flat", "settings": '{"least":5}', "epsilon": "0.3", "noise": "Gaussian"}
@@ -324,6 +369,23 @@ class TestCurate:
         assert areas_drawn(app).data.areas.contributions == 2
         assert areas_drawn(app).release.receipt.unit == "person"
 
+    @pytest.mark.parametrize(("files", "words"), MISTAKES)
+    def test_a_mistake_is_one_sentence_and_what_was_chosen_stays(self, files, words):
+        app = good(areas_uploaded(**files))
+        assert words in errors(app)
+        assert app.button(key="draw").disabled
+        assert app.session_state["areas uploaded"][0] == "visits.csv"
+        assert entries() == []
+
+    def test_counts_are_guessed_from_an_earlier_release_of_the_same_regions(self):
+        app = areas_uploaded()
+        next(each for each in app.selectbox if each.label == "They lie").set_value(RELEASED)
+        assert "Choose the earlier release" in captions(good(app.run()))
+        regions = Regions.from_table(pd.DataFrame({"district": ["A", "B"]}), levels=["district"])
+        earlier = AreaCounts.from_counts([3000, 1000], regions=regions)
+        app.session_state["good release areas config"] = FlatAreas().release(earlier, PureBudget(1000), Entropy.system())
+        assert "of an average one (1,000)" in texts(good(app.run()))
+
     def test_ids_that_are_in_no_region_are_refused_without_being_named(self):
         app = good(areas_uploaded(points=b"tract,visitor\nsecret,v1\n"))
         assert "secret" not in errors(app)
@@ -375,6 +437,48 @@ class TestCurate:
         assert missing(app) == []
         assert areas_drawn(fine(press_draw(app))).release.receipt.total.epsilon == 0.25
         assert app.session_state["areas config"].noise == "Laplace"
+
+    @pytest.mark.parametrize("kind", ["Hexagons", "Squares"])
+    def test_points_alone_are_counted_in_cells_of_a_declared_box_and_the_configuration_opens_again(self, kind):
+        if kind == "Hexagons":
+            pytest.importorskip("h3")
+        app = areas_in_cells(kind)
+        assert any(text.startswith("Declare the ") for text in missing(app))
+        for side, value in zip(("west", "east", "south", "north"), (4.6, 5.1, 45.5, 46.0), strict=True):
+            app.number_input(key=f"areas grid {side}").set_value(value)
+        if kind == "Squares":
+            app.text_input(key="areas grid crs").set_value("EPSG:4326")
+        app.text_input(key="areas h3" if kind == "Hexagons" else "areas squares").set_value("4 5" if kind == "Hexagons" else "2, 3")
+        app = fine(press_draw(fine(app.run())))
+        release = areas_drawn(app).release
+        assert release.regions.grid is not None
+        assert areas_drawn(app).data.areas.count.sum() == 40
+        (text,) = [each.value.split("\n", 1)[1] for each in app.code if each.value.startswith("# dpviz release")]
+        tables = tomllib.loads(text)
+        box = {"area": [4.6, 45.5, 5.1, 46.0]} if kind == "Hexagons" else {"bounds": [4.6, 45.5, 5.1, 46.0], "crs": "EPSG:4326"}
+        assert tables["regions"] == ({"h3": [4, 5]} if kind == "Hexagons" else {"squares": [2, 3]}) | box
+        again = choose_files(fine(configuration_opened(tables, "areas", areas_app(CURATE))), areas_uploaded=("homes.csv", HOMES))
+        assert missing(again) == []
+        (saved,) = [each.value.split("\n", 1)[1] for each in again.code if each.value.startswith("# dpviz release")]
+        assert tomllib.loads(saved)["regions"] == tables["regions"]
+
+    def test_hexagons_cover_public_polygons_never_the_private_file(self):
+        pytest.importorskip("h3")
+        town = b'name,geometry\ntown,"POLYGON ((4.6 45.5, 5 45.5, 5 46, 4.6 45.5))"\n'
+        app = areas_in_cells("Hexagons", **{"areas outline uploaded": ("town.csv", town), "areas outline crs": "EPSG:4326"})
+        app = fine(app.text_input(key="areas h3").set_value("4 5").run())
+        assert "of level resolution 5" in captions(app)
+        assert "The hexagons cover the polygons of town.csv" in captions(app)
+        app.session_state["areas uploaded"] = ("town.csv", town)
+        app = good(app.run())
+        assert "This is the file of the private data" in errors(app)
+
+    def test_without_the_package_h3_one_sentence_says_what_to_install(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "h3", None)
+        app = areas_in_cells(
+            "Hexagons", **{"areas grid west": 4.6, "areas grid east": 5.1, "areas grid south": 45.5, "areas grid north": 46.0}
+        )
+        assert errors(app).count("H3 cells need the package h3") == 1
 
     def test_a_file_named_by_its_path_is_counted(self, tmp_path):
         path = tmp_path / "visits.csv"

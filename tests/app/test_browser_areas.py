@@ -63,3 +63,15 @@ def test_the_points_page_leads_to_points_in_regions_and_curate_makes_a_bundle_th
         page.get_by_text("Released visits").first.wait_for()
         page.get_by_test_id("stMetric").filter(has_text="Released total").wait_for()
         page.get_by_role("heading", name="Publish it").wait_for()
+
+
+def test_hexagons_are_drawn_by_their_indexes_and_say_what_they_are_on_both_maps(chromium, address, tmp_path):
+    pytest.importorskip("h3")
+    with visit(chromium, address, "areas?sample=la_hexagons&epsilon=1", scheme="light", tmp_path=tmp_path) as (page, _):
+        until_drawn(page, "Error of a region, resolution")
+        click_pane(page, 0, 0, 0)
+        page.get_by_role("tab", name="Regions to ask", selected=True).wait_for()
+        left, right = told(page, "hover").split(" | ")
+        assert left == right
+        assert left.startswith("resolution ")
+        until(lambda: "asked=" in page.evaluate("location.href"), "the hexagon in the address")

@@ -15,7 +15,7 @@ from dpviz.app import cached, jobs
 from dpviz.app.compare.answer import describe_answer
 from dpviz.app.compare.earlier import LOADED, WANTED, table_with_link
 from dpviz.app.compare.looks import add_variants, looks_by_label
-from dpviz.app.compare.page import FOUND, TABS, pick
+from dpviz.app.compare.page import FOUND, NOT_OF_AREAS, TABS, pick
 from dpviz.app.compare.state import COMPARE, FAMILY, JOB, CompareConfig, possible_picks, replace, study_of
 from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.app.session import check_link, describe_refused, read_link, to_query
@@ -385,6 +385,13 @@ class TestVariations:
         good(varied.multiselect(key="vary quadtree").set_value([]).run())
         assert "settings" not in varied.query_params
 
+    def test_the_noise_varies_like_a_setting_where_the_budget_decides_it(self, varied):
+        good(varied.multiselect(key="vary quadtree").set_value(["noise"]).run())
+        assert varied.multiselect(key="values quadtree noise").value == ["Laplace", "Gaussian"]
+        assert "8 releases: 2 configurations" in captions(fine(varied))
+        other = compare_app(LINK | {"mechanisms": '["htf"]'})
+        assert "Noise" not in other.multiselect(key="vary htf").options
+
     @pytest.mark.parametrize(
         ("typed", "message"),
         [
@@ -544,6 +551,16 @@ class TestColours:
         assert len(set(after.values())) == len(after) == 4
         again = read_link(CompareConfig, to_query(replace(config, looks=kept)))
         assert looks_by_label(again.build(), "Points", again.looks) == before
+
+    def test_both_noises_of_a_mechanism_are_configurations_with_looks_of_their_own(self):
+        config = CompareConfig(mechanisms=("quadtree",), settings={"quadtree": {"noise": ["Laplace", "Gaussian"]}})
+        assert (list(config.build()), config.gaussian()) == (
+            ["Quadtree noise=Laplace", "Quadtree noise=Gaussian"],
+            ("Quadtree noise=Gaussian",),
+        )
+        assert len(set(looks_by_label(config.build(), "Points", {}, config.gaussian()).values())) == 2
+        with pytest.raises(SettingError, match=r"has one kind of noise.*identity"):
+            replace(config, mechanisms=("htf",), settings={"htf": {"noise": ["Gaussian"]}}).build()
 
     def test_more_variants_than_looks_take_those_that_are_not_shown(self):
         kept = {}
@@ -898,6 +915,8 @@ class TestAreas:
         for name in TABS:
             app.session_state["compare tab"] = name
             fine(app.run())
+            assert not app.info
+        assert not set(NOT_OF_AREAS) & {each.label for each in app.tabs}
         labels = [option for box in app.selectbox if box.label == "Queries" for option in box.options]
         assert labels == ["regions of level district", "regions of level tract", "regions of level block"]
 

@@ -218,7 +218,7 @@ OURS_IN_FILES = {
     "columns.py": ("text", "title"),
     "compare/controls.py": ("names", "option", "text", "title"),
     "compare/page.py": (
-        *("number", "size_words(name)", "number_of(study_job.total, 'release')", "number_of(len(study), 'release')"),
+        *("name", "number", "size_words(name)", "number_of(study_job.total, 'release')", "number_of(len(study), 'release')"),
         *("number_of(len(study.mechanisms), 'configuration')", "number_of(study.repeats, 'repeat')"),
         # its names pass the door there: see test_compare_page.py
         "describe_answer(rows, figure_unit(figure, data, workload), workload_words(workload, data))",
@@ -226,6 +226,7 @@ OURS_IN_FILES = {
     "bundle.py": ("label",),
     "cards.py": ("card", "where"),
     "curate_page.py": ("options",),
+    "controls.py": ("page_state.config().split_amount",),
     "dataset_block.py": ("colour", "title"),
     "files.py": ("counting", "text", "title"),
     "first_row.py": ("protected",),
@@ -236,6 +237,7 @@ OURS_IN_FILES = {
     "guess.py": ("unit", "label"),
     "how_good.py": ("unit", "levels.part"),
     "learn_page.py": ("label",),
+    "areas/regions.py": ("side",),
     "points/where.py": ("side", "box.name", "numbers"),
     "release_tabs.py": ("titles",),  # of a page or, for a tab of its own, of a mechanism
     "resolution.py": ("describe_resolution",),

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import geopandas
@@ -11,9 +12,12 @@ import pytest
 import shapely
 import tomli_w
 
+from dpviz.data.areas import NONE_INSIDE, NONE_KNOWN, AreaCounts
+from dpviz.data.reading.regions import NO_REGIONS
 from dpviz.release.area_fitness import fitness
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.files import read_manifest, read_release
+from dpviz.space.regions import Regions
 from tests.publishing.configs import changed
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
@@ -109,6 +113,42 @@ def test_the_sample_configuration_is_published(run, tmp_path, ledger):
     assert ledger.account("visits in a made-up city").draws == 1
 
 
+SQUARES_OF_A_LATTICE = {"squares": [1, 2], "bounds": [0, 50, 4, 51], "crs": "EPSG:4326"}
+
+
+def test_regions_without_a_file_are_released_checked_and_compared(run, folder, ledger):
+    tables = changed(CONFIG, "regions", SQUARES_OF_A_LATTICE)
+    code, out, err = run("release", configured(folder, tables), "--dry-run")
+    assert code == 0, err
+    assert re.search("the whole.*zoom 1.*zoom 2", out, re.DOTALL)
+    code, _, err = run("release", folder / "release.toml")
+    assert code == 0, err
+    assert "16 regions" in run("check", folder / "out")[1]
+    release = read_release(folder / "out")
+    homes = pd.read_csv(folder / "homes.csv")
+    assert release.regions == AreaCounts.from_xy(homes["lon"], homes["lat"], regions=release.regions).regions
+    assert (release.regions.grid.order, release.regions.grid.bounds) == (2, (0, 50, 4, 51))
+    study = {"data": {**CONFIG["data"], "public": True}, "regions": SQUARES_OF_A_LATTICE, "mechanism": [{"key": "flat"}]}
+    (folder / "study.toml").write_text(tomli_w.dumps(study | {"epsilons": [1], "seed": 1}), "utf-8")
+    assert run("compare", folder / "study.toml")[0] == 0
+    assert ledger.account("homes").draws == 1
+
+
+def test_hexagons_are_released_and_without_their_package_one_sentence_says_so(run, folder, ledger, monkeypatch):
+    pytest.importorskip("h3")
+    geopandas.GeoDataFrame(geometry=SQUARES[:2], crs="EPSG:4326").to_crs("EPSG:3857").to_file(folder / "outline.gpkg")
+    tables = changed(CONFIG, "regions", {"h3": [2, 4], "area_file": "outline.gpkg"})
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "h3", None)
+        code, _, err = run("release", configured(folder, tables))
+    assert (code, ledger.path.exists()) == (2, False)
+    assert "[regions] h3: H3 cells need the package h3: install dpviz with its extra, pip install 'dpviz[h3]'." in err
+    code, _, err = run("release", folder / "release.toml")
+    assert code == 0, err
+    release = read_release(folder / "out")
+    assert release.regions == Regions.h3((0, 50, 2, 51), resolutions=(2, 4))
+
+
 def other_file(name, **columns):
     """Write another file of polygons, and configure it."""
 
@@ -130,17 +170,39 @@ def plain_regions(folder, tables):
     return changed(tables, "regions.file", "plain.csv")
 
 
+def no_rows(folder, tables):
+    (folder / "none.csv").write_text("county,tract,called\n")
+    return changed(tables, "regions.file", "none.csv")
+
+
 DOMAIN = {"bounds": [0, 50, 4, 51], "crs": "EPSG:4326"}
-EMPTY = (
-    "No record lies in a region: are the coordinates and the regions both in the units of their CRS (degrees, or metres), is it the right"
-    " CRS, are x and y swapped; and of ids, are they those of the finest regions? Nothing was spent. If data without records are right,"
-    " write may_be_empty = true under [data]."
-)
+NOTHING_SPENT = "Nothing was spent. If data without records are right, write may_be_empty = true under [data]."
+EMPTY = f"{NONE_INSIDE} {NOTHING_SPENT}"
 MISTAKES = {
     "no regions": (
         other("regions", None),
-        "Points need a [domain] with bounds and crs, or for areas [regions] with a file: declared, never taken from the data.",
+        "Points need a [domain] with bounds and crs, or for areas [regions] with a file, h3 or squares: declared, never taken from the",
     ),
+    "two kinds of regions": (
+        other("regions.squares", [2, 4]),
+        "[regions] needs exactly one of file, polygons, h3, squares, which say in different ways what they are.",
+    ),
+    "levels of squares": (
+        other("regions", {"squares": [2, 4], "bounds": [0, 50, 4, 51], "crs": "none", "levels": ["tract"]}),
+        "[regions] levels belongs to file, not to squares: leave one of them out.",
+    ),
+    "no area of hexagons": (other("regions", {"h3": [3, 4]}), "[regions] h3 needs the area that its cells cover"),
+    "a turned area": (other("regions", {"h3": [3, 4], "area": [4, 50, 0, 51]}), "[regions] area must be four numbers in degrees"),
+    "resolutions that do not grow": (
+        other("regions", {"h3": [5, 4], "area": [0, 50, 4, 51]}),
+        "[regions] h3: The resolutions of H3 cells must grow from level to level, such as 5, 7, 9.",
+    ),
+    "no bounds of squares": (other("regions", {"squares": [2], "crs": "EPSG:4326"}), "[regions] squares needs bounds"),
+    "zooms out of range": (
+        other("regions", {"squares": [2, 11], "bounds": [0, 50, 4, 51], "crs": "EPSG:4326"}),
+        "[regions] squares: The zooms of squares must be whole numbers from 1 to 10",
+    ),
+    "no polygons in the file": (other("regions", {"polygons": "homes.csv"}), "[regions] polygons: The file has no polygons"),
     "both frames": (
         other("domain", DOMAIN),
         "[domain] and [regions] both say where points are counted: keep [regions] for areas, or [domain] for points.",
@@ -164,9 +226,22 @@ MISTAKES = {
     "no CRS": (other("data.crs", None), "This CSV file does not state its CRS, which is never guessed"),
     "unknown ids": (
         other("data", {"points": "homes.csv", "region": "who"}),
-        "No record lies in a region",
+        f"{NONE_KNOWN.format(level='tract')} {NOTHING_SPENT}",
     ),
-    "no such column of ids": (other("data", {"points": "counts.csv", "region": "tract"}), "There is no column named 'tract'."),
+    "no such column of ids": (
+        other("data", {"points": "counts.csv", "region": "tract"}),
+        "There is no column named 'tract'. The file has 'area', 'n'.",
+    ),
+    "a missing file of regions": (
+        other("regions.file", "nowhere.geojson"),
+        "[regions] file 'nowhere.geojson': The file cannot be read: does it exist, and may you read it?",
+    ),
+    "no region": (other_file("none.geojson", county=[], tract=[], called=[], geometry=[]), NO_REGIONS),
+    "a table without regions": (no_rows, NO_REGIONS),
+    "levels from fine to coarse": (
+        other("regions.levels", ["tract", "county"]),
+        "Give the levels from coarse to fine; these seem reversed: county, tract.",
+    ),
     "ids and coordinates": (
         other("data", {"points": "counts.csv", "region": "area", "x": "n"}),
         "[data] region names a column of ids, which have no coordinates: leave x, y, geometry, centroids and crs out.",
@@ -185,12 +260,16 @@ MISTAKES = {
             "dataset.unit",
             None,
         ),
-        "There is no column named 'patient'.",
+        "There is no column named 'patient'. The file has 'lon', 'lat', 'who'.",
     ),
     "nobody says whom it protects": (other("dataset.unit", None), "Say whom the release protects."),
     "weights that do not fit the levels": (
         other("mechanism", {"key": "region_tree", "settings": {"split": "custom", "weights": [1, 1, 1, 1]}}),
         "A custom split needs 2 weights",
+    ),
+    "published shares of other levels": (
+        other("mechanism", {"key": "region_tree", "settings": {"split": "census"}}),
+        "The shares of the US Census are for 6 levels, and 2 are measured here.",
     ),
 }
 
@@ -198,13 +277,39 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_one_sentence_and_nothing_is_spent_or_written(run, folder, ledger, mistake):
     change, message = MISTAKES[mistake]
-    code, out, err = run("release", configured(folder, change(folder, CONFIG)))
-    assert (code, out) == (2, "")
-    last = err.splitlines()[-1]
-    assert last.startswith(f"dpviz: {message}"), last
-    assert "P0" not in err
+    config = configured(folder, change(folder, CONFIG))
+    for command in ("release", "check"):
+        code, out, err = run(command, config)
+        assert (code, out) == (2, "")
+        last = err.splitlines()[-1]
+        assert last.startswith(f"dpviz: {message}"), last
+        assert "P0" not in err
     assert not ledger.path.exists() or not ledger.accounts()
     assert not (folder / "out").exists()
+
+
+def test_the_check_names_a_release_s_cost_how_many_records_have_no_region_and_overlaps(run, folder, ledger):
+    pd.DataFrame({"area": ["01a", "zz", "zy"], "n": [700, 5, 6]}).to_csv(folder / "counts.csv", index=False)
+    data = {"points": "counts.csv", "region": "area", "count": "n"}
+    code, out, err = run("check", configured(folder, changed(CONFIG, "data", data)))
+    assert code == 0, err
+    assert "Nothing was spent" in out
+    assert "Curator only: left out 11: 11 in no region." in err
+    assert "zz" not in out + err
+    assert not ledger.path.exists()
+    table = {"tract": ["01a", "01b"]}
+    shapes = [shapely.box(0, 50, 2, 51), shapely.box(1, 50, 3, 51)]
+    geopandas.GeoDataFrame(table, geometry=shapes, crs="EPSG:4326").to_file(folder / "over.geojson")
+    assert "Regions of level 'tract' overlap: 01a and 01b." in run("check", folder / "over.geojson")[1]
+
+
+@pytest.mark.parametrize("mistake", ["published shares of other levels", "overlapping polygons", "levels from fine to coarse"])
+def test_what_is_public_is_refused_before_data_are_read(run, folder, mistake):
+    change, message = MISTAKES[mistake]
+    tables = change(folder, CONFIG)
+    (folder / "homes.csv").unlink()
+    for command in ("release", "check"):
+        assert message in run(command, configured(folder, tables))[2]
 
 
 @pytest.mark.parametrize("data", [CONFIG["data"], {"points": "counts.csv", "region": "area", "count": "n"}])

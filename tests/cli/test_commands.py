@@ -137,7 +137,7 @@ def test_help_and_version_name_every_command(capsys):
             main(words)
         assert left.value.code == 0
     out = capsys.readouterr().out
-    assert all(f"\n    {name} " in out for name in commands.COMMANDS)
+    assert all(re.search(rf"\n    {name}\s", out) for name in commands.COMMANDS)
     assert "dpviz " in out.splitlines()[-1]
 
 

@@ -1,6 +1,8 @@
 """Records in regions: a point is in one leaf or in none, counts agree with geopandas, and nothing private in errors or texts."""
 
+import pickle
 from dataclasses import replace
+from unittest.mock import Mock
 
 import geopandas as gpd
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data import leaf_regions
-from dpviz.data.areas import AreaCounts
+from dpviz.data.areas import NONE_INSIDE, AreaCounts
 from dpviz.data.leaf_regions import leaf_finder
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
@@ -68,7 +70,7 @@ def refused(call, *errors) -> str:
 )
 def test_a_point_is_in_the_first_region_that_contains_it_or_in_none(x, y, leaf):
     """Regions include their borders; a common border belongs to the first one; gaps and the surroundings to none."""
-    areas = AreaCounts.from_xy([x], [y], regions=regions_of(GAPPED))
+    areas = AreaCounts.from_xy([x], [y], regions=regions_of(GAPPED), bad_rows="drop")
     assert per_leaf(areas) == [int(number == leaf) for number in range(3)]
     assert areas.outside == areas.dropped == (leaf is None)
 
@@ -130,6 +132,33 @@ def test_h3_cells_are_found_by_index_and_rolled_up_by_index():
 
 
 TOWN = (-74.05, 40.65, -73.95, 40.75)
+
+
+def test_the_tables_that_find_h3_cells_are_made_once_and_not_pickled(monkeypatch):
+    pytest.importorskip("h3")
+    regions = Regions.h3(TOWN, resolutions=(6, 7))
+    monkeypatch.setattr(leaf_regions, "_POINTS_PER_CELL", 0)
+    made = Mock(wraps=leaf_regions._look_up_inner_parts)
+    monkeypatch.setattr(leaf_regions, "_look_up_inner_parts", made)
+    x, y = np.random.default_rng(1).uniform([[-74.1], [40.6]], [[-73.9], [40.8]], (2, 50))
+    for _ in range(2):
+        found = leaf_finder(regions)(x, y)
+    assert made.call_count == 1
+    copied = pickle.loads(pickle.dumps(leaf_finder(regions)))  # noqa: S301 - our own bytes
+    assert set(vars(copied)) == {"regions"}
+    np.testing.assert_array_equal(copied(x, y), found)
+
+
+def test_grouped_regions_keep_the_grid_of_their_leaves():
+    squares = Regions.squares(Domain(bounds=(0, 0, 16, 16), crs=None, order=4), zooms=(1, 2))
+    grouped = squares.grouped([1])
+    x, y = np.random.default_rng(1).uniform(0, 16, (2, 50))
+    assert (grouped.depth, grouped.grid) == (3, squares.grid)
+    np.testing.assert_array_equal(leaf_finder(grouped)(x, y), leaf_finder(squares)(x, y))
+    assert squares.grouped([3]).grid is None, "columns of the lattice put its squares into another order"
+    pytest.importorskip("h3")
+    cells = Regions.h3(TOWN, resolutions=(6, 7))
+    assert cells.grouped([9]).grid == cells.grid
 
 
 @pytest.mark.parametrize(
@@ -280,6 +309,10 @@ def test_points_in_another_crs_are_reprojected_and_without_one_refused():
     assert "has no CRS" in refused(
         lambda: AreaCounts.from_geodataframe(points.set_crs(None, allow_override=True), regions=regions_of(GAPPED))
     )
+    wrong = points.set_crs(4326, allow_override=True)
+    assert refused(lambda: AreaCounts.from_geodataframe(wrong, regions=regions_of(GAPPED))) == NONE_INSIDE
+    assert AreaCounts.from_geodataframe(wrong, regions=regions_of(GAPPED), bad_rows="drop").outside == len(points)
+    assert not len(AreaCounts.from_geodataframe(wrong.iloc[:0], regions=regions_of(GAPPED)).count)
     lines = gpd.GeoDataFrame(geometry=[shapely.LineString([(0, 0), (1, 1)])], crs=CRS)
     assert "points only" in refused(lambda: AreaCounts.from_geodataframe(lines, regions=regions_of(GAPPED)))
     assert "geometry column" in refused(lambda: AreaCounts.from_geodataframe(pd.DataFrame({"x": [1]}), regions=regions_of(GAPPED)))

@@ -4,7 +4,7 @@ Trips: TopDown on the sets of its paper, and at the size of its real data. Point
 
 Data: a million normal places with deviation S around a random centre on 1,024 x 1,024 cells. Questions: 2,000 random boxes. Figures:
 `n3`, the mean error relative to the true count or a thousandth of all records, whichever is larger, in percent; `mae`, in records.
-AG and QuadTree are the public implementations of DPBench (Hay, Machanavajjhala, Miklau, Chen, Zhang, SIGMOD 2016), run by us;
+AG, DAWA and QuadTree are the public implementations of DPBench (Hay, Machanavajjhala, Miklau, Chen, Zhang, SIGMOD 2016), run by us;
 PrivTree is a quick floating-point version of the published algorithm, with half or 0.3 of epsilon on the structure.
 """
 
@@ -16,7 +16,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.flow_metrics import error_bounds, evaluate_flows
 from dpviz.evaluation.metrics import true_answers
-from dpviz.mechanisms import AdaptiveGrid, PathTree, PointMechanism, PrivTree, Quadtree, TopDown
+from dpviz.mechanisms import AdaptiveGrid, Dawa, PathTree, PointMechanism, PrivTree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.flows import made_up_country, synthetic_flows
@@ -77,6 +77,9 @@ THIRD = dict(zip(KEYS, zip(N3, MAE, strict=True), strict=True))
 
 AG = {(20, 0.1): (7.8177, 160.46), (50, 0.1): (7.0492, 195.96), (100, 0.1): (4.3301, 185.0)}
 """AG; two or three seeds, which leaves an error of about 8 % in the geometric mean of these n3."""
+
+DAWA = {(20, 0.1): (1.5131, 911.99), (50, 0.1): (7.2937, 3749.29), (100, 0.1): (25.5008, 10971.27)}
+"""DAWA along the Hilbert curve, which rounds its counts; one seed."""
 
 QUADTREE = {0.1: 611.07, 0.5: 122.0, 1.0: 61.1}
 """QuadTree's mae on 256 x 256 cells, which depends on no data: its leaves are the cells."""
@@ -139,6 +142,12 @@ def test_ag_is_as_accurate_as_its_public_implementation():
     n3, mae = ratios(AdaptiveGrid(), AG)
     assert n3 <= 1.10 + 3 * 0.08
     assert mae <= 1.10
+
+
+def test_dawa_has_half_the_error_of_its_public_implementation():
+    n3, mae = ratios(Dawa(), DAWA)
+    assert n3 <= 0.5
+    assert mae <= 0.1
 
 
 @pytest.mark.parametrize("epsilon", sorted(QUADTREE))

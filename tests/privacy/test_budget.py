@@ -177,5 +177,29 @@ def test_extreme_budgets_convert_too(epsilon, delta):
 def test_only_pure_budgets_pass_for_pure():
     assert require_pure(PureBudget(1), "Any") == PureBudget(1)
     for budget in (ZcdpBudget(1), ApproxBudget(1, 0), 1.0, "1"):
-        with pytest.raises(BudgetError, match=rf"Any takes a PureBudget\(epsilon\), not {type(budget).__name__}"):
+        with pytest.raises(BudgetError, match=rf"Any takes a PureBudget\(epsilon\), that is epsilon alone, not {type(budget).__name__}"):
             require_pure(budget, "Any")
+
+
+def test_budgets_are_scaled_added_and_subtracted_exactly():
+    assert PureBudget(1) / 3 + PureBudget("2/3") == PureBudget(1)
+    assert 0.1 * PureBudget(3) == PureBudget("3/10")
+    assert ApproxBudget(2, 1e-6) / 2 == ApproxBudget(1, "1/2000000")
+    assert ApproxBudget(2, 1e-6) - ApproxBudget(1, 1e-6) == ApproxBudget(1, 0)
+    assert ZcdpBudget(1) - ZcdpBudget(0.9) == ZcdpBudget("1/10")
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda: PureBudget(1) - PureBudget(1),
+        lambda: ApproxBudget(2, 1e-7) - ApproxBudget(1, 1e-6),
+        lambda: PureBudget(1) - ZcdpBudget(1),
+        lambda: PureBudget(1) + 1,
+        lambda: PureBudget(1) / 0,
+        lambda: PureBudget(1) * -1,
+    ],
+)
+def test_budgets_that_would_be_no_budget_are_refused(compute):
+    with pytest.raises(BudgetError):
+        compute()

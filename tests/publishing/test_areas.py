@@ -1,5 +1,6 @@
 """Areas from configuration to publication: the data are opened, errors foreseen, a failed report recovered, and code and studies agree."""
 
+import tomllib
 from dataclasses import replace
 
 import geopandas
@@ -89,6 +90,29 @@ def test_points_beside_regions_are_areas_and_their_configuration_is_written_as_i
     assert left_out(found.data) == f"left out {found.data.outside:,}: {found.data.outside:,} in no region."
     ids = opened(configured(here, changed(AREAS, "data", {"points": "counts.csv", "region": "town", "count": "n"}))).data
     assert (ids.leaf.tolist(), ids.count.tolist()) == ([0, 3], [70, 5])
+
+
+WITHOUT_IDS = {
+    "hexagons of a box": {"h3": [2, 3], "area": [0, 50, 2, 52]},
+    "hexagons of polygons": {"h3": [2, 3], "area_file": "towns.geojson"},
+    "squares": {"squares": [1, 3], "bounds": [-100_000, 6_400_000, 300_000, 6_800_000], "crs": "EPSG:3857"},
+    "flat polygons": {"polygons": "towns.geojson"},
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_IDS)
+def test_regions_without_ids_are_written_as_they_were_read_and_their_code_reads_the_same(here, kind):
+    if "hexagons" in kind:
+        pytest.importorskip("h3")
+    config = configured(here, changed(AREAS, "regions", WITHOUT_IDS[kind]))
+    assert from_tables(tomllib.loads(to_toml(config))) == config
+    data = opened(config).data
+    assert data.count.sum() + data.outside == 300
+    assert data.outside < 150
+    variables = {}
+    exec(write_python(config, [CodeRun(mechanism=RegionTree(), budget=PureBudget(1), seed=3)]), variables)  # noqa: S102
+    assert variables["regions"] == data.regions
+    assert variables["areas"].count.tolist() == data.count.tolist()
 
 
 def test_a_sample_of_areas_needs_no_regions(here):

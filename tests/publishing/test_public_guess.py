@@ -6,14 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpviz.data.areas import AreaCounts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FlatGaussian, PathTree
+from dpviz.mechanisms import FlatAreas, FlatGaussian, PathTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing.dry_run import WantedError, compute_error
-from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, count_residents, guess_pairs, guess_points, guess_total
+from dpviz.publishing.public_guess import EVEN, RELEASED, TOWNS, count_residents, guess_pairs, guess_points, guess_regions, guess_total
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
@@ -105,3 +106,25 @@ class TestEarlierRelease:
         assert made.count.max() == pytest.approx(2_000_000, rel=0.01)
         with pytest.raises(SettingError, match="same regions"):
             guess_pairs(Flows.from_table(trips.head(0), regions=other), 1, release)
+
+    @pytest.mark.parametrize("columns", [["district", "tract"], ["district"], ["tract"]], ids="+".join)
+    def test_regions_have_released_counts_or_even_parts_of_larger_ones_or_sums_of_smaller_ones(self, columns):
+        """Of releases of the same regions, of the districts alone, and of the tracts alone, in another order."""
+        table = pd.DataFrame({"district": ["b", "a", "a", "a"], "tract": ["b1", "a1", "a2", "a3"]})
+        regions = Regions.from_table(table, levels=["district", "tract"])
+        released = Regions.from_table(table[columns].drop_duplicates(), levels=columns)
+        truth = {"a1": 100, "a2": 700, "a3": 1000, "b1": 50, "a": 1800, "b": 50}
+        counts = AreaCounts.from_counts([truth[each] for each in released.ids[-1].tolist()], regions=released)
+        release = FlatAreas().release(counts, PureBudget(1000), Entropy.system())
+        nothing = AreaCounts.from_counts(np.zeros(4, int), regions=regions)
+        tracts = {"a1": 600, "a2": 600, "a3": 600} if columns == ["district"] else {}
+        for level in (1, 2):
+            made = guess_regions(nothing, level, release)
+            expected = [({**truth, **tracts})[each] for each in regions.ids[level - 1].tolist()]
+            assert sorted(np.repeat(made.count, made.number.astype(int)).tolist()) == sorted(expected)
+        assert guess_total(release) == 1850
+        other = Regions.from_table(table.assign(tract=list("wxyz"), district=list("cddd")), levels=["district", "tract"])
+        with pytest.raises(SettingError, match="same regions"):
+            guess_regions(AreaCounts.from_counts(np.zeros(4, int), regions=other), 1, release)
+        with pytest.raises(SettingError, match="simulation"):
+            guess_regions(nothing, 1, FlatAreas().release(counts, PureBudget(1), Entropy.seeded(1)))

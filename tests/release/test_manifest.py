@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from dpviz.errors import SettingError
+from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms import AREA_MECHANISMS, FLOW_MECHANISMS, POINT_MECHANISMS, FittedTree, FlatGaussian, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -18,6 +18,7 @@ from dpviz.release.files import read_manifest, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication, describe, describe_accounting, describe_privacy, find_violation, read_receipt, read_schema
 from dpviz.release.point_release import Release
+from dpviz.samples.areas import load_area_sample
 from tests.area_cases import records_of
 from tests.flow_cases import flows_of, regular, trips_of
 from tests.release_cases import WORDS, area_release, hidden_release, point_release, points_of, trip_release
@@ -53,7 +54,7 @@ def test_the_schema_is_valid_closed_and_documents_every_field():
             assert "additionalProperties" in part, part
             if "properties" in part:
                 assert part["additionalProperties"] is False
-                assert set(part["properties"]) - set(part["required"]) <= {"totals"}
+                assert set(part["properties"]) - set(part["required"]) <= {"totals", "grid_of_origins", "grid_of_destinations"}
                 for name, field in part["properties"].items():
                     described = field if "description" in field else schema["$defs"][field["$ref"].rpartition("/")[2]]
                     assert described["description"].endswith("."), name
@@ -230,3 +231,8 @@ def test_areas_state_their_regions_grid_levels_and_whether_numbers_are_hidden():
     assert (contents["grid"], contents["hidden"], "hidden" in contents["columns"]) == (None, False, False)
     contents = describe(hidden_release(), WORDS)["contents"]
     assert (contents["hidden"], "hidden" in contents["columns"]) == (True, True)
+
+
+def test_private_counts_have_no_manifest():
+    with pytest.raises(InputError, match="private counts have none"):
+        describe(load_area_sample("made_up_city"), Publication(**PLAIN))

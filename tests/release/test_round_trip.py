@@ -94,6 +94,15 @@ def system(mechanism, points, budget=PURE):
     return mechanism.release(points, BUDGET if mechanism.needs_delta else budget, Entropy.system())
 
 
+@pytest.mark.parametrize("budget", often([BUDGET, ZcdpBudget("1/7")], 1), ids=str)
+@pytest.mark.parametrize("mechanism", [Quadtree(height=3), Privelet(order=3)], ids=["quadtree", "privelet"])
+def test_gaussian_noise_comes_back_with_its_intervals_and_its_receipt(mechanism, budget, tmp_path):
+    release = system(mechanism, points_of(1000), budget)
+    read = back(release, tmp_path / "out")
+    assert (read.has_gaussian, read.receipt) == (True, release.receipt)
+    assert_same(read.answer_interval([BOUNDS]), release.answer_interval([BOUNDS]))
+
+
 @pytest.mark.parametrize("mechanism", named(POINTS, 8))
 def test_points_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
     release = system(mechanism, points_of(1000))
@@ -176,6 +185,15 @@ def test_areas_on_grids_and_in_one_region_come_back(tmp_path):
         back(RegionTree().release(areas_on(squares), PURE, Entropy.system()), tmp_path / str(place))
     one = Regions.from_table(pd.DataFrame({"town": ["'=1"]}), levels=["town"])
     back(RegionTree().release(areas_on(one), PURE, Entropy.system()), tmp_path / "one")
+
+
+def test_trips_between_squares_come_back_with_the_grid_of_each_side(tmp_path):
+    squares = Regions.squares(Domain(bounds=(0, 0, 4, 4), crs="EPSG:4326", order=2), zooms=(1, 2))
+    polygons = replace(squares, grid=None)
+    for sides in ({}, {"destinations": polygons}):
+        flows = replace(flows_on(squares), **sides)
+        tree = back(FlatGaussian().release(flows, BUDGET, Entropy.system()), tmp_path / str(len(sides))).tree
+        assert (tree.origins.grid, tree.destinations.grid) == (squares.grid, None if sides else squares.grid)
 
 
 def test_areas_of_h3_cells_come_back(tmp_path):

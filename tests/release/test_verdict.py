@@ -7,13 +7,26 @@ import numpy as np
 import pytest
 
 from dpviz.app.trips.state import TripsConfig
+from dpviz.evaluation.area_metrics import evaluate_areas
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.metrics import evaluate
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, Identity, PrivTree, Quadtree, StabilityHistogram, TopDown, UniformGrid
+from dpviz.mechanisms import (
+    FLOW_MECHANISMS,
+    POINT_MECHANISMS,
+    FlatAreas,
+    Identity,
+    PrivTree,
+    Quadtree,
+    RegionTree,
+    StabilityHistogram,
+    TopDown,
+    UniformGrid,
+)
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.nouns import counted_noun
-from dpviz.release.verdict import MAYBE_EMPTY, NOISE, ROUGH, USABLE, compute_needed_total, square_verdict, verdict
+from dpviz.release.verdict import MAYBE_EMPTY, NOISE, ROUGH, USABLE, compute_needed_total, square_verdict, verdict, with_false_positives
+from dpviz.samples.areas import load_area_sample
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import load_sample
 from dpviz.space.tree import remove_descendants
@@ -51,7 +64,7 @@ def test_at_a_large_budget_every_level_is_usable_at_a_small_one_the_coarse_ones(
     order = [(USABLE, ROUGH, NOISE).index(each.grade) for each in found.levels]
     assert order == sorted(order)
     assert (order[0], order[-1]) == (0, 2)
-    assert re.fullmatch("Levels 0 .* are mostly noise.", found.headline)
+    assert re.fullmatch(r"Levels 0 .* are mostly noise\.( But up to about .*)?", found.headline)
     assert "4,096 partitions: 0." in found.detail
     finest_usable = [each for each in found.levels if each.grade == USABLE][-1]
     assert found.detail.startswith(f"L{finest_usable.name[1:]}")
@@ -174,6 +187,35 @@ def test_small_partitions_that_stand_out_are_named_beside_levels_that_are_mostly
             bool(re.search(r" Yet \d+ partitions as small as at level 8 stand out, with [0-9.]+ % of all positions\.$", found.headline))
             == stands
         )
+
+
+@pytest.mark.parametrize("mechanism", [RegionTree(), FlatAreas()], ids=lambda each: each.key)
+def test_the_headline_says_how_many_regions_look_occupied_and_may_be_empty(mechanism):
+    """From released numbers alone it is a bound on the false positives, and not a loose one; the truth is said where it is public."""
+    areas = load_area_sample("made_up_city")
+    for seed in range(5):
+        release = mechanism.release(areas, PureBudget("0.5"), Entropy.seeded(seed))
+        found, last = verdict(release), evaluate_areas(release, areas).by_level.iloc[-1]
+        doubt = re.search(
+            r"\. But up to about ([\d,]+) of the ([\d,]+) regions of block that look occupied may be empty\.$", found.headline
+        )
+        assert doubt is not None
+        assert int(doubt[2].replace(",", "")) == (release.count[-1] >= 0.5).sum()
+        assert 0.85 * last["false_positives"] <= int(doubt[1]) <= 2 * last["false_positives"]
+        known = with_false_positives(found, [0, 0, 0, last["empty"]], [0, 0, 0, last["false_positives"]])
+        assert known.headline.endswith(f"But {last['false_positives']} of the 261 empty regions of block are released as occupied.")
+    assert verdict(release).headline.startswith("All levels are usable")
+    assert verdict(mechanism.release(areas, PureBudget(50), Entropy.seeded(1))).occupied == ""
+    assert with_false_positives(found, [0, 0, 0, 261], [0, 0, 0, 3]).occupied == ""
+
+
+def test_squares_and_partitions_that_look_occupied_are_doubted_at_the_finest_level_that_can_be_read():
+    points = load_sample("us_places")
+    release = Quadtree(height=7).release(points, PureBudget(1), Entropy.seeded(1))
+    found = verdict(release)
+    level = [each.level for each in found.levels if each.grade in (USABLE, ROUGH)][-1]
+    assert re.search(rf"But up to about \d+ of the \d+ partitions of level {level} that look occupied may be empty\.$", found.headline)
+    assert verdict(replace(release, count=np.abs(release.count), unbiased=np.abs(release.count))).occupied == ""
 
 
 def test_standard_deviations_by_pair_hold_and_are_at_most_the_stated_ones(flights):

@@ -94,7 +94,7 @@ def test_a_local_crs_and_a_plain_plane_have_areas_in_their_own_units(crs):
     np.testing.assert_array_equal(domain.areas_km2([[0, 0, 1, 1], [0, 0, 2, 2]]), [8.0, 32.0])
 
 
-NO_BOXES = [["a"], [["a", "b", "c", "d"]], [[0, 0, 1, 1], [0, 0, 1]], [[10**400, 0, 1, 1]], [0, 0, 1, 1], [[0, 0, 1]]]
+NO_BOXES = [["a"], [["a", "b", "c", "d"]], [[0, 0, 1, 1], [0, 0, 1]], [[10**400, 0, 1, 1]], [0, 0, 1], [[0, 0, 1]]]
 NO_BOXES += [[[0, 0, math.nan, 1]], [[0, 0, math.inf, 1]], [[1, 0, 0, 1]], [[0, 1, 1, 0]]]
 
 

@@ -57,8 +57,10 @@ COLUMNS = {str(k): ["a"] for k in range(17)}
 WRONG_TABLES = [
     ({"table": COUNTIES.assign(state=["zq", None, "b", "c", "d"])}, "'state' has a missing or blank cell"),
     *[({"table": COUNTIES.assign(county=[blank, *"abcd"])}, "'county' has a missing or blank cell") for blank in (np.nan, " ")],
-    ({"table": COUNTIES.iloc[:0]}, "is empty"),
-    ({"levels": []}, "no levels were named"),
+    ({"table": COUNTIES.iloc[:0]}, "has no rows"),
+    ({"levels": []}, "No levels are named"),
+    ({"levels": LEVELS[::-1]}, "from coarse to fine; these seem reversed: state, county."),
+    ({"table": COUNTIES.assign(all="a"), "levels": ["state", "all", "county"]}, "in another order: all, state, county."),
     ({"levels": ["nation"]}, "no column 'nation'"),
     ({"names": {"county": "label"}}, "no column 'label'"),
     ({"names": {"nation": "state"}}, "'nation', which is not one of the levels"),
@@ -149,7 +151,7 @@ WRONG_PREFIXES = [
     ("of the same length", {"lengths": [2]}),
     ("at least 1", {"lengths": [0, 2]}),
     *[("whole numbers", {"lengths": lengths}) for lengths in ([2.0, 5.0], [True, 5])],
-    ("no levels", {"lengths": [], "levels": []}),
+    ("No levels", {"lengths": [], "levels": []}),
     ("each different", {"levels": ["state", "state"]}),
     *[(f"{name} must be a list", {name: wrong}) for name, wrong in (("levels", "ab"), ("ids", "06037"), ("lengths", 5))],
 ]

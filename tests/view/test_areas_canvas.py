@@ -11,7 +11,8 @@ import shapely
 
 import dpviz as dv
 from dpviz.errors import DomainError
-from dpviz.view.areas_canvas import areas_of, make_pane
+from dpviz.view import areas_drawing
+from dpviz.view.areas_canvas import areas_of, make_pane, released_scene
 from dpviz.view.areas_drawing import (
     ERROR,
     FALSE_POSITIVES,
@@ -211,3 +212,48 @@ class TestScenes:
         bare = dv.Regions.from_table(pd.DataFrame({"row": ["a"], "cell": ["b"]}), levels=["row", "cell"])
         with pytest.raises(DomainError, match="neither outlines nor points"):
             draw_areas(release, RegionsOnMap(bare), AreasMapSettings(level=1))
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """A release of H3 cells, and where they lie."""
+    pytest.importorskip("h3")
+    regions = dv.Regions.h3((4.8, 45.7, 4.9, 45.8), resolutions=(5, 7))
+    areas = dv.AreaCounts.from_counts(np.arange(regions.size(2)), regions=regions)
+    return dv.RegionTree().release(areas, dv.PureBudget(1), dv.Entropy.seeded(4)), RegionsOnMap(regions)
+
+
+class TestHexagons:
+    """H3 cells reach the browser by their indexes, and pictures without a map library by their polygons."""
+
+    def test_the_canvas_gets_indexes_and_centres_alone(self, cells):
+        release, on_map = cells
+        drawing = draw_areas(release, on_map, AreasMapSettings(level=2))
+        scene = released_scene(on_map, drawing, (), dark=False, height=400)
+        _, arrays = unpack(scene.pack())
+        low, high = arrays["regions cells"].reshape(-1, 2).T.astype(np.uint64)
+        assert [f"{code:x}" for code in (high << np.uint64(32) | low).tolist()] == release.regions.ids_of(2).tolist()
+        assert {name for name in arrays if name.startswith("regions")} == {"regions cells", "regions centres"}
+        assert "circle" not in drawing.legend.title
+        assert draw_svg(scene).count("<path d=") >= release.regions.size(2)
+
+    def test_a_notebook_gets_the_layer_of_hexagons_with_the_same_colours_and_texts(self, cells):
+        release, on_map = cells
+        drawing = draw_areas(release, on_map, AreasMapSettings(level=1))
+        layers = json.loads(areas_map(release, drawing.view, on_map=on_map).deck.to_json())["layers"]
+        (layer,) = [layer for layer in layers if layer["id"] == "regions"]
+        assert (layer["@@type"], layer["getHexagon"]) == ("H3HexagonLayer", "@@=p")
+        assert [row["p"] for row in layer["data"]] == release.regions.ids_of(1).tolist()
+        assert [row["c"] for row in layer["data"]] == drawing.areas.color.tolist()
+
+    def test_polygons_are_drawn_where_pydeck_has_no_hexagons(self, cells, monkeypatch):
+        release, _ = cells
+        monkeypatch.setattr(areas_drawing, "has_hexagon_layer", lambda: False)
+        shapes = RegionsOnMap(release.regions).shapes(2)
+        assert (len(shapes.polygons), shapes.cells) == (release.regions.size(2), None)
+
+    def test_coarser_levels_that_are_no_cells_are_polygons(self, cells):
+        release, _ = cells
+        grouped = RegionsOnMap(release.regions.grouped([5]))
+        assert grouped.shapes(1).polygons
+        assert grouped.shapes(2).cells is not None

@@ -1,14 +1,16 @@
-"""The data part of the Areas page: a sample, or a public file of regions and a file of points, or of ids, that are counted in them."""
+"""The data part of the Areas page: a sample, or a file of points, or of ids, that are counted in public regions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from dpviz.app import cached, opened_config
+from dpviz.app.areas.regions import choose_areas_regions, comes_from_file, part_of, refuse_private_polygons
 from dpviz.app.areas.state import AREAS, AreasData, config
 from dpviz.app.cards import DATA, Cards
 from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload
@@ -17,7 +19,8 @@ from dpviz.app.file_questions import are_public, ask_whom, leave_out_bad_rows, s
 from dpviz.app.files import TYPES, ask_for_file
 from dpviz.app.ledger import Source
 from dpviz.app.page_state import CURATE
-from dpviz.app.regions_file import ask_for_regions, choose_regions, describe_regions, make_regions_part
+from dpviz.app.points.data import is_among
+from dpviz.app.regions_file import ask_for_regions, describe_regions
 from dpviz.app.saved_config import COORDINATES, IDS, NONE
 from dpviz.app.source_controls import choose_sample, choose_source
 from dpviz.app.unit_controls import UnitQuestion, show_left_out
@@ -29,7 +32,6 @@ from dpviz.publishing.private_data import OpenedData, left_out
 from dpviz.release import nouns
 from dpviz.samples.areas import AREA_SAMPLES
 
-ROLE = "areas regions"  # beginning of the slots of the file of regions
 AreaFiles = ChosenFiles[PointsFile, cached.UploadedRegions]
 FILES = FileKind[PointsFile, cached.UploadedRegions](
     page=AREAS,
@@ -101,13 +103,15 @@ def _choose_sample(cards: Cards) -> Declared:
 
 def _choose_files(cards: Cards) -> Declared:
     """Show the choice of files and of how they are read. Return what is declared; the data are missing until all is chosen and counted."""
-    regions = choose_regions(ROLE, "Regions file")
+    regions = choose_areas_regions(cards)
     chosen = _choose_upload(cards) if config().source == "upload" else choose_paths(FILES, cards)
     if regions is not None and cards.curates:
         cards.where.caption(describe_regions(regions.regions))
     if regions is None or chosen is None:
-        ask_for_regions(cards, "a file of points, or of ids of the finest regions", "points", has_regions=regions is not None)
+        has_regions = regions is not None or not comes_from_file()
+        ask_for_regions(cards, "a file of points, or of ids of the finest regions", "points", has_regions=has_regions)
         return Declared(regions=regions)
+    refuse_private_polygons(regions, partial(is_among, chosen))
     return _ask_and_count(chosen, regions, cards)
 
 
@@ -188,7 +192,7 @@ def _make_data(chosen: AreaFiles, opened: OpenedData, regions: cached.UploadedRe
         fingerprints=opened.fingerprints,
         title="Uploaded points in regions",
         unit=nouns.RECORDS,
-        source=Source(data_part=part, regions=make_regions_part(ROLE, regions)),
+        source=Source(data_part=part, regions=part_of(regions)),
     )
     show_left_out(data, (*opened.notes, left_out(areas)), private=config().mode == CURATE)
     return data

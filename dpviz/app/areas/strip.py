@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -13,8 +12,6 @@ from dpviz.app.areas.state import AREAS, AreasDrawn, config, evaluation_of
 from dpviz.app.components.strip import REGIONS, StripLevel, strip
 from dpviz.app.strip_controls import end_strip, find_shares, make_parts, note_strip_change, strip_options
 from dpviz.app.two_runs import Shown
-from dpviz.mechanisms import AreaMechanism
-from dpviz.mechanisms.base import Share
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import line
 
@@ -25,8 +22,8 @@ _ONE_REGION = "It is one number: the maps show the levels below it."
 def show_strip(shown: Shown, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: AreasDrawn = shown.first
-    mechanism = (config() if shown.fresh else what.config).build()
-    shares = _list_shares(mechanism, what)
+    how = config() if shown.fresh else what.config
+    shares = find_shares(how, what.release.regions)
     first = what.release.regions.depth + 1 - len(shares)  # a single part is that of the finest level
     strip(
         _make_levels(what, shown.before),
@@ -35,19 +32,9 @@ def show_strip(shown: Shown, level: int, title: str) -> None:
         unit=what.data.unit,
         on_level=_choose_level,
         words=REGIONS,
-        **strip_options(AREAS, mechanism, shares, partial(_expect, what), fresh=shown.fresh),
+        **strip_options(AREAS, how.build(), shares, partial(_expect, what), fresh=shown.fresh),
     )
     end_strip(AREAS, title)
-
-
-def _list_shares(mechanism: AreaMechanism, what: AreasDrawn) -> list[Share]:
-    """Return the shares of the budget; of Gaussian noise those of rho, which the receipt has: a named split may differ for epsilon."""
-    shares = find_shares(mechanism, what.release.regions)
-    if not what.config.takes_delta or len(shares) < 2:
-        return shares
-    receipt = what.release.receipt
-    spent = {step.level: float(step.amount / receipt.available) for step in receipt.steps}
-    return [replace(share, share=spent.get(share.level, 0.0)) for share in shares]
 
 
 def _choose_level(level: int) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+from pandas.io.formats.style import Styler
 
-from dpviz.amounts import format_decimal
+from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.areas.level import asked_regions, shown_level, shown_rate
 from dpviz.app.areas.state import AREAS, MOST_ASKED, AreasDrawn, config
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
@@ -19,6 +20,7 @@ from dpviz.app.session import carry_out, show_value, when_chosen
 from dpviz.app.words import CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.release.area_fitness import fitness
+from dpviz.release.area_release import AreaRelease
 from dpviz.release.verdict import verdict
 from dpviz.view import areas_charts as charts
 from dpviz.view.escape import markdown
@@ -91,16 +93,7 @@ def _show_beside(runs: list[AreasDrawn], evaluations: list[AreaEvaluation | None
 def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:  # noqa: ARG001 - tabs are called alike
     """Show errors, false positives and narrow intervals of each level; without the truth what released numbers say."""
     if evaluation is None:
-        columns = {
-            "name": "level",
-            "regions": "regions",
-            "mean": "average count",
-            "stddev": "noise",
-            "relative": "noise, %",
-            "grade": "grade",
-        }
-        table = fitness(what.release)[[*columns, "narrow"]].rename(columns=columns | {"narrow": "narrow intervals, %"})
-        st.dataframe(table.round(2), hide_index=True, width="stretch")
+        st.dataframe(style_fitness(what.release), hide_index=True, width="stretch")
         st.caption(f"Judged by released numbers alone, in {what.data.unit}: nothing true was looked at.")
         return
     table = evaluation.by_level
@@ -116,6 +109,14 @@ def _show_accuracy(what: AreasDrawn, evaluation: AreaEvaluation | None, level: i
         f"Errors in {what.data.unit}; the mean error in percent divides by the true count, or by 20 where that is smaller. A region counts"
         " as occupied if 0.5 or more is released."
     )
+
+
+def style_fitness(release: AreaRelease) -> Styler:
+    """Return the table of levels judged by released numbers alone; a dash where the average count is 0: no noise is a share of it."""
+    columns = {"name": "level", "regions": "regions", "mean": "average count", "stddev": "noise", "relative": "noise, %"}
+    columns |= {"grade": "grade", "narrow": "narrow intervals, %"}
+    table = fitness(release)[[*columns]].rename(columns=columns).replace(np.inf, np.nan)
+    return table.style.format(precision=2, thousands=",", na_rep=MISSING)
 
 
 def _show_worst(what: AreasDrawn, evaluation: AreaEvaluation | None, level: int) -> None:

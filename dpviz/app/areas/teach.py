@@ -32,7 +32,7 @@ from dpviz.app.teach_maps import describe_run, finish_scene, may_be_shown, note_
 from dpviz.app.two_runs import RIGHT_RUN, Shown, TwoRuns, choose_pane, let_maps_come_first, list_code, show_in_rows
 from dpviz.app.words import show_detail, show_headline, show_verdict
 from dpviz.arrays import Integers
-from dpviz.release.verdict import Verdict, verdict
+from dpviz.release.verdict import Verdict, verdict, with_false_positives
 from dpviz.space.regions import Regions
 from dpviz.view.areas_canvas import areas_of, make_pane
 from dpviz.view.areas_drawing import (
@@ -84,7 +84,8 @@ def true_counts(what: AreasDrawn, level: int) -> Integers:
 
 def verdict_of(what: AreasDrawn) -> Verdict:
     """Return the verdict on a run, in the words of its data."""
-    return replace(verdict(what.release), counted=what.data.unit)
+    found, table = replace(verdict(what.release), counted=what.data.unit), evaluation_of(what).by_level
+    return with_false_positives(found, table["empty"].tolist(), table["false_positives"].tolist())
 
 
 def _show_result(row: DeltaGenerator, protected: str, shown: Shown, above: DeltaGenerator, below: DeltaGenerator) -> None:

@@ -70,7 +70,7 @@ from dpviz.cli.compare import csv_text
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError, SettingError
-from dpviz.evaluation.study import Study, accounting_of
+from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import frontier, summary
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.code import write_study_python
@@ -108,6 +108,7 @@ MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "Table",
 )
 TABS = (MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE)
+NOT_OF_AREAS = (SIZES, PARTS_TAB)  # studies of areas compare whole levels, and errors of regions have one part: noise
 HEIGHT, HEIGHT_ABOVE = 340, 260  # of charts in the tabs, and of the one above them
 ABOUT = (
     "Mechanisms on samples, or on data that are declared public. Every release is a simulation with seeded noise, and errors are measured"
@@ -171,7 +172,7 @@ def _sidebar(first_row: DeltaGenerator) -> CompareData | None:
     if data is not None:
         try:
             study = study_of(data, COMPARE.config())
-            keep_looks(study.mechanisms)
+            keep_looks(study)
         except DpvizError as error:
             show_error(str(error))
             st.button("Back to the usual mechanisms", on_click=lambda: COMPARE.change(mechanisms=(), settings={}))
@@ -251,7 +252,7 @@ def _show_introduction(data: CompareData | None) -> None:
         st.markdown("##### Which ε is enough?")
         mechanisms = COMPARE.config().build()
         inverse_block(data, mechanisms)
-        _show_accounting(mechanisms, data)
+        _show_accounting(mechanisms, COMPARE.config().gaussian(), data)
 
 
 def _show_hidden(study_job: StudyJob) -> None:
@@ -308,7 +309,7 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
         with answer:
             _show_answer(study_job, rows, figure, workload)
         pick(study_job, _show_chart(rows, figure, workload, study_job))
-        _show_accounting(study_job.study.mechanisms, data)
+        _show_accounting(study_job.study.mechanisms, study_job.study.gaussian, data)
     else:
         st.info(NO_FIGURE)
     if COMPARE.config() != st.session_state.get(CONFIG_SHOWN):
@@ -340,8 +341,8 @@ def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: Study
     return _clicked_point(chart_state)
 
 
-def _show_accounting(mechanisms: dict[str, AnyMechanism], data: CompareData) -> None:
-    if text := describe_accounting(mechanisms, data):
+def _show_accounting(mechanisms: dict[str, AnyMechanism], gaussian: tuple[str, ...], data: CompareData) -> None:
+    if text := describe_accounting(mechanisms, gaussian, data):
         st.caption(markdown(text))
 
 
@@ -398,7 +399,10 @@ def compare_tabs(study_job: StudyJob, data: CompareData, rows: pd.DataFrame, map
         INVERSE: lambda: inverse_block(data, study_job.study.mechanisms),
         TABLE: lambda: _show_table(study_job, data, rows),
     }
-    for tab, name in zip(st.tabs(TABS, key="compare tab", on_change="rerun"), TABS, strict=True):
+    names = [name for name in TABS if not (isinstance(data.data, AreaCounts) and name in NOT_OF_AREAS)]
+    if st.session_state.get("compare tab") not in (None, *names):
+        st.session_state["compare tab"] = names[0]
+    for tab, name in zip(st.tabs(names, key="compare tab", on_change="rerun"), names, strict=True):
         if tab.open:
             with tab:
                 show_tab[name]()
@@ -435,9 +439,6 @@ def _show_by_level(study_job: StudyJob, rows: pd.DataFrame) -> None:
 def _show_by_size(study_job: StudyJob, rows: pd.DataFrame) -> None:
     """Show the chosen error measure by the true count."""
     data: CompareData = study_job.config[1]
-    if isinstance(data.data, AreaCounts):
-        st.info("Studies of areas compare whole levels: see the errors by level.")
-        return
     epsilon, figure = _epsilon_control(rows, "size"), shown_figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(x=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
@@ -472,9 +473,6 @@ def _show_lines(rows: pd.DataFrame, title: str, figure: str, study_job: StudyJob
 
 
 def _show_parts(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
-    if isinstance(data.data, AreaCounts):
-        st.info("Errors of regions have one part: noise. Regions are public and counted whole.")
-        return
     epsilon = _epsilon_control(rows, "parts")
     names = study_job.study.questions.names()
     workload = shown_workload(names, shown_figure(data))
@@ -507,7 +505,7 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     workload = shown_workload(study_job.study.questions.names(), figure)
     further = [name for name in figures_of(data) if FIGURES[name].families and name != figure]
     table = summary_table(rows[rows["workload"] == workload], figure, further)
-    accounting = table["label"].map({label: accounting_of(each, data.data) for label, each in study_job.study.mechanisms.items()})
+    accounting = table["label"].map({label: study_job.study.accounting(label) for label in study_job.study.mechanisms})
     if accounting.any():
         table.insert(list(table.columns).index("delta") + 1, "Accounting", accounting)
     if len(table):
@@ -616,7 +614,7 @@ def _wanted_error(data: CompareData, error: float, level: int) -> WantedError:
 
 def _start_search(question: object, data: CompareData, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
     """Start a search in the background; the search before is stopped."""
-    search = InverseJob(question, data.data, mechanisms, wanted)
+    search = InverseJob(question, data.data, mechanisms, wanted, COMPARE.config().gaussian())
     keeper().take(search)
     st.session_state[FOUND] = search
     search.start(SEARCH_WAIT)

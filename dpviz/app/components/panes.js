@@ -59,7 +59,10 @@ function attempt(canvas) {
     if (!canvas.failed) canvas.send("failed", { reason: String(globalThis.dpvizDeckError).slice(0, 200) });
     canvas.failed = true;
   } else if (!globalThis.dpvizDeck) canvas.waiting = setTimeout(() => attempt(canvas), POLL);
-  else show(canvas, globalThis.dpvizDeck.deck);
+  else if (hasCells(canvas.scene) && !cornerFinder(globalThis.dpvizDeck.deck)) {
+    globalThis.dpvizDeckError = "this deck.gl does not know the corners of H3 cells";
+    attempt(canvas);
+  } else show(canvas, globalThis.dpvizDeck.deck);
 }
 
 // A message is the length of a JSON header, the header, and the arrays that it names with their types and lengths.
@@ -91,7 +94,7 @@ function show(canvas, deck) {
   }
   fitHeight(canvas);
   canvas.cells = Object.fromEntries(Object.entries(scene.cells).map(([name, about]) => [name, build(scene, name, about)]));
-  canvas.areas = Object.fromEntries(Object.keys(scene.areas).map((name) => [name, buildAreas(scene, name)]));
+  canvas.areas = Object.fromEntries(Object.keys(scene.areas).map((name) => [name, buildAreas(scene, name, deck)]));
   if (!canvas.deck) canvas.deck = start(canvas, deck);
   label(canvas);
   if (moved) {

@@ -18,8 +18,8 @@ from streamlit.components.v1 import declare_component
 from dpviz.app.opening import LEAST_CUT, MOST_CUT
 from dpviz.app.session import carry_out
 from dpviz.view.basemap import MOST_NORTH, Bounds
+from dpviz.view.deck import BUNDLE
 
-BUNDLE = Path(pydeck.__file__).parent / "nbextension" / "static" / "index.js"
 FAILED = "canvas failed"  # key of the session's state: whether the browser could not load deck.gl
 KINDS = ("cell", "area", "end", "arc")
 """What can be clicked."""

@@ -1,12 +1,13 @@
 
 // Trips: regions as areas or dots, and arcs between their centres that bend to the left of their direction, faint where they begin.
-const BEND = 0.3, NEAR_ARC = 4, NEAR_DOT = 2;
+const BEND = 0.3, NEAR_ARC = 4, NEAR_DOT = 2, NEAREST = 3;
 
 // Positions on the web map, with the world as one unit: straight lines there are straight on the screen.
 const flatten = (longitude, latitude) => [(longitude + 180) / 360, 0.5 + Math.log(Math.tan(Math.PI / 4 + (latitude * Math.PI) / 360)) / (2 * Math.PI)];
 
-// Regions of one level: polygons as lists of rings with the box around them, and dots, the largest first.
-function buildAreas(scene, name) {
+// Regions of one level: polygons as lists of rings with the box around them, H3 cells by their indexes, or dots, the largest first.
+function buildAreas(scene, name, deck) {
+  if (scene.arrays[`${name} cells`]) return buildCells(scene, name, deck);
   const { arrays } = scene, corners = arrays[`${name} corners`], rings = arrays[`${name} rings`], starts = arrays[`${name} polygons`];
   const owner = arrays[`${name} owner`], centres = arrays[`${name} centres`], radius = arrays[`${name} radius`];
   const polygons = Array.from(owner, (region, p) => {
@@ -25,6 +26,47 @@ function buildAreas(scene, name) {
   return { n, centres, radius, polygons, order, dots: polygons.length ? [] : order };
 }
 
+const hasCells = (scene) => Object.keys(scene.areas).some((name) => scene.arrays[`${name} cells`]);
+
+// The library of H3 cells is inside deck.gl, which draws by it but does not export it: the accessor of the layer's own polygons gives the
+// corners of a cell. Null where this deck.gl is built in another way.
+function cornerFinder(deck) {
+  class Taken { constructor(...props) { Object.assign(this, ...props); } }
+  const stand = { props: { data: [], getHexagon: (d) => d, updateTriggers: {}, coverage: 1 }, getSubLayerClass: () => Taken, getSubLayerProps: () => ({}), _getForwardProps: () => ({ updateTriggers: {} }) };
+  try {
+    const { getPolygon } = deck.H3HexagonLayer.prototype._renderPolygonLayer.call(stand);
+    return getPolygon("85283473fffffff").length >= 10 ? getPolygon : null;
+  } catch {
+    return null;
+  }
+}
+
+// H3 cells of one level: their indexes, by which deck.gl draws them, and the corners of those that are looked at.
+function buildCells(scene, name, deck) {
+  const codes = scene.arrays[`${name} cells`], n = codes.length / 2, known = new Map(), find = cornerFinder(deck);
+  const cells = Array.from({ length: n }, (_, i) => codes[2 * i + 1].toString(16) + codes[2 * i].toString(16).padStart(8, "0"));
+  const ringOf = (region) => {
+    if (!known.has(region)) {
+      const flat = find(cells[region]);
+      known.set(region, Array.from({ length: flat.length / 2 }, (_, k) => [flat[2 * k], flat[2 * k + 1]]));
+    }
+    return known.get(region);
+  };
+  return { n, centres: scene.arrays[`${name} centres`], cells, ringOf, indices: Array.from({ length: n }, (_, i) => i), polygons: [], dots: [] };
+}
+
+// The H3 cell at a place: one of those with the nearest centres, since cells are nearly regular.
+function hexagonAt(areas, longitude, latitude) {
+  const near = [], across = Math.cos((latitude * Math.PI) / 180);
+  for (let region = 0; region < areas.n; region += 1) {
+    const distance = ((areas.centres[2 * region] - longitude) * across) ** 2 + (areas.centres[2 * region + 1] - latitude) ** 2;
+    if (near.length === NEAREST && distance >= near[NEAREST - 1].distance) continue;
+    near.push({ region, distance });
+    near.sort((a, b) => a.distance - b.distance).splice(NEAREST);
+  }
+  return near.find(({ region }) => isInside([areas.ringOf(region)], longitude, latitude));
+}
+
 const centreOf = (areas, region) => [areas.centres[2 * region], areas.centres[2 * region + 1]];
 const colorAt = (colors, i) => Array.from(colors.subarray(4 * i, 4 * i + 4));
 
@@ -32,7 +74,9 @@ function tripLayers(canvas, deck, pane, i) {
   const { scene } = canvas, flat = { pickable: false, parameters: { depthCompare: "always" } }, layers = [], dots = [];
   pane.areas.forEach((name, side) => {
     const areas = canvas.areas[name], fill = scene.arrays[pane.fills[side]];
-    if (areas.polygons.length) {
+    if (areas.cells) {
+      layers.push(new deck.H3HexagonLayer({ id: `${i}:cells ${side}`, data: areas.indices, getHexagon: (d) => areas.cells[d], getFillColor: (d) => colorAt(fill, d), filled: true, stroked: true, extruded: false, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key, getHexagon: scene.key }, ...flat }));
+    } else if (areas.polygons.length) {
       layers.push(new deck.PolygonLayer({ id: `${i}:areas ${side}`, data: areas.polygons, getPolygon: (d) => d.rings, getFillColor: (d) => colorAt(fill, d.region), filled: true, stroked: true, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key }, ...flat }));
     } else {
       dots.push(new deck.ScatterplotLayer({ id: `${i}:dots ${side}`, data: areas.dots, getPosition: (d) => centreOf(areas, d), getRadius: (d) => areas.radius[d] / 10, radiusUnits: "pixels", getFillColor: (d) => colorAt(fill, d), stroked: true, getLineColor: scene.rim, lineWidthMinPixels: 0.6, lineWidthMaxPixels: 0.6, updateTriggers: { getFillColor: scene.key, getRadius: scene.key, getPosition: scene.key }, ...flat }));
@@ -70,7 +114,7 @@ function tripAt(canvas, pane, i, longitude, latitude) {
   const arc = pane.arcs ? arcAt(canvas, pane, i, x, y, world) : -1;
   if (arc >= 0) return { arc };
   for (const [side, name] of pane.areas.entries()) {
-    const found = canvas.areas[name].polygons.findLast(({ rings, box }) => longitude >= box[0] && longitude <= box[2] && latitude >= box[1] && latitude <= box[3] && isInside(rings, longitude, latitude));
+    const areas = canvas.areas[name], found = areas.cells ? hexagonAt(areas, longitude, latitude) : areas.polygons.findLast(({ rings, box }) => longitude >= box[0] && longitude <= box[2] && latitude >= box[1] && latitude <= box[3] && isInside(rings, longitude, latitude));
     if (found) return { side, region: found.region };
   }
   return null;
@@ -122,7 +166,7 @@ const saysTrip = (canvas, pane, found) => (found === null ? "" : found.arc === u
 function tripMarks(canvas, deck, pane, i, found) {
   const layers = [], { accent, boxColor } = canvas.scene, flat = { pickable: false, parameters: { depthCompare: "always" } };
   const outline = (id, side, region, color) => {
-    const areas = canvas.areas[pane.areas[side]], shapes = areas.polygons.filter((polygon) => polygon.region === region);
+    const areas = canvas.areas[pane.areas[side]], shapes = areas.cells ? [{ rings: [areas.ringOf(region)] }] : areas.polygons.filter((polygon) => polygon.region === region);
     if (shapes.length) layers.push(new deck.PathLayer({ id: `${id} lines`, data: shapes.flatMap(({ rings }) => rings.map((ring) => [...ring, ring[0]])), getPath: (d) => d, getColor: color, widthMinPixels: 2.5, widthMaxPixels: 2.5, ...flat }));
     else layers.push(new deck.ScatterplotLayer({ id, data: [region], getPosition: (d) => centreOf(areas, d), getRadius: areas.radius[region] / 10 + 3, radiusUnits: "pixels", filled: false, stroked: true, getLineColor: color, lineWidthMinPixels: 2.5, lineWidthMaxPixels: 2.5, ...flat }));
   };

@@ -160,7 +160,7 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     options = {**dict(chosen_files.written), **choose_point_columns(about, digest)}
     columns = [name for name in about.columns if name not in options.values()]
     unit = ask_whom(UnitQuestion(noun="record", columns=columns, key=f"{mode} {digest}", private=mode == CURATE), about.person, cards)
-    where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(_is_among, chosen_files))
+    where = choose_where(cards, file_crs=about.crs, asks_for_crs=about.needs_crs, is_private=partial(is_among, chosen_files))
     with cards.where:
         bad_rows = leave_out_bad_rows(POINTS, "a missing or unreadable")
     bound, kind = (unit or {}).get("contributions", 1), None if unit is None else "person" if "person" in unit else "record"
@@ -185,7 +185,7 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     return replace(_declared(data), outline=where.outline)
 
 
-def _is_among(chosen_files: PointFiles, digest: str, size: int) -> bool:
+def is_among(chosen_files: ChosenFiles[PointsFile, Any], digest: str, size: int) -> bool:
     """Return whether one of the private files has this digest and so many bytes."""
     found = chosen_files.found()
     same_size = [source for source, own in zip(found.sources, found.sizes, strict=True) if own == size]

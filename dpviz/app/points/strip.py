@@ -18,7 +18,7 @@ from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.release.point_release import Release
-from dpviz.release.verdict import Verdict, square_verdict
+from dpviz.release.verdict import Verdict, square_verdict, with_false_positives
 from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain
 
@@ -29,15 +29,15 @@ EASY_ZOOM = 6  # zoom level whose squares can be told apart on a map
 def show_strip(shown: Shown, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: Drawn = shown.first
-    zooms, mechanism = zooms_of(what.release.domain), (config() if shown.fresh else what.config).build()
-    shares = find_shares(mechanism, what.data.points.domain)
+    zooms, how = zooms_of(what.release.domain), config() if shown.fresh else what.config
+    shares = find_shares(how, what.data.points.domain)
     strip(
         make_levels(what, None if shown.before is None else shown.before.evaluation),
         make_parts(shares, [share.level if share.level in zooms else None for share in shares]),
         shown=shown_zoom(what.release, level),
         unit=what.data.unit,
         on_level=partial(_choose_zoom, what.release),
-        **strip_options(POINTS, mechanism, shares, partial(_expect, what, zooms), fresh=shown.fresh),
+        **strip_options(POINTS, how.build(), shares, partial(_expect, what, zooms), fresh=shown.fresh),
     )
     end_strip(POINTS, title)
 
@@ -106,7 +106,8 @@ def verdict_of(what: Drawn) -> Verdict | None:
     if not what.release.receipt.private or what.evaluation is None:
         return None
     errors, noise = (what.evaluation.by_zoom[name].tolist() for name in ("rmse", "expected"))
-    return square_verdict(what.release, errors, what.data.unit, noise)
+    found = square_verdict(what.release, errors, what.data.unit, noise)
+    return with_false_positives(found, *(what.evaluation.by_zoom[name].tolist() for name in ("empty", "false_positives")))
 
 
 def describe_person(what: Drawn) -> str:

@@ -18,7 +18,7 @@ from dpviz.app.points.state import FARTHEST, POINTS, Drawn, config
 from dpviz.app.points.strip import shown_zoom
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_open_tab
 from dpviz.app.session import carry_out
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, show_chart
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart
 from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
@@ -107,7 +107,7 @@ def _budget_of(receipt: Receipt) -> str:
     """Return what one draw spent, as the text of a key figure."""
     if not receipt.private:
         return "NOT PRIVATE"
-    return budget_text(receipt.used, getattr(receipt.spent, "delta", 0))
+    return budget_words(receipt.spent)
 
 
 def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -69,7 +70,7 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
     with cards.where:
         typed = _choose_crs() if asks_for_crs else None
         if cards.curates:
-            _choose_place()
+            choose_place(take_box)
             outline = choose_outline(is_private, _declare)
         domain = _choose_domain(typed or file_crs)
         boxes = _offer_candidates(typed) if cards.curates and asks_for_crs and not typed else ()
@@ -90,13 +91,20 @@ def take_box(box: Bounds) -> None:
     """Declare the domain by a box on the map, in degrees: in the CRS that is typed, else as longitude and latitude."""
     typed = str(st.session_state.get("domain crs", "") or "").strip() or str(st.session_state.get("crs", "") or "").strip()
     crs = WGS84 if not typed or typed.lower() == "none" else typed
+    found = box_in(crs, box)
+    if found is not None:
+        forget_box()
+        _declare(crs, found)
+
+
+def box_in(crs: str, box: Bounds) -> Bounds | None:
+    """Return a box in degrees as rounded bounds in a CRS; None if it has none there."""
     try:
         west, south, east, north = Transformer.from_crs(WGS84, crs, always_xy=True).transform_bounds(*box)
     except ProjError:
-        return
-    forget_box()
+        return None
     digits = 4 if crs == WGS84 else 0
-    _declare(crs, (round(west, digits), round(south, digits), round(east, digits), round(north, digits)))
+    return round(west, digits), round(south, digits), round(east, digits), round(north, digits)
 
 
 def _declare(crs: str, bounds: Bounds) -> None:
@@ -119,25 +127,32 @@ def _refuse_unknown(crs: str) -> None:
         Domain(bounds=(0, 0, 1, 1), crs=crs)
 
 
-def _choose_place() -> None:
-    """Offer a domain around a place that is found by its name."""
+def choose_place(take: Callable[[Bounds], None], prefix: str = "") -> None:
+    """Offer a box around a place that is found by its name.
+
+    Args:
+        take: declares the box, west, south, east and north in degrees.
+        prefix: of the keys of the widgets.
+    """
+    place, across = f"{prefix}place", f"{prefix}km across"
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    text = left.text_input("A place", key="place", persist_state="session", placeholder="for example Lyon", help="A square around a town.")
-    st.session_state.setdefault("km across", _USUAL_KM)  # a draft may have another: Streamlit warns of a value that is given twice
-    right.number_input("km across", 1.0, 2000.0, key="km across", persist_state="session", format="%.0f")
+    text = left.text_input("A place", key=place, persist_state="session", placeholder="for example Lyon", help="A square around a town.")
+    st.session_state.setdefault(across, _USUAL_KM)  # a draft may have another: Streamlit warns of a value that is given twice
+    right.number_input("km across", 1.0, 2000.0, key=across, persist_state="session", format="%.0f")
     found = find_towns(text or "")
     if text and not found:
         st.caption(f":orange[No town is called {markdown(text)}.]")
     with st.container(horizontal=True):
         for name, longitude, latitude in found:
             label = f"{markdown(name)} ({latitude:.1f}, {longitude:.1f})"
-            st.button(label, key=f"place {longitude} {latitude}", on_click=carry_out(partial(_take_place, (longitude, latitude))))
+            take_it = partial(_take_place, (longitude, latitude), take, across)
+            st.button(label, key=f"{prefix}place {longitude} {latitude}", on_click=carry_out(take_it))
 
 
-def _take_place(at: tuple[float, float]) -> None:
-    half = float(st.session_state.get("km across", _USUAL_KM)) / 2 / _KM_PER_DEGREE
+def _take_place(at: tuple[float, float], take: Callable[[Bounds], None], km_across: str) -> None:
+    half = float(st.session_state.get(km_across, _USUAL_KM)) / 2 / _KM_PER_DEGREE
     across = half / max(float(np.cos(np.radians(at[1]))), 0.05)
-    take_box((at[0] - across, at[1] - half, at[0] + across, at[1] + half))
+    take((at[0] - across, at[1] - half, at[0] + across, at[1] + half))
 
 
 def _choose_domain(crs: str | None) -> Domain | None:

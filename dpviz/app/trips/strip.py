@@ -25,8 +25,8 @@ _BETWEEN = "Its pairs join regions of two levels: the maps show the levels besid
 def show_strip(shown: Shown, level: int, title: str) -> None:
     """Show the strip of the run of the controls at a level that the maps show; while a share is dragged, only this function runs."""
     what: TripsDrawn = shown.first
-    release, mechanism = what.releases[0], (TRIPS.config() if shown.fresh else what.config).build()
-    shares = find_shares(mechanism, release.tree.origins)
+    release, how = what.releases[0], TRIPS.config() if shown.fresh else what.config
+    shares = find_shares(how, release.tree.origins)
     first = release.tree.height + 1 - len(shares)  # stages before that one are exact, or not paid for on their own
     strip(
         _make_levels(what, shown.before),
@@ -35,7 +35,7 @@ def show_strip(shown: Shown, level: int, title: str) -> None:
         unit=what.data.unit,
         on_level=_choose_stage,
         words=PAIRS,
-        **strip_options(TRIPS, mechanism, shares, partial(_expect, what), fresh=shown.fresh),
+        **strip_options(TRIPS, how.build(), shares, partial(_expect, what), fresh=shown.fresh),
     )
     end_strip(TRIPS, title)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+from pyproj import CRS
 
 from dpviz.data.areas import AreaCounts
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_bound_without_persons
@@ -39,8 +40,7 @@ from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, find_files, refuse_copies
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.errors import InputError
-from dpviz.space.domain import refuse_degrees
-from dpviz.space.leaf_lookup import LeafLookup
+from dpviz.space.domain import as_domain, refuse_degrees
 
 if TYPE_CHECKING:
     from dpviz.data.cell_counts import CellCounts
@@ -61,7 +61,7 @@ _MIXED = (
 def read_points(
     source: Sources,
     *,
-    domain: Domain,
+    domain: Domain | Sequence[float],
     x: str | None = None,
     y: str | None = None,
     geometry: str | None = None,
@@ -92,8 +92,10 @@ def read_points(
 
     Args:
         source: a path, a glob such as ``"trips/*.parquet"``, a folder of Parquet files, an open binary file (an upload) with a `name`,
-            or a list of these; all of one format with the same columns. Never a URL.
-        domain: the public domain; points are reprojected to its CRS, and dropped if they are outside.
+            a table in memory (a DataFrame, GeoDataFrame, Arrow table, dict of arrays, or a table of Polars or DuckDB), or a list of
+            these; all of one format with the same columns. Never a URL.
+        domain: the public domain; points are reprojected to its CRS, and dropped if they are outside. Or its bounds, west, south, east,
+            north, in the CRS of `crs`.
         x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
         y: column of northing or latitude, likewise.
         geometry: column of points in WKT, texts such as POINT (13.4 52.5), instead of x and y; other shapes are bad rows. Engine "numpy"
@@ -149,7 +151,14 @@ def read_points(
     >>> points = read_points(upload, domain=Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3), person="who")
     >>> points.count.tolist(), points.over
     ([1, 1], 1)
+
+    A table in memory is read by the same rules:
+
+    >>> table = {"lon": [1.5, 6.0], "lat": [2.5, 3.0]}
+    >>> read_points(table, domain=(0.0, 0.0, 8.0, 8.0), crs="EPSG:4326").domain.bounds
+    (0.0, 0.0, 8.0, 8.0)
     """
+    domain = as_domain(domain, crs)
     scheduler = scheduler_at(address, insecure=insecure_address)
     refuse_degrees(domain)
     refuse_bound_without_persons(person, contributions, distinct=distinct)
@@ -220,7 +229,7 @@ def read_areas(
         person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen as by `read_points`.
         contributions: m >= 1; the most records of a person.
         distinct: whether each person counts once in each leaf, and keeps at most m distinct leaves.
-        bad_rows: as for `read_points`; "refuse" raises on an unknown id, too. Points in no leaf are never refused.
+        bad_rows: as for `read_points`; "refuse" raises on an unknown id, too, and if all points lie in no leaf.
         separator: as for `read_points`.
         decimal: as for `read_points`; of coordinates and counts, never of ids.
         encoding: as for `read_points`.
@@ -282,7 +291,10 @@ def read_areas(
     files, job_progress = _find_files(source, text_format, bad_rows), Progress(progress=progress, cancel=cancel)
     plan = make_plan(files, _engine_for_line_ends(engine, quoted_newlines), scheduler, limits, lambda: counter.job(files))
     counted = counter.read(files, job_progress) if plan.job is None else run_engine(plan, scheduler, job_progress)
-    return AreaCounts.from_leaf_counts(counted, regions, bound)
+    areas = AreaCounts.from_leaf_counts(counted, regions, bound)
+    if bad_rows == "refuse":
+        areas.refuse_none_inside()
+    return areas
 
 
 class _Counter(NamedTuple):
@@ -353,7 +365,7 @@ def read_flows(
         destinations: the public regions where trips end, a hierarchy of the same depth; `regions` if None.
         origin: column of ids of leaf regions; found by its name if None (origin, from, source, home, h_geocode, ...).
             Block codes of 15 characters in columns called h_geocode or w_geocode (LODES) are cut to the length of the leaves' ids.
-            Or two columns of coordinates, ``("x", "y")``; a trip begins in the leaf whose polygon covers them.
+            Or two columns of coordinates, ``("x", "y")``; a trip begins in the leaf in which they are, as for `read_areas`.
         destination: likewise (destination, to, target, work, w_geocode, ...).
         crs: the CRS of coordinates; ids have none.
         count: column of trips per row, whole and >= 0; beside ids found by its name if None (count, flow, trips, S000, ...); each row
@@ -485,9 +497,12 @@ def _reader_of_coordinates(finder: XyPairs, request: PointsRequest) -> _Reader:
 def _pair_finder(origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]) -> XyPairs:
     if not len(origin) == len(destination) == 2:
         raise InputError(_MIXED)
-    starts = LeafLookup.from_regions(sides[0])
-    ends = starts if sides[1] is sides[0] else LeafLookup.from_regions(sides[1])
-    if not same_crs(starts.crs, ends.crs):
-        raise InputError("The polygons of origins and of destinations must be in one CRS.")
+    starts = leaf_finder(sides[0], may_overlap=True)
+    ends = starts if sides[1] is sides[0] else leaf_finder(sides[1], may_overlap=True)
+    crs, other = (None if each is None else CRS.from_user_input(each) for each in map(crs_of_leaves, sides))
+    if (crs is None) != (other is None) or (crs is not None and other is not None and not same_crs(crs, other)):
+        raise InputError("The regions of origins and of destinations must be in one CRS.")
     leaves = (sides[0].size(sides[0].depth), sides[1].size(sides[1].depth))
-    return XyPairs(origin=origin, destination=destination, starts=starts, ends=ends, leaves=leaves, crs=starts.crs.to_wkt())
+    return XyPairs(
+        origin=origin, destination=destination, starts=starts, ends=ends, leaves=leaves, crs=None if crs is None else crs.to_wkt()
+    )

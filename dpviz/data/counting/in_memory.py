@@ -50,8 +50,8 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
         ends = read_rows(source, replace(request, columns=PointColumns(x=x_end, y=y_end)))
         length = len(starts.x)
         return Trips(
-            origin=finder.starts.find(starts.x, starts.y).astype(np.int32),
-            destination=finder.ends.find(ends.x, ends.y).astype(np.int32),
+            origin=finder.starts(starts.x, starts.y).astype(np.int32),
+            destination=finder.ends(ends.x, ends.y).astype(np.int32),
             count=np.ones(length, np.int64) if starts.count is None else whole_counts(starts.count, length, "drop"),
             person=starts.person,
             ragged=starts.ragged,

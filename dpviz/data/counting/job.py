@@ -27,7 +27,6 @@ from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
 from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
-from dpviz.space.leaf_lookup import LeafLookup
 
 if TYPE_CHECKING:
     from dpviz.space.regions import Regions
@@ -461,18 +460,18 @@ class XyPairs:
     Attributes:
         origin: columns of x and y of origins.
         destination: columns of x and y of destinations.
-        starts: finds the leaf regions of origins, from coordinates in the files' CRS.
+        starts: finds the leaf regions of origins: see `leaf_finder`.
         ends: finds the leaf regions of destinations, likewise.
         leaves: number of leaf regions of origins, and of destinations.
-        crs: CRS of the polygons of the leaves.
+        crs: CRS of the leaves; None on a plain plane.
     """
 
     origin: tuple[str, str]
     destination: tuple[str, str]
-    starts: LeafLookup = field(repr=False)
-    ends: LeafLookup = field(repr=False)
+    starts: Callable[[Floats, Floats], Integers] = field(repr=False)
+    ends: Callable[[Floats, Floats], Integers] = field(repr=False)
     leaves: tuple[int, int]
-    crs: str
+    crs: str | None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -487,7 +486,7 @@ class XyPairs:
     def cells(self, columns: Columns) -> Integers:
         """Return (n,) the pair of each row."""
         x, y, x_end, y_end = (readable_numbers(columns[name]) for name in self.columns)
-        return pairs_of(self.starts.find(x, y), self.ends.find(x_end, y_end), self.leaves[1])
+        return pairs_of(self.starts(x, y), self.ends(x_end, y_end), self.leaves[1])
 
 
 def is_by_id(finder: CellFinder) -> bool:

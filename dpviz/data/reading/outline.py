@@ -1,10 +1,11 @@
-"""Read a public file of polygons: the outline of the area whose box becomes the domain of points."""
+"""Read a public file of polygons: regions without ids, or the outline of an area."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 
+import geopandas
 import numpy as np
 import shapely
 from numpy.typing import NDArray
@@ -13,9 +14,10 @@ from pyproj import CRS
 from dpviz.data.columns import GEOMETRY_NAMES, candidates
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
+from dpviz.data.reading.regions import crs_of
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked, too_many_rows
 from dpviz.errors import DomainError, InputError
-from dpviz.space.outline import Outline
+from dpviz.space.outline import POLYGONS, Outline
 
 MOST_POLYGONS = 5_000
 OUTLINE_LIMITS = replace(DEFAULT_LIMITS, rows=MOST_POLYGONS, file_bytes=64 * 2**20)
@@ -56,6 +58,37 @@ def read_outline(source: Source, *, unstated_crs: str | None = None, limits: Lim
             f"The file has more than {limits.rows:,} polygons: choose the outline of the whole area, or drag a box on the map."
         )
     return Outline(shapes=shapes, crs=opened.crs or _parse_crs(unstated_crs))
+
+
+def read_polygons(source: Source, *, crs: object = None, limits: Limits = DEFAULT_LIMITS) -> geopandas.GeoSeries:
+    r"""Read polygons from a public file: the list of `Regions.from_polygons`, or the area of `Regions.h3`.
+
+    Formats: those of `read_outline`. Rows without a shape are passed over.
+
+    Args:
+        source: a path, or an open binary file (an upload) with a `name`, whose ending says the format. Never a URL.
+        crs: the CRS of the coordinates, if the file does not state it.
+        limits: the most that the file may hold.
+
+    Returns:
+        (n,) polygons in their CRS, in the order of the file.
+
+    Raises:
+        InputError: the file cannot be opened, is damaged or too large.
+        DomainError: the file holds no polygons, or other shapes; its CRS is not known, or is another than `crs`.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"name\tgeometry\nold town\tPOLYGON ((4.8 45.7, 4.9 45.7, 4.9 45.8, 4.8 45.7))\n")
+    >>> upload.name = "town.tsv"
+    >>> read_polygons(upload, crs="EPSG:4326").total_bounds.tolist()
+    [4.8, 45.7, 4.9, 45.8]
+    """
+    opened = open_shapes(*read_checked(source, limits), limits)
+    shapes = _take_shapes(opened)
+    shapes = shapes[~(shapely.is_missing(shapes) | shapely.is_empty(shapes))]
+    if not len(shapes) or not np.isin(shapely.get_type_id(shapes), POLYGONS).all():
+        raise DomainError("The file has no polygons, or also other shapes: choose one of polygons alone.")
+    return geopandas.GeoSeries(shapes, crs=crs_of(opened, crs))
 
 
 def _take_shapes(opened: OpenShapes) -> NDArray[np.object_]:

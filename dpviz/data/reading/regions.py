@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ import pandas as pd
 import shapely
 from pyproj import CRS
 
-from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, columns_called, fold_name
+from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, columns_called, fold_name, quote_names
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
@@ -32,9 +31,8 @@ ID_NAMES = (ID, "id", "geoid", "fips", "tile_id", "code", "region", "region_code
 PARENT_NAMES = (PARENT, "parent", "parent_region", "parent_region_id", "parent_code", "parent_geoid")
 LEVEL_NAMES = (LEVEL, "level_name", "lvl", "admin_level")
 LABEL_NAMES = (NAME, "label", "region_name", "title")
+NO_REGIONS = "The file of regions has no rows: there is no region to count in."
 _IN_DEGREES = ("lon", "lng", "long", "longitude", "lat", "latitude")
-_MOST_NAMED = 20
-_LIKE_A_NAME = re.compile(r"\s*[^\W\d][\w .:/()%#-]{0,39}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +111,7 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
+        DomainError: there is no region in it.
 
     >>> import io
     >>> upload = io.BytesIO(b"block,block_name,district\nN1,Hill,N\nN2,Mill,N\nS1,Lake,S\n")
@@ -121,10 +120,13 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     ('district', 'block')
     """
     opened = open_shapes(*read_checked(source, limits), limits)
+    _refuse_no_features(opened)
     names = [name for name in opened.names if fold_name(name) not in LABEL_NAMES and not fold_name(name).endswith("_name")]
     if not 0 < len(names) <= MOST_LEVELS:
         return ()
     table, _ = _read_rows(opened, names)
+    if not len(table):
+        raise DomainError(NO_REGIONS)
     with_texts = [name for name in names if any(isinstance(value, str) for value in table[name])]
     sizes = {name: table[name].nunique() for name in names if _are_ids(table[name])}
     if not sizes.keys() >= set(with_texts):
@@ -183,6 +185,7 @@ def read_regions(
 
 
 def _make_regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object) -> Regions:
+    _refuse_no_features(opened)
     if levels is None and _are_locations(opened.names):
         levels = ["id"]
     if levels is not None:
@@ -198,6 +201,13 @@ def _make_regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mappi
     return Regions.from_parents(table.rename(columns=canonical))
 
 
+def _refuse_no_features(opened: OpenShapes) -> None:
+    """Refuse a file without columns and shapes; features without properties have no columns, either."""
+    shapes = None if opened.names else _read_rows(opened, [])[1]
+    if not opened.names and (shapes is None or not len(shapes)):
+        raise DomainError(NO_REGIONS)
+
+
 def _are_locations(names: Sequence[str]) -> bool:
     """Return whether a table holds locations as flow maps use them: its columns are id, lat, lon and perhaps name, and no others."""
     return {"id", "lat", "lon"} <= {fold_name(name) for name in names} <= {"id", "lat", "lon", "name"}
@@ -206,23 +216,10 @@ def _are_locations(names: Sequence[str]) -> bool:
 def _find_column(names: Sequence[str], wanted: str) -> str:
     matches = columns_called(names, wanted)
     if not matches:
-        raise DomainError(f"There is no column named {wanted!r}; the file has {_quote_names(names)}.")
+        raise DomainError(f"There is no column named {wanted!r}; the file has {quote_names(names)}.")
     if len(matches) > 1:
         raise DomainError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
     return matches[0]
-
-
-def _quote_names(names: Sequence[str]) -> str:
-    """Return the first names, in quotes. A text that does not look like a name may be an entry, and is only counted."""
-    shown = [name for name in names if _LIKE_A_NAME.fullmatch(name)][:_MOST_NAMED]
-    more = len(names) - len(shown)
-    return (
-        (", ".join(map(repr, shown)) + (f" and {more:,} more" if more else ""))
-        if shown
-        else f"{more:,} names that cannot be shown"
-        if more
-        else "none"
-    )
 
 
 def _find_labels(names: Sequence[str], levels: Sequence[str], chosen: Mapping[str, str] | None) -> dict[str, str]:
@@ -247,19 +244,21 @@ def _find_parent_columns(names: Sequence[str]) -> dict[str, str]:
     if missing := [role for role in (ID, PARENT, LEVEL) if not columns[role]]:
         raise DomainError(
             f"The file does not say how its regions are nested (no column {missing[0]!r}). Pass levels=[...], the columns of ids from"
-            f" the coarsest to the leaves (one is enough), out of {_quote_names(names)}."
+            f" coarse to fine (one is enough), out of {quote_names(names)}."
         )
     for role, matches in columns.items():
         if len(matches) > 1:
-            raise DomainError(f"Several columns could be {role!r}: {_quote_names(matches)}. Rename all but one, or pass levels=[...].")
+            raise DomainError(f"Several columns could be {role!r}: {quote_names(matches)}. Rename all but one, or pass levels=[...].")
     return {matches[0]: role for role, matches in columns.items() if matches}
 
 
 def _read_table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFrame:
     """Return the wanted columns, with the file's shapes or, if it has none, points made of its columns of coordinates."""
     axes = () if opened.has_geometry else _coordinate_columns(opened.names)
-    shapes_crs = _crs_of(opened, crs) if opened.has_geometry else _crs_of_axes(axes, crs)
+    shapes_crs = crs_of(opened, crs) if opened.has_geometry else _crs_of_axes(axes, crs)
     table, shapes = _read_rows(opened, (*wanted, *axes))
+    if not len(table):
+        raise DomainError(NO_REGIONS)
     if axes:
         shapes = _make_points(*(_parse_coordinates(table[axis], axis) for axis in axes))
     return table if shapes is None else geopandas.GeoDataFrame(table[list(dict.fromkeys(wanted))], geometry=shapes, crs=shapes_crs)
@@ -278,7 +277,7 @@ def _coordinate_columns(names: Sequence[str]) -> tuple[str, ...]:
         return ()
     for axis, alternatives in zip(("longitudes", "latitudes"), matches, strict=True):
         if len(alternatives) > 1:
-            raise DomainError(f"Several columns could be {axis}: {_quote_names(alternatives)}. Rename all but one.")
+            raise DomainError(f"Several columns could be {axis}: {quote_names(alternatives)}. Rename all but one.")
     return matches[0][0], matches[1][0]
 
 
@@ -289,12 +288,17 @@ def _crs_of_axes(axes: Sequence[str], crs: object) -> CRS | None:
         return None
     if crs is None and not all(fold_name(axis) in _IN_DEGREES for axis in axes):
         raise DomainError(
-            f"Columns {_quote_names(axes)} are coordinates without a CRS, which is never guessed: pass crs=..., or rename them."
+            f"Columns {quote_names(axes)} are coordinates without a CRS, which is never guessed: pass crs=..., or rename them."
         )
     return _parse_crs(DEGREES if crs is None else crs)
 
 
-def _crs_of(opened: OpenShapes, crs: object) -> CRS:
+def crs_of(opened: OpenShapes, crs: object) -> CRS:
+    """Return the CRS of a file's shapes: its own, or `crs` where it states none.
+
+    Raises:
+        DomainError: neither is known, or they differ.
+    """
     if crs is None:
         if opened.crs is None:
             raise DomainError(f"This {opened.format} file does not state its CRS, which is never guessed: pass crs=..., say 'EPSG:4326'.")

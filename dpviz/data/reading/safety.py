@@ -127,8 +127,8 @@ def name_of(source: Source) -> str:
     name = os.fspath(source) if is_path(source) else getattr(source, "name", None)
     if not isinstance(name, str):
         raise InputError(
-            "A source must be a path, or an open binary file that has a name. A table in memory is counted by PointCounts.from_xy,"
-            " PointCounts.from_geodataframe or Flows.from_table."
+            "A source must be a path, or an open binary file that has a name; read_points, read_areas and read_flows take tables in memory,"
+            " too: a DataFrame, an Arrow table, or a dict of arrays."
         )
     return name
 

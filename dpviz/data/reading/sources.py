@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpviz.data.library_errors import attempt, guard
+from dpviz.data.reading.memory_tables import Table, is_table, table_upload
 from dpviz.data.reading.safety import Limits, Source, first_bytes, format_of, is_path, name_of, refuse_url
 from dpviz.data.reading.tables import GeoColumns, as_utf8, geo_columns, open_header
 from dpviz.data.reading.text_format import PLAIN_TEXT, TextFormat
@@ -24,7 +25,7 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Sources: TypeAlias = Source | Sequence[Source]
+Sources: TypeAlias = Source | Table | Sequence[Source | Table]
 
 LARGE_SHARE = 1 / 8
 TABLES = ("Parquet", *SEPARATORS)
@@ -87,7 +88,8 @@ def list_files(source: Sources) -> list[Source]:
     Raises:
         InputError: no file is found.
     """
-    given_sources: list[Source] = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
+    listed = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
+    given_sources: list[Source] = [table_upload(given) if is_table(given) else given for given in listed]
     sources = _drop_repeated(
         [
             found_source
@@ -104,9 +106,9 @@ def find_files(source: Sources, text_format: TextFormat = PLAIN_TEXT) -> FoundFi
     """Find the files that a source names.
 
     Args:
-        source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, or a list
-            of these. In a folder, files and folders whose name begins with a dot or underscore are left out. A file that is found several
-            times, by any path or link, is listed once.
+        source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, a table in
+            memory, or a list of these. In a folder, files and folders whose name begins with a dot or underscore are left out. A file
+            that is found several times, by any path or link, is listed once.
         text_format: the declared format of text tables.
 
     Raises:

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.base import Share, setting
-from dpviz.mechanisms.noisy_areas import AreaMechanism, NoisyAreas, is_gaussian, neighbours_setting
+from dpviz.mechanisms.budget_noise import is_gaussian
+from dpviz.mechanisms.noisy_areas import AreaMechanism, NoisyAreas, neighbours_setting
 from dpviz.mechanisms.noisy_flows import accounting_setting
 from dpviz.privacy.allocation import REGION_STRATEGIES, region_weights
 from dpviz.privacy.budget import Budget
@@ -53,8 +54,10 @@ class RegionTree(AreaMechanism):
         "minimax",
         "Budget over levels",
         choices=REGION_STRATEGIES,
-        help="minimax: the level that loses most against the whole budget loses as little as possible. uniform: equal shares. geometric:"
-        " more for levels with more regions. census: the published shares of the US Census of 2020, for six levels. custom: your weights.",
+        help="minimax: the level that loses most against the whole budget loses as little as possible; its finest level has more noise than"
+        " flat counts, 2 to 3 times as much under ε and 1.4 to 1.6 times under ρ in the samples of two and three levels, and larger"
+        " regions far less. uniform: equal shares. geometric: more for levels with more regions. census: the published shares of the US"
+        " Census of 2020, for six levels. custom: your weights.",
     )
     weights: tuple[float, ...] = setting(
         (),
@@ -110,8 +113,15 @@ class RegionTree(AreaMechanism):
 
     def shares(self, frame: Regions) -> list[Share]:
         """List one part of epsilon per level that can be measured, coarsest first; parts of rho may differ (see `level_weights`)."""
+        return self._list_shares(frame, gaussian=False)
+
+    def shares_of_rho(self, frame: Regions) -> list[Share]:
+        """List one part of rho per level that can be measured, coarsest first."""
+        return self._list_shares(frame, gaussian=True)
+
+    def _list_shares(self, frame: Regions, *, gaussian: bool) -> list[Share]:
         first = 0 if self.count_root else 1
-        weights = self.level_weights(frame, gaussian=False)[first:]
+        weights = self.level_weights(frame, gaussian=gaussian)[first:]
         titles = ("the whole", *frame.levels)[first:]
         return [
             Share(label=title, share=weight / sum(weights), level=level)

@@ -130,7 +130,7 @@ PLACINGS |= {"geoarrow": GeometryCells(geometry="point", encoding="point", domai
 PLACINGS |= {"ids": IdPairs(origin="from", destination="to", starts=LeafIds(texts=IDS), ends=LeafIds(texts=IDS[:5]))}
 SQUARES = gpd.GeoDataFrame({"area": ["a", "b"]}, geometry=shapely.box([0, 0.5], 0, [0.5, 1], 1), crs="EPSG:4326")
 LOOKUP = LeafLookup.from_regions(Regions.from_table(SQUARES, levels=["area"]))
-SIDES = {"origin": ("x", "y"), "destination": ("x2", "y2"), "starts": LOOKUP, "ends": LOOKUP}
+SIDES = {"origin": ("x", "y"), "destination": ("x2", "y2"), "starts": LOOKUP.find, "ends": LOOKUP.find}
 PLACINGS |= {"pairs of coordinates": XyPairs(**SIDES, leaves=(2, 2), crs="EPSG:4326")}
 
 

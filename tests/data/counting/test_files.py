@@ -12,7 +12,8 @@ import shapely
 
 from dpviz.data.cell_counts import CellCounts
 from dpviz.data.counting.engines import ENGINES
-from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.counting.files import read_areas, read_flows, read_points
+from dpviz.data.leaf_regions import leaf_finder
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import DpvizError
 from dpviz.space.domain import Domain
@@ -119,6 +120,30 @@ def test_coordinates_of_trips_are_reprojected():
     row = ",".join(f"{value:.3f}" for value in (away.x[0], away.y[0], away.x[1], away.y[1]))
     flows = read_flows(text(f"x1,y1,x2,y2\n{row}\n"), regions=squares(), origin=("x1", "y1"), destination=("x2", "y2"), crs="EPSG:3857")
     assert (flows.origin.tolist(), flows.destination.tolist()) == ([0], [1])
+
+
+@pytest.mark.parametrize("kind", ["h3", "squares", "plain squares"])
+def test_trips_begin_and_end_in_the_regions_in_which_points_are(kind):
+    """Also on borders of squares, where the polygons of both sides would contain the point."""
+    if kind == "h3":
+        pytest.importorskip("h3")
+        regions = Regions.h3((0, 50, 2, 51), resolutions=(3, 4))
+    else:
+        domain = Domain(bounds=(0, 50, 2, 51), crs=None if kind == "plain squares" else "EPSG:4326")
+        regions = Regions.squares(domain, zooms=(1, 3))
+    rng = np.random.default_rng(5)
+    x, y = (
+        np.r_[rng.uniform(-0.5, 2.5, 60), rng.integers(0, 9, 40) / 4],
+        np.r_[rng.uniform(49.8, 51.2, 60), 50 + rng.integers(0, 9, 40) / 8],
+    )
+    crs = None if kind == "plain squares" else "EPSG:4326"
+    table = pd.DataFrame({"x1": x, "y1": y, "x2": x[::-1], "y2": y[::-1]})
+    flows = read_flows(text(table.to_csv(index=False)), regions=regions, origin=("x1", "y1"), destination=("x2", "y2"), crs=crs)
+    points = pd.DataFrame({"x": x, "y": y})[(leaf_finder(regions)(x, y) >= 0) & (leaf_finder(regions)(x[::-1], y[::-1]) >= 0)]
+    areas = read_areas(text(points.to_csv(index=False)), regions=regions, crs=crs)
+    leaving = np.bincount(flows.origin, flows.count, regions.size(2))
+    assert leaving.tolist() == areas.level_counts()[2].tolist()
+    assert flows.outside == 100 - len(points) > 0
 
 
 def test_coordinates_that_cannot_be_looked_up_are_refused():

@@ -110,7 +110,7 @@ def test_pairs_of_coordinates_are_looked_up():
     towns = gpd.GeoSeries([shapely.box(west, 0, west + 1, 1) for west in range(3)], crs="EPSG:4326")
     regions = Regions(levels=TOWNS.levels, ids=TOWNS.ids, parent=TOWNS.parent, names=TOWNS.names, geometry=(None, towns))
     lookup = LeafLookup.from_regions(regions)
-    finder = XyPairs(origin=("a", "b"), destination=("c", "d"), starts=lookup, ends=lookup, leaves=(3, 3), crs="EPSG:4326")
+    finder = XyPairs(origin=("a", "b"), destination=("c", "d"), starts=lookup.find, ends=lookup.find, leaves=(3, 3), crs="EPSG:4326")
     cells = {"a": [0.5, 2.5, 9, None], "b": [0.5] * 4, "c": ["1.5", "0.5", "zz", "0.5"], "d": [0.5] * 4}
     assert finder.cells({name: column(values) for name, values in cells.items()}).tolist() == [1, 6, BAD, BAD]
     assert pairs_of(np.array([0, OUTSIDE, BAD, 1]), np.array([OUTSIDE, BAD, 0, 2]), 3).tolist() == [OUTSIDE, BAD, BAD, 5]

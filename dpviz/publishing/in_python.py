@@ -1,0 +1,117 @@
+"""Publish from Python: the steps of `dpviz release` in one call, with data and settings that are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from dpviz.errors import InputError, SettingError
+from dpviz.mechanisms import family_of
+from dpviz.mechanisms.base import AnyMechanism, Mechanism
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing import publish as steps
+from dpviz.publishing.order import Order, PublicationTexts, Published
+from dpviz.publishing.private_data import PrivateData, file_fingerprints, fingerprints_of
+from dpviz.release.tables import FORMATS
+
+_TEXTS = tuple(field.name for field in fields(PublicationTexts) if field.name not in ("folder", "formats"))
+
+
+def publish(
+    private: PrivateData,
+    mechanism: AnyMechanism,
+    budget: Budget,
+    *,
+    dataset: str,
+    publication: Mapping[str, str],
+    folder: Path | str,
+    cap: Budget | None = None,
+    person: str = "",
+    files: Iterable[Path | str] = (),
+    formats: Sequence[str] = FORMATS,
+    ledger: Ledger | None = None,
+    say: Callable[[str], object] = lambda _: None,
+) -> Published:
+    """Check, pay, release and write, all or nothing, as `dpviz release` does.
+
+    Everything public is checked and the publication is rehearsed before the ledger counts the budget; the noise is drawn after that. From
+    payment until the files are written the release is kept beside the ledger, and `dpviz release CONFIG --paid` publishes it after a crash.
+
+    Args:
+        private: counted points, trips or areas.
+        mechanism: the mechanism with its settings.
+        budget: for this release.
+        dataset: your name of the data; keep one name, since the ledger knows data by it.
+        publication: the texts that readers see: name and curator, and perhaps description, region and intended_use.
+        folder: for the files; it must not exist yet, its parent must.
+        cap: the most that may ever be spent on these data; needed for data that are new to the ledger.
+        person: the column whose values were persons, where persons are protected.
+        files: the files that were read, by whose content the ledger recognises the data, too.
+        formats: of the tables: geoparquet, and perhaps geojson and csv.
+        ledger: the ledger; None for this computer's own.
+        say: called with each line of progress, such as `print`.
+
+    Returns:
+        The folder, the manifest, and the dataset's account after this release.
+
+    Raises:
+        InputError: `private` is no counted data.
+        SettingError: a mechanism or text of the wrong kind, a mechanism for other data, or a folder that cannot be used.
+        BudgetError: a budget that the mechanism does not take, or no cap for data that are new to the ledger.
+        RefusedError: the cap would be exceeded, the ledger cannot be trusted, or the mechanism is not private.
+        DpvizError: the release failed; the text says whether the budget is spent.
+
+    >>> import tempfile
+    >>> import dpviz as dv
+    >>> homes = dv.load_sample("la_residents", size=1_000)
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     ledger = dv.Ledger(f"{place}/ledger.sqlite")
+    ...     published = dv.publish(
+    ...         homes, dv.PathTree(), dv.PureBudget(1), dataset="homes", publication={"name": "Homes", "curator": "A town"},
+    ...         folder=f"{place}/homes", cap=dv.PureBudget(3), ledger=ledger,
+    ...     )
+    ...     dv.read_release(published.folder).receipt.total, ledger.remaining("homes")
+    (PureBudget(epsilon=Fraction(1, 1)), PureBudget(epsilon=Fraction(2, 1)))
+    """
+    _check(private, mechanism, budget)
+    order = Order(
+        data=private,
+        mechanism=mechanism,
+        budget=budget,
+        dataset=dataset,
+        fingerprints=fingerprints_of(private, files=file_fingerprints([Path(file) for file in files])),
+        cap=cap,
+        person=person,
+    )
+    return steps.publish(order, _texts(publication, Path(folder), formats), Ledger() if ledger is None else ledger, say=say)
+
+
+def _check(private: object, mechanism: object, budget: object) -> None:
+    """Raise an error unless data, mechanism and budget are of the right kind; the text says what to give."""
+    family = family_of(private)
+    if family is None:
+        raise InputError(
+            f"publish takes counted data first, as from read_points, read_flows or read_areas; not {type(private).__name__[:40]}."
+        )
+    if not isinstance(mechanism, Mechanism):
+        name = mechanism.__name__ if isinstance(mechanism, type) else type(mechanism).__name__
+        raise SettingError(f"Give a built mechanism, such as dpviz.{family.own[0].__name__}(), not {name[:40]}.")
+    if mechanism.family != family.name:
+        raise SettingError(f"{mechanism.title} is a mechanism for {mechanism.family}, and the data are {family.name}.")
+    if not isinstance(budget, PureBudget | ApproxBudget | ZcdpBudget):
+        raise SettingError(f"Give a budget, such as dpviz.PureBudget(0.5), not {type(budget).__name__[:40]}.")
+
+
+def _texts(publication: object, folder: Path, formats: Sequence[str]) -> PublicationTexts:
+    """Make the texts of a publication; raise `SettingError` for another kind of value, or unknown or missing names."""
+    if not isinstance(publication, Mapping):
+        raise SettingError('publication must be a dict of texts, such as {"name": "Homes", "curator": "A town"}.')
+    unknown = [str(name)[:40] for name in publication if name not in _TEXTS]
+    if unknown:
+        raise SettingError(f"publication has no text {unknown[0]!r}; there are {', '.join(_TEXTS)}.")
+    missing = [name for name in ("name", "curator") if name not in publication]
+    if missing:
+        raise SettingError(f"publication needs the text {missing[0]!r}: readers must know what this is and whom to ask.")
+    return PublicationTexts(folder=folder, formats=formats, **publication)
