@@ -13,22 +13,34 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.mechanisms.audit_points import USUAL, Added, point_pair
-from dpviz.mechanisms.base import LevelError, Mechanism
+from dpviz.mechanisms.base import LevelError, Mechanism, setting
 from dpviz.mechanisms.budget_noise import Change, split_budget
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread, add_up, least_squares, shrink_small_counts
 from dpviz.privacy.entropy import Entropy, require_entropy
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
+from dpviz.privacy.nonnegative_counts import nonnegative_counts
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.interpolate import INTERPOLATED, LOG_LINEAR, UNIFORM
 from dpviz.space.tree import Tree
 
 MOST_GROWN = 2**23
 NO_POINTS = "A mechanism takes PointCounts: see PointCounts.from_xy and read_points."
 LEANING = "answers that cut a leaf lean towards fuller neighbours, and have the spread of those that do not"
 ZEROED = "the spread is that of the noise before small counts were drawn towards 0, which adds bias"
+KEEP, SPREAD = "keep", "spread"
+NEGATIVE = (KEEP, SPREAD)
+"""What becomes of negative counts: they stay, or they become 0 and their siblings lose as much."""
+NONNEGATIVE = (
+    "the spread is that of the noise before negative counts were spread, which makes empty places too large and full ones too small"
+)
+SPREAD_NOTE = (
+    "No count is negative: negative ones became 0, and their siblings lost as much, so that children add up and the total is kept. On"
+    " average that makes nearly empty places too large, and fuller places beside them too small, by as much in all."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +144,9 @@ class Finish:
         approximate: why the stated spread is only approximate; None if it is exact for the partitions as they are.
         least_squares: whether least squares makes the levels agree; if leaves were not measured, least squares is used in any case.
         zero: whether small counts of leaves are drawn towards 0 before least squares; without effect if least squares is not used.
-        inside: how answers to queries spread a cut partition's count inside it: "uniform" or "interpolated".
+        inside: how answers to queries spread a cut partition's count inside it: "uniform", "interpolated" or "log-linear".
+        negative: what becomes of negative counts: "keep", or "spread", for which see `nonnegative_counts`; without effect if least squares
+            is not used. With `inside="log-linear"`, quarters are then drawn towards the interpolation, too.
     """
 
     mechanism: PointMechanism
@@ -142,7 +156,13 @@ class Finish:
     approximate: str | None = None
     least_squares: bool = True
     zero: bool = False
-    inside: str = "uniform"
+    inside: str = UNIFORM
+    negative: str = KEEP
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether negative counts are spread."""
+        return self.negative == SPREAD and self.least_squares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,13 +290,8 @@ class NoisyCounts:
             variance: (n,) variances of the noise, infinite where a node is not measured.
         """
         count, variance, spread = reconcile(tree, noisy, variance, by_least_squares=finish.least_squares)
-        consistent = spread is not None
-        several, zero, zero_small_cells = np.isfinite(variance).sum() > len(tree.leaves), finish.zero and finish.least_squares, None
-        if zero:
-            zero_small_cells, _ = least_squares(tree, *shrink_small_counts(tree, noisy, variance), least=0.0)
-        leaning = finish.inside == "interpolated"
-        steps = ("small leaves drawn towards 0",) * zero + ("least squares",) * bool(consistent and several and not zero)
-        steps += ("least squares, the total at least 0",) * zero + ("answers lean towards fuller neighbours inside leaves",) * leaning
+        changed = _change_counts(finish, tree, (noisy, variance), count)
+        several = spread is not None and np.isfinite(variance).sum() > len(tree.leaves)
         return Release(
             mechanism=finish.mechanism.key,
             settings=finish.mechanism.chosen(),
@@ -284,15 +299,16 @@ class NoisyCounts:
             tree=tree,
             noisy=noisy,
             noise_variance=variance,
-            count=count if zero_small_cells is None else zero_small_cells,
-            unbiased=None if zero_small_cells is None else count,
+            count=count if changed is None else changed,
+            unbiased=None if changed is None else count,
             spread=spread,
             receipt=self.receipt(finish),
-            steps=steps,
+            steps=_describe_steps(finish, several=bool(several)),
             simulation=self.entropy.simulation,
             height=tree.height,
-            approximate=join_reasons(finish.approximate, ZEROED if zero else None, LEANING if leaning else None),
+            approximate=_explain_approximation(finish),
             inside=finish.inside,
+            nonnegative=finish.is_nonnegative,
         )
 
     def receipt(self, finish: Finish) -> Receipt:
@@ -304,11 +320,53 @@ class NoisyCounts:
             unit=self.points.unit,
             contributions=self.points.contributions,
             unprotected=(*Receipt.unprotected, *finish.unprotected),
-            notes=(*finish.notes, *self.notes),
+            notes=(*finish.notes, *self.notes, *((SPREAD_NOTE,) if finish.is_nonnegative else ())),
             converted=converted,
             conversion=conversion,
             private=finish.mechanism.private,
         )
+
+
+def _change_counts(finish: Finish, tree: Tree, measured: tuple[Floats, Floats], count: Floats) -> Floats | None:
+    """Make the counts of a biased finish.
+
+    Args:
+        finish: its settings.
+        tree: of n nodes.
+        measured: (n,) noisy counts and (n,) variances.
+        count: (n,) counts by least squares.
+
+    Returns:
+        (n,) counts; None if nothing is to be changed.
+    """
+    if finish.is_nonnegative:
+        return nonnegative_counts(tree, *measured, total=count[0], zero=finish.zero, smooth=finish.inside == LOG_LINEAR)
+    if finish.zero and finish.least_squares:
+        return least_squares(tree, *shrink_small_counts(tree, *measured), least=0.0)[0]
+    return None
+
+
+def _describe_steps(finish: Finish, *, several: bool) -> tuple[str, ...]:
+    """Describe post-processing; `several` says whether least squares combined several measurements."""
+    zero, spread = finish.zero and finish.least_squares, finish.is_nonnegative
+    steps = {
+        "small leaves drawn towards 0": zero and not spread,
+        "small leaves drawn towards 0, those with nothing around them more": zero and spread,
+        "least squares, the total at least 0": zero and not spread,
+        "least squares": spread or (several and not zero),
+        "quarters drawn towards a log-linear interpolation of their surroundings": spread and finish.inside == LOG_LINEAR,
+        "negative counts spread over their siblings, the total kept": spread,
+        "answers lean towards fuller neighbours inside leaves": finish.inside == INTERPOLATED,
+        "answers follow a log-linear interpolation inside leaves": finish.inside == LOG_LINEAR,
+    }
+    return tuple(text for text, done in steps.items() if done)
+
+
+def _explain_approximation(finish: Finish) -> str | None:
+    """Return why the stated spread is only approximate; None if it is exact."""
+    zeroed = ZEROED if finish.zero and finish.least_squares else None
+    spread, leaning = NONNEGATIVE if finish.is_nonnegative else None, None if finish.inside == UNIFORM else LEANING
+    return join_reasons(finish.approximate, zeroed, spread, leaning)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -398,8 +456,19 @@ def reconcile(tree: Tree, noisy: Floats, variance: Floats, *, by_least_squares: 
 
 
 def finish_settings(mechanism: PointMechanism) -> dict[str, Any]:
-    """Return the settings of a mechanism that are also arguments of `Finish`: least_squares, zero and inside, as far as it has them."""
-    return {name: value for name, value in mechanism.chosen().items() if name in ("least_squares", "zero", "inside")}
+    """Return the settings of a mechanism that are also arguments of `Finish`: least_squares, zero, inside, negative, if it has them."""
+    return {name: value for name, value in mechanism.chosen().items() if name in ("least_squares", "zero", "inside", "negative")}
+
+
+def negative_setting(default: str = KEEP, when: tuple[str, Any] | None = ("least_squares", True)) -> Any:
+    """Declare the setting `negative` of a mechanism; `when` is None if it always uses least squares."""
+    return setting(
+        default,
+        "Negative counts",
+        choices=NEGATIVE,
+        when=when,
+        help="Spread makes them 0 and takes as much from their siblings: sums stay right, nearly empty places come out too large.",
+    )
 
 
 def join_reasons(*reasons: str | None) -> str | None:

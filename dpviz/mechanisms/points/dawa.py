@@ -13,7 +13,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import BUCKETS, Added
 from dpviz.mechanisms.base import DATA_DEPENDENT, Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, level_variances
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, level_variances, negative_setting
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -123,6 +123,7 @@ class Dawa(PointMechanism):
         (), "Custom weights", low=0, when=("split", "custom"), help="One per zoom level, whole domain first: shares or whole numbers."
     )
     zero: bool = setting(True, "Shrink small leaves", help="Leaves that are hardly more than noise become smaller; biased.")
+    negative: str = negative_setting(when=None)
     inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:

@@ -12,7 +12,7 @@ from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import GRIDS, setting
 from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances
+from dpviz.mechanisms.noisy_counts import KEEP, Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances, negative_setting
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Step
@@ -65,6 +65,7 @@ class Identity(PointMechanism):
         help="Cells with a noisy count below m ln(cells)/ε become 0, with m records per person (Gaussian noise: σ √(2 ln(cells))). Biased,"
         " but often better on sparse data.",
     )
+    negative: str = negative_setting(when=("threshold", False))
 
     def check(self, frame: Domain) -> None:
         """Raise an error if the grid is too large for memory."""
@@ -85,7 +86,8 @@ class Identity(PointMechanism):
         (amount,) = counter.split(budget, self.title, [1.0])
         noisy, variance = counter.count_levels(tree, all_on_leaves(tree, amount))
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
-        release = counter.make_release(Finish(mechanism=self, budget=budget, notes=notes), tree, noisy, variance)
+        finish = Finish(mechanism=self, budget=budget, notes=notes, negative=KEEP if self.threshold else self.negative)
+        release = counter.make_release(finish, tree, noisy, variance)
         return zero_small_cells(release, largest_noise(counter.steps[0], 4**order)) if self.threshold else release
 
 

@@ -10,7 +10,15 @@ from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import TREES, Share, setting
 from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, join_reasons, level_variances
+from dpviz.mechanisms.noisy_counts import (
+    Finish,
+    NoisyCounts,
+    PointMechanism,
+    finish_settings,
+    join_reasons,
+    level_variances,
+    negative_setting,
+)
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.consistency import Spread
@@ -79,6 +87,7 @@ class Quadtree(PointMechanism):
     zero: bool = setting(
         False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
+    negative: str = negative_setting()
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
     prune: float = setting(
         0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."

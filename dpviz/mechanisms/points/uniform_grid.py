@@ -14,7 +14,7 @@ from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of
 from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances, negative_setting
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
@@ -85,6 +85,7 @@ class UniformGrid(PointMechanism):
         when=("side", None),
         help="Larger values give fewer, larger cells; the paper's is 10.",
     )
+    negative: str = negative_setting(when=None)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
@@ -101,6 +102,7 @@ class UniformGrid(PointMechanism):
             notes=(f"The grid has {fitting:,} cells per side, not {side:,}: the lattice or the memory has no room for more.",)
             if fitting < side
             else (),
+            negative=self.negative,
         )
         return counter.make_release(finish, tree, noisy, variance)
 
