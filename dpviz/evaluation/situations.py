@@ -13,6 +13,7 @@ from dpviz.errors import SettingError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Study
 from dpviz.mechanisms import PointMechanism
+from dpviz.privacy.budget import exact
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
 
@@ -82,7 +83,7 @@ def _errors(mechanisms: Mapping[str, PointMechanism], situation: str, order: int
         data=make_points(situation, order),
         public=True,
         mechanisms=dict(mechanisms),
-        epsilons=EPSILONS,
+        epsilons=tuple(exact(epsilon, "epsilon") for epsilon in EPSILONS),
         repeats=repeats,
         seed=_SEED,
         queries=_QUERIES,

@@ -54,6 +54,10 @@ class AdaptiveGrid(PointMechanism):
     title: ClassVar[str] = "Adaptive grid (AG)"
     menu_group: ClassVar[str] = GRIDS
     summary: ClassVar[str] = "Counts a coarse grid with noise, then cuts each cell as finely as its noisy count supports and counts again."
+    advice: ClassVar[str] = (
+        "A safe choice: at most 3.2 times the least error in all situations tried, and the least in a city. Loses to the"
+        " path-budget tree around crowds and on routes."
+    )
 
     alpha: float = setting(0.5, "Share of the first grid", low=0.01, high=0.99, help="Part of ε for the coarse grid.")
     c: float = setting(10.0, "Constant c of the rule", low=0.1, high=1000, help="Larger values give fewer cells; the paper's is 10.")

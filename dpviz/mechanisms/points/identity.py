@@ -49,6 +49,10 @@ class Identity(PointMechanism):
     title: ClassVar[str] = "Every cell (Identity)"
     menu_group: ClassVar[str] = GRIDS
     summary: ClassVar[str] = "Counts every cell of a fine grid with noise: unbiased, but large areas add up the noise of many cells."
+    advice: ClassVar[str] = (
+        "Counts each cell on its own, without bias: close to the least error on small boxes that are full, with much"
+        " budget. Loses where cells are empty or are added up, up to 44 times."
+    )
 
     noise_by_budget: ClassVar[bool] = True
 

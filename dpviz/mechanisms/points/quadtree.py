@@ -63,6 +63,10 @@ class Quadtree(PointMechanism):
     summary: ClassVar[str] = (
         "Counts nested quarters on every zoom level with noise and makes the levels agree, so that large areas stay accurate."
     )
+    advice: ClassVar[str] = (
+        "Its partitions are public, so that its errors are the same for all data and known before. It pays for that: up"
+        " to 9 times the least error in a city, and up to 94 times where records are few."
+    )
 
     noise_by_budget: ClassVar[bool] = True
 

@@ -54,6 +54,10 @@ class UniformGrid(PointMechanism):
     title: ClassVar[str] = "Uniform grid (UG)"
     menu_group: ClassVar[str] = RECOMMENDED
     summary: ClassVar[str] = "Cuts the domain into equal cells, as many as data size and budget can support, and counts each with noise."
+    advice: ClassVar[str] = (
+        "Least error where records are few or lie evenly. Loses where most of the domain is empty: 3 to 36 times the"
+        " least error around one crowd, on roads and on routes."
+    )
 
     noise_by_budget: ClassVar[bool] = True
 
