@@ -55,7 +55,7 @@ class AdaptiveGrid(PointMechanism):
     menu_group: ClassVar[str] = GRIDS
     summary: ClassVar[str] = "Counts a coarse grid with noise, then cuts each cell as finely as its noisy count supports and counts again."
     advice: ClassVar[str] = (
-        "A safe choice: at most 3.2 times the least error in all situations tried, and the least in a city. Loses to the"
+        "A safe choice: at most 3.1 times the least error in all situations tried, and the least in a city. Loses to the"
         " path-budget tree around crowds and on routes."
     )
 

@@ -52,7 +52,7 @@ class HilbertTree(MedianTree):
         "Threads a curve through the whole domain, halves it at private medians again and again, and counts the pieces with noise;"
         " each is shown as the box around it, and boxes overlap."
     )
-    advice: ClassVar[str] = "As the kd-tree, with less error around one crowd: 2 to 57 times the least error, most where records are few."
+    advice: ClassVar[str] = "As the kd-tree, with less error around one crowd: 2 to 59 times the least error, most where records are few."
 
     order: int = setting(
         18, "Order of the curve", low=16, high=24, help="The curve passes through 2 to this power columns and rows; cut to the resolution."

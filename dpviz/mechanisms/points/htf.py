@@ -389,7 +389,8 @@ class Htf(PointMechanism):
     menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = "Splits partitions where both sides become evenly filled, and stops where few records are left."
     advice: ClassVar[str] = (
-        "Within 4 times the least error where records gather. Loses where they lie evenly, up to 6 times: its splits then find nothing."
+        "Within 2.6 times the least error in a city, around one crowd and on roads. Loses where records lie evenly or on"
+        " routes, up to 6 times."
     )
     extra_tab: ClassVar[str] = "Split objective"
 

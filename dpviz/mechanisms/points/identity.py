@@ -51,7 +51,7 @@ class Identity(PointMechanism):
     summary: ClassVar[str] = "Counts every cell of a fine grid with noise: unbiased, but large areas add up the noise of many cells."
     advice: ClassVar[str] = (
         "Counts each cell on its own, without bias: close to the least error on small boxes that are full, with much"
-        " budget. Loses where cells are empty or are added up, up to 44 times."
+        " budget. Loses where cells are empty or are added up, up to 46 times."
     )
 
     noise_by_budget: ClassVar[bool] = True

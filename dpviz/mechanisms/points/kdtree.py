@@ -108,7 +108,7 @@ class Kdtree(MedianTree):
     title: ClassVar[str] = "kd-tree"
     menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = "Halves crowded places again and again at private medians, so that partitions hold about equally many records."
-    advice: ClassVar[str] = "Its partitions hold about equally many records. Private medians are dear: 2 to 72 times the least error."
+    advice: ClassVar[str] = "Its partitions hold about equally many records. Private medians are dear: 2 to 70 times the least error."
 
     variant: str = setting(
         "standard", "Medians", choices=VARIANTS, help="How splits are found; hybrid halves evenly below its switch level."

@@ -57,7 +57,7 @@ class Privelet(PointMechanism):
     menu_group: ClassVar[str] = GRIDS
     summary: ClassVar[str] = "Puts noise on a wavelet of a fine grid: sums over large areas stay accurate, single cells are noisier."
     advice: ClassVar[str] = (
-        "Never close to the least error on 256 x 256 cells (3 to 374 times). Under ε and δ its Gaussian noise has a third of this error."
+        "Never close to the least error on 256 x 256 cells (3 to 369 times). Under ε and δ its Gaussian noise has a third of this error."
     )
     whole_budget: ClassVar[str] = "This mechanism splits the budget itself: all of it buys differences of all levels at once."
 

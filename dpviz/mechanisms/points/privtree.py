@@ -66,7 +66,7 @@ class PrivTree(PointMechanism):
     title: ClassVar[str] = "PrivTree"
     menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = "Splits quarters for as long as they seem crowded, to any depth for one price: strong where data are sparse."
-    advice: ClassVar[str] = "Close to the least error on small boxes (1.1 to 2 times). Loses on large ones, up to 3.5 times."
+    advice: ClassVar[str] = "Close to the least error on small boxes (1.1 to 2 times). Loses on large ones, up to 3.4 times."
 
     structure_share: float = setting(
         0.5,

@@ -65,7 +65,7 @@ class Quadtree(PointMechanism):
     )
     advice: ClassVar[str] = (
         "Its partitions are public, so that its errors are the same for all data and known before. It pays for that: up"
-        " to 9 times the least error in a city, and up to 94 times where records are few."
+        " to 8 times the least error in a city, and up to 92 times where records are few."
     )
 
     noise_by_budget: ClassVar[bool] = True

@@ -133,7 +133,7 @@ class TunedGrid(GridTuning):
     menu_group: ClassVar[str] = DATA_DEPENDENT
     summary: ClassVar[str] = "Spends a part of ε on choosing how fine a grid should be, then counts its cells with noise."
     advice: ClassVar[str] = (
-        "Least error on even data. Its cells are all of one size: up to 26 times the least error on routes, and 11 times on roads."
+        "Least error on even data. Its cells are all of one size: up to 26 times the least error on routes, and 10 times on roads."
     )
 
     total: str = setting(

@@ -55,7 +55,7 @@ class UniformGrid(PointMechanism):
     menu_group: ClassVar[str] = RECOMMENDED
     summary: ClassVar[str] = "Cuts the domain into equal cells, as many as data size and budget can support, and counts each with noise."
     advice: ClassVar[str] = (
-        "Least error where records are few or lie evenly. Loses where most of the domain is empty: 3 to 36 times the"
+        "Least error where records are few or lie evenly. Loses where most of the domain is empty: 3 to 35 times the"
         " least error around one crowd, on roads and on routes."
     )
 
