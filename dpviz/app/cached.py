@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 
 from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
@@ -27,7 +28,7 @@ from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.publishing.config import RegionsPart
 from dpviz.publishing.private_data import PrivateData, content_fingerprint, fingerprints_of, make_regions
-from dpviz.samples.areas import area_denominators, load_area_sample
+from dpviz.samples.areas import area_denominators, load_area_sample, region_denominators
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
@@ -131,11 +132,12 @@ class AreaSampleOnMap:
 def area_sample(key: str) -> AreaSampleOnMap:
     """Load a public sample of areas; all sessions share the result."""
     areas = load_area_sample(key)
-    denominators = {
-        name: Denominator(words=words, numbers=numbers, per=per)
-        for name, (words, numbers, per) in area_denominators(key, areas.regions).items()
-    }
+    denominators = _make_denominators(area_denominators(key, areas.regions))
     return AreaSampleOnMap(areas=areas, on_map=RegionsOnMap(areas.regions), denominators=denominators)
+
+
+def _make_denominators(listed: Mapping[str, tuple[str, pd.Series, float]]) -> dict[str, Denominator]:
+    return {name: Denominator(words=words, numbers=numbers, per=per) for name, (words, numbers, per) in listed.items()}
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -248,6 +250,12 @@ def count_areas_file(digest: str, name: str, _content: bytes, frame: UploadedReg
 def regions_on_map(digest: tuple[object, ...], _frame: UploadedRegions) -> RegionsOnMap:  # noqa: ARG001
     """Return where regions of a file lie on a map; `digest` is their key."""
     return RegionsOnMap(_frame.regions)
+
+
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+def denominators_of(digest: tuple[object, ...], _frame: UploadedRegions) -> dict[str, Denominator]:  # noqa: ARG001
+    """Return the public numbers by which counts in a file's regions can be divided; `digest` is their key."""
+    return _make_denominators(region_denominators(_frame.regions))
 
 
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.stop_all)

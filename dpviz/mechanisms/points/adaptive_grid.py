@@ -12,7 +12,7 @@ import numpy as np
 
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import GRIDS, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -58,7 +58,12 @@ class AdaptiveGrid(PointMechanism):
     takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "adaptive_grid"
     title: ClassVar[str] = "Adaptive grid (AG)"
+    menu_group: ClassVar[str] = GRIDS
     summary: ClassVar[str] = "Counts a coarse grid with noise, then cuts each cell as finely as its noisy count supports and counts again."
+    advice: ClassVar[str] = (
+        "A safe choice: at most 3.1 times the least error in all situations tried, and the least in a city. Loses to the"
+        " path-budget tree around crowds and on routes."
+    )
 
     alpha: float = setting(0.5, "Share of the first grid", low=0.01, high=0.99, help="Part of ε for the coarse grid.")
     c: float = setting(10.0, "Constant c of the rule", low=0.1, high=1000, help="Larger values give fewer cells; the paper's is 10.")

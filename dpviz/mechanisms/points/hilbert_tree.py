@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import TREES, setting
 from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.median_tree import Grown, MedianTree, Spending
 from dpviz.privacy.node_values import NodeValues
@@ -53,10 +53,12 @@ class HilbertTree(MedianTree):
     takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "hilbert_tree"
     title: ClassVar[str] = "Hilbert R-tree"
+    menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = (
         "Threads a curve through the whole domain, halves it at private medians again and again, and counts the pieces with noise;"
         " each is shown as the box around it, and boxes overlap."
     )
+    advice: ClassVar[str] = "As the kd-tree, with less error around one crowd: 2 to 59 times the least error, most where records are few."
 
     order: int = setting(
         18, "Order of the curve", low=16, high=24, help="The curve passes through 2 to this power columns and rows; cut to the resolution."

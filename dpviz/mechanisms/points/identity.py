@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import GRIDS, setting
 from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
 from dpviz.mechanisms.noisy_counts import KEEP, Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances, negative_setting
 from dpviz.privacy.budget import Budget
@@ -51,7 +51,12 @@ class Identity(PointMechanism):
     takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "identity"
     title: ClassVar[str] = "Every cell (Identity)"
+    menu_group: ClassVar[str] = GRIDS
     summary: ClassVar[str] = "Counts every cell of a fine grid with noise: unbiased, but large areas add up the noise of many cells."
+    advice: ClassVar[str] = (
+        "Counts each cell on its own, without bias: close to the least error on small boxes that are full, with much"
+        " budget. Loses where cells are empty or are added up, up to 46 times."
+    )
 
     noise_by_budget: ClassVar[bool] = True
 

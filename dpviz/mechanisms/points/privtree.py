@@ -13,7 +13,7 @@ import numpy as np
 from dpviz.arrays import Floats, Integers
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import TREES, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -70,7 +70,9 @@ class PrivTree(PointMechanism):
     takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "privtree"
     title: ClassVar[str] = "PrivTree"
+    menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = "Splits quarters for as long as they seem crowded, to any depth for one price: strong where data are sparse."
+    advice: ClassVar[str] = "Close to the least error on small boxes (1.1 to 2 times). Loses on large ones, up to 3.4 times."
 
     structure_share: float = setting(
         0.5,

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting
+from dpviz.mechanisms.base import TREES, Share, setting
 from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
 from dpviz.mechanisms.noisy_counts import (
     Finish,
@@ -64,8 +64,13 @@ class Quadtree(PointMechanism):
     takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "quadtree"
     title: ClassVar[str] = "Quadtree"
+    menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = (
         "Counts nested quarters on every zoom level with noise and makes the levels agree, so that large areas stay accurate."
+    )
+    advice: ClassVar[str] = (
+        "Its partitions are public, so that its errors are the same for all data and known before. It pays for that: up"
+        " to 8 times the least error in a city, and up to 92 times where records are few."
     )
 
     noise_by_budget: ClassVar[bool] = True

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of
 from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances, negative_setting
 from dpviz.privacy.budget import Budget
@@ -58,7 +58,12 @@ class UniformGrid(PointMechanism):
     takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "uniform_grid"
     title: ClassVar[str] = "Uniform grid (UG)"
+    menu_group: ClassVar[str] = RECOMMENDED
     summary: ClassVar[str] = "Cuts the domain into equal cells, as many as data size and budget can support, and counts each with noise."
+    advice: ClassVar[str] = (
+        "Least error where records are few or lie evenly. Loses where most of the domain is empty: 3 to 35 times the"
+        " least error around one crowd, on roads and on routes."
+    )
 
     noise_by_budget: ClassVar[bool] = True
 
