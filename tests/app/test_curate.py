@@ -395,7 +395,7 @@ class TestRegionsMap:
         )
         assert self.pane(app)["title"] == "The declared regions, id to id"
         assert scene(app)[0]["areas"]["regions 0"]["texts"] == ["Aberg", "Bdorf", "Cburg"]
-        assert "Choose a public file of regions, and a file of trips" in missing(app)[0]
+        assert "Choose a file of trips between them" in missing(app)[0]
 
     def test_names_from_files_are_escaped(self):
         named = b"id,lat,lon,name\nA1,50,8,<b>{x}\nA2,51,9,@@=1\nB1,52,9,C\n"

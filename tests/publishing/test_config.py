@@ -40,7 +40,7 @@ def test_a_configuration_has_the_values_of_its_tables_and_exact_decimals(tmp_pat
         ("data.lat", "y", "[data] has no key 'lat'; it knows points, trips, sample, size, x, y"),
         ("dataa", {}, "A release's configuration has no key 'dataa'; it knows data, domain"),
         ("mechanism.settings.heigth", 3, "[mechanism.settings] has no key 'heigth'; it knows height"),
-        ("mechanism.key", "top_down", "[mechanism] key must be one of quadtree, path_tree"),
+        ("mechanism.key", "top_down", "[mechanism] key must be one of path_tree, uniform_grid"),
         ("mechanism.settings", [3], "[mechanism] settings must be a table"),
         ("budget", {}, "epsilon is missing"),
         ("budget.epsilon", True, "epsilon must be a number"),
