@@ -40,8 +40,8 @@ _SETTING = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 def release_schema() -> Schema:
     """Make the JSON Schema of a release's configuration.
 
-    >>> sorted(release_schema()["properties"]["domain"]["properties"])
-    ['bounds', 'crs', 'order']
+    >>> release_schema()["properties"]["domain"]["required"]
+    ['bounds', 'crs']
     """
     tables = {name: _table_schema(kind) for name, kind in config.PARTS.items()}
     return _document("Configuration of a release for dpviz", tables, _NEEDED)

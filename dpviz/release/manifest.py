@@ -36,6 +36,7 @@ from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import describe_verdict
 from dpviz.space.domain import Domain
+from dpviz.space.mask import CellMask
 from dpviz.space.region_builders import Grid
 from dpviz.space.regions import Regions
 from dpviz.space.tree import Tree
@@ -128,6 +129,7 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 CONFIDENCE = 0.95
 _POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
+_POINT_GAUSSIAN_INTERVAL = "count ± 1.96 stddev, rounded outwards."
 _TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
 _LAPLACE_INTERVAL = "count_unbiased ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0."
 _GAUSSIAN_INTERVAL = "count_unbiased ± 1.96 stddev, rounded outwards and not under 0."
@@ -135,12 +137,7 @@ _COVERS = "Covers the noise only: neither what is assumed inside partitions nor 
 
 SCHEMA_VERSION = "2.2"
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
-SCHEMA_FILES = {
-    "1.0": Path(__file__).with_name("manifest_1_0.schema.json"),
-    "2.0": SCHEMA_FILE,
-    "2.1": SCHEMA_FILE,
-    SCHEMA_VERSION: SCHEMA_FILE,
-}
+SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json")} | dict.fromkeys(("2.0", "2.1", SCHEMA_VERSION), SCHEMA_FILE)
 """The schema of each version, oldest first. A manifest is checked by the schema of the version that wrote it."""
 _LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
 _RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -234,11 +231,15 @@ def describe_columns(release: AnyRelease) -> dict[str, str]:
     columns = dict(_POINT_COLUMNS)
     if release.unbiased is not None:
         columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."
+    if release.nonnegative:
+        columns["count_outside"] = "Whether the released count lies outside its own interval, because a biased step moved it."
     if release.again is not None:
         columns["count_again"] = "The second measurement; missing where there was none."
     if isinstance(release.spread, Spread):
         columns["share"] = "How much of the parent's error is in this one's: see spread."
         columns["slack"] = "Variance of what is this partition's own in its error: see spread."
+    if release.domain.mask is not None:
+        columns["noise_variance"] = f"{columns['noise_variance'][:-1]}, and 0 where the domain's mask leaves no cell open."
     if release.tree.curve is not None:
         columns["curve_first"] = "First place of the partition's stretch of the curve."
         columns["curve_last"] = "The place after its last one."
@@ -417,12 +418,36 @@ def _describe_point_contents(release: Release) -> Facts:
     return {
         "kind": POINTS,
         "columns": describe_columns(release),
-        "domain": {"bounds": list(domain.bounds), "crs": domain.crs, "order": domain.order},
+        "domain": describe_domain(domain),
         "height": release.height,
         "inside": release.inside,
+        **({"nonnegative": True} if release.nonnegative else {}),
         "spread": _describe_spread(release.spread),
         "tree": _describe_tree(release.tree),
     }
+
+
+def describe_domain(domain: Domain) -> Facts:
+    """Describe a domain as facts; with its mask, if it has one, as the lengths of runs of masked and open cells."""
+    facts = {"bounds": list(domain.bounds), "crs": domain.crs, "order": domain.order}
+    if domain.mask is None:
+        return facts
+    return facts | {"mask": {"order": domain.mask.order, "open_cells": domain.mask.cells_open, "runs": domain.mask.runs}}
+
+
+def read_domain(facts: Facts) -> Domain:
+    """Rebuild the domain that `describe_domain` describes.
+
+    Raises:
+        DomainError: facts that describe no domain.
+    """
+    mask = facts.get("mask")
+    return Domain(
+        bounds=tuple(facts["bounds"]),
+        crs=facts["crs"],
+        order=facts["order"],
+        mask=None if mask is None else CellMask.from_runs(mask["order"], mask["runs"]),
+    )
 
 
 def _describe_spread(spread: Spread | WaveletSpread | None) -> Facts:
@@ -517,15 +542,22 @@ def describe_utility(release: AnyRelease) -> Facts:
     elif isinstance(release, FlowRelease):
         interval, levels = _TRIP_INTERVAL, _describe_trip_levels(release)
     else:
-        interval, levels = _POINT_INTERVAL, _describe_point_levels(release)
+        interval, levels = _choose_point_interval(release), _describe_point_levels(release)
     return {"confidence": CONFIDENCE, "interval": f"{interval} {_COVERS}", "approximate": release.approximate, "levels": levels}
+
+
+def _choose_point_interval(release: Release) -> str:
+    """Return how the intervals of a release of points are made, in words."""
+    if release.nonnegative:
+        return _GAUSSIAN_INTERVAL if release.has_gaussian else _LAPLACE_INTERVAL
+    return _POINT_GAUSSIAN_INTERVAL if release.has_gaussian else _POINT_INTERVAL
 
 
 def _describe_point_levels(release: Release) -> list[Facts]:
     low, high = release.interval(np.arange(len(release.tree)))
     levels = []
     for level in range(release.height + 1):
-        nodes = release.nodes(level)
+        nodes = release.open_nodes(level)
         levels.append(_describe_level(level, None, release.stddev[nodes], (high - low)[nodes]))
     return levels
 

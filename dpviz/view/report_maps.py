@@ -23,7 +23,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fit_bounds, map_bounds, outlines_around
 from dpviz.view.colors import Scale, scale_top_of
-from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
+from dpviz.view.partition_looks import MASKED, OVERLAP, density_scale, large_first, mark_outside, open_areas
 
 Shapes = NDArray[np.object_]
 WIDTH = 9000
@@ -329,10 +329,10 @@ def choose_level(release: Release) -> int:
 def draw_points(release: Release) -> DensityPicture:
     """Draw the level that `choose_level` chooses."""
     level = choose_level(release)
-    nodes = large_first(release, release.nodes(level))
+    nodes = large_first(release, release.open_nodes(level))
     rectangles = release.tree.rectangles(nodes)
     sheet = make_domain_sheet(release.domain)
-    area = release.domain.areas_km2(rectangles)
+    area = open_areas(release.domain, rectangles)
     density = np.divide(release.count[nodes], area, out=np.zeros(len(nodes)), where=area > 0)
     scale = density_scale(density, np.nan_to_num(area), release.domain, counted_noun(release))
     looks = choose_css_classes(density, scale.top)
@@ -348,7 +348,7 @@ def draw_points(release: Release) -> DensityPicture:
         title=scale.title,
         ticks=("0", format_short(scale.top / 4), f"{format_short(scale.top)} and more"),
         level=level,
-        note=OVERLAP if release.tree.overlaps else None,
+        note=" ".join([OVERLAP] * release.tree.overlaps + [MASKED] * (release.domain.mask is not None)) or None,
     )
 
 
@@ -393,8 +393,8 @@ def _write_partition_texts(release: Release, nodes: Integers) -> list[str]:
     unit = counted_noun(release)
     low, high = release.interval(nodes)
     return [
-        f"{format_count(count)} {unit} (95 %: {format_count(a)} to {format_count(b)}, for this one alone)"
-        for count, a, b in zip(release.count[nodes].tolist(), low.tolist(), high.tolist(), strict=True)
+        f"{format_count(count)} {unit} (95 %: {format_count(a)} to {format_count(b)}{mark}, for this one alone)"
+        for count, a, b, mark in zip(release.count[nodes].tolist(), low.tolist(), high.tolist(), mark_outside(release, nodes), strict=True)
     ]
 
 

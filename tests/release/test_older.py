@@ -117,3 +117,13 @@ def test_a_release_of_schema_2_1_is_read_and_has_none_of_the_texts_that_came_lat
     assert (manifest["identity"]["schema_version"], find_violation(manifest, "2.1")) == ("2.1", None)
     assert not {"trust_model", "licence"} & set(manifest["data_product"])
     assert read_release(path).receipt.spent == read_release(path).receipt.total
+
+
+def test_a_path_budget_tree_of_schema_2_1_is_read_with_its_negative_counts():
+    path = KEPT[0].parents[1] / "bundles_2_1" / "path_tree.zip"
+    release, table = read_release(path), pd.read_csv(io.BytesIO(member(path, "levels.csv")), engine="pyarrow")
+    assert (read_manifest(path)["identity"]["schema_version"], release.nonnegative, release.inside) == ("2.1", False, "interpolated")
+    assert release.count.min() < 0
+    for column, found in (("count", release.count), ("stddev", release.stddev), ("ci_low", release.interval(np.arange(len(table)))[0])):
+        np.testing.assert_allclose(table[column], found, rtol=1e-12)
+    assert POINT_MECHANISMS["path_tree"].from_settings(release.settings).inside == "interpolated"

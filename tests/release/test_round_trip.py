@@ -1,6 +1,7 @@
 """What is read back is what was released: every mechanism, every setting under which a release has other parts, and what is odd."""
 
 import io
+import json
 from dataclasses import replace
 
 import geopandas
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import SettingError
+from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms import (
     AREA_MECHANISMS,
     FLOW_MECHANISMS,
@@ -34,9 +35,11 @@ from dpviz.mechanisms import (
 )
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.files import read_release, write_release, zip_release
+from dpviz.release.files import compute_seal, read_release, write_release, zip_release
 from dpviz.release.manifest import describe
 from dpviz.space.domain import Domain
+from dpviz.space.interpolate import INSIDE
+from dpviz.space.mask import CellMask
 from dpviz.space.regions import Regions
 from tests.area_cases import records_of
 from tests.flow_cases import flows_of, random_flows, random_regions, regular, trips_of
@@ -67,7 +70,8 @@ VARIANTS = {
     "uniform grid, declared": UniformGrid(declared_total=400),
     "coarse wavelet": Privelet(order=3),
     "shorter curve": HilbertTree(order=16),
-    "path tree": PathTree(zero=True),
+    "path tree, drawn to 0": PathTree(zero=True, negative="keep", inside="interpolated"),
+    "kdtree, spread": Kdtree(negative="spread", zero=True),
     "htf, leaves alone": Htf(combine=False, zero=False, height=4),
 }
 POINTS = {key: row() for key, row in POINT_MECHANISMS.items()} | VARIANTS
@@ -94,18 +98,47 @@ def system(mechanism, points, budget=PURE):
     return mechanism.release(points, BUDGET if mechanism.needs_delta else budget, Entropy.system())
 
 
+@pytest.mark.parametrize("budget", often([BUDGET, ZcdpBudget("1/7")], 1), ids=str)
+@pytest.mark.parametrize("mechanism", [Quadtree(height=3), Privelet(order=3)], ids=["quadtree", "privelet"])
+def test_gaussian_noise_comes_back_with_its_intervals_and_its_receipt(mechanism, budget, tmp_path):
+    release = system(mechanism, points_of(1000), budget)
+    read = back(release, tmp_path / "out")
+    assert (read.has_gaussian, read.receipt) == (True, release.receipt)
+    assert_same(read.answer_interval([BOUNDS]), release.answer_interval([BOUNDS]))
+
+
 @pytest.mark.parametrize("mechanism", named(POINTS, 8))
 def test_points_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
     release = system(mechanism, points_of(1000))
     read = back(release, tmp_path / "out")
     boxes = np.array([BOUNDS, (-8.3, 42, 4, 54.1), (-4, 46, -2.2, 56)])
-    for inside in ("uniform",) if release.tree.overlaps else ("uniform", "interpolated"):
+    for inside in INSIDE[: 1 if release.tree.overlaps else 3]:
         assert_same(read.answer(boxes, spread=True, inside=inside), release.answer(boxes, spread=True, inside=inside))
     areas = geopandas.GeoSeries([shapely.Point(-3, 47).buffer(2)], crs="EPSG:4326")
     assert_same(read.answer_areas(areas, spread=True), release.answer_areas(areas, spread=True))
     for level in range(release.height + 1):
         assert_geodataframe_equal(read.to_frame(level), release.to_frame(level))
     assert read.receipt.spent == release.receipt.spent
+
+
+MASKED = {key: row() for key, row in POINT_MECHANISMS.items() if row.takes_mask}
+
+
+@pytest.mark.parametrize("mechanism", named(MASKED, ["path_tree"]))
+def test_a_mask_comes_back_and_answers_as_before(mechanism, tmp_path):
+    domain = replace(points_of(1).domain, mask=CellMask.from_open(np.random.default_rng(1).random((16, 16)) < 0.7))
+    x, y = np.random.default_rng(1).uniform(BOUNDS[:2], BOUNDS[2:], (500, 2)).T
+    release = system(mechanism, PointCounts.from_xy(x, y, domain=domain))
+    read = back(release, tmp_path / "out")
+    assert read.domain.mask == domain.mask
+    areas = geopandas.GeoSeries([shapely.Point(-3, 47).buffer(2)], crs="EPSG:4326")
+    assert_same(read.answer_areas(areas, spread=True), release.answer_areas(areas, spread=True))
+    folder = tmp_path / "out"
+    text = (folder / "manifest.json").read_text().replace(f'"runs": "{domain.mask.runs}"', '"runs": "0 250 6"')
+    facts = json.loads(text)
+    (folder / "manifest.json").write_text(json.dumps(facts | {"seal": compute_seal(facts)}))
+    with pytest.raises(InputError):
+        read_release(folder)
 
 
 RARE = [(0, None, list(POINT_MECHANISMS)), (1, "EPSG:3857", list(VARIANTS))]

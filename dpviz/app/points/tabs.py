@@ -18,7 +18,7 @@ from dpviz.app.points.state import FARTHEST, POINTS, Drawn, config
 from dpviz.app.points.strip import shown_zoom
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_open_tab
 from dpviz.app.session import carry_out
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, show_chart
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart
 from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
@@ -30,12 +30,17 @@ from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.space.domain import Domain
 from dpviz.view import charts
 from dpviz.view.basemap import Bounds
+from dpviz.view.partition_looks import OUTSIDE
 from dpviz.view.study_charts import objective_chart
 
 QUERY_TAB = "Range query"
 _BOX_STAYS = "query box stays"
 NAMES = ("Accuracy by zoom", "By size", QUERY_TAB, "Receipt", "Table")
-_CUT_PARTITIONS = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
+_CUT_PARTITIONS = {
+    "uniform": "count by the share of their area",
+    "interpolated": "lean towards fuller neighbours",
+    "log-linear": "follow the logarithm of the density around them",
+}
 SIDES = ("West", "South", "East", "North")
 
 
@@ -63,7 +68,7 @@ def tabs(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
 
 def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     """Show four numbers that sum the release up at the level shown."""
-    release, nodes = what.release, what.release.nodes(level)
+    release, nodes = what.release, what.release.open_nodes(level)
     columns = st.columns(4)
     shown_help = f"At the zoom level of the map; at the finest level the release has {len(release.tree.leaves):,}."
     columns[0].metric("Partitions shown", f"{len(nodes):,}", help=shown_help)
@@ -83,9 +88,10 @@ def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
 def _error_of_squares(column: DeltaGenerator, what: Drawn, evaluation: Evaluation, zoom: int) -> None:
     """Show the error of the squares of a zoom level, as the strip does."""
     error, total = float(evaluation.by_zoom["rmse"][zoom]), float(what.release.count[0])
-    text = f"Root mean square error of the {4**zoom:,} equal squares of zoom level {zoom:d}"
+    squares = int(evaluation.by_zoom["blocks"][zoom])
+    text = f"Root mean square error of the {squares:,} equal squares of zoom level {zoom:d}"
     if config().relative and total > 0:
-        percent = 100 * error * 4**zoom / total
+        percent = 100 * error * squares / total
         shown = f"> {MOST_PERCENT} %" if percent > MOST_PERCENT else f"{format_decimal(percent, 2)} %"
         column.metric(f"Error of a square, level {zoom:d}", shown, help=f"{text}, in percent of their average released count.")
     else:
@@ -107,7 +113,7 @@ def _budget_of(receipt: Receipt) -> str:
     """Return what one draw spent, as the text of a key figure."""
     if not receipt.private:
         return "NOT PRIVATE"
-    return budget_text(receipt.used, getattr(receipt.spent, "delta", 0))
+    return budget_words(receipt.spent)
 
 
 def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
@@ -115,7 +121,8 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
     if evaluation is None:
         zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
         noise = [expected_error(what.release, zoom) for zoom in zooms]
-        expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": noise})
+        squares = [what.release.domain.count_open_blocks(zoom) for zoom in zooms]
+        expected = pd.DataFrame({"zoom": zooms, "blocks": squares, "expected": noise})
         show_chart(charts.expected_by_zoom(expected, what.data.unit, total=total))
         st.caption(f"Expected from the noise alone. Assumptions on how {what.data.unit} lie in a partition add errors of their own.")
         return
@@ -134,7 +141,7 @@ def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     if evaluation is None:
         st.info("Error by true size needs the truth: in Curate, turn on *Show curator-only truth* above the map.")
         return
-    nodes = what.release.nodes(level)
+    nodes = what.release.open_nodes(level)
     table = error_by_size(evaluation.truth[nodes], what.release.count[nodes])
     show_chart(charts.error_by_size(table, what.data.unit))
     st.caption("The same noise weighs little on large partitions and buries small ones.")
@@ -167,8 +174,9 @@ def describe_answer(what: Drawn) -> str:
     if share == 0:
         return "outside the domain, where nothing was counted."
     inside = _part_inside(release, box)
-    low, high = (float(end[0]) for end in release.answer_interval([inside]))
-    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (95 %, noise only: {low:,.0f} to {high:,.0f})"
+    released, (low, high) = float(release.answer([inside])[0]), (float(end[0]) for end in release.answer_interval([inside]))
+    mark = "" if low <= released <= high or not release.nonnegative else OUTSIDE
+    text = f"released {released:,.0f} {what.data.unit} (95 %, noise only: {low:,.0f} to {high:,.0f}{mark})"
     if what.evaluation is not None:
         parts = _answer_parts(what, what.evaluation, inside)
         text += f", true {parts.truth:,.0f}: {parts.noise:+,.0f} by noise"
@@ -209,9 +217,10 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
     middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}", help=_interval_help(what.release))
     if not low <= estimate <= high:
+        stands = "ends at 0 and stands around" if what.release.nonnegative else f"is centred on {(low + high) / 2:,.0f},"
         st.caption(
-            f"The interval is centred on {(low + high) / 2:,.0f}, the count without biased steps and with partitions filled evenly. The"
-            " released answer differs since small counts were shrunk, or partitions lean towards fuller neighbours."
+            f"The interval {stands} the count without biased steps and with partitions filled evenly. The released answer lies outside,"
+            " since small or negative counts were changed, or partitions lean towards fuller neighbours."
         )
     if evaluation is None:
         st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_CUT_PARTITIONS[what.release.inside]}.")
@@ -311,7 +320,7 @@ def _receipt(what: Drawn) -> None:
 
 
 def _table(what: Drawn, level: int) -> None:
-    nodes = what.release.nodes(level)
+    nodes = what.release.open_nodes(level)
     largest = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
     low, high = point_intervals(what.release, largest)
     boxes = what.release.domain.coordinates(what.release.tree.rectangles(largest))
@@ -319,6 +328,8 @@ def _table(what: Drawn, level: int) -> None:
     table.insert(0, "partition", largest)
     table["count"], table["stddev"] = what.release.count[largest].round(1), what.release.stddev[largest].round(2)
     table["all at once, 95 % from"], table["to"], table["first measured"] = low, high, what.release.noisy[largest]
+    if what.release.nonnegative:
+        table["count outside"] = (what.release.count[largest] < low) | (what.release.count[largest] > high)
     table["status"] = what.release.status
     if not what.release.receipt.private:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})

@@ -18,7 +18,7 @@ from dpviz.data.indexes import NodeCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import MEDIANS, Added
 from dpviz.mechanisms.base import Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, level_variances
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, level_variances, negative_setting
 from dpviz.mechanisms.points.quadtree import prune
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_pure
@@ -97,6 +97,7 @@ class MedianTree(PointMechanism):
     zero: bool = setting(
         False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
+    negative: str = negative_setting()
     prune: float = setting(
         0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
     )
@@ -104,6 +105,7 @@ class MedianTree(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget on `points`; raises `BudgetError` for the wrong kind, or for custom weights that do not fit."""
         counter, spending = NoisyCounts(points=points, entropy=entropy), self.spending(points.domain, self.require_budget(budget))
+        self.refuse_mask(points.domain)
         self.check(points.domain)
         grown = self.grow(counter, spending)
         noisy, variance = counter.count_levels(grown.tree, spending.counts, grown.true)
@@ -196,7 +198,7 @@ class MedianTree(PointMechanism):
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
         spending = self.spending(release.domain, self.require_budget(budget))
-        return None if self.prune else level_variances(release.tree, spending.counts, release.receipt.contributions)
+        return None if self.prune else level_variances(release.tree, spending.counts, release.receipt.contributions, release.open_cells)
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""
