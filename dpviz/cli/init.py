@@ -17,6 +17,7 @@ from typing import Any
 
 from dpviz.cli import check
 from dpviz.cli.console import give, say
+from dpviz.data.columns import columns_called, propose_name, quote_names
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.errors import InputError, SettingError, did_you_mean
 from dpviz.mechanisms import FAMILIES
@@ -79,7 +80,9 @@ def run_init(arguments: Namespace) -> None:
     _refuse_existing(target)
     facts = check.check(source)
     use = _choose_use(facts, arguments.kind)
-    text = _write(_choose(arguments, use, facts["columns"]), use, facts, source, target)
+    choices = _choose(arguments, use, facts["columns"])
+    _check_person(choices.person, facts)
+    text = _write(choices, use, facts, source, target)
     from_tables(tomllib.loads(text), base=target.parent, for_dry_run=True)
     try:
         with target.open("x", encoding="utf-8") as file:
@@ -97,6 +100,13 @@ def run_init(arguments: Namespace) -> None:
 def _refuse_existing(target: Path) -> None:
     if os.path.lexists(target):
         raise SettingError("There is such a configuration already, and none is overwritten: choose another name with --output.")
+
+
+def _check_person(person: str | None, facts: Facts) -> None:
+    """Refuse a column of persons that the file does not have; of very wide files only the first columns are known."""
+    columns = facts["columns"]
+    if person is not None and not facts["further_columns"] and not columns_called(columns, person):
+        raise InputError(f"There is no column named {person!r}. The file has {quote_names(columns)}.{propose_name(columns, person)}")
 
 
 def _choose_use(facts: Facts, kind: str | None) -> Facts:

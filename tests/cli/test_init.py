@@ -93,11 +93,14 @@ def test_without_a_terminal_all_that_is_open_is_named_at_once_and_nothing_is_wri
         (("--each-row", "--person", "who"), "contradict"),
         (("--mechanism", "quadtre"), "Did you mean 'quadtree'?"),
         (("--kind", "trips"), "do not fit trips"),
+        (("--person", "wo", "--contributions", 1), "Did you mean 'who'?"),
         (("--bounds", 9, 0, 1, 16), "west"),
     ],
 )
 def test_what_does_not_fit_is_refused(run, files, words, text):
-    code, _, err = run("init", "people.csv", *(() if words[0] == "--each-row" else RECORDS), *words)
+    code, _, err = run(
+        "init", "people.csv", *(word for word in RECORDS if word != "--each-row"), *words, *(() if "--person" in words else ("--each-row",))
+    )
     assert (code, text in err) == (2, True), err
     assert not (files / "release.toml").exists()
 
