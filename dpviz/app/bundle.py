@@ -23,6 +23,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from dpviz.publishing.kept import discard
 from dpviz.release.files import MANIFEST, zip_release
+from dpviz.release.manifest import check_url
 from dpviz.release.tables import FORMATS
 from dpviz.view.escape import markdown
 
@@ -244,7 +245,8 @@ def _text_field(name: str, label: str, example: str, column: Any) -> str:
     key, is_long = f"publication {name}", name in _LONG_TEXTS
     common: dict[str, Any] = {"key": key, "placeholder": example, "persist_state": "session"}
     typed: str = column.text_area(label, height=80, **common) if is_long else column.text_input(label, **common)
-    show_problem(key, at_most(label, LONGEST_TEXT if is_long else LONGEST_LINE)(typed))
+    too_long = at_most(label, LONGEST_TEXT if is_long else LONGEST_LINE)(typed)
+    show_problem(key, problem_with(lambda: check_url((typed or "").strip())) if too_long is None and name == "url" else too_long)
     return typed
 
 
@@ -263,5 +265,6 @@ def check_texts(typed: dict[str, Any]) -> dict[str, Any]:
         longest = LONGEST_TEXT if name in _LONG_TEXTS else LONGEST_LINE
         if len(text) > longest:
             raise SettingError(f"{labels[name][0]}: at most {longest:,} characters.")
+    check_url(texts["url"])
     formats = [name for name in FORMATS if name == FORMATS[0] or name in typed["formats"]]
     return {**texts, "formats": formats}

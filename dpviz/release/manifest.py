@@ -212,8 +212,7 @@ class Publication:
         for name in ("name", "curator"):
             if not getattr(self, name).strip():
                 raise SettingError(f"The publication's {name} must not be blank: readers must know what this is and whom to ask.")
-        if self.url and not _URL.fullmatch(self.url):
-            raise SettingError("The publication's url must begin with https:// or http:// and have no spaces.")
+        check_url(self.url)
         if isinstance(self.draws, bool) or not isinstance(self.draws, int) or self.draws < 1:
             raise SettingError("The publication's draws must be a whole number of at least 1, since this release counts, too.")
         if not isinstance(self.truth_seen, bool):
@@ -244,6 +243,16 @@ def describe_columns(release: AnyRelease) -> dict[str, str]:
         columns["curve_first"] = "First place of the partition's stretch of the curve."
         columns["curve_last"] = "The place after its last one."
     return columns
+
+
+def check_url(url: str) -> None:
+    """Refuse an address that is none on the web; "" is allowed.
+
+    Raises:
+        SettingError: it does not begin with https:// or http://, or has spaces or signs that no address has.
+    """
+    if url and not _URL.fullmatch(url):
+        raise SettingError("The publication's url must begin with https:// or http:// and have no spaces.")
 
 
 def _check_amount(name: str, text: str | None) -> None:

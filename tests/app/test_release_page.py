@@ -143,6 +143,11 @@ class TestNewDraw:
         with pytest.raises(SettingError, match=f"at most {most:,} characters"):
             check_texts({**TEXTS, "region": "", "intended_use": "", "formats": [], name: "x" * (most + 1)})
 
+    def test_an_address_that_is_none_on_the_web_is_refused_at_its_field(self):
+        assert "url must begin with https" in " ".join(each.value for each in write_texts(at_release(), url="ftp:x").error)
+        with pytest.raises(SettingError, match="url must begin"):
+            check_texts({**TEXTS, "url": "ftp:x", "formats": []})
+
     def test_a_text_that_cannot_be_published_or_a_broken_ledger_cost_nothing(self, ledger_path):
         app = publish(write_texts(at_release(), name="a\x07b"))
         assert "control character" in errors(app)
