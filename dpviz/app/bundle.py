@@ -229,7 +229,8 @@ def texts_form(name: str = "") -> dict[str, Any]:
     typed: dict[str, Any] = {name: _text_field(name, *_LABELS[name], column) for name, column in places}
     with st.expander("More", key="publication more"):
         typed |= {name: _text_field(name, label, example, st) for name, (label, example) in _MORE_LABELS.items()}
-    st.session_state.setdefault("publication formats", list(FORMATS))
+    if not st.session_state.get("publication formats"):  # a page that was left can hand over an empty list
+        st.session_state["publication formats"] = list(FORMATS)
     typed["formats"] = st.multiselect(
         "Formats",
         FORMATS,
