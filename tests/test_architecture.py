@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dpviz"
 ORDER = [
-    *("errors", "arrays", "amounts", "bundled", "arrow_memory", "space", "data", "samples", "privacy", "release"),
+    *("errors", "arrays", "amounts", "bundled", "arrow_memory", "shown", "space", "data", "samples", "privacy", "release"),
     *("mechanisms", "evaluation", "view", "papers", "lessons", "publishing", "cli", "app", "__main__"),
 ]
 FORBIDDEN = {"release": {"data", "mechanisms"}, "view": {"data", "mechanisms"}}

@@ -14,6 +14,7 @@ from dpviz.data.cell_counts import CellCounts, count_coordinates
 from dpviz.data.cells import array_of, cells_of, check_whole, freeze, most_per_cell, too_many, whole_counts, xy_of_frame
 from dpviz.data.frame_columns import named_columns
 from dpviz.errors import DomainError, InputError
+from dpviz.shown import Private
 from dpviz.space.domain import Domain
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PointCounts:
+class PointCounts(Private):
     """Records per occupied lattice cell. PRIVATE: only a mechanism or a study may look inside.
 
     Attributes:

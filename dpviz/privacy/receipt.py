@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from dpviz.errors import BudgetError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.shown import Shown
 
 PRIVATE, SIMULATION, NOT_PRIVATE = "private release", "SIMULATION: not private", "NOT PRIVATE"
 """The values of the column `status` in every table of a release."""
@@ -46,7 +47,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receipt:
+class Receipt(Shown):
     """How a release spent its budget. Steps compose sequentially; within a step, the counts are of disjoint sets of records.
 
     Attributes:

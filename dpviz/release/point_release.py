@@ -16,6 +16,7 @@ from dpviz.errors import DomainError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.privacy.wavelet import WaveletSpread
+from dpviz.shown import Mapped
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, interpolation_sums
@@ -132,7 +133,7 @@ INTERVAL_STDDEVS = math.log(20) / math.sqrt(2)  # half the width of a 95 % inter
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Release:
+class Release(Mapped):
     """Noisy counts on a tree of partitions. PUBLIC: everything in it was released by a mechanism.
 
     Attributes:

@@ -86,7 +86,7 @@ def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> byt
     """Render the report without checking whether the release may be published."""
     specific = _MAKE_VALUES[kind_of(release)](release)
     rows = list_level_rows(release, manifest["utility"]["levels"])
-    page: str = _load_template().render(
+    page: str = load_template("report.html.jinja").render(
         manifest=manifest,
         receipt=release.receipt,
         steps=_write_step_rows(release),
@@ -225,13 +225,13 @@ def _write_step_rows(release: AnyRelease) -> list[Facts]:
 
 
 @cache
-def _load_template() -> Any:
-    """Load the template of the report; every value in it is cleaned and escaped."""
+def load_template(name: str) -> Any:
+    """Load a template of this room; every value in it is cleaned and escaped."""
     loader = PackageLoader("dpviz", "view")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_clean)
     environment.trim_blocks = environment.lstrip_blocks = True
     environment.filters |= {"whole": format_count, "plain_number": _short_decimal, "decimal": format_decimal, "amount": format_amount}
-    return environment.get_template("report.html.jinja")
+    return environment.get_template(name)
 
 
 def _clean(value: object) -> object:

@@ -336,11 +336,11 @@ def draw_points(release: Release) -> DensityPicture:
     density = np.divide(release.count[nodes], area, out=np.zeros(len(nodes)), where=area > 0)
     scale = density_scale(density, np.nan_to_num(area), release.domain, counted_noun(release))
     looks = choose_css_classes(density, scale.top)
-    paths = _write_rectangles(release.domain, sheet, rectangles)
+    paths = write_rectangles(release.domain, sheet, rectangles)
     return DensityPicture(
         sheet=sheet,
         land=sheet.write_land(map_bounds(release.domain)),
-        frame=_write_rectangles(release.domain, sheet, np.array([[0, 0, release.domain.side, release.domain.side]]))[0],
+        frame=write_rectangles(release.domain, sheet, np.array([[0, 0, release.domain.side, release.domain.side]]))[0],
         shapes=list(zip(looks, paths, _write_partition_texts(release, nodes), strict=True)),
         swatches=list_swatches(scale, overlaps=release.tree.overlaps),
         above=ABOVE_CLASSES,
@@ -379,7 +379,7 @@ def list_swatches(scale: Scale, *, overlaps: bool) -> list[Swatch]:
     ]
 
 
-def _write_rectangles(domain: Domain, sheet: Sheet, rectangles: NDArray[np.integer]) -> list[str]:
+def write_rectangles(domain: Domain, sheet: Sheet, rectangles: NDArray[np.integer]) -> list[str]:
     """Write (k, 4) lattice rectangles as SVG paths. Neighbours share their edges exactly: corners are rounded before differences."""
     west, south, east, north = project_rectangles(domain, rectangles).T
     left, bottom = sheet.to_sheet(np.column_stack([west, south])).T
@@ -445,7 +445,7 @@ def draw_trips(release: FlowRelease) -> TripsPicture | None:
     bounds = fit_bounds(hierarchies, 900, 700)
     sheet = make_regions_sheet(bounds)
     rows = select_pairs(release, next((level for level in levels if _arcs_are_visible(release, level, sheet)), levels[0]))
-    shapes_by_side = [_draw_regions(item, rows.level, sheet) for item in hierarchies]
+    shapes_by_side = [draw_regions(item, rows.level, sheet) for item in hierarchies]
     start, end = _place_centres(release, rows.level, sheet)
     largest, drawable, outside = _choose_pairs(rows, (start, end), sheet, same=len(hierarchies) == 1)
     top = scale_top_of(rows.count[largest])
@@ -492,7 +492,7 @@ def _require_centres(regions: Regions, level: int) -> Floats:
     return centres
 
 
-def _draw_regions(regions: Regions, level: int, sheet: Sheet) -> tuple[list[tuple[str, str]], list[tuple[int, int, str]]]:
+def draw_regions(regions: Regions, level: int, sheet: Sheet) -> tuple[list[tuple[str, str]], list[tuple[int, int, str]]]:
     """Draw the regions of a level: as outlines with names, or, if they are points, as columns, rows and names."""
     names = [str(name) for name in regions.names_of(level)]
     outlines = regions.outlines(level)
