@@ -12,6 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpviz.errors import SettingError
+
 if TYPE_CHECKING:
     import os
 
@@ -19,11 +21,19 @@ if TYPE_CHECKING:
 
 _PUBLIC = ("domain", "regions", "destinations", "unit", "neighbours", "contributions")
 """What is shown of private counts: what was declared, and nothing that was counted."""
-_HEIGHT = 480  # pixels of an interactive map
+_HEIGHT = 520  # pixels of an interactive map
 
 
 def _view(module: str) -> Any:
-    return importlib.import_module(f"dpviz.view.{module}")
+    """Import a module of the room `view`.
+
+    Raises:
+        SettingError: it needs a library that is not installed.
+    """
+    try:
+        return importlib.import_module(f"dpviz.view.{module}")
+    except ModuleNotFoundError as error:
+        raise SettingError(f'This needs {error.name}, which is not installed: pip install "dpviz[plot]".') from None
 
 
 class Shown:
