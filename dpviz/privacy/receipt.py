@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+import pandas as pd
+
 from dpviz.errors import BudgetError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.shown import Shown
@@ -124,6 +126,22 @@ class Receipt(Shown):
         if isinstance(self.total, ApproxBudget):
             return ApproxBudget(self.used, self._delta)
         return PureBudget(self.used)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Make a table of the steps.
+
+        Returns:
+            DataFrame with one row per step: purpose, level (missing if the step has none), amount (in `currency`), delta, noise, scale,
+            sensitivity, counts (missing if it is private) and replaces_later. Amount, delta, scale and sensitivity are exact fractions;
+            `astype(float)` makes numbers of them.
+
+        >>> step = Step(purpose="counts", amount=Fraction(1, 3), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(3))
+        >>> Receipt(total=PureBudget(1), steps=(step, step)).to_frame()["amount"].sum()
+        Fraction(2, 3)
+        """
+        names = ("purpose", "level", "amount", "delta", "noise", "scale", "sensitivity", "counts", "replaces_later")
+        table = pd.DataFrame({name: pd.Series([getattr(step, name) for step in self.steps], dtype=object) for name in names})
+        return table.astype({"level": "Int64", "counts": "Int64", "replaces_later": bool})
 
     def _convert_back(self, converted: ZcdpBudget) -> Budget:
         """The (epsilon, delta) that the spent rho implies; exactly `total` if all of rho was spent.

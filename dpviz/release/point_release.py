@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import geopandas
 import numpy as np
@@ -16,12 +16,16 @@ from dpviz.errors import DomainError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.privacy.wavelet import WaveletSpread
+from dpviz.release.regular_grid import make_dataset
 from dpviz.shown import Mapped
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, interpolation_sums
 from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
+
+if TYPE_CHECKING:
+    import xarray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -365,6 +369,34 @@ class Release(Mapped):
         frame = geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.domain.crs)
         frame.attrs = {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
         return frame
+
+    def to_xarray(self, level: int | None = None) -> xarray.Dataset:
+        """Make an xarray Dataset of a level whose partitions form a grid, such as those of a quadtree or a uniform grid.
+
+        Needs xarray, which `pip install "dpviz[plot]"` brings.
+
+        Args:
+            level: as for `to_frame`.
+
+        Returns:
+            Dataset with dimensions y and x (centres of the partitions, ascending, in the domain's CRS), and the variables count_noisy,
+            count, stddev, ci_low and ci_high of `to_frame`. Its attributes are crs ("" for a plain plane), mechanism, level and status.
+
+        Raises:
+            DomainError: no such level, or partitions that form no grid.
+            SettingError: xarray is not installed.
+        """
+        nodes = self.nodes(level)
+        low, high = self.interval(nodes)
+        columns = {
+            "count_noisy": self.noisy[nodes],
+            "count": self.count[nodes],
+            "stddev": self.stddev[nodes],
+            "ci_low": low,
+            "ci_high": high,
+        }
+        facts = {"mechanism": self.mechanism, "level": self.height if level is None else int(level), "status": self.status}
+        return make_dataset(self.domain, self.tree.rectangles(nodes), columns, facts)
 
     def nodes(self, level: int | None = None) -> NDArray[np.int64]:
         """Return the nodes that tile the domain at a level: the nodes of this level, and coarser leaves.

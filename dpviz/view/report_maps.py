@@ -46,7 +46,7 @@ _OPACITY_IF_OVERLAPPING = 0.7  # of partitions that lie over each other
 MOST_REGIONS, MOST_ARCS = 5_000, 200  # on each side of a map of trips; arcs on it
 _THINNEST, _THICKEST = 9.0, 70.0
 _SHORTEST = 0.015 * WIDTH  # a shorter arc is not seen
-_BEND = 0.22  # of the length of an arc
+BEND = 0.22  # of the length of an arc
 _SAMPLES = (0.05, 0.3, 1.0)  # arcs of the legend, as shares of the top of the scale
 
 
@@ -536,7 +536,7 @@ def _choose_width(strength: float) -> int:
 def _draw_arc(ends: list[int], strength: float, text: str) -> Arc:
     """Draw a curve that bends to the right of its direction, so that both directions of a pair are visible."""
     x, y, far_x, far_y = ends
-    bent_x, bent_y = (x + far_x) / 2 - _BEND * (far_y - y), (y + far_y) / 2 + _BEND * (far_x - x)
+    bent_x, bent_y = (x + far_x) / 2 - BEND * (far_y - y), (y + far_y) / 2 + BEND * (far_x - x)
     return Arc(
         path=f"M{x} {y}Q{bent_x:.0f} {bent_y:.0f} {far_x} {far_y}",
         ends=(x, y, far_x, far_y),
