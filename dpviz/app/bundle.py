@@ -23,7 +23,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from dpviz.publishing.kept import discard
 from dpviz.release.files import MANIFEST, zip_release
-from dpviz.release.tables import FORMATS
+from dpviz.release.tables import FORMATS, USUAL_FORMATS
 from dpviz.view.escape import markdown
 
 BUNDLE = "bundle"
@@ -223,7 +223,7 @@ def texts_form(name: str = "") -> dict[str, Any]:
         else:
             typed[name] = column.text_input(label, **common)
         show_problem(common["key"], at_most(label, LONGEST_TEXT if name in _LONG_TEXTS else LONGEST_LINE)(typed[name]))
-    st.session_state.setdefault("publication formats", list(FORMATS))
+    st.session_state.setdefault("publication formats", list(USUAL_FORMATS))
     typed["formats"] = st.multiselect(
         "Formats",
         FORMATS,

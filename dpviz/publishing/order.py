@@ -17,7 +17,7 @@ from dpviz.publishing.private_data import PrivateData
 from dpviz.release.files import choose_partial_path
 from dpviz.release.manifest import Publication
 from dpviz.release.nouns import AnyRelease
-from dpviz.release.tables import FORMATS
+from dpviz.release.tables import FORMATS, USUAL_FORMATS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ class PublicationTexts:
         description: what was counted, when and how.
         region: where it was counted.
         intended_use: what the release is suited for.
-        formats: of the files: geoparquet, and perhaps geojson and csv.
+        formats: of the files: geoparquet, and perhaps geojson, csv and geopackage.
     """
 
     name: str
@@ -112,7 +112,7 @@ class PublicationTexts:
     description: str = ""
     region: str = ""
     intended_use: str = ""
-    formats: Sequence[str] = FORMATS
+    formats: Sequence[str] = USUAL_FORMATS
 
     def check(self) -> None:
         """Check before payment that the release could be written.

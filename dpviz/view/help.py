@@ -16,6 +16,7 @@ from dpviz.errors import InputError
 
 PAGES = (
     "start",
+    "notebooks",
     "reading",
     "engines",
     "areas",

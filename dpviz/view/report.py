@@ -16,7 +16,7 @@ from dpviz.release.manifest import format_amount
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, counted_noun, kind_of
 from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import count_of_numbers
-from dpviz.release.tables import FORMATS
+from dpviz.release.tables import USUAL_FORMATS
 from dpviz.release.verdict import verdict
 from dpviz.space.region_builders import H3Cells
 from dpviz.view.escape import clean
@@ -50,13 +50,13 @@ Facts = dict[str, Any]
 _LARGEST = 10  # pairs that the report lists
 
 
-def report_html(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> bytes:
+def report_html(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = USUAL_FORMATS) -> bytes:
     """Make the report of a release; equal inputs give equal bytes.
 
     Args:
         release: of points, trips or areas, made with entropy of the operating system.
         manifest: from `describe`; with its list of files, if they have been written.
-        formats: of the release's files, for the example that reads them: "geoparquet", "geojson", "csv".
+        formats: of the release's files, for the example that reads them: "geoparquet", "geojson", "csv", "geopackage".
 
     Returns:
         HTML in UTF-8. It holds facts of the release and the manifest, and outlines of land and borders; nothing else.
@@ -68,7 +68,7 @@ def report_html(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] 
     return _render(release, manifest, formats)
 
 
-def check_reportable(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> None:
+def check_reportable(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = USUAL_FORMATS) -> None:
     """Check that a report can be made, by making one and discarding it; simulations are allowed.
 
     Args:
