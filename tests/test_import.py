@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ["scipy.special", "scipy.optimize", "scipy.spatial", "scipy.stats", "jsonschema", "jinja2", "tqdm"]
-EXTRAS = ["streamlit", "pydeck", "altair", "duckdb", "dask", "distributed", "matplotlib", "xarray", "dpviz.view"]
+EXTRAS = ["streamlit", "pydeck", "altair", "duckdb", "dask", "distributed", "matplotlib", "xarray", "dpviz.view.notebook"]
 CODE = f"""
 import json, os, sys
 os.environ["PROJ_NETWORK"] = "ON"

@@ -836,7 +836,7 @@ def _find_pair_ends(release: FlowRelease, level: int, ends: tuple[Floats, Floats
 
 def _make_flow_lines(release: FlowRelease, level: int, ends: tuple[Floats, Floats]) -> geopandas.GeoDataFrame:
     start, end = _find_pair_ends(release, level, ends)
-    lines = shapely.linestrings(np.stack([start, end], axis=1))
+    lines = np.asarray(shapely.linestrings(np.stack([start, end], axis=1)), object)
     lines[(start == end).all(axis=1)] = None
     table = decode_dictionaries(_make_flow_table(release, level)).to_pandas()
     return geopandas.GeoDataFrame(table, geometry=lines, crs=DEGREES)
