@@ -1,6 +1,7 @@
 """What the canvas of maps is sent: its messages, read as the browser reads them, and small scenes."""
 
 import json
+import re
 
 import numpy as np
 
@@ -26,11 +27,12 @@ def unpack(message):
 
 
 def words_at(header, arrays, pane, cell):
-    """What a pane says about one of its rectangles."""
+    """What a pane says about one of its rectangles; {name:text} is the text where the number is not 0."""
     about = header["panes"][pane]
     prefix = f"{about['cells']} "
     numbers = {name.removeprefix(prefix): array[cell] for name, array in arrays.items() if name.startswith(prefix) and array.ndim == 1}
-    return about["words"].format(**numbers)
+    words = re.sub(r"\{(\w+):([^}]*)\}", lambda found: found[2] if numbers[found[1]] else "", about["words"])
+    return words.format(**numbers)
 
 
 def scene_of(cells, *panes, domain=PLANE, **options):

@@ -2,7 +2,8 @@
 
 One run writes down every request for randomness and its answer; the run on a neighbouring input gets the
 same answers, so whatever it chooses from them must be the same. The loss is the sum over all answers of how much likelier one
-input makes them: exactly |difference of true counts| / scale for noise on counts, and ln(P / Q) for lines and choices.
+input makes them: exactly |difference of true counts| / scale for noise on counts, and ln(P / Q) for lines and choices. For Gaussian noise
+it is the rho of zCDP: exactly (difference of true counts)**2 / (2 variance).
 """
 
 import math
@@ -17,8 +18,8 @@ import numpy as np
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms import tuning
-from dpviz.mechanisms.points import htf, kdtree, median_tree, path_tree, privelet, privtree
-from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.mechanisms.points import dawa, htf, kdtree, median_tree, path_tree, privtree
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import _sum_values
 from dpviz.privacy.node_values import NodeValues
@@ -44,10 +45,13 @@ class Noise:
 
     true: np.ndarray
     scale: Fraction
+    gaussian: bool = False
 
     def gain(self, other: "Noise") -> Fraction:
-        """Largest loss of any answer, whichever way round."""
-        assert self.scale == other.scale
+        """Largest loss of any answer, whichever way round; of Gaussian noise its rho."""
+        assert (self.scale, self.gaussian) == (other.scale, other.gaussian)
+        if self.gaussian:
+            return int(((self.true - other.true) ** 2).sum()) / (2 * self.scale)
         return int(np.abs(self.true - other.true).sum()) / self.scale
 
 
@@ -145,11 +149,13 @@ class Script:
     Attributes:
         given: answers, first to last; later ones are made up.
         reach: the least noise that is made up, and what it stays below.
+        budget: of the runs; None for `EPSILON`, with `DELTA` where it is needed.
     """
 
     given: list = field(default_factory=list)
     seed: int = 0
     reach: tuple[int, int] = (-2, 4)
+    budget: Budget | None = None
     requests: list[Noise | Choice | Lines | Means | Smooth | None] = field(default_factory=list)
     answers: list = field(default_factory=list)
     sample: Fraction = Fraction(1)
@@ -159,9 +165,11 @@ class Script:
         self.rng = np.random.default_rng(self.seed)
 
     def install(self, monkeypatch) -> None:
-        for module in (measure, htf, path_tree, privelet):
+        for module in (measure, htf, path_tree):
             monkeypatch.setattr(module, "discrete_laplace", self.noise)
-        monkeypatch.setattr(privtree, "discrete_laplace", self.split)
+        monkeypatch.setattr(measure, "discrete_gaussian", self.gaussian)
+        for module in (privtree, dawa):
+            monkeypatch.setattr(module, "discrete_laplace", self.split)
         monkeypatch.setattr(htf, "permute_and_flip", self.flip)
         monkeypatch.setattr(tuning, "choose", self.choose)
         monkeypatch.setattr(median_tree, "exponential_medians", self.exponential)
@@ -188,8 +196,13 @@ class Script:
         self.requests.append(Noise(true=counts.copy(), scale=sensitivity / budget.epsilon))
         return self._answer(self.made_up(counts, self.requests[-1].scale))
 
+    def gaussian(self, counts, budget, entropy, squared):
+        assert entropy is self.entropy
+        self.requests.append(Noise(true=counts.copy(), scale=squared / (2 * budget.rho), gaussian=True))
+        return self._answer(self.made_up(counts, Fraction(1)))
+
     def split(self, bias, budget, entropy, sensitivity=1):
-        """PrivTree's choices of what to split, whose loss is that of whole paths: see `test_privtree.py`."""
+        """Choices of whole trees, whose loss is not a sum over draws: PrivTree's and DAWA's, see their own tests."""
         assert entropy is self.entropy
         return self._answer(self.made_up(bias, Fraction(1)))
 
@@ -229,7 +242,7 @@ class Script:
 
 
 def run(monkeypatch, mechanism, points: PointCounts, script: Script, epsilon: Fraction = EPSILON) -> Release:
-    budget = ApproxBudget(epsilon, DELTA) if mechanism.needs_delta else PureBudget(epsilon)
+    budget = script.budget or (ApproxBudget(epsilon, DELTA) if mechanism.needs_delta else PureBudget(epsilon))
     with monkeypatch.context() as patched:
         script.install(patched)
         return mechanism.release(points, budget, script.entropy)
@@ -238,7 +251,7 @@ def run(monkeypatch, mechanism, points: PointCounts, script: Script, epsilon: Fr
 def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, script: Script) -> tuple[Script, Script]:
     """Both runs along one script; fails if anything but the answers' chances can tell the inputs apart."""
     released = run(monkeypatch, mechanism, one, script)
-    second = Script(given=script.answers)
+    second = Script(given=script.answers, budget=script.budget)
     again = run(monkeypatch, mechanism, other, second)
     assert len(script.requests) == len(second.requests)
     assert len(second.answers) == len(script.answers)
@@ -248,7 +261,7 @@ def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, scrip
         np.testing.assert_array_equal(getattr(released, name), getattr(again, name))
     assert released.receipt == again.receipt
     assert (released.steps, released.settings, released.approximate) == (again.steps, again.settings, again.approximate)
-    if mechanism.key not in ("path_tree", "htf", "privtree"):  # of which one step stands for several draws
+    if mechanism.key not in ("path_tree", "htf", "privtree", "dawa"):  # of which one step stands for several draws
         for request, step in zip(script.requests, released.receipt.steps, strict=True):
             assert_stated(request, step, one.contributions)
     return script, second
@@ -258,7 +271,8 @@ def assert_stated(request: Noise | Choice | Lines | Means | Smooth | None, step:
     """What the receipt says about a step is what was requested."""
     if isinstance(request, Noise):
         assert (request.scale, len(request.true)) == (step.scale, step.counts)
-        assert request.scale * step.amount == step.sensitivity
+        assert request.scale * step.amount * (2 if request.gaussian else 1) == step.sensitivity
+        assert ("Gaussian" in step.noise) == request.gaussian
     if isinstance(request, Lines):
         assert (request.rate * step.scale, len(request.nodes)) == (1, step.counts)
         assert request.epsilon == epsilon_before_sampling(step.amount, request.sample, bound)
@@ -282,11 +296,13 @@ def loss(first: Script, second: Script) -> Fraction | float:
     return noise + abs(lines) if lines else noise
 
 
-def worst_loss(monkeypatch, mechanism, one: PointCounts, other: PointCounts, seed: int = 0) -> Fraction | float:
+def worst_loss(
+    monkeypatch, mechanism, one: PointCounts, other: PointCounts, seed: int = 0, budget: Budget | None = None
+) -> Fraction | float:
     """The loss along one script, its lines chosen level by level to give the first input away."""
     given: list[np.ndarray] = []
     while True:
-        first, second = compared(monkeypatch, mechanism, one, other, Script(given=given, seed=seed))
+        first, second = compared(monkeypatch, mechanism, one, other, Script(given=given, seed=seed, budget=budget))
         later = [place for place, request in enumerate(first.requests) if isinstance(request, Lines) and place >= len(given)]
         if not later:
             return loss(first, second)

@@ -18,7 +18,7 @@ from dpviz.app.page_state import CURATE, LARGEST_DELTA, LARGEST_EPSILON, SMALLES
 from dpviz.app.session import read_amount, show_value, when_chosen
 from dpviz.app.words import choice_words, plain_choice
 from dpviz.errors import BudgetError
-from dpviz.mechanisms.base import AnyMechanism, Rule, Share
+from dpviz.mechanisms.base import NOISES, AnyMechanism, Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import exact
 from dpviz.privacy.shares import normalise_shares, redistribute
@@ -177,7 +177,7 @@ def _settings_with(page_state: PageState, rule: Rule, value: Any) -> dict[str, A
 
 
 def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = True) -> None:
-    """Choose epsilon and how it is split.
+    """Choose the noise, where the kind of the budget decides it, epsilon, perhaps delta, and how they are split.
 
     Args:
         page_state: state of the page.
@@ -185,12 +185,28 @@ def privacy_controls(page_state: PageState, frame: Any | None, *, bar: bool = Tr
         bar: whether the split is shown as a bar that can be dragged; it can be typed in any case.
     """
     st.markdown("##### Privacy" if page_state.config().mode == CURATE else "##### 3 Privacy")
+    if page_state.config().build().noise_by_budget:
+        _noise_control(page_state)
     if _epsilon_controls(page_state):
         _show_promise(page_state)
     if page_state.config().takes_delta:
         _delta_control(page_state)
     if frame is not None:
         _split_controls(page_state, frame, bar=bar)
+
+
+def _noise_control(page_state: PageState) -> None:
+    """Ask for the distribution of the noise."""
+    show_value("noise", page_state.config().noise)
+    st.segmented_control(
+        "Noise",
+        NOISES,
+        key="noise",
+        required=True,
+        help="Laplace noise spends ε alone. Gaussian noise spends ε and δ: it is smaller where a record is part of many counts, as with"
+        " Privelet, or more than about nine levels with equal shares.",
+        on_change=when_chosen("noise", lambda value: page_state.change(noise=value)),
+    )
 
 
 def _epsilon_controls(page_state: PageState) -> bool:

@@ -98,7 +98,8 @@ def show_expected(
     how = page.config()
     guess = choose_guess(page, frame, unit, lambda: _depends_on_data(how, frame))
     like = guess.release if isinstance(guess.release, Release) else None
-    wanted = WantedError(error=1.0, level=level, delta=float(how.delta), records=guess.records, spread=guess.spread, like=like)
+    budget: dict[str, Any] = {"delta": float(how.delta), "gaussian": how.takes_delta}
+    wanted = WantedError(error=1.0, level=level, **budget, records=guess.records, spread=guess.spread, like=like)
     try:
         mechanism = how.build()
         guessed = _guess_counts(frame, guess, levels, level)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from threading import Event, Lock, Thread, Timer
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -385,11 +386,14 @@ class InverseJob:
         data: points or trips; only their frame, unit and bound per person are used.
         mechanisms: mechanisms by their name on screen.
         wanted: the wanted error, and the level at which it is wanted.
+        gaussian: names of mechanisms with Gaussian noise, where the kind of the budget decides.
     """
 
-    def __init__(self, question: object, data: Any, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
+    def __init__(
+        self, question: object, data: Any, mechanisms: dict[str, AnyMechanism], wanted: WantedError, gaussian: Collection[str] = ()
+    ) -> None:
         self.question, self.rows = question, list[dict[str, Any]]()
-        self._data, self._mechanisms, self._wanted = data, mechanisms, wanted
+        self._data, self._mechanisms, self._wanted, self._gaussian = data, mechanisms, wanted, gaussian
         self._attempts, self._stop = 0, Event()
         self._thread = Thread(target=self._work, name="inverse", daemon=True)
 
@@ -430,7 +434,8 @@ class InverseJob:
 
     def _answer(self, label: str) -> dict[str, Any]:
         try:
-            result = find_epsilon(self._mechanisms[label], self._data, self._wanted, before_attempt=self._before_attempt)
+            wanted = replace(self._wanted, gaussian=label in self._gaussian)
+            result = find_epsilon(self._mechanisms[label], self._data, wanted, before_attempt=self._before_attempt)
         except DpvizError as refusal:
             return {"Configuration": label, "ε": None, "error": np.nan, "note": str(refusal)}
         return {"Configuration": label, "ε": result.epsilon, "error": result.error, "note": result.note}

@@ -35,7 +35,6 @@ def teach_controls(
     frame_of: Callable[[Any], Any],
     *,
     below_data: Callable[[], None] = _nothing,
-    below_mechanism: Callable[[], None] = _nothing,
 ) -> tuple[Any, bool]:
     """Show the controls of Teach.
 
@@ -45,7 +44,6 @@ def teach_controls(
         choose_data: shows the controls of the data; what it returns has `data`, None while something is missing.
         frame_of: returns the public frame of data.
         below_data: shows what belongs below these controls.
-        below_mechanism: asks what belongs between mechanism and budget.
 
     Returns:
         The data, None while something is missing; and whether all choices fit.
@@ -60,7 +58,7 @@ def teach_controls(
     page.offer(data)
     edited = choose_run(page, second)
     try:
-        _choose_mechanism(edited, below_mechanism, None if data is None else frame_of(data), bar=edited is not page)
+        _choose_mechanism(edited, _nothing, None if data is None else frame_of(data), bar=edited is not page)
         how.second_run().build()
     except (SettingError, BudgetError) as error:
         _show_misfit(edited, error)

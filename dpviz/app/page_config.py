@@ -23,7 +23,7 @@ from dpviz.app.page_state import (
 from dpviz.app.session import Reader, amount_reader, choice_reader, flag_reader, number_reader, read_amount, read_settings
 from dpviz.errors import DpvizError
 from dpviz.mechanisms import POINT_FAMILY, AnyFamily, AnyMechanism
-from dpviz.mechanisms.base import Share
+from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES, Share
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 
 MOST_SCALES = 40
@@ -41,13 +41,14 @@ class PageConfig:
         mechanism: key of the mechanism.
         settings: its settings that differ from the defaults.
         epsilon: epsilon of the budget; a fraction if no decimal number is equal to it.
-        delta: delta of the budget, for mechanisms that need one; a fraction likewise.
-        rho: rho of the budget in Curate, in place of epsilon and delta, for mechanisms that need a delta; None for epsilon and delta.
+        delta: delta of the budget, where it has one; a fraction likewise.
+        noise: "Laplace" or "Gaussian", where the kind of the budget decides the noise; Gaussian noise takes a delta.
+        rho: rho of the budget in Curate, in place of epsilon and delta, where the budget has a delta; None for epsilon and delta.
             An opened configuration may have it; epsilon and delta are about what it implies.
         shown: what the map shows; in Teach, what the right one of two maps shows.
         left: what the left map shows, in Teach.
         run: number of the run in Teach, the seed of its noise.
-        second: mechanism, settings, epsilon (as text) and delta of the second run, in Teach; empty until a map shows it.
+        second: mechanism, settings, epsilon (as text), delta and perhaps noise of the second run, in Teach; empty until a map shows it.
         editing: whether the controls of mechanism and budget are those of the second run.
         raw: whether counts are shown as first measured, in Teach.
         relative: whether errors are in percent of an average count, or else in records.
@@ -80,6 +81,7 @@ class PageConfig:
     settings: dict[str, Any] = field(default_factory=dict)
     epsilon: float | Fraction = 0.5
     delta: float | Fraction = 1e-6
+    noise: str = LAPLACE
     rho: float | Fraction | None = None
     shown: str
     left: str
@@ -106,20 +108,24 @@ class PageConfig:
         return self.budget_for(self.build())
 
     def budget_for(self, mechanism: AnyMechanism) -> Budget:
-        """Return the budget of one draw with a mechanism; it has a delta, or is a rho, exactly where the mechanism needs one."""
-        if not mechanism.needs_delta:
+        """Return the budget of one draw with a mechanism; it has a delta, or is a rho, exactly where the noise takes one."""
+        if not self._takes_delta(mechanism):
             return PureBudget(self.epsilon)
         return ApproxBudget(self.epsilon, self.delta) if self.rho is None or self.mode == TEACH else ZcdpBudget(self.rho)
 
     @property
     def takes_delta(self) -> bool:
         """Whether the budget has a delta."""
-        return bool(self.build().needs_delta)
+        return self._takes_delta(self.build())
+
+    def _takes_delta(self, mechanism: AnyMechanism) -> bool:
+        return mechanism.needs_delta or (mechanism.noise_by_budget and self.noise == GAUSSIAN)
 
     @property
     def split_amount(self) -> str:
-        """What the shares of the budget are shares of: of points ε, also where there is a δ; of trips and areas with a δ the ρ it buys."""
-        return "ρ" if self.takes_delta and self.family is not POINT_FAMILY else "ε"
+        """What the shares of the budget are shares of: with a δ the ρ it buys, but ε for mechanisms of points that need a δ for medians."""
+        needs_it = self.family is POINT_FAMILY and self.build().needs_delta
+        return "ρ" if self.takes_delta and not needs_it else "ε"
 
     def shares(self, frame: Any) -> list[Share]:
         """List the parts of `split_amount` on a public frame.
@@ -127,7 +133,8 @@ class PageConfig:
         Raises:
             DpvizError: the settings do not fit the frame.
         """
-        return list(self.build().shares(frame))
+        mechanism = self.build()
+        return list(mechanism.shares_of_rho(frame) if self.split_amount == "ρ" else mechanism.shares(frame))
 
     def same_draw(self, other: Self) -> bool:
         """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""
@@ -148,12 +155,14 @@ class PageConfig:
             settings=self.second["settings"],
             epsilon=read_amount(self.second["epsilon"], "ε", SMALLEST_EPSILON, LARGEST_EPSILON),
             delta=self.second["delta"],
+            noise=self.second.get("noise", self.noise),
             rho=None,
         )
 
     def as_second(self) -> dict[str, Any]:
-        """Return mechanism, settings and budget in the form of `second`."""
-        return {"mechanism": self.mechanism, "settings": self.settings, "epsilon": str(self.epsilon), "delta": float(self.delta)}
+        """Return mechanism, settings and budget in the form of `second`; the noise is among them where the mechanism has a choice."""
+        run = {"mechanism": self.mechanism, "settings": self.settings, "epsilon": str(self.epsilon), "delta": float(self.delta)}
+        return run | ({"noise": self.noise} if self.family.choices[self.mechanism].noise_by_budget else {})
 
     @classmethod
     def run_readers(cls) -> dict[str, Reader]:
@@ -164,6 +173,7 @@ class PageConfig:
             "settings": read_settings,
             "epsilon": amount_reader(SMALLEST_EPSILON, LARGEST_EPSILON),
             "delta": amount_reader(SMALLEST_DELTA, LARGEST_DELTA),
+            "noise": choice_reader(*NOISES),
             "rho": amount_reader(SMALLEST_RHO, LARGEST_RHO),
             "run": number_reader(1, 2**31, int),
             "second": second_reader(cls.family),
@@ -182,8 +192,9 @@ def second_reader(family: AnyFamily) -> Callable[[str], dict[str, Any]]:
 
     def read(text: str) -> dict[str, Any]:
         values = read_settings(text)
-        if values.keys() != {"mechanism", "settings", "epsilon", "delta"} or values["mechanism"] not in family.choices:
+        if values.keys() - {"noise"} != {"mechanism", "settings", "epsilon", "delta"} or values["mechanism"] not in family.choices:
             raise ValueError
+        noise = {"noise": choice_reader(*NOISES)(values["noise"])} if "noise" in values else {}
         settings = read_settings(json.dumps(values["settings"]))
         try:
             read_amount(values["epsilon"], "ε", SMALLEST_EPSILON, LARGEST_EPSILON)
@@ -191,7 +202,7 @@ def second_reader(family: AnyFamily) -> Callable[[str], dict[str, Any]]:
         except DpvizError:
             raise ValueError from None
         delta = number_reader(SMALLEST_DELTA, LARGEST_DELTA, float)(values["delta"])
-        return {"mechanism": values["mechanism"], "settings": settings, "epsilon": str(values["epsilon"]), "delta": delta}
+        return {"mechanism": values["mechanism"], "settings": settings, "epsilon": str(values["epsilon"]), "delta": delta} | noise
 
     return read
 

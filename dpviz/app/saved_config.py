@@ -15,7 +15,6 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.areas.state import GAUSSIAN, LAPLACE
 from dpviz.app.dataset_block import CURRENCIES, LARGEST_CAP, LARGEST_CAP_DELTA, SMALLEST_CAP, SMALLEST_RHO_CAP
 from dpviz.app.ledger import Funding, LoadedData, Source, convert_to_currency
 from dpviz.app.page_config import PageConfig
@@ -29,7 +28,7 @@ from dpviz.data.reading.safety import format_of
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import AREA_FAMILY
-from dpviz.mechanisms.base import AnyMechanism
+from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, AnyMechanism
 from dpviz.privacy.accounts import amount_of
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import (
@@ -180,14 +179,16 @@ def parts_of_page(config: ReleaseConfig, page: PageConfig) -> dict[str, Any]:
     """
     mechanism, data = config.mechanism.build(config.family), config.data
     budget, is_area = config.budget.budget(), config.family is AREA_FAMILY
-    takes_delta = not isinstance(budget, PureBudget) if is_area else mechanism.needs_delta
+    takes_delta = not isinstance(budget, PureBudget) if mechanism.noise_by_budget else mechanism.needs_delta
     parts = {"mechanism": mechanism.key, "settings": mechanism.non_defaults()}
     parts |= _budget_parts(mechanism, budget, page, takes_delta=takes_delta)
+    if mechanism.noise_by_budget:
+        parts["noise"] = GAUSSIAN if takes_delta else LAPLACE
     parts["source"] = "sample" if data.sample is not None else _source_of_files(data)
     if data.sample is not None:
         parts["sample"] = data.sample
     if is_area:
-        return parts | {"noise": GAUSSIAN if takes_delta else LAPLACE, "level": None, "asked": ()}
+        return parts | {"level": None, "asked": ()}
     if not data.is_points:
         return parts | {"beside": ALONE, "level": None, "region": None}
     return parts | {"order": _order_of(config), "zoom": None} | ({"size": _size_of(data)} if data.sample is not None else {})

@@ -42,7 +42,7 @@ class SecondRun(PageState):
 
     def change(self, **updates: Any) -> None:
         """Change the second run; other parts of the configuration, such as the level, are shared."""
-        own = {name: updates.pop(name) for name in ("mechanism", "settings", "epsilon", "delta") if name in updates}
+        own = {name: updates.pop(name) for name in ("mechanism", "settings", "epsilon", "delta", "noise") if name in updates}
         self.first.change(**updates, second=replace(self.config(), **own).as_second())
 
 
@@ -222,7 +222,7 @@ def _copy_run(state: PageState) -> None:
         state.change(second=how.as_second())
         return
     other = how.second_run()
-    state.change(mechanism=other.mechanism, settings=other.settings, epsilon=other.epsilon, delta=other.delta)
+    state.change(mechanism=other.mechanism, settings=other.settings, epsilon=other.epsilon, delta=other.delta, noise=other.noise)
 
 
 def choose_pane(state: PageState, name: str, label: str, kinds: list[str]) -> None:

@@ -14,6 +14,7 @@ from dpviz.mechanisms import (
     FAMILIES,
     AdaptiveGrid,
     AnyMechanism,
+    Dawa,
     FlatAreas,
     FlatGaussian,
     HilbertTree,
@@ -21,6 +22,7 @@ from dpviz.mechanisms import (
     Identity,
     Kdtree,
     PathTree,
+    Privelet,
     PrivTree,
     Quadtree,
     RegionTree,
@@ -49,6 +51,7 @@ VARIANTS: dict[str, AnyMechanism] = {
     "kdtree, noisy-mean": Kdtree(variant="noisy-mean", height=1, fan_out=2, median_share=0.5),
     "kdtree, smooth-sensitivity": Kdtree(variant="smooth-sensitivity", outside="nearest"),
     "kdtree on a sample": Kdtree(sample=0.5, height=1, fan_out=2, median_share=0.5),
+    "dawa, nearly all for the partition": Dawa(structure_share=0.85, price=6),
     "hilbert_tree of one step, nearly all for medians": HilbertTree(height=1, fan_out=2, median_share=0.9),
     "adaptive_grid, mostly the first grid": AdaptiveGrid(alpha=0.8, c=1),
     "uniform_grid of 4": UniformGrid(side=4),
@@ -68,15 +71,26 @@ VARIANTS: dict[str, AnyMechanism] = {
 }
 """Mechanisms by name, with settings under which they release other quantities than by default. Defaults are audited by their keys."""
 
+GAUSSIAN: dict[str, AnyMechanism] = {
+    f"{kind.key}, Gaussian noise": kind() for kind in (Identity, UniformGrid, Quadtree, Privelet, FlatAreas, RegionTree)
+}
+"""Mechanisms by name whose noise the kind of the budget decides, audited with a delta, too."""
+
 
 def audit_targets() -> dict[str, AnyMechanism]:
-    """List the mechanisms that `audit_all` audits, by name: each mechanism of every family with default settings, then `VARIANTS`."""
-    return {key: kind() for family in FAMILIES.values() for key, kind in family.mechanisms.items()} | VARIANTS
+    """List the mechanisms that `audit_all` audits, by name: each one of every family with defaults, `VARIANTS` and `GAUSSIAN`."""
+    return {key: kind() for family in FAMILIES.values() for key, kind in family.mechanisms.items()} | VARIANTS | GAUSSIAN
 
 
-def audit_budget(mechanism: AnyMechanism, epsilon: Number = EPSILON) -> Budget:
-    """Return the budget for a mechanism's audit. Where a delta is needed it is 0.03, so that few runs suffice to show most of epsilon."""
-    return ApproxBudget(epsilon, DELTA) if mechanism.needs_delta else PureBudget(epsilon)
+def audit_budget(mechanism: AnyMechanism, epsilon: Number = EPSILON, *, gaussian: bool = False) -> Budget:
+    """Return the budget for a mechanism's audit. Where there is a delta it is 0.03, so that few runs suffice to show most of epsilon.
+
+    Args:
+        mechanism: the mechanism.
+        epsilon: of the budget.
+        gaussian: whether there is a delta where the kind of the budget decides the noise.
+    """
+    return ApproxBudget(epsilon, DELTA) if mechanism.needs_delta or gaussian else PureBudget(epsilon)
 
 
 def audit_mechanism(
@@ -116,7 +130,7 @@ def audit_mechanism(
     """
     name, target = _find_target(mechanism)
     plan = AuditPlan(runs=runs, confidence=confidence, tests=tests, seed=seed)
-    budget = audit_budget(target, EPSILON) if budget is None else budget
+    budget = audit_budget(target, EPSILON, gaussian=name in GAUSSIAN) if budget is None else budget
     return audit(name, target.audit_pairs(budget), budget, plan)
 
 
@@ -176,7 +190,8 @@ class _SerialPool:
 
 def _audit_job(job: tuple[str, AnyMechanism, int, float, int, int]) -> dict[str, Any]:
     name, mechanism, runs, confidence, tests, seed = job
-    result = audit_mechanism(mechanism, runs=runs, confidence=confidence, tests=tests, seed=seed)
+    budget = audit_budget(mechanism, gaussian=GAUSSIAN.get(name) == mechanism)
+    result = audit_mechanism(mechanism, budget=budget, runs=runs, confidence=confidence, tests=tests, seed=seed)
     return {**result.to_dict(), "mechanism": name}
 
 

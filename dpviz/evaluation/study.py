@@ -345,19 +345,26 @@ def _select_blocks(counts: Callable[[int], Any], zoom: int, mask: Mask | None) -
     return blocks if mask is None else blocks[mask]
 
 
-def accounting_of(mechanism: AnyMechanism, data: Any) -> str:
+def accounting_of(mechanism: AnyMechanism, data: Any, *, gaussian: bool = False) -> str:
     """Return how a mechanism finds the noise that (epsilon, delta) asks for on these data, so that like can be compared with like.
 
+    Args:
+        mechanism: the mechanism with its settings.
+        data: of its family.
+        gaussian: whether it gets (epsilon, delta) where the kind of the budget decides the noise.
+
     Returns:
-        "exact", "tight" or "paper", as the mechanism's setting `accounting` says; "tight" in place of "exact" for several trips per person,
-        as in releases. "" for a mechanism without this setting.
+        "exact", "tight" or "paper", as the mechanism's setting `accounting` says, or "exact" for Gaussian noise without this setting;
+        "tight" in place of "exact" for several trips or records per person, as in releases. "" for other mechanisms, and for epsilon alone.
 
     >>> import dpviz as dv
     >>> flows = dv.load_flow_sample("us_flights")
     >>> accounting_of(dv.FittedTree(), flows), accounting_of(dv.TopDown(), flows), accounting_of(dv.Quadtree(), flows)
     ('exact', 'tight', '')
     """
-    accounting = mechanism.chosen().get("accounting", "")
+    if mechanism.noise_by_budget and not gaussian:
+        return ""
+    accounting = mechanism.chosen().get("accounting", "exact" if gaussian else "")
     return "tight" if accounting == "exact" and data.contributions > 1 else str(accounting)
 
 
@@ -421,6 +428,8 @@ class Study(Shown):
         mechanisms: mechanisms with their settings, by label.
         epsilons: epsilons of the budgets.
         delta: delta of the budgets of mechanisms that need one, at least 0 and below 1; None if no mechanism does.
+        gaussian: labels of mechanisms that get (epsilon, delta), and so Gaussian noise, though epsilon alone would do. A mechanism can be
+            listed twice, under two labels, to compare both noises.
         repeats: runs per mechanism and epsilon, at least 1.
         seed: a whole number of at least 0; the same seed gives the same table, except for the seconds that runs take.
         queries: number of boxes in each list of random boxes, for points; at least 1.
@@ -434,7 +443,8 @@ class Study(Shown):
         InputError: data that are neither counted points, trips nor areas.
         SettingError: nothing to compare, an unknown workload, too many runs, the same mechanism with the same settings twice, numbers out
             of range, something else where a list is needed, or mechanisms that are classes or are for another kind of data.
-        BudgetError: an epsilon or delta out of range, or no delta where one is needed.
+        BudgetError: an epsilon or delta out of range, or no delta where one is needed, or a label under `gaussian` whose mechanism has
+            one kind of noise.
         DomainError: a mechanism that does not fit the frame.
 
     >>> import dpviz as dv
@@ -447,6 +457,13 @@ class Study(Shown):
     >>> table = dv.tidy(study, dv.compare(study))
     >>> table.groupby(["label", "epsilon"])["n3"].size().to_dict()
     {('grid', 0.5): 2, ('grid', 1.0): 2, ('quadtree', 0.5): 2, ('quadtree', 1.0): 2}
+
+    Laplace against Gaussian noise at equal (epsilon, delta):
+
+    >>> mechanisms = {"Laplace": dv.Quadtree(height=2), "Gaussian": dv.Quadtree(height=2)}
+    >>> study = dv.Study(data=points, public=True, mechanisms=mechanisms, gaussian=("Gaussian",), epsilons=(1,), delta="1e-6")
+    >>> [str(run.budget) for run in study.runs()]
+    ['epsilon 1', 'epsilon 1, delta 1e-06']
     """
 
     data: PointCounts | Flows | AreaCounts
@@ -454,6 +471,7 @@ class Study(Shown):
     mechanisms: dict[str, AnyMechanism]
     epsilons: tuple[Fraction, ...]
     delta: Fraction | None = None
+    gaussian: tuple[str, ...] = ()
     repeats: int = 1
     seed: int = 0
     queries: int = 500
@@ -475,6 +493,9 @@ class Study(Shown):
             self, "epsilons", tuple(exact(epsilon, "epsilon") for epsilon in _as_tuple(self.epsilons, "epsilons", "(0.5, 1)"))
         )
         object.__setattr__(self, "workloads", _as_tuple(self.workloads, "workloads", '("random",)'))
+        object.__setattr__(self, "gaussian", _as_tuple(self.gaussian, "gaussian", '("tree",)'))
+        for label in self.gaussian:
+            self._check_gaussian(label)
         if self.delta is not None:
             object.__setattr__(self, "delta", ApproxBudget(1, self.delta).delta)
         if not self.mechanisms or not self.epsilons:
@@ -485,6 +506,13 @@ class Study(Shown):
             )
         self._check_mechanisms()
         object.__setattr__(self, "workloads", QUESTIONS[family.name].check_workloads(self.data, self.workloads))
+
+    def _check_gaussian(self, label: str) -> None:
+        if label not in self.mechanisms:
+            known = ", ".join(self.mechanisms)
+            raise SettingError(f"gaussian names {str(label)[:80]!r}, which is no label of a mechanism; there are {known}.")
+        if not self.mechanisms[label].noise_by_budget:
+            raise BudgetError(f"{label[:80]}: {self.mechanisms[label].title} has one kind of noise: leave it out of gaussian.")
 
     def _check_mechanisms(self) -> None:
         ids = [run.id for run in self.runs() if run.repeat == 1]
@@ -499,18 +527,22 @@ class Study(Shown):
     def runs(self) -> list[Run]:
         """List all runs: first repeats of all mechanisms and epsilons, then second ones, so that a study stopped early has some of each."""
         return [
-            Run(label=label, mechanism=mechanism, budget=self._budget(mechanism, epsilon), repeat=repeat)
+            Run(label=label, mechanism=mechanism, budget=self._budget(label, mechanism, epsilon), repeat=repeat)
             for repeat in range(1, self.repeats + 1)
             for label, mechanism in self.mechanisms.items()
             for epsilon in self.epsilons
         ]
 
-    def _budget(self, mechanism: AnyMechanism, epsilon: Fraction) -> PureBudget | ApproxBudget:
-        if not mechanism.needs_delta:
+    def _budget(self, label: str, mechanism: AnyMechanism, epsilon: Fraction) -> PureBudget | ApproxBudget:
+        if not mechanism.needs_delta and label not in self.gaussian:
             return PureBudget(epsilon)
         if self.delta is None:
             raise BudgetError(f"{mechanism.title} needs a delta: give one beside the epsilons.")
         return ApproxBudget(epsilon, self.delta)
+
+    def accounting(self, label: str) -> str:
+        """Return how a mechanism of this study finds the noise for (epsilon, delta), see `accounting_of`."""
+        return accounting_of(self.mechanisms[label], self.data, gaussian=label in self.gaussian)
 
     @property
     def _questions_class(self) -> type[Questions]:

@@ -15,7 +15,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from pyarrow import csv
 
 from dpviz.errors import InputError, SettingError
-from dpviz.evaluation.study import Study, accounting_of
+from dpviz.evaluation.study import Study
 from dpviz.privacy.receipt import NOT_PRIVATE, SIMULATION
 
 METRICS = ("n3", "mae", "mean20", "median20")
@@ -38,7 +38,7 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
         rows: from one or several calls of `compare`, or a table of such rows; repeated rows and rows of other studies are left out.
 
     Returns:
-        One row per run and workload: the columns of the rows, and of trips also accounting (see `accounting_of`).
+        One row per run and workload: the columns of the rows, and where a delta is spent also accounting (see `accounting_of`).
 
     Raises:
         DpvizError: `rows` is a call of `compare`, which raises it while its rows are taken.
@@ -63,7 +63,7 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
         _run=table["run"].map({run: position for run, (position, _) in runs.items()}),
         _name=table["workload"].map(names),
     )
-    accounting = {run.id: accounting_of(run.mechanism, study.data) for run in study.runs()}
+    accounting = {run.id: study.accounting(run.label) for run in study.runs()}
     if any(accounting.values()):
         table = table.assign(accounting=table["run"].map(accounting))
     return table.sort_values(["_run", "_name"]).drop(columns=["_run", "_name"]).reset_index(drop=True)

@@ -14,6 +14,7 @@ from dpviz.mechanisms.noisy_areas import AreaMechanism
 from dpviz.mechanisms.noisy_counts import PointMechanism
 from dpviz.mechanisms.noisy_flows import FlowMechanism
 from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
+from dpviz.mechanisms.points.dawa import Dawa
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.mechanisms.points.htf import Htf
 from dpviz.mechanisms.points.identity import Identity
@@ -37,7 +38,7 @@ POINT_FAMILY: Family[PointMechanism] = Family(
     data=PointCounts,
     frame=Domain,
     base=PointMechanism,  # type: ignore[type-abstract]
-    own=(Quadtree, PathTree, PrivTree, Htf, Kdtree, HilbertTree, AdaptiveGrid, UniformGrid, TunedGrid, Tuned, Privelet, Identity),
+    own=(Quadtree, PathTree, PrivTree, Htf, Dawa, Kdtree, HilbertTree, AdaptiveGrid, UniformGrid, TunedGrid, Tuned, Privelet, Identity),
     group="dpviz.mechanisms",
     references=(ExactKdtree, ExactTunedGrid),
     usual=("path_tree", "quadtree", "uniform_grid"),
@@ -99,6 +100,7 @@ __all__ = [
     "AnyFamily",
     "AnyMechanism",
     "AreaMechanism",
+    "Dawa",
     "ExactKdtree",
     "ExactTunedGrid",
     "Family",

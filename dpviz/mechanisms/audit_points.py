@@ -67,6 +67,9 @@ USUAL = (Added(order=1), PERSON, SPREAD)
 MEDIANS = (Added(order=1), Added(order=2, occupied=((0, 0, 1), (1, 1, 1), (3, 3, 1)), cells=((3, 3),)), SPREAD)
 TUNING = (PERSON, Added(order=3, occupied=((0, 0, 20),)), SPREAD)
 
+BUCKETS = (*USUAL, Added(order=2, occupied=((0, 0, 9), (1, 0, 9), (0, 1, 9), (1, 1, 8)), cells=((1, 1),)))
+"""With the record, the quarter around it is evenly filled and the whole less so: of two partitions, one costs less and the other more."""
+
 _NODES = tuple((16 * column, 16 * row) for column in range(4) for row in range(4))
 ACROSS = Added(
     order=6,

@@ -24,6 +24,9 @@ Output = TypeVar("Output")
 _RAISES = "        SettingError: a setting of the wrong type or out of its range."
 BOUNDED, ADD_REMOVE = "bounded", "add_remove"
 NEIGHBOURS = (BOUNDED, ADD_REMOVE)
+LAPLACE, GAUSSIAN = "Laplace", "Gaussian"
+NOISES = (LAPLACE, GAUSSIAN)
+"""The noises between which the kind of the budget decides, see `Mechanism.noise_by_budget`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,6 +224,8 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         private: False for references that must never be published.
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
         page_settings: settings with which a page starts, where they differ from the defaults.
+        noise_by_budget: whether the kind of the budget decides the noise: discrete Laplace for epsilon, discrete Gaussian for rho and for
+            (epsilon, delta). Other mechanisms take one kind of budget alone, see `needs_delta`.
         whole_budget: one sentence on why there is nothing to split, shown where `shares` lists a single part.
 
     What every mechanism can do, whatever it counts:
@@ -244,6 +249,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     private: ClassVar[bool] = True
     extra_tab: ClassVar[str] = ""
     page_settings: ClassVar[Mapping[str, Any]] = {}
+    noise_by_budget: ClassVar[bool] = False
     whole_budget: ClassVar[str] = "All of ε buys one set of counts: there is nothing to split."
 
     @abstractmethod
@@ -262,7 +268,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
 
     @property
     def needs_delta(self) -> bool:
-        """Whether the budget must have a delta."""
+        """Whether the budget must have a delta. Where the budget decides the noise (`noise_by_budget`), it may have one."""
         return False
 
     @property
@@ -286,6 +292,10 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     def shares(self, frame: Frame) -> list[Share]:  # noqa: ARG002
         """List the parts of the budget on a frame; by default there is one part."""
         return [Share(label="counts", share=1.0)]
+
+    def shares_of_rho(self, frame: Frame) -> list[Share]:
+        """List the parts of the budget for Gaussian noise, where a named split may differ from that for Laplace noise."""
+        return self.shares(frame)
 
     def with_shares(self, shares: Sequence[float]) -> Self:  # noqa: ARG002
         """Return the same mechanism with another split of the budget; without parts to change, return the mechanism itself.

@@ -11,15 +11,14 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.areas import AreaCounts
-from dpviz.errors import BudgetError, InputError
+from dpviz.errors import InputError
 from dpviz.mechanisms.audit_areas import AREAS, read_area_release
-from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, LevelError, Mechanism, Share, setting
-from dpviz.mechanisms.noisy_flows import accounting_notes
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, LevelError, Mechanism, setting
+from dpviz.mechanisms.budget_noise import Change, Split, split_budget
 from dpviz.privacy.audit import Neighbours, Observation
-from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy, require_entropy
-from dpviz.privacy.exact_accounting import find_gaussian_rho
-from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
+from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
 from dpviz.privacy.nonnegative_fit import NoisyStage, Root, fit_nonnegative, fit_with_spread, round_to_whole
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.area_release import AreaRelease
@@ -78,6 +77,7 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
     """
 
     family: ClassVar[str] = "areas"
+    noise_by_budget: ClassVar[bool] = True
 
     @property
     def conversion(self) -> str:
@@ -94,10 +94,6 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
         if not isinstance(data, AreaCounts):
             raise InputError(NO_AREAS)
         self.check(data.regions)
-
-    def shares(self, frame: Regions, *, gaussian: bool = False) -> list[Share]:  # noqa: ARG002
-        """List the parts of epsilon, or with `gaussian` of rho, on public regions; by default there is one part."""
-        return super().shares(frame)
 
     def depends_on_data(self, release: AreaRelease) -> bool:  # noqa: ARG002
         """Return False: the regions are public, and every one of them is released."""
@@ -139,19 +135,6 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
         return [Neighbours(words=words, one=run(one), other=run(other)) for words, (one, other) in inputs]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Split:
-    """A budget that was split over levels.
-
-    Attributes:
-        parts: g + 1 parts of epsilon, or of rho, the whole's first; 0 for a level that is not measured.
-        gaussian: whether the parts are of rho, for Gaussian noise.
-    """
-
-    parts: tuple[Fraction, ...]
-    gaussian: bool
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoisyLevels:
     """Noisy counts of levels.
@@ -163,14 +146,6 @@ class NoisyLevels:
 
     noisy: tuple[Integers | None, ...]
     variance: tuple[float, ...]
-
-
-def is_gaussian(budget: object, mechanism: str) -> bool:
-    """Return whether a budget asks for Gaussian noise: rho, or (epsilon, delta); refuse anything but a budget."""
-    if not isinstance(budget, PureBudget | ZcdpBudget | ApproxBudget):
-        kinds = "a PureBudget(epsilon), a ZcdpBudget(rho) or an ApproxBudget(epsilon, delta)"
-        raise BudgetError(f"{mechanism} takes {kinds}, not {type(budget).__name__}.")
-    return not isinstance(budget, PureBudget)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,23 +178,15 @@ class NoisyAreas:
         require_entropy(self.entropy)
 
     @property
-    def sensitivity(self) -> int:
-        """Largest sum of absolute changes of a level's counts by one unit: m (add/remove), or 2 m (bounded).
+    def change(self) -> Change:
+        """How one unit changes a level's counts: one count by one per record that is added or removed, two per replaced record.
 
-        A record lies in one region of a level at most. So m records change the counts of a level by at most m in all, however they are
-        spread, and m records that are replaced by m others by at most 2 m.
+        A record lies in one region of a level at most. So m records change the counts of a level by at most m in all, with a sum of squares
+        of at most m**2, reached by m records in one region. Where at most m records leave regions (changes -a) and at most m come (changes
+        b, both >= 0), the absolute sum of b - a is at most 2 m, and the sum of (b - a)**2 at most that of a**2 + b**2, which is at most
+        2 m**2.
         """
-        return self.areas.contributions * (2 if self.neighbours == BOUNDED else 1)
-
-    @property
-    def squared_sensitivity(self) -> int:
-        """Largest sum of squared changes of a level's counts by one unit: m**2 (add/remove), or 2 m**2 (bounded).
-
-        The worst case is m records in one region: changes d >= 0 with a sum of at most m have a sum of squares of at most m**2. Where at
-        most m records leave regions (changes -a) and at most m come (changes b, both >= 0), the sum of (b - a)**2 is at most that of
-        a**2 + b**2, which is at most 2 m**2.
-        """
-        return self.areas.contributions**2 * (2 if self.neighbours == BOUNDED else 1)
+        return Change(contributions=self.areas.contributions, ones=2 if self.neighbours == BOUNDED else 1)
 
     def split(self, budget: Budget, mechanism: str, accounting: str, weights: Sequence[float]) -> Split:
         """Split a budget over the levels.
@@ -233,14 +200,11 @@ class NoisyAreas:
         Raises:
             BudgetError: another kind of budget, delta = 0, or weights out of range.
         """
-        if not is_gaussian(budget, mechanism):
-            return Split(parts=tuple(budget.split(weights)), gaussian=False)  # type: ignore[union-attr]
-        most = self.areas.contributions
-        rho, conversion = find_gaussian_rho(budget, mechanism, accounting, weights, self.squared_sensitivity if most == 1 else None)
-        if conversion is not None:
-            self.conversions.append((rho, conversion))
-        self.notes.extend(accounting_notes(accounting, conversion, most, "record"))
-        return Split(parts=tuple(rho.split(weights)), gaussian=True)
+        split = split_budget(budget, mechanism, weights, self.change, accounting)
+        if split.converted is not None and split.conversion is not None:
+            self.conversions.append((split.converted, split.conversion))
+        self.notes.extend(split.notes)
+        return split
 
     def count_levels(self, split: Split) -> NoisyLevels:
         """Count every region of the levels that have a part of the budget, empty regions included.
@@ -258,22 +222,13 @@ class NoisyAreas:
 
     def _count(self, level: int, true: Integers, part: Fraction, *, gaussian: bool) -> tuple[Integers, float]:
         """Return (n,) noisy counts of a level's regions, no two of which share a record, and the variance of the noise."""
-        sensitivity = self.squared_sensitivity if gaussian else self.sensitivity
-        scale = sensitivity / (2 * part if gaussian else part)
-        self.steps.append(
-            Step(
-                purpose=f"regions of level {self.areas.regions.levels[level - 1]}" if level else "the whole",
-                amount=part,
-                sensitivity=Fraction(sensitivity),
-                noise="discrete Gaussian" if gaussian else "discrete Laplace",
-                scale=scale,
-                level=level,
-                counts=len(true),
-            )
-        )
+        purpose = f"regions of level {self.areas.regions.levels[level - 1]}" if level else "the whole"
+        self.steps.append(self.change.step(part, gaussian=gaussian, purpose=purpose, level=level, counts=len(true)))
         if gaussian:
-            return discrete_gaussian(true, ZcdpBudget(part), self.entropy, sensitivity), gaussian_variance(scale)
-        return discrete_laplace(true, PureBudget(part), self.entropy, sensitivity), laplace_variance(scale)
+            noisy = discrete_gaussian(true, ZcdpBudget(part), self.entropy, self.change.squares)
+        else:
+            noisy = discrete_laplace(true, PureBudget(part), self.entropy, self.change.total)
+        return noisy, self.change.variance(part, gaussian=gaussian)
 
     def make_release(
         self, mechanism: AreaMechanism, budget: Budget, levels: NoisyLevels, *, nonnegative: bool = False, least: int | None = None

@@ -13,21 +13,34 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.mechanisms.audit_points import USUAL, Added, point_pair
-from dpviz.mechanisms.base import LevelError, Mechanism
+from dpviz.mechanisms.base import LevelError, Mechanism, setting
+from dpviz.mechanisms.budget_noise import Change, split_budget
 from dpviz.privacy.audit import Neighbours
-from dpviz.privacy.budget import Budget, PureBudget
+from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread, add_up, least_squares, shrink_small_counts
 from dpviz.privacy.entropy import Entropy, require_entropy
-from dpviz.privacy.noise import discrete_laplace, laplace_variance
+from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
+from dpviz.privacy.nonnegative_counts import nonnegative_counts
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.point_release import INTERVAL_STDDEVS, Release
+from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.interpolate import INTERPOLATED, LOG_LINEAR, UNIFORM
 from dpviz.space.tree import Tree
 
 MOST_GROWN = 2**23
 NO_POINTS = "A mechanism takes PointCounts: see PointCounts.from_xy and read_points."
 LEANING = "answers that cut a leaf lean towards fuller neighbours, and have the spread of those that do not"
 ZEROED = "the spread is that of the noise before small counts were drawn towards 0, which adds bias"
+KEEP, SPREAD = "keep", "spread"
+NEGATIVE = (KEEP, SPREAD)
+"""What becomes of negative counts: they stay, or they become 0 and their siblings lose as much."""
+NONNEGATIVE = (
+    "the spread is that of the noise before negative counts were spread, which makes empty places too large and full ones too small"
+)
+SPREAD_NOTE = (
+    "No count is negative: negative ones became 0, and their siblings lost as much, so that children add up and the total is kept. On"
+    " average that makes nearly empty places too large, and fuller places beside them too small, by as much in all."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +91,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
             nodes = release.nodes(level)
             stddev = float(np.sqrt(np.mean(release.stddev[nodes] ** 2)))
             of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"
-            errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=INTERVAL_STDDEVS * stddev))
+            errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=release.reach * stddev))
         return errors
 
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:  # noqa: ARG002
@@ -131,7 +144,9 @@ class Finish:
         approximate: why the stated spread is only approximate; None if it is exact for the partitions as they are.
         least_squares: whether least squares makes the levels agree; if leaves were not measured, least squares is used in any case.
         zero: whether small counts of leaves are drawn towards 0 before least squares; without effect if least squares is not used.
-        inside: how answers to queries spread a cut partition's count inside it: "uniform" or "interpolated".
+        inside: how answers to queries spread a cut partition's count inside it: "uniform", "interpolated" or "log-linear".
+        negative: what becomes of negative counts: "keep", or "spread", for which see `nonnegative_counts`; without effect if least squares
+            is not used. With `inside="log-linear"`, quarters are then drawn towards the interpolation, too.
     """
 
     mechanism: PointMechanism
@@ -141,7 +156,13 @@ class Finish:
     approximate: str | None = None
     least_squares: bool = True
     zero: bool = False
-    inside: str = "uniform"
+    inside: str = UNIFORM
+    negative: str = KEEP
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether negative counts are spread."""
+        return self.negative == SPREAD and self.least_squares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,14 +172,18 @@ class NoisyCounts:
     Attributes:
         points: the private input; its contribution bound scales every sensitivity.
         entropy: the stream from which noise is drawn.
+        gaussian: whether noise is discrete Gaussian, and amounts are of rho; else it is discrete Laplace, and they are of epsilon.
         steps: the steps spent so far, for the receipt.
         notes: notes so far on what had to be cut, for the receipt.
+        conversions: the rho to which (epsilon, delta) was converted, and the conversion; empty without one.
     """
 
     points: PointCounts
     entropy: Entropy
+    gaussian: bool = False
     steps: list[Step] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    conversions: list[tuple[ZcdpBudget, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if not isinstance(self.points, PointCounts):
@@ -175,46 +200,68 @@ class NoisyCounts:
         self.notes.append(f"The tree ends where it would have passed {MOST_GROWN:,} nodes; what was left went to its leaves.")
         return False
 
+    def split(self, budget: Budget, mechanism: str, weights: Sequence[float], *, ones: int = 1) -> list[Fraction]:
+        """Split a budget over counts that are measured one after the other; (epsilon, delta) is converted to rho.
+
+        One record per unit changes one count of each part by one, so that (epsilon, delta) buys what the exact accounting says that this
+        noise costs. With more records per unit, the tight conversion is used, and the receipt says so. The exact accounting takes it that
+        every part is measured with its own amount: the tree has no leaves above the bottom, which take those of later parts, too.
+
+        Args:
+            budget: of the kind that decided `gaussian`.
+            mechanism: the name of the mechanism, for errors.
+            weights: of the parts; at least 0.
+            ones: how many numbers of a part one record changes, by one each, if they are not counts of disjoint cells.
+
+        Returns:
+            Parts of epsilon, or of rho.
+
+        Raises:
+            BudgetError: not a budget, delta = 0, or weights out of range.
+        """
+        split = split_budget(budget, mechanism, weights, self._change(ones))
+        if split.converted is not None and split.conversion is not None:
+            self.conversions.append((split.converted, split.conversion))
+        self.notes.extend(split.notes)
+        return list(split.parts)
+
+    def _change(self, ones: int) -> Change:
+        return Change(contributions=self.points.contributions, ones=ones)
+
     def count(
-        self, purpose: str, true: Integers, epsilon: Fraction, level: int | None = None, *, replaces_later: bool = False
+        self, purpose: str, true: Integers, amount: Fraction, level: int | None = None, *, replaces_later: bool = False, ones: int = 1
     ) -> tuple[Integers, float]:
         """Count disjoint nodes with exact noise.
 
         Args:
             purpose: what is counted, for the receipt.
             true: (k,) true counts of nodes, no two of which share a record.
-            epsilon: epsilon that one unit spends on these counts.
+            amount: epsilon, or rho, that one unit spends on these counts.
             level: level of the tree, 0 for the whole domain; for the receipt.
             replaces_later: whether this count replaces later steps, on paths that end at these nodes.
+            ones: how many of the numbers one record changes, by one each, if they are not counts of disjoint nodes.
 
         Returns:
             (k,) noisy counts, and the variance of the noise on each.
         """
-        bound = self.points.contributions
-        scale = bound / epsilon
-        self.steps.append(
-            Step(
-                purpose=purpose,
-                amount=epsilon,
-                sensitivity=Fraction(bound),
-                noise="discrete Laplace",
-                scale=scale,
-                level=level,
-                counts=len(true),
-                replaces_later=replaces_later,
-            )
-        )
-        return discrete_laplace(true, PureBudget(epsilon), self.entropy, bound), laplace_variance(scale)
+        change, gaussian = self._change(ones), self.gaussian
+        facts: dict[str, Any] = {"purpose": purpose, "level": level, "counts": len(true), "replaces_later": replaces_later}
+        self.steps.append(change.step(amount, gaussian=gaussian, **facts))
+        if gaussian:
+            noisy = discrete_gaussian(true, ZcdpBudget(amount), self.entropy, change.squares)
+        else:
+            noisy = discrete_laplace(true, PureBudget(amount), self.entropy, change.total)
+        return noisy, change.variance(amount, gaussian=gaussian)
 
-    def count_levels(self, tree: Tree, epsilons: Sequence[Fraction], true: Integers | None = None) -> tuple[Floats, Floats]:
+    def count_levels(self, tree: Tree, amounts: Sequence[Fraction], true: Integers | None = None) -> tuple[Floats, Floats]:
         """Count every node of the levels that have a budget.
 
-        A leaf above the bottom is measured with the epsilons of its own level and all levels below, since nothing else is measured on
+        A leaf above the bottom is measured with the amounts of its own level and all levels below, since nothing else is measured on
         its path.
 
         Args:
             tree: a public tree, or one that was paid for.
-            epsilons: one per depth, root first; a depth with 0 is not measured.
+            amounts: of epsilon or rho, one per depth, root first; a depth with 0 is not measured.
             true: (n,) true counts of the nodes; computed from the points if None.
 
         Returns:
@@ -223,11 +270,11 @@ class NoisyCounts:
         if true is None:
             true = tree.sums(self.points.column, self.points.row, self.points.count)
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
-        for group in measured_nodes(tree, epsilons):
+        for group in measured_nodes(tree, amounts):
             noisy[group.nodes], variance[group.nodes] = self.count(
                 "counts of early leaves" if group.early else "counts",
                 true[group.nodes],
-                group.epsilon,
+                group.amount,
                 group.depth,
                 replaces_later=group.early,
             )
@@ -243,13 +290,8 @@ class NoisyCounts:
             variance: (n,) variances of the noise, infinite where a node is not measured.
         """
         count, variance, spread = reconcile(tree, noisy, variance, by_least_squares=finish.least_squares)
-        consistent = spread is not None
-        several, zero, zero_small_cells = np.isfinite(variance).sum() > len(tree.leaves), finish.zero and finish.least_squares, None
-        if zero:
-            zero_small_cells, _ = least_squares(tree, *shrink_small_counts(tree, noisy, variance), least=0.0)
-        leaning = finish.inside == "interpolated"
-        steps = ("small leaves drawn towards 0",) * zero + ("least squares",) * bool(consistent and several and not zero)
-        steps += ("least squares, the total at least 0",) * zero + ("answers lean towards fuller neighbours inside leaves",) * leaning
+        changed = _change_counts(finish, tree, (noisy, variance), count)
+        several = spread is not None and np.isfinite(variance).sum() > len(tree.leaves)
         return Release(
             mechanism=finish.mechanism.key,
             settings=finish.mechanism.chosen(),
@@ -257,93 +299,140 @@ class NoisyCounts:
             tree=tree,
             noisy=noisy,
             noise_variance=variance,
-            count=count if zero_small_cells is None else zero_small_cells,
-            unbiased=None if zero_small_cells is None else count,
+            count=count if changed is None else changed,
+            unbiased=None if changed is None else count,
             spread=spread,
             receipt=self.receipt(finish),
-            steps=steps,
+            steps=_describe_steps(finish, several=bool(several)),
             simulation=self.entropy.simulation,
             height=tree.height,
-            approximate=join_reasons(finish.approximate, ZEROED if zero else None, LEANING if leaning else None),
+            approximate=_explain_approximation(finish),
             inside=finish.inside,
+            nonnegative=finish.is_nonnegative,
         )
 
     def receipt(self, finish: Finish) -> Receipt:
         """Make the receipt of all steps so far."""
+        converted, conversion = self.conversions[0] if self.conversions else (None, None)
         return Receipt(
             total=finish.budget,
             steps=tuple(self.steps),
             unit=self.points.unit,
             contributions=self.points.contributions,
             unprotected=(*Receipt.unprotected, *finish.unprotected),
-            notes=(*finish.notes, *self.notes),
+            notes=(*finish.notes, *self.notes, *((SPREAD_NOTE,) if finish.is_nonnegative else ())),
+            converted=converted,
+            conversion=conversion,
             private=finish.mechanism.private,
         )
 
 
+def _change_counts(finish: Finish, tree: Tree, measured: tuple[Floats, Floats], count: Floats) -> Floats | None:
+    """Make the counts of a biased finish.
+
+    Args:
+        finish: its settings.
+        tree: of n nodes.
+        measured: (n,) noisy counts and (n,) variances.
+        count: (n,) counts by least squares.
+
+    Returns:
+        (n,) counts; None if nothing is to be changed.
+    """
+    if finish.is_nonnegative:
+        return nonnegative_counts(tree, *measured, total=count[0], zero=finish.zero, smooth=finish.inside == LOG_LINEAR)
+    if finish.zero and finish.least_squares:
+        return least_squares(tree, *shrink_small_counts(tree, *measured), least=0.0)[0]
+    return None
+
+
+def _describe_steps(finish: Finish, *, several: bool) -> tuple[str, ...]:
+    """Describe post-processing; `several` says whether least squares combined several measurements."""
+    zero, spread = finish.zero and finish.least_squares, finish.is_nonnegative
+    steps = {
+        "small leaves drawn towards 0": zero and not spread,
+        "small leaves drawn towards 0, those with nothing around them more": zero and spread,
+        "least squares, the total at least 0": zero and not spread,
+        "least squares": spread or (several and not zero),
+        "quarters drawn towards a log-linear interpolation of their surroundings": spread and finish.inside == LOG_LINEAR,
+        "negative counts spread over their siblings, the total kept": spread,
+        "answers lean towards fuller neighbours inside leaves": finish.inside == INTERPOLATED,
+        "answers follow a log-linear interpolation inside leaves": finish.inside == LOG_LINEAR,
+    }
+    return tuple(text for text, done in steps.items() if done)
+
+
+def _explain_approximation(finish: Finish) -> str | None:
+    """Return why the stated spread is only approximate; None if it is exact."""
+    zeroed = ZEROED if finish.zero and finish.least_squares else None
+    spread, leaning = NONNEGATIVE if finish.is_nonnegative else None, None if finish.inside == UNIFORM else LEANING
+    return join_reasons(finish.approximate, zeroed, spread, leaning)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MeasuredNodes:
-    """Nodes of one depth that are measured with the same epsilon.
+    """Nodes of one depth that are measured with the same part of the budget.
 
     Attributes:
         depth: their depth.
         nodes: (k,) their indices, or a slice.
-        epsilon: epsilon that one unit spends on their counts.
-        early: whether they are leaves above the bottom, which also spend the epsilons of the depths below.
+        amount: epsilon, or rho, that one unit spends on their counts.
+        early: whether they are leaves above the bottom, which also spend the amounts of the depths below.
     """
 
     depth: int
     nodes: Integers | slice
-    epsilon: Fraction
+    amount: Fraction
     early: bool = False
 
 
-def measured_nodes(tree: Tree, epsilons: Sequence[Fraction]) -> Iterator[MeasuredNodes]:
-    """Find which nodes of a tree are measured, and with what epsilon, if each depth has an epsilon of its own.
+def measured_nodes(tree: Tree, amounts: Sequence[Fraction]) -> Iterator[MeasuredNodes]:
+    """Find which nodes of a tree are measured, and with what part of the budget, if each depth has a part of its own.
 
-    A leaf above the bottom is measured with the epsilons of its own depth and all depths below, since nothing else is measured on its
+    A leaf above the bottom is measured with the amounts of its own depth and all depths below, since nothing else is measured on its
     path.
 
     Args:
         tree: any tree.
-        epsilons: one per depth, root first; a depth with 0 is not measured. Depths without an epsilon of their own are not measured.
+        amounts: of epsilon or rho, one per depth, root first; a depth with 0, or without an amount of its own, is not measured.
 
     Yields:
         Groups of nodes, coarsest depth first; no node is in two groups.
     """
-    for depth, epsilon in enumerate(epsilons):
+    for depth, amount in enumerate(amounts):
         inner: Integers | slice = tree.at_depth(depth)
         if depth < tree.height and not tree.fan_outs[depth]:
             nodes = np.arange(tree.starts[depth], tree.starts[depth + 1])
             ends, inner = nodes[tree.children[nodes] == 0], nodes[tree.children[nodes] > 0]
-            remaining = sum(epsilons[depth:], Fraction(0))
+            remaining = sum(amounts[depth:], Fraction(0))
             if ends.size and remaining:
-                yield MeasuredNodes(depth=depth, nodes=ends, epsilon=remaining, early=True)
-        if epsilon:
-            yield MeasuredNodes(depth=depth, nodes=inner, epsilon=epsilon)
+                yield MeasuredNodes(depth=depth, nodes=ends, amount=remaining, early=True)
+        if amount:
+            yield MeasuredNodes(depth=depth, nodes=inner, amount=amount)
 
 
-def level_variances(tree: Tree, epsilons: Sequence[Fraction], contributions: int) -> Floats | None:
+def level_variances(tree: Tree, amounts: Sequence[Fraction], contributions: int, *, gaussian: bool = False) -> Floats | None:
     """Compute the variances with which `NoisyCounts.count_levels` would count the nodes of a tree; nothing is drawn.
 
     Args:
         tree: any tree.
-        epsilons: one per depth, root first; a depth with 0 is not measured.
+        amounts: of epsilon or rho, one per depth, root first; a depth with 0 is not measured.
         contributions: the bound on the records of one unit.
+        gaussian: whether amounts are of rho, for Gaussian noise.
 
     Returns:
-        (n,) variances, infinite where a node is not measured; None if there are epsilons for depths that the tree does not have.
+        (n,) variances, infinite where a node is not measured; None if there are amounts for depths that the tree does not have.
 
     >>> from dpviz.space.grids import quadtree
     >>> tree = quadtree(Domain(bounds=(0, 0, 2, 2), crs=None, order=1), height=1)
     >>> level_variances(tree, [Fraction(0), Fraction(1)], contributions=1).round(2).tolist()
     [inf, 1.84, 1.84, 1.84, 1.84]
     """
-    if len(epsilons) > tree.height + 1:
+    if len(amounts) > tree.height + 1:
         return None
-    variance = np.full(len(tree), np.inf)
-    for group in measured_nodes(tree, epsilons):
-        variance[group.nodes] = laplace_variance(contributions / group.epsilon)
+    variance, change = np.full(len(tree), np.inf), Change(contributions=contributions)
+    for group in measured_nodes(tree, amounts):
+        variance[group.nodes] = change.variance(group.amount, gaussian=gaussian)
     return variance
 
 
@@ -367,8 +456,19 @@ def reconcile(tree: Tree, noisy: Floats, variance: Floats, *, by_least_squares: 
 
 
 def finish_settings(mechanism: PointMechanism) -> dict[str, Any]:
-    """Return the settings of a mechanism that are also arguments of `Finish`: least_squares, zero and inside, as far as it has them."""
-    return {name: value for name, value in mechanism.chosen().items() if name in ("least_squares", "zero", "inside")}
+    """Return the settings of a mechanism that are also arguments of `Finish`: least_squares, zero, inside, negative, if it has them."""
+    return {name: value for name, value in mechanism.chosen().items() if name in ("least_squares", "zero", "inside", "negative")}
+
+
+def negative_setting(default: str = KEEP, when: tuple[str, Any] | None = ("least_squares", True)) -> Any:
+    """Declare the setting `negative` of a mechanism; `when` is None if it always uses least squares."""
+    return setting(
+        default,
+        "Negative counts",
+        choices=NEGATIVE,
+        when=when,
+        help="Spread makes them 0 and takes as much from their siblings: sums stay right, nearly empty places come out too large.",
+    )
 
 
 def join_reasons(*reasons: str | None) -> str | None:
@@ -376,6 +476,6 @@ def join_reasons(*reasons: str | None) -> str | None:
     return "; ".join(filter(None, reasons)) or None
 
 
-def all_on_leaves(tree: Tree, epsilon: Fraction) -> list[Fraction]:
-    """Return the epsilon of each depth if everything is spent on the leaves of a balanced tree."""
-    return [Fraction(0)] * tree.height + [epsilon]
+def all_on_leaves(tree: Tree, amount: Fraction) -> list[Fraction]:
+    """Return the part of the budget of each depth if everything is spent on the leaves of a balanced tree."""
+    return [Fraction(0)] * tree.height + [amount]

@@ -25,14 +25,17 @@ _STEP = 1e-4  # of a share that was searched for: processors round in different 
 _NO_VARIANCE = 1e-9  # where one child is all of its parent, an exact parent leaves no variance
 
 
-def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Sequence[float] = ()) -> list[float]:
+def level_weights(strategy: str, height: int, *, fan_out: int = 4, gaussian: bool = False, custom: Sequence[float] = ()) -> list[float]:
     """Weights of the levels of a tree: each level gets a share of the budget in proportion to its weight.
 
+    With a share s of epsilon, Laplace noise has a variance proportional to 1 / s**2; with a share s of rho, Gaussian noise 1 / s.
+
     Args:
-        strategy: "uniform": equal weights; "geometric": weights that grow by fan_out**(1/6) per level (2**(1/3) for a quadtree);
-            "leaf": the whole budget for the leaves; "custom": the weights in `custom`.
+        strategy: "uniform": equal weights; "geometric": weights that grow by fan_out**(1/6) per level (2**(1/3) for a quadtree), for
+            Gaussian noise by fan_out**(1/4) (2**(1/2)); "leaf": the whole budget for the leaves; "custom": the weights in `custom`.
         height: the number of levels below the root.
         fan_out: children per node.
+        gaussian: whether noise is Gaussian, and shares are of rho.
         custom: for "custom", height + 1 numbers, root first; 0 means that the level is not counted. Either fractions that add up
             to 1, or whole numbers as relative weights.
 
@@ -44,12 +47,14 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Seque
             that do not add up to 1.
 
     Source:
-        Cormode et al., ICDE 2012, Section IV-B: geometric is Lemma 3.
+        Cormode et al., ICDE 2012, Section IV-B: geometric is Lemma 3. A query adds up at most a number of nodes that grows by the square
+        root r of the fan-out per level. The sum of r**depth v over the levels, each with a variance v, is least for shares that grow by
+        r**(1/3) if v is 1 / s**2, and by r**(1/2) if v is 1 / s.
     """
     if strategy == "uniform":
         return [1.0] * (height + 1)
     if strategy == "geometric":
-        return [float(fan_out ** (depth / 6)) for depth in range(height + 1)]
+        return [float(fan_out ** (depth / (4 if gaussian else 6))) for depth in range(height + 1)]
     if strategy == "leaf":
         return [0.0] * height + [1.0]
     if strategy != "custom":

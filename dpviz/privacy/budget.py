@@ -18,6 +18,7 @@ Number = Fraction | float | str
 
 GRAIN = 2**32  # shares are multiples of the budget / GRAIN
 LARGEST = 10**15  # of an epsilon or rho
+WITH_GAUSSIAN_NOISE = "identity, uniform_grid, quadtree and privelet"
 _ROUNDING_MARGIN = 1e-9
 _LONGEST_NUMBER = 400
 
@@ -330,17 +331,19 @@ def _check_conversion(conversion: str) -> str:
 
 
 def require_pure(budget: object, mechanism: str) -> PureBudget:
-    """The budget itself, if it is pure.
+    """The budget itself, if it is pure. For mechanisms of points whose noise is Laplace noise alone.
 
     Args:
         budget: any object.
         mechanism: the name of the mechanism in the error.
 
     Raises:
-        BudgetError: the budget is not pure; the text names the type that is needed.
+        BudgetError: the budget is not pure; the text names the type that is needed, and which mechanisms take others.
     """
     if not isinstance(budget, PureBudget):
-        raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), not {type(budget).__name__}.")
+        others = f"; {WITH_GAUSSIAN_NOISE} take rho, or epsilon and delta, too"
+        others = others if isinstance(budget, ApproxBudget | ZcdpBudget) else ""
+        raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), that is epsilon alone, not {type(budget).__name__}{others}.")
     return budget
 
 

@@ -1,7 +1,8 @@
 """What discrete Gaussian noise costs exactly: a certified delta from privacy-loss distributions, and the most rho that a budget buys.
 
-Several stages each add independent discrete Gaussian noise to counts of disjoint sets of records. One unit changes at most `changes`
-counts of a stage, each by at most 1: one count if it is added or removed, two if one record is replaced by another.
+Several stages each add independent discrete Gaussian noise to whole numbers. One unit changes at most `changes` numbers of a stage, each by
+at most 1. If these are counts of disjoint sets of records, that is one count if a record is added or removed, and two if it is replaced by
+another. Of the coefficients of a wavelet, one record changes many: (1 + log2 side)**2 on a square grid.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ ACCOUNTING = ("exact", "tight", "paper")
 LARGEST_STDDEV = 10_000.0  # of the noise of a stage; above it the loss has millions of values, and the tight conversion is as good
 _STEPS_PER_STDDEV = 500  # grid steps in one standard deviation of the loss
 _STEPS_IN_SEARCH = 150  # the same while rho is searched for: a coarser grid, whose bound is looser but holds
-_FARTHEST_SUMMED = 2_000  # up to this noise value, the losses of changed counts are added up before they are put on the grid
+_FARTHEST_SUMMED = 2_000  # up to this noise value, the losses of two changed numbers are added up before they are put on the grid
+_WIDEST_SUMMED = 600  # the same for more of them, as their number times the standard deviation of one noise
 _MOST_VALUES = 2**22  # of all grids together; the error analysis needs a limit
 _CUT_SHARE = 1e-6  # of delta, for the losses that are cut off
 _SMALLEST_DELTA = 1e-250  # below it, floating-point numbers are too coarse for a bound
 _LOSS_MARGIN = 2.0**-49  # 16 rounding errors of a float64: see 5. in `certified_delta`
-_MASS_MARGIN = 1 + 1e-9  # the factor of 5. in `certified_delta`
+_MASS_MARGIN = 1e-9  # the factor of 5. in `certified_delta`, above 1
 _BITS_OF_RHO = 20  # of a rho that was searched for: processors round the last bits in different ways, and seeded noise depends on them
 _UNDERFLOW = 1e-300  # more than all products that underflow to 0 add up to
 
@@ -61,10 +63,10 @@ def certified_delta(variances: Sequence[Fraction], epsilon: Fraction, changes: i
 
     Why the number is an upper bound:
 
-    1. One unit changes `changes` counts of a stage by one at most, and the noise of different counts is independent. So the pair of a
+    1. One unit changes `changes` numbers of a stage by one at most, and the noise of different numbers is independent. So the pair of a
        stage's output distributions is dominated by `changes` independent pairs of a discrete Gaussian and its shift by one. Dominating
-       pairs compose, also adaptively (Zhu, Dong, Wang, AISTATS 2022, Theorem 10). A discrete Gaussian is symmetric, so that both
-       orders of the inputs give the same delta.
+       pairs compose, also adaptively (Zhu, Dong, Wang, AISTATS 2022, Theorem 10). A discrete Gaussian is symmetric, so that a shift by
+       -1 has the same losses as one by 1, and both orders of the inputs give the same delta.
     2. Let P give the value i the probability p_i, and let its loss be l_i = ln(p_i / q_i). Then delta = sum of p_i (1 - exp(epsilon -
        l_i)) over all l_i > epsilon. The sum grows with every p_i and with every l_i.
     3. A loss between two grid points is split onto both, so that the probabilities p_i and q_i are kept (Doroshenko, Ghazi, Kamath,
@@ -75,13 +77,15 @@ def certified_delta(variances: Sequence[Fraction], epsilon: Fraction, changes: i
     5. Rounding: every loss is raised by 2**-49 of its size plus the grid step, more than the six roundings of its calculation. All
        probabilities are sums of products of non-negative numbers, so that a sum of n terms has a relative error of at most (n + 2)
        2**-53. The exponents of the densities are at most 700 with a relative error of 2**-51, an error of 4e-13. All grids together
-       have at most 2**22 values: the errors multiply to a factor of less than 1 + 1e-9, which the result is multiplied by. Products
-       below the smallest float add up to less than 1e-300, which is added.
+       have at most 2**22 values: the errors multiply to a factor of less than 1 + 1e-9, which the result is multiplied by. With c > 2
+       changes, a grid is used c times. It was made from at most 700,000 probabilities, whose sums have a relative error of less than
+       2e-10: c times that and the convolutions stay below the factor 1 + (c - 1) 1e-9. Products below the smallest float add up to less
+       than 1e-300, which is added.
 
     Args:
         variances: the parameter sigma**2 of the noise of each stage, in squared counts.
         epsilon: above 0.
-        changes: 1 for added or removed records, 2 for replaced ones.
+        changes: how many numbers of a stage one unit changes by one: 1 for counts and added or removed records, 2 for replaced ones.
 
     Returns:
         The upper bound. In our tests it is at most 0.3 % above a true delta of 1e-55 or more; below that, what is cut off (1e-60 per
@@ -106,7 +110,7 @@ def find_exact_rho(budget: ApproxBudget, shares: Sequence[Fraction], changes: in
     Args:
         budget: epsilon and delta.
         shares: the part of rho of each stage; at least 0, and their sum is 1.
-        changes: 1 for added or removed records, 2 for replaced ones.
+        changes: how many numbers of a stage one unit changes by one, as in `certified_delta`.
 
     Returns:
         The budget, rounded down to 20 bits, so that the same settings give the same noise on every computer; stage s gets shares[s] * rho,
@@ -127,7 +131,7 @@ def find_gaussian_rho(
         mechanism: the name of the mechanism in errors.
         accounting: "exact" (`find_exact_rho`), "tight" or "paper" (the conversions "tight" and "simple" of `ApproxBudget.to_zcdp`).
         shares: the weights of the stages, at least 0.
-        changes: how many counts of a stage one unit changes by one; None if it changes a count by more, for which only the tight
+        changes: how many numbers of a stage one unit changes by one; None if it changes a number by more, for which only the tight
             conversion is proved.
 
     Returns:
@@ -193,7 +197,7 @@ def _bound_delta(variances: tuple[Fraction, ...], epsilon: Fraction, changes: in
     Args:
         variances: the parameter sigma**2 of the noise of each stage.
         epsilon: above 0.
-        changes: 1 or 2.
+        changes: how many numbers of a stage one unit changes by one.
         tail: probability up to which the rarest losses are cut off, at each step of the calculation.
         steps_per_stddev: grid steps in one standard deviation of the loss of all stages.
     """
@@ -212,17 +216,21 @@ def _bound_delta(variances: tuple[Fraction, ...], epsilon: Fraction, changes: in
     loss = (total.first + np.arange(len(total.mass))) * step
     loss += _LOSS_MARGIN * (np.abs(loss) + limit) - limit
     above = loss > 0
-    return float((total.mass[above] * -np.expm1(-loss[above])).sum() + total.infinite + _UNDERFLOW) * _MASS_MARGIN
+    return float((total.mass[above] * -np.expm1(-loss[above])).sum() + total.infinite + _UNDERFLOW) * (
+        1 + max(changes - 1, 1) * _MASS_MARGIN
+    )
 
 
 def _compute_stage_losses(variance: Fraction, changes: int, step: float, tail: float) -> list[_Losses]:
     """Compute independent losses on the grid whose sum is the loss of a stage.
 
-    Where noise has few values, the losses of the changed counts are added up before they are put on the grid. All of them are multiples
-    of one number, so nothing is lost. Where it has many, each loss is put on the grid, whose steps are then larger than this number.
+    Where noise has few values, the losses of the changed numbers are added up before they are put on the grid. All of them are multiples
+    of one number, so nothing is lost. Where their sum has many, each loss is put on the grid by itself. With c changes, a
+    standard deviation of one loss has 1 / sqrt(c) as many grid steps as that of all losses: the split onto the grid adds at most
+    c / (4 `steps_per_stddev`**2) of the variance, 0.2 % for 144 changes while rho is searched for.
 
     Returns:
-        One distribution, or where noise has many values `changes` equal ones.
+        One distribution, or `changes` equal ones.
     """
     sigma2 = float(variance)
     farthest = math.ceil(math.sqrt(-2 * sigma2 * math.log(tail))) + 1
@@ -230,7 +238,7 @@ def _compute_stage_losses(variance: Fraction, changes: int, step: float, tail: f
     density = np.exp(-(values**2) / (2 * sigma2))
     single = density / density.sum()
     infinite = 2 * math.exp(-(farthest**2) / (2 * sigma2)) + _UNDERFLOW
-    if farthest > _FARTHEST_SUMMED:
+    if farthest > _FARTHEST_SUMMED if changes <= 2 else math.sqrt(sigma2) * changes > _WIDEST_SUMMED:
         return [_put_on_grid(single, (2 * values + 1) / (2 * sigma2), infinite, step, tail)] * changes
     mass = single
     for _ in range(changes - 1):

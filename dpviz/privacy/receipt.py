@@ -25,7 +25,8 @@ class Step:
         sensitivity: the largest total change that one unit can cause; for Gaussian noise the largest sum of squared changes.
         noise: the distribution, for example "discrete Laplace".
         scale: its exact parameter: sensitivity / epsilon for Laplace; the variance sensitivity / (2 rho) for Gaussian; for the
-            exponential mechanism, whose weights are exp(-error / scale), 2 sensitivity / epsilon.
+            exponential mechanism, whose weights are exp(-error / scale), and for the Laplace noise of a noisy minimum,
+            2 sensitivity / epsilon.
         level: level of the tree of partitions, or stage of the tree of pairs, 0 for the whole; None if the step has none.
         counts: the number of measured numbers; None if it is private.
         delta: the most delta that one unit loses in this step; 0 for pure steps and under zCDP.

@@ -121,6 +121,8 @@ def write_study_python(config: StudyConfig) -> str:
     arguments.append(f"epsilons={_literal(tuple(map(_amount, config.epsilons)))}")
     if config.delta is not None:
         arguments.append(f"delta={_quote(_amount(config.delta))}")
+    if config.gaussian:
+        arguments.append(f"gaussian={_literal(config.gaussian)}")
     arguments += _keywords(config, ("repeats", "seed", "queries", "workloads", "parts"))
     table = "table = dv.tidy(study, dv.compare(study))"
     return "\n\n".join([_IMPORT, write_data(config), f"{_call('study = dv.Study', arguments)}\n{table}"]) + "\n"

@@ -106,6 +106,7 @@ class WantedError:
         level: zoom level of points (2**level x 2**level equal blocks), or level of the regions of trips or areas, 1 for the coarsest (of
             areas also 0, the whole).
         delta: for mechanisms that need one.
+        gaussian: whether the budget has this delta where the kind of the budget decides the noise; else it is epsilon alone.
         records: a public estimate of the number of records. Partitions that depend on data are then computed for as many made-up
             records; with None, for empty data.
         spread: how the made-up records lie, one of `SPREADS` of `public_guess`.
@@ -115,6 +116,7 @@ class WantedError:
     error: float
     level: int
     delta: float = 1e-8
+    gaussian: bool = False
     records: int | None = None
     spread: str = EVEN
     like: Release | None = None
@@ -266,7 +268,8 @@ class _Trials:
         return self.mechanism.release(self._made_up, self._budget(repr(epsilon)), Entropy.seeded(SEED))
 
     def _budget(self, epsilon: str) -> Budget:
-        return ApproxBudget(epsilon, repr(self.wanted.delta)) if self.mechanism.needs_delta else PureBudget(epsilon)
+        has_delta = self.mechanism.needs_delta or (self.mechanism.noise_by_budget and self.wanted.gaussian)
+        return ApproxBudget(epsilon, repr(self.wanted.delta)) if has_delta else PureBudget(epsilon)
 
     @cached_property
     def _made_up(self) -> PointCounts | None:

@@ -13,7 +13,8 @@ from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import SettingError
 from dpviz.evaluation.study import MOST_RUNS, Study
-from dpviz.mechanisms import AnyMechanism
+from dpviz.mechanisms import AnyFamily, AnyMechanism
+from dpviz.mechanisms.base import GAUSSIAN, LAPLACE, NOISES
 from dpviz.publishing.config import DataConfig, DomainPart, MechanismPart, PublicDataPart, RegionsPart
 from dpviz.publishing.private_data import UNWATCHED, OpenedData, PrivateData, open_data, open_frame
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text, to_value, value_of
@@ -27,23 +28,49 @@ PARTS: dict[str, type[Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class Variant(MechanismPart):
+    """A mechanism with its settings, and the noise that it gets where the kind of the budget decides.
+
+    Attributes:
+        noise: "Laplace" for epsilon alone, or "Gaussian" for epsilon and delta.
+    """
+
+    noise: str = LAPLACE
+
+    def build(self, family: AnyFamily, *, references: bool = False) -> AnyMechanism:
+        """Build the mechanism, as `MechanismPart.build`; raises `SettingError` also for a noise that it does not have."""
+        mechanism = super().build(family, references=references)
+        if self.noise not in NOISES:
+            raise SettingError(f"[[mechanism]] noise must be one of {', '.join(NOISES)}.")
+        if self.noise == GAUSSIAN and not mechanism.noise_by_budget:
+            keys = ", ".join(key for key, kind in family.mechanisms.items() if kind.noise_by_budget)
+            choice = f"; there is a choice for {keys}" if keys else ""
+            raise SettingError(f"[[mechanism]] noise: {self.key} has one kind of noise, so leave noise out{choice}.")
+        return mechanism
+
+
+@dataclass(frozen=True, kw_only=True)
 class VariedPart(MechanismPart):
-    """[[mechanism]]: one mechanism, or several that differ in some settings.
+    """[[mechanism]]: one mechanism, or several that differ in some settings, or in their noise.
 
     Attributes:
         label: the mechanism's name in the table; its key by default.
+        noise: "Laplace" for epsilon alone, "Gaussian" for epsilon and delta, or a list to compare both; for mechanisms whose noise the kind
+            of the budget decides.
         vary: for each varied setting a list of values; all combinations are compared.
     """
 
     label: str | None = None
+    noise: str | tuple[str, ...] = LAPLACE
     vary: dict[str, Any] = field(default_factory=dict)
 
-    def variants(self) -> Iterator[tuple[str, MechanismPart]]:
-        """Yield all combinations with their labels, such as "quadtree height=6 split=uniform".
+    def variants(self) -> Iterator[tuple[str, Variant]]:
+        """Yield all combinations with their labels, such as "quadtree height=6 split=uniform" or "quadtree noise=Gaussian".
 
         Raises:
             SettingError: a value of `vary` is not a list, or a setting is given twice.
         """
+        noises = [(self.noise, "")] if isinstance(self.noise, str) else [(noise, f" noise={noise}") for noise in self.noise]
         for name, values in self.vary.items():
             if not isinstance(values, tuple) or not values:
                 raise SettingError(f"[mechanism.vary] {name[:40]} must be a list of values.")
@@ -52,7 +79,8 @@ class VariedPart(MechanismPart):
         lists = [[(name, tuple(value) if isinstance(value, list) else value) for value in values] for name, values in self.vary.items()]
         for combination in itertools.islice(itertools.product(*lists), MOST_RUNS + 1):
             words = [self.label or self.key, *(f"{name}={_value_text(value)}" for name, value in combination)]
-            yield " ".join(words), MechanismPart(key=self.key, settings={**self.settings, **dict(combination)})
+            for noise, named in noises:
+                yield " ".join(words) + named, Variant(key=self.key, settings={**self.settings, **dict(combination)}, noise=noise)
 
 
 def _value_text(value: object) -> str:
@@ -66,7 +94,7 @@ class StudyConfig(DataConfig):
     Attributes:
         mechanisms: the mechanisms to compare.
         epsilons: epsilons of the budgets, as exact fractions.
-        delta: for mechanisms that need one.
+        delta: for mechanisms that need one, and for those with the noise "Gaussian".
         repeats: releases per mechanism and epsilon.
         seed: equal seeds give equal tables, except for run times.
         queries: number of random boxes per workload of points.
@@ -100,6 +128,11 @@ class StudyConfig(DataConfig):
                 if len(mechanisms) > MOST_RUNS:
                     raise SettingError(f"There are more than {MOST_RUNS:,} combinations of settings.")
         return mechanisms
+
+    @property
+    def gaussian(self) -> tuple[str, ...]:
+        """Labels of mechanisms that get (epsilon, delta) though epsilon alone would do: those with the noise "Gaussian"."""
+        return tuple(label for part in self.mechanisms for label, variant in part.variants() if variant.noise == GAUSSIAN)
 
     def opened(self, watch: Progress = UNWATCHED, scheduler: Scheduler | None = None) -> OpenedData:
         """Check the mechanisms and read the data.

@@ -132,14 +132,15 @@ _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 CONFIDENCE = 0.95
 _POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
+_POINT_GAUSSIAN_INTERVAL = "count ± 1.96 stddev, rounded outwards."
 _TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
 _LAPLACE_INTERVAL = "count_unbiased ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards and not under 0."
 _GAUSSIAN_INTERVAL = "count_unbiased ± 1.96 stddev, rounded outwards and not under 0."
 _COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
 
-SCHEMA_VERSION = "2.1"
+SCHEMA_VERSION = "2.2"
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
-SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json"), "2.0": SCHEMA_FILE, SCHEMA_VERSION: SCHEMA_FILE}
+SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json")} | dict.fromkeys(("2.0", "2.1", SCHEMA_VERSION), SCHEMA_FILE)
 """The schema of each version, oldest first. A manifest is checked by the schema of the version that wrote it."""
 _LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
 _RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -213,6 +214,8 @@ def describe_columns(release: AnyRelease) -> dict[str, str]:
     columns = dict(_POINT_COLUMNS)
     if release.unbiased is not None:
         columns["count_unbiased"] = "The count before a biased step, on which the interval is centred."
+    if release.nonnegative:
+        columns["count_outside"] = "Whether the released count lies outside its own interval, because a biased step moved it."
     if release.again is not None:
         columns["count_again"] = "The second measurement; missing where there was none."
     if isinstance(release.spread, Spread):
@@ -399,6 +402,7 @@ def _describe_point_contents(release: Release) -> Facts:
         "domain": {"bounds": list(domain.bounds), "crs": domain.crs, "order": domain.order},
         "height": release.height,
         "inside": release.inside,
+        **({"nonnegative": True} if release.nonnegative else {}),
         "spread": _describe_spread(release.spread),
         "tree": _describe_tree(release.tree),
     }
@@ -496,8 +500,15 @@ def describe_utility(release: AnyRelease) -> Facts:
     elif isinstance(release, FlowRelease):
         interval, levels = _TRIP_INTERVAL, _describe_trip_levels(release)
     else:
-        interval, levels = _POINT_INTERVAL, _describe_point_levels(release)
+        interval, levels = _choose_point_interval(release), _describe_point_levels(release)
     return {"confidence": CONFIDENCE, "interval": f"{interval} {_COVERS}", "approximate": release.approximate, "levels": levels}
+
+
+def _choose_point_interval(release: Release) -> str:
+    """Return how the intervals of a release of points are made, in words."""
+    if release.nonnegative:
+        return _GAUSSIAN_INTERVAL if release.has_gaussian else _LAPLACE_INTERVAL
+    return _POINT_GAUSSIAN_INTERVAL if release.has_gaussian else _POINT_INTERVAL
 
 
 def _describe_point_levels(release: Release) -> list[Facts]:

@@ -19,7 +19,7 @@ _LATER_COLUMNS = ("origin_lng", "origin_lat", "dest_lng", "dest_lat")
 
 
 def is_older(manifest: Facts) -> bool:
-    """Return whether a manifest has version 1.0 of the schema. Version 2.0 differs from today's in nothing that is read."""
+    """Return whether a manifest has version 1.0 of the schema. Versions 2.0 and 2.1 differ from today's in nothing that is read."""
     return bool(manifest["identity"]["schema_version"] == "1.0")
 
 

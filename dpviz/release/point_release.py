@@ -16,11 +16,12 @@ from dpviz.errors import DomainError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.privacy.wavelet import WaveletSpread
+from dpviz.release.flow_release import INTERVAL_STDDEVS as GAUSSIAN_STDDEVS
 from dpviz.release.regular_grid import make_dataset
 from dpviz.shown import Mapped
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
-from dpviz.space.interpolate import INSIDE, interpolation_sums
+from dpviz.space.interpolate import INSIDE, UNIFORM, interpolation_sums
 from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
 
@@ -133,7 +134,7 @@ def _shares(tree: Tree, order: int, fronts: list[Front], query: int) -> Floats:
 
 Areas: TypeAlias = geopandas.GeoDataFrame | geopandas.GeoSeries
 
-INTERVAL_STDDEVS = math.log(20) / math.sqrt(2)  # half the width of a 95 % interval, in standard deviations of the noise
+INTERVAL_STDDEVS = math.log(20) / math.sqrt(2)  # half the width of a 95 % interval, in standard deviations of Laplace noise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -156,9 +157,10 @@ class Release(Mapped):
         height: the finest level of the tree as it was built; level 0 is the whole domain. After pruning, `tree` may be less deep.
         approximate: why the stated standard deviations are only approximate; None if they are exact.
         unbiased: (n,) counts before a biased step, on which intervals are centred; None if there was no such step.
-        inside: the assumption about records inside a partition that a query cuts, unless the query says otherwise: "uniform" or
-            "interpolated".
+        inside: the assumption about records inside a partition that a query cuts, unless the query says otherwise: "uniform",
+            "interpolated" or "log-linear".
         again: (n,) second measurements, NaN where there was none; None for mechanisms that never measure twice. `count` uses both.
+        nonnegative: whether no count is below 0, because negative ones were spread. Then no interval reaches below 0.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -185,8 +187,9 @@ class Release(Mapped):
     height: int
     approximate: str | None = None
     unbiased: Floats | None = None
-    inside: str = "uniform"
+    inside: str = UNIFORM
     again: Floats | None = None
+    nonnegative: bool = False
 
     def __repr__(self) -> str:
         stamp = "" if self.status == PRIVATE else f", {self.status}"
@@ -204,6 +207,16 @@ class Release(Mapped):
             RefusedError: the release is a simulation, or was made by a reference that is not private.
         """
         self.receipt.refuse_unpublishable(simulation=self.simulation)
+
+    @property
+    def has_gaussian(self) -> bool:
+        """Whether the noise is discrete Gaussian noise; otherwise it is discrete Laplace, or there is none."""
+        return any("Gaussian" in step.noise for step in self.receipt.steps)
+
+    @property
+    def reach(self) -> float:
+        """Half the width of a 95 % interval, in standard deviations: 2.12 for Laplace and 1.96 for Gaussian noise."""
+        return GAUSSIAN_STDDEVS if self.has_gaussian else INTERVAL_STDDEVS
 
     @cached_property
     def stddev(self) -> Floats:
@@ -231,7 +244,7 @@ class Release(Mapped):
             boxes: (q, 4) west, south, east, north in the domain's CRS; (4,) for one box.
             spread: also give the standard deviations.
             inside: how partitions that a box cuts are counted: "uniform" (by the share of their area) or "interpolated" (with more
-                records near fuller neighbours); None for the release's own `inside`.
+                records near fuller neighbours) or "log-linear" (likewise, more steeply); None for the release's own `inside`.
             outside: what to do with boxes that are partly outside the domain, where nothing was counted: "refuse" raises an error,
                 "inside_part" answers the part inside and also gives the coverage.
 
@@ -269,9 +282,9 @@ class Release(Mapped):
             DomainError: as for `answer`.
         """
         share = check_coverage(self.domain, boxes, outside)
-        unbiased = self if self.unbiased is None else replace(self, count=self.unbiased, unbiased=None)
+        unbiased = self if self.unbiased is None else replace(self, count=self.unbiased, unbiased=None, nonnegative=False)
         centre, stddev = unbiased.answer(boxes, spread=True, inside="uniform", outside="inside_part")[:2]
-        ends = np.floor(centre - INTERVAL_STDDEVS * stddev), np.ceil(centre + INTERVAL_STDDEVS * stddev)
+        ends = self.make_ends(centre, self.reach * stddev)
         return (*ends, share) if outside == "inside_part" else ends
 
     @overload
@@ -326,17 +339,21 @@ class Release(Mapped):
         """
         sums = block_sums(self.tree, self.count, zoom)
         difference = self._interpolation(None)
-        return sums + difference.blocks(1 << zoom, self.domain.side) if difference else sums
+        return self._at_least_0(sums + difference.blocks(1 << zoom, self.domain.side)) if difference else sums
 
     def _interpolation(self, inside: str | None) -> Cumulative | None:
         """Compute the cumulative difference between interpolated and uniform answers; None if answers are uniform."""
-        if (inside or self.inside) not in INSIDE:
+        way = inside or self.inside
+        if way not in INSIDE:
             raise DomainError(f"inside must be one of {', '.join(INSIDE)}.")
-        return self._interpolation_sums if (inside or self.inside) == "interpolated" else None
+        if way != UNIFORM and way not in self._interpolation_sums:
+            self._interpolation_sums[way] = interpolation_sums(self.tree, self.count, way)
+        return self._interpolation_sums.get(way)
 
     @cached_property
-    def _interpolation_sums(self) -> Cumulative:
-        return interpolation_sums(self.tree, self.count)
+    def _interpolation_sums(self) -> dict[str, Cumulative]:
+        """What `_interpolation` has computed so far, by the way of interpolation."""
+        return {}
 
     def to_frame(self, level: int | None = None) -> geopandas.GeoDataFrame:
         """Make a table of the partitions of a level.
@@ -347,8 +364,9 @@ class Release(Mapped):
         Returns:
             GeoDataFrame with partition_id; level (of the partition itself, which may be coarser, since a partition that was not divided
             is part of all finer levels); count_noisy (as first measured, NaN if not measured); count; stddev; ci_low and ci_high (whole
-            numbers, with probability at least 0.95 for the noise); status (the same in every row); and geometry. Its `attrs` state
-            whether it is "private" and whether it is a "simulation".
+            numbers, with probability at least 0.95 for the noise); if the release is `nonnegative`, count_outside (whether the count
+            lies outside this interval); status (the same in every row); and geometry. Its `attrs` state whether it is "private" and
+            whether it is a "simulation".
 
         Raises:
             DomainError: no such level.
@@ -363,6 +381,7 @@ class Release(Mapped):
             "stddev": self.stddev[nodes],
             "ci_low": low,
             "ci_high": high,
+            **({"count_outside": self.lies_outside(nodes)} if self.nonnegative else {}),
             "status": self.status,
         }
         geometry = self.domain.boxes(self.tree.rectangles(nodes))
@@ -418,9 +437,12 @@ class Release(Mapped):
         """Compute intervals that contain the true count of a node with probability at least 0.95, for the noise only.
 
         The half width is ln(20) / sqrt(2) = 2.12 standard deviations, rounded outwards to whole numbers. That is exact for one Laplace
-        count; for sums of them the probability is larger. If the release is `approximate`, so is the probability: estimates that reuse
-        the counts by which the structure was chosen can be biased, most of all for large areas. (For the whole domain, 0.79 to 0.90
-        was measured with HTF, and 0.86 to 0.93 with the path-budget tree.)
+        count; for sums of them the probability is larger. For Gaussian noise it is 1.96 standard deviations. If the release is
+        `approximate`, so is the probability: estimates that reuse the counts by which the structure was chosen can be biased, most of
+        all for large areas. (For the whole domain, 0.79 to 0.90 was measured with HTF, and 0.86 to 0.93 with the path-budget tree.)
+
+        Intervals stand around the estimate before any biased step, and are cut at 0 if the release is `nonnegative`. So the count itself
+        may lie outside: see `lies_outside`.
 
         Args:
             nodes: (k,) indices of nodes, chosen without looking at the counts.
@@ -428,8 +450,26 @@ class Release(Mapped):
         Returns:
             (k,) lower and (k,) upper ends.
         """
-        width, centre = INTERVAL_STDDEVS * self.stddev[nodes], self.count if self.unbiased is None else self.unbiased
-        return np.floor(centre[nodes] - width), np.ceil(centre[nodes] + width)
+        centre = self.count if self.unbiased is None else self.unbiased
+        return self.make_ends(centre[nodes], self.reach * self.stddev[nodes])
+
+    def make_ends(self, centre: Floats, reach: Floats) -> tuple[Floats, Floats]:
+        """Make the ends of intervals: rounded outwards to whole numbers, and at least 0 if the release is `nonnegative`.
+
+        Args:
+            centre: (k,) estimates before any biased step.
+            reach: (k,) half the widths of the intervals.
+
+        Returns:
+            (k,) lower and (k,) upper ends.
+        """
+        low, high = np.floor(centre - reach), np.ceil(centre + reach)
+        return (np.maximum(low, 0.0), np.maximum(high, 0.0)) if self.nonnegative else (low, high)
+
+    def lies_outside(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether the counts of (k,) nodes lie outside of their own intervals, because a biased step moved them."""
+        low, high = self.interval(nodes)
+        return (self.count[nodes] < low) | (self.count[nodes] > high)
 
     @cached_property
     def _cumulative(self) -> Cumulative | None:
@@ -443,11 +483,15 @@ class Release(Mapped):
         """Compute (q,) estimates in (q, 4) boxes in lattice units, and (q,) standard deviations, which are 0 unless `spread`."""
         difference = np.zeros(len(lattice)) if interpolation is None else interpolation.boxes(lattice)
         if not spread and self._cumulative is not None:
-            return self._cumulative.boxes(lattice) + difference, np.zeros(len(lattice))
+            return self._at_least_0(self._cumulative.boxes(lattice) + difference), np.zeros(len(lattice))
         if isinstance(self.spread, WaveletSpread) and self._cumulative is not None:
             return self._cumulative.boxes(lattice) + difference, np.sqrt(self.spread.boxes(lattice))
         estimate, stddev = self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
-        return estimate + difference, stddev
+        return self._at_least_0(estimate + difference), stddev
+
+    def _at_least_0(self, estimate: Floats) -> Floats:
+        """Return estimates without the negative ones that rounding makes where no count is negative."""
+        return np.maximum(estimate, 0.0) if self.nonnegative else estimate
 
     def _answer(self, overlap: Overlap, queries: int, spread: bool) -> tuple[Floats, Floats]:
         estimate, variance = np.zeros(queries), np.zeros(queries)

@@ -35,11 +35,11 @@ def point_intervals(release: Release, nodes: Integers) -> tuple[Floats, Floats]:
         nodes: (k,) any nodes; they may have been chosen by their counts.
 
     Returns:
-        (k,) lower and (k,) upper ends, whole numbers.
+        (k,) lower and (k,) upper ends, whole numbers, of at least 0 if the release is `nonnegative`.
     """
     centre = release.count if release.unbiased is None else release.unbiased
-    reach = laplace_reach(release.stddev[nodes], count_of_numbers(release))
-    return np.floor(centre[nodes] - reach), np.ceil(centre[nodes] + reach)
+    stddev, numbers = release.stddev[nodes], count_of_numbers(release)
+    return release.make_ends(centre[nodes], gaussian_reach(stddev, numbers) if release.has_gaussian else laplace_reach(stddev, numbers))
 
 
 def pair_intervals(release: FlowRelease, stage: int) -> tuple[Floats, Floats]:

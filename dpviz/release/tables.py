@@ -288,6 +288,7 @@ def _make_node_columns(release: Release) -> Columns:
         "stddev": release.stddev,
         "ci_low": low,
         "ci_high": high,
+        **({"count_outside": release.lies_outside(np.arange(len(tree)))} if release.nonnegative else {}),
         "reliability": grade_reliability(release.count, release.stddev),
         "status": make_constant_column(release.status, len(tree)),
     }
@@ -385,6 +386,7 @@ def rebuild_point_release(contents: Facts, table: pa.Table, receipt: Receipt, st
         height=contents["height"],
         approximate=contents["approximate"],
         inside=contents["inside"],
+        nonnegative=contents.get("nonnegative", False),
         **counts,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dpviz.arrays import Floats, Mask
@@ -9,17 +11,22 @@ from dpviz.errors import DomainError
 from dpviz.space.ranges import Cumulative, block_sums
 from dpviz.space.tree import Tree
 
-INSIDE = ("uniform", "interpolated")
+UNIFORM, INTERPOLATED, LOG_LINEAR = "uniform", "interpolated", "log-linear"
+INSIDE = (UNIFORM, INTERPOLATED, LOG_LINEAR)
 FINEST_ORDER = 11
 STEEPNESS = 3.0
+_LARGEST_RATIO = float(np.exp(6))  # of neighbours, for log-linear interpolation
+Divide = Callable[[Floats], Floats]
+"""A function that divides (s, s) blocks into (2 s, 2 s) parts, which add up to the blocks."""
 
 
-def interpolation_sums(tree: Tree, count: Floats) -> Cumulative:
+def interpolation_sums(tree: Tree, count: Floats, inside: str = INTERPOLATED) -> Cumulative:
     """Compute the difference between interpolated and uniform answers, as cumulative sums over a raster of blocks.
 
     Args:
         tree: any tree of rectangles that tile their parents.
         count: (n,) consistent counts: children add up to their parent.
+        inside: "interpolated" (limited slopes) or "log-linear".
 
     Returns:
         Sums to be added to answers that assume uniform leaves.
@@ -29,38 +36,71 @@ def interpolation_sums(tree: Tree, count: Floats) -> Cumulative:
     """
     if tree.overlaps:
         raise DomainError("Partitions that overlap cannot be interpolated; answer with inside='uniform'.")
-    depth = min(tree.order, FINEST_ORDER)
-    sums = np.zeros(((1 << depth) + 1,) * 2)
-    np.cumsum(np.cumsum(interpolated_blocks(tree, count) - block_sums(tree, count, depth), axis=0), axis=1, out=sums[1:, 1:])
-    lines = np.arange((1 << depth) + 1, dtype=np.float64) * (1 << (tree.order - depth))
+    difference = interpolated_blocks(tree, count, _DIVISIONS[inside]) - block_sums(tree, count, min(tree.order, FINEST_ORDER))
+    return accumulate_blocks(tree, difference)
+
+
+def accumulate_blocks(tree: Tree, blocks: Floats) -> Cumulative:
+    """Prepare (side, side) counts of equal blocks of a tree's domain, [row, column], for sums in boxes."""
+    side = len(blocks)
+    sums = np.zeros((side + 1, side + 1))
+    np.cumsum(np.cumsum(blocks, axis=0), axis=1, out=sums[1:, 1:])
+    lines = np.arange(side + 1, dtype=np.float64) * ((1 << tree.order) // side)
     return Cumulative(columns=lines, rows=lines, sums=sums)
 
 
-def interpolated_blocks(tree: Tree, count: Floats, steepness: float = STEEPNESS) -> Floats:
+def divide_with_limited_slopes(blocks: Floats, steepness: float = STEEPNESS) -> Floats:
+    """Divide (s, s) blocks into (2 s, 2 s) parts with limited slopes.
+
+    The parts of a block of count E are (E / 4) (1 +- r_x) (1 +- r_y). Along an axis, consider three numbers: `steepness` times the
+    difference to either neighbour, and the mean of both differences. r is a quarter of the smallest of the three in absolute value,
+    relative to E, and 0 if the two differences have opposite signs. r is between -1 and 1. So the parts add up to E, and none has the
+    opposite sign.
+
+    Args:
+        blocks: counts, [row, column].
+        steepness: the steepness of slopes, 1 (cautious) to 4.
+
+    Source:
+        Our own. The slope limiter is van Leer's, "Towards the ultimate conservative difference scheme V", J. Comput. Phys. 32, 1979.
+    """
+    return _divide(blocks, lambda quarter, axis: _limited_slopes(quarter, axis, steepness))
+
+
+def divide_log_linearly(blocks: Floats) -> Floats:
+    """Divide (s, s) blocks into (2 s, 2 s) parts as if the logarithm of the density were linear between the neighbours of a block.
+
+    The parts of a block of count E are (E / 4) (1 +- r_x) (1 +- r_y). Along an axis, with neighbours of counts L and H, the logarithm of
+    the density changes by log(H / L) / 2 per block, so by half of this between the middles of the two parts: their ratio is
+    (1 + r) / (1 - r) = (H / L)**(1/4), and r = tanh(log(H / L) / 8). The ratios L / E and H / E are cut to exp(-6) to exp(6), so that r
+    is between -0.91 and 0.91. Counts of 0 or less stand for nothing: such a block is divided evenly. At the edge, the missing neighbour
+    equals the block.
+
+    >>> divide_log_linearly(np.array([[1.0, 1.0], [16.0, 16.0]])).sum(axis=1).round(3).tolist()
+    [0.667, 1.333, 10.667, 21.333]
+    """
+    return _divide(blocks, _log_slopes)
+
+
+def interpolated_blocks(tree: Tree, count: Floats, divide: Divide = divide_with_limited_slopes) -> Floats:
     """Estimate counts of equal blocks of the domain; inside a leaf, blocks near leaves with more records get more.
 
-    Blocks are divided into 2 x 2 from the root down. A block of count E inside one leaf is divided with limited slopes: its
-    parts are (E / 4) (1 +- r_x) (1 +- r_y). Along an axis, consider three numbers: `steepness` times the difference to either
-    neighbour, and the mean of both differences. r is a quarter of the smallest of the three in absolute value, relative to E, and 0 if
-    the two differences have opposite signs. r is between -1 and 1. So the parts add up to E, and none has the opposite sign. A block
-    in several leaves gets from each of them a share in proportion to the area in common.
+    Blocks are divided into 2 x 2 from the root down. A block inside one leaf is divided by `divide`. A block in several leaves gets from
+    each of them a share in proportion to the area in common.
 
     Args:
         tree: any tree of rectangles that tile their parents.
         count: (n,) consistent counts: children add up to their parent.
-        steepness: the steepness of slopes, 1 (cautious) to 4.
+        divide: how blocks are divided: `divide_with_limited_slopes` or `divide_log_linearly`.
 
     Returns:
         (side, side) counts, [row, column], row 0 in the south; one per lattice cell, but at most 2**11 per side.
-
-    Source:
-        Our own. The slope limiter is van Leer's, "Towards the ultimate conservative difference scheme V", J. Comput. Phys. 32, 1979.
     """
     blocks = np.full((1, 1), count[0])
     inside = _blocks_inside_leaves(tree, 0)
     for depth in range(1, min(tree.order, FINEST_ORDER) + 1):
         is_divided = np.repeat(np.repeat(inside, 2, axis=0), 2, axis=1)
-        blocks = np.where(is_divided, _divide(blocks, steepness), block_sums(tree, count, depth))
+        blocks = np.where(is_divided, divide(blocks), block_sums(tree, count, depth))
         inside = _blocks_inside_leaves(tree, depth)
     return blocks
 
@@ -77,10 +117,10 @@ def _blocks_inside_leaves(tree: Tree, zoom: int) -> Mask:
     return np.asarray(steps.reshape(side + 1, -1).cumsum(0).cumsum(1)[:-1, :-1] > 0)
 
 
-def _divide(blocks: Floats, steepness: float) -> Floats:
-    """Divide (s, s) blocks into (2 s, 2 s) parts by interpolation."""
+def _divide(blocks: Floats, slopes: Callable[[Floats, int], Floats]) -> Floats:
+    """Divide (s, s) blocks into (2 s, 2 s) parts, by the slopes r of (s, s) quarters of the blocks along an axis."""
     quarter = np.maximum(blocks / 4, 0.0)
-    up, across = (_slopes(quarter, axis, steepness) for axis in (0, 1))
+    up, across = (slopes(quarter, axis) for axis in (0, 1))
     parts = np.empty((2 * len(blocks), 2 * len(blocks)))
     for row in (0, 1):
         for column in (0, 1):
@@ -88,7 +128,7 @@ def _divide(blocks: Floats, steepness: float) -> Floats:
     return parts
 
 
-def _slopes(quarter: Floats, axis: int, steepness: float) -> Floats:
+def _limited_slopes(quarter: Floats, axis: int, steepness: float) -> Floats:
     """Compute the (s, s) slopes r along an axis, -1 to 1; 0 where a block is empty. At the edge, the missing neighbour equals the block.
 
     Negative counts are treated as 0. So a difference to a smaller neighbour is at most the block itself. Of two differences of equal
@@ -101,3 +141,16 @@ def _slopes(quarter: Floats, axis: int, steepness: float) -> Floats:
     size = np.minimum(np.minimum(np.abs(left), np.abs(right)) * steepness, np.abs(left + right) / 2)
     slope = np.where(left * right > 0, np.sign(left) * size, 0.0) / 4
     return np.divide(slope, quarter, out=np.zeros_like(quarter), where=quarter > 0)
+
+
+def _log_slopes(quarter: Floats, axis: int) -> Floats:
+    """Compute the (s, s) slopes r along an axis from the logarithms of the neighbours' counts; 0 where a block is empty."""
+    padded = np.pad(quarter, [(1, 1) if each == axis else (0, 0) for each in (0, 1)], mode="edge")
+    low, high = (padded[:-2], padded[2:]) if axis == 0 else (padded[:, :-2], padded[:, 2:])
+    least, most = quarter / _LARGEST_RATIO, quarter * _LARGEST_RATIO
+    ratio = np.divide(high.clip(least, most), low.clip(least, most), out=np.ones_like(quarter), where=quarter > 0)
+    root = np.sqrt(np.sqrt(ratio))
+    return np.asarray((root - 1) / (root + 1))
+
+
+_DIVISIONS = {INTERPOLATED: divide_with_limited_slopes, LOG_LINEAR: divide_log_linearly}

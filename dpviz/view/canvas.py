@@ -123,7 +123,8 @@ class Pane:
     Attributes:
         title: what it shows, in a few words.
         about: how it was made.
-        words: what is said about a rectangle; {name} stands for one of the numbers of its `cells`.
+        words: what is said about a rectangle; {name} stands for one of the numbers of its `cells`, and {name:text} for the text
+            where the number is not 0.
         legend: of its colours.
         note: what the map simplifies or leaves out; "" if nothing.
         cells: name of the rectangles in `Scene.cells`; "" for a picture.

@@ -1,4 +1,4 @@
-"""Drawing order and colour scale of partitions, for the map of the app and the map of the report."""
+"""Drawing order, colour scale and marks of partitions, for the map of the app and the map of the report."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, scale_top_of
 
 OVERLAP = "Rectangles overlap: each is the bounding box of a piece of the Hilbert curve."
+OUTSIDE = " (the released number lies outside)"
 
 
 def large_first(release: Release, nodes: Integers) -> Integers:
@@ -18,6 +19,12 @@ def large_first(release: Release, nodes: Integers) -> Integers:
         return nodes
     west, south, east, north = release.tree.rectangles(nodes).T.astype(np.float64)
     return nodes[np.argsort((west - east) * (north - south), kind="stable")]
+
+
+def mark_outside(release: Release, nodes: Integers) -> list[str]:
+    """Return, for each of (k,) nodes, a text to stand behind its interval if its count lies outside; "" if not, or if counts are kept."""
+    outside = release.lies_outside(nodes) if release.nonnegative else np.zeros(len(nodes), np.bool_)
+    return [OUTSIDE if each else "" for each in outside.tolist()]
 
 
 def density_scale(density: Floats, area: Floats, domain: Domain, unit: str) -> Scale:

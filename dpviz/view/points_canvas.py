@@ -16,7 +16,7 @@ from dpviz.view.basemap import Bounds, map_bounds
 from dpviz.view.canvas import MOST_CELLS, Cells, Legend, Pane, Scene, choose_shades, ground_of, make_legend, make_palette, names_of, to_css
 from dpviz.view.colors import Colors, Scale
 from dpviz.view.deck import draw_picture
-from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
+from dpviz.view.partition_looks import OUTSIDE, OVERLAP, density_scale, large_first
 from dpviz.view.points_map import INTERPOLATED, choose_values, color_interpolated, find_pixels, fits_bitmap
 
 RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
@@ -82,6 +82,8 @@ class ReleaseView:
         release, nodes = self.shown_release, self.nodes
         low, high = self.release.interval(nodes)
         numbers = {"released": np.rint(self.release.count[nodes]), "low": low, "high": high}
+        if self.release.nonnegative:
+            numbers["outside"] = self.release.lies_outside(nodes).astype(np.float64)
         if self.raw:
             numbers["measured"] = np.rint(release.count[nodes])
         if self.truth is not None:
@@ -129,6 +131,7 @@ class ReleaseView:
 
     def _words(self) -> str:
         words = _MEASURED_WORDS + _RELEASED_WORDS if self.raw else _RELEASED_WORDS
+        words += f"{{outside:{OUTSIDE}}}" if self.release.nonnegative else ""
         return words if self.truth is None else _TRUE_WORDS + words
 
     def _note(self) -> str:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from dpviz.amounts import format_count, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.release.point_release import Release
+from dpviz.space.interpolate import UNIFORM
 from dpviz.view.colors import Colors, Scale, scale_top_of
 from dpviz.view.deck import MOST_FEATURES, CompactDeck, deck, partitions, picture
 from dpviz.view.escape import html
-from dpviz.view.partition_looks import OVERLAP, density_scale, large_first, row_areas
+from dpviz.view.partition_looks import OVERLAP, density_scale, large_first, mark_outside, row_areas
 
 SHOWN = ("Released", "True", "Error", "False positives")
 INTERPOLATED = "Interpolated"
@@ -112,7 +113,7 @@ def choose_scale_top(release: Release, level: int, shown: str, *, unit: str) -> 
 
 def can_show_interpolation(release: Release) -> bool:
     """Return whether the release interpolates inside its partitions, and a bitmap of the interpolation can be drawn."""
-    return release.inside == "interpolated" and fits_bitmap(release)
+    return release.inside != UNIFORM and fits_bitmap(release)
 
 
 def _interpolated_map(release: Release, *, unit: str, dark: bool) -> PointsMap:
@@ -176,7 +177,7 @@ def _fields(release: Release, nodes: Integers, truth: NDArray[np.int64] | None) 
         "i": nodes.tolist(),
         "n": _format_counts(release.count[nodes]),
         "a": _format_counts(low),
-        "b": _format_counts(high),
+        "b": [f"{end}{mark}" for end, mark in zip(_format_counts(high), mark_outside(release, nodes), strict=True)],
     }
     if truth is not None:
         fields["t"] = _format_counts(truth[nodes])

@@ -18,6 +18,7 @@ from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import count_of_numbers
 from dpviz.release.tables import USUAL_FORMATS
 from dpviz.release.verdict import verdict
+from dpviz.space.interpolate import UNIFORM
 from dpviz.space.region_builders import H3Cells
 from dpviz.view.escape import clean
 from dpviz.view.report_areas import (
@@ -127,7 +128,8 @@ def _make_point_values(release: Release) -> Facts:
         "negatives": bool((release.count[release.tree.leaves] < -0.5).any()),
         "recentred": release.unbiased is not None,
         "area_unit": "unit of area" if release.domain.crs is None else "km²",
-        "interpolated": release.inside == "interpolated",
+        "interpolated": release.inside != UNIFORM,
+        "nonnegative": release.nonnegative,
     }
 
 

@@ -23,7 +23,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fit_bounds, map_bounds, outlines_around
 from dpviz.view.colors import Scale, scale_top_of
-from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
+from dpviz.view.partition_looks import OVERLAP, density_scale, large_first, mark_outside
 
 Shapes = NDArray[np.object_]
 WIDTH = 9000
@@ -393,8 +393,8 @@ def _write_partition_texts(release: Release, nodes: Integers) -> list[str]:
     unit = counted_noun(release)
     low, high = release.interval(nodes)
     return [
-        f"{format_count(count)} {unit} (95 %: {format_count(a)} to {format_count(b)}, for this one alone)"
-        for count, a, b in zip(release.count[nodes].tolist(), low.tolist(), high.tolist(), strict=True)
+        f"{format_count(count)} {unit} (95 %: {format_count(a)} to {format_count(b)}{mark}, for this one alone)"
+        for count, a, b, mark in zip(release.count[nodes].tolist(), low.tolist(), high.tolist(), mark_outside(release, nodes), strict=True)
     ]
 
 

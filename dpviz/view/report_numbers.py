@@ -169,6 +169,7 @@ class Example:
         high: upper end.
         relative: standard deviation in percent of the count; "–" where the count is not above 0.
         reliability: "high", "medium" or "low".
+        mark: "*" if negative counts were spread, and the count lies outside its interval; else "".
     """
 
     kind: str
@@ -178,6 +179,7 @@ class Example:
     high: str
     relative: str
     reliability: str
+    mark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,6 +405,7 @@ def _make_point_example(release: Release, kind: str, node: int) -> Example:
         where="the whole area" if node == 0 else f"partition {node:,} ({bounds})",
         **format_example(count[0], stddev[0], low[0], high[0]),
         reliability=_grade_counts(count, stddev)[0],
+        mark="*" if release.nonnegative and release.lies_outside(nodes)[0] else "",
     )
 
 

@@ -385,6 +385,13 @@ class TestVariations:
         good(varied.multiselect(key="vary quadtree").set_value([]).run())
         assert "settings" not in varied.query_params
 
+    def test_the_noise_varies_like_a_setting_where_the_budget_decides_it(self, varied):
+        good(varied.multiselect(key="vary quadtree").set_value(["noise"]).run())
+        assert varied.multiselect(key="values quadtree noise").value == ["Laplace", "Gaussian"]
+        assert "8 releases: 2 configurations" in captions(fine(varied))
+        other = compare_app(LINK | {"mechanisms": '["htf"]'})
+        assert "Noise" not in other.multiselect(key="vary htf").options
+
     @pytest.mark.parametrize(
         ("typed", "message"),
         [
@@ -544,6 +551,16 @@ class TestColours:
         assert len(set(after.values())) == len(after) == 4
         again = read_link(CompareConfig, to_query(replace(config, looks=kept)))
         assert looks_by_label(again.build(), "Points", again.looks) == before
+
+    def test_both_noises_of_a_mechanism_are_configurations_with_looks_of_their_own(self):
+        config = CompareConfig(mechanisms=("quadtree",), settings={"quadtree": {"noise": ["Laplace", "Gaussian"]}})
+        assert (list(config.build()), config.gaussian()) == (
+            ["Quadtree noise=Laplace", "Quadtree noise=Gaussian"],
+            ("Quadtree noise=Gaussian",),
+        )
+        assert len(set(looks_by_label(config.build(), "Points", {}, config.gaussian()).values())) == 2
+        with pytest.raises(SettingError, match=r"has one kind of noise.*identity"):
+            replace(config, mechanisms=("htf",), settings={"htf": {"noise": ["Gaussian"]}}).build()
 
     def test_more_variants_than_looks_take_those_that_are_not_shown(self):
         kept = {}

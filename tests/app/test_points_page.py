@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.app.controls import fits_buttons
 from dpviz.app.points import state
+from dpviz.app.points import strip as points_strip
 from dpviz.app.points.tabs import NAMES
 from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
 from dpviz.mechanisms import noisy_counts as measure
@@ -98,6 +99,39 @@ def test_the_promise_of_the_budget_names_what_the_data_protect(config, protected
 def test_the_promise_of_the_budget_names_both_while_it_is_open_what_the_data_protect():
     app = fine(uploaded(unit=None))
     assert "the odds that one record (or person) is in the data change" in captions(app)
+
+
+class TestGaussianNoise:
+    def test_it_takes_a_delta_and_spends_shares_of_rho_and_other_mechanisms_have_no_choice(self, monkeypatch):
+        strips = Mock()
+        monkeypatch.setattr(points_strip, "strip", strips)
+        app = points_app(SMALL)
+        assert "delta" not in keys(app.select_slider)
+        fine(app.segmented_control(key="noise").set_value("Gaussian").run())
+        receipt = drawn(app).release.receipt
+        assert {step.noise for step in receipt.steps} == {"discrete Gaussian"}
+        assert receipt.total.delta > 0
+        assert "except with probability δ" in captions(app)
+        assert [part.share for part in strips.call_args.args[1]] == pytest.approx(
+            [float(s.amount / receipt.available) for s in receipt.steps]
+        )
+        assert query_of(app)["noise"] == "Gaussian"
+        fine(app.selectbox(key="mechanism").set_value("privtree").run())
+        assert "noise" not in keys(app.segmented_control)
+        assert "delta" not in keys(app.select_slider)
+
+    def test_both_noises_lie_side_by_side(self):
+        second = '{"mechanism":"quadtree","settings":{"height":4},"epsilon":"0.5","delta":1e-06,"noise":"Gaussian"}'
+        link = SMALL | {"second": second, "left": "Second run"}
+        app = fine(points_app(link))
+        how = app.session_state["config"]
+        assert (how.noise, how.second_run().noise, how.takes_delta, how.second_run().takes_delta) == ("Laplace", "Gaussian", False, True)
+        assert query_of(app)["second"] == second
+
+    def test_a_draw_is_paid_with_its_delta(self):
+        app = fine(press_draw(points_app(CURATE | {"noise": "Gaussian"})))
+        assert entries()[0].budget == ApproxBudget("0.5", "1e-6")
+        assert drawn(app).release.receipt.conversion == "exact"
 
 
 class TestDrawing:

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError, SettingError
-from dpviz.evaluation.audits import EPSILON, audit_all, audit_budget, audit_mechanism, audit_targets
+from dpviz.evaluation.audits import EPSILON, GAUSSIAN, audit_all, audit_budget, audit_mechanism, audit_targets
 from dpviz.mechanisms import (
+    FAMILIES,
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
+    Dawa,
     ExactKdtree,
     FlatGaussian,
     Identity,
@@ -25,7 +27,7 @@ from dpviz.mechanisms import (
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.mechanisms.audit_points import Added
-from dpviz.mechanisms.points import kdtree, path_tree, privtree
+from dpviz.mechanisms.points import dawa, kdtree, path_tree, privtree
 from dpviz.mechanisms.points.median_tree import MedianTree
 from dpviz.mechanisms.trips import flat_gaussian, stability_histogram
 from dpviz.privacy import smooth
@@ -91,6 +93,10 @@ def unspent(counts, budget, entropy, sensitivity=1):
     return counts.copy()
 
 
+def an_eighth(counts, budget, entropy, sensitivity=1):
+    return discrete_laplace(counts, PureBudget(budget.epsilon * 8), entropy, sensitivity)
+
+
 def siblings_share(counts, budget, entropy, sensitivity=1):
     """The first two counts of a step have one draw."""
     noisy = discrete_laplace(counts, budget, entropy, sensitivity)
@@ -140,6 +146,8 @@ FAULTS = {
     "noise of half the scale, pairs with trips": (stability_histogram, "discrete_laplace", halved, "stability_histogram", 250),
     "one draw for the root and its first child": (measure, "discrete_laplace", path_shares(), LEVELS, 150),
     "budget spent on every step of a path again": (path_tree, "discrete_laplace", all_of_epsilon, "path_tree", 400),
+    "partition without noise": (dawa, "discrete_laplace", unspent, Dawa(structure_share=0.85, price=6), 150),
+    "noise of an eighth of the scale, partition": (dawa, "discrete_laplace", an_eighth, Dawa(structure_share=0.85, price=6.3), 800),
     "splits without noise, medians": (MedianTree, "median", lambda tree, study, nodes, *_: exact_medians(nodes), "kdtree", 150),
 }
 """The first three are planted in the ordinary run."""
@@ -244,7 +252,20 @@ def test_the_budget_is_of_the_kind_that_a_mechanism_takes(monkeypatch):
     found = audit_mechanism(FlatGaussian(), budget=ZcdpBudget("0.2"), runs=100)
     assert (found.delta, found.passed) == (0.01, True)
     with pytest.raises(BudgetError):
-        audit_mechanism("quadtree", budget=ZcdpBudget(1), runs=200)
+        audit_mechanism("path_tree", budget=ZcdpBudget(1), runs=200)
+
+
+def test_gaussian_noise_is_audited_with_a_delta(monkeypatch):
+    assert {audit_targets()[name].key for name in GAUSSIAN} == {
+        key for family in FAMILIES.values() for key, kind in family.mechanisms.items() if kind.noise_by_budget
+    }
+    monkeypatch.setattr(Identity, "audit_inputs", Identity.audit_inputs[:1])
+    alone, listed = (
+        audit_mechanism("identity, Gaussian noise", runs=100),
+        audit_all({"identity, Gaussian noise": Identity()}, plan=AuditPlan(runs=100)),
+    )
+    assert (alone.epsilon, alone.delta, alone.passed) == (2.0, 0.03, True)
+    assert listed[["epsilon", "delta", "lower_bound"]].values.tolist() == [[2.0, 0.03, alone.lower_bound]]
 
 
 @pytest.mark.slow

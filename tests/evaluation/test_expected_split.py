@@ -9,10 +9,10 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
 from dpviz.evaluation.expected_split import expected_of_split
 from dpviz.evaluation.metrics import expected_error
-from dpviz.mechanisms import AdaptiveGrid, HilbertTree, Kdtree, PathTree, Quadtree, UniformGrid, noisy_counts
-from dpviz.mechanisms.points import median_tree, path_tree, privtree
+from dpviz.mechanisms import AdaptiveGrid, Dawa, HilbertTree, Kdtree, PathTree, Quadtree, UniformGrid, noisy_counts
+from dpviz.mechanisms.points import dawa, median_tree, path_tree, privtree
 from dpviz.privacy import medians
-from dpviz.privacy.budget import PureBudget, ZcdpBudget
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
@@ -26,6 +26,7 @@ MADE = {
     "kdtree": Kdtree(height=5),
     "kdtree in halves": Kdtree(height=7, fan_out=2),
     "hilbert_tree": HilbertTree(height=5),
+    "dawa": Dawa(),
     "path_tree": PathTree(),
     "path_tree as measured": PathTree(least_squares=False),
 }
@@ -101,7 +102,7 @@ def test_no_noise_is_drawn(mechanism, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("noise was drawn")
 
-    for module in (noisy_counts, privtree, path_tree):
+    for module in (noisy_counts, privtree, path_tree, dawa):
         monkeypatch.setattr(module, "discrete_laplace", refuse)
     for module in (median_tree, medians):
         monkeypatch.setattr(module, "exponential_medians", refuse)
@@ -146,9 +147,16 @@ def test_nothing_is_said_without_a_run_or_of_another_mechanism():
     assert expected_of_split(release, Quadtree(height=3, prune=1.0), BUDGET, ZOOMS) is None
     assert expected_of_split(drawn(AdaptiveGrid()), AdaptiveGrid(), BUDGET, ZOOMS) is None
     with pytest.raises(BudgetError):
-        expected_of_split(release, Quadtree(height=3), ZcdpBudget(1), ZOOMS)
+        expected_of_split(drawn(Kdtree(height=3)), Kdtree(height=3), ZcdpBudget(1), ZOOMS)
     with pytest.raises(BudgetError):
         expected_of_split(release, Quadtree(height=3, split="custom", weights=(1.0, 2.0)), BUDGET, ZOOMS)
+
+
+def test_of_gaussian_noise_the_errors_of_another_split_are_those_of_a_release_with_it():
+    budget, other = ApproxBudget(1, "1e-6"), Quadtree(height=3, split="custom", weights=(1.0, 1.0, 2.0, 6.0))
+    expected = expected_of_split(Quadtree(height=3).release(POINTS, budget, Entropy.seeded(1)), other, budget, ZOOMS)
+    made = other.release(POINTS, budget, Entropy.seeded(2))
+    assert expected == pytest.approx([expected_error(made, zoom) for zoom in ZOOMS])
 
 
 def test_the_release_stays_as_it_was():

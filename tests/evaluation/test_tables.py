@@ -10,13 +10,13 @@ import pytest
 from scipy import stats
 
 from dpviz.cli.compare import csv_text
-from dpviz.errors import InputError
+from dpviz.errors import BudgetError, InputError, SettingError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.rows import make_rows
 from dpviz.evaluation.study import accounting_of, trip_figures, with_true_counts
 from dpviz.evaluation.tables import finished_runs, frontier, parse_rows, summary, tidy
-from dpviz.mechanisms import ExactKdtree, FittedTree, Identity, Quadtree, StabilityHistogram, TopDown
+from dpviz.mechanisms import ExactKdtree, FittedTree, Identity, PathTree, Quadtree, StabilityHistogram, TopDown
 from tests.evaluation.test_compare import COMMUTERS, CROWD, study
 
 
@@ -75,6 +75,24 @@ def test_the_accounting_of_each_mechanism_of_trips_is_stated_also_for_earlier_ro
     several = replace(COMMUTERS, contributions=2, unit="person")
     assert [accounting_of(mechanism, several) for mechanism in mechanisms.values()] == ["tight", "tight", "", "paper"]
     assert "accounting" not in tidy(study(), compare(study())).columns
+
+
+def test_both_noises_are_compared_at_equal_epsilon_and_delta():
+    mechanisms = {name: Quadtree(height=2) for name in ("Laplace", "Gaussian")}
+    which = study(mechanisms=mechanisms, gaussian=("Gaussian",), epsilons=(1,), delta="1e-6", repeats=2)
+    table = tidy(which, compare(which))
+    assert table.groupby("label")["delta"].unique().map(list).to_dict() == {"Laplace": [0.0], "Gaussian": [1e-6]}
+    assert table.groupby("label")["accounting"].unique().map(list).to_dict() == {"Laplace": [""], "Gaussian": ["exact"]}
+    laplace, gaussian = (which.release(run) for run in which.runs()[:2])
+    assert [{step.noise for step in made.receipt.steps} for made in (laplace, gaussian)] == [{"discrete Laplace"}, {"discrete Gaussian"}]
+    alone = study(mechanisms={"tree": Quadtree(height=2)}, epsilons=(1,), repeats=2)
+    np.testing.assert_array_equal(alone.release(alone.runs()[0]).count, laplace.count, "its noise is that of a study without the other")
+    with pytest.raises(BudgetError, match="needs a delta"):
+        study(mechanisms=mechanisms, gaussian=("Gaussian",), epsilons=(1,))
+    with pytest.raises(BudgetError, match="one kind of noise"):
+        study(mechanisms={"tree": PathTree()}, gaussian=("tree",), epsilons=(1,), delta="1e-6")
+    with pytest.raises(SettingError, match="no label of a mechanism"):
+        study(gaussian=("grid",), delta="1e-6")
 
 
 def test_errors_of_trips_come_apart_and_add_up():

@@ -59,13 +59,13 @@ def changes(neighbours: str, bound: int, leaves: int) -> list[np.ndarray]:
 def test_a_unit_moves_every_level_by_its_sensitivity_at_most_and_by_all_of_it(neighbours, bound):
     counter = NoisyAreas(areas=areas_of(UNEVEN, [0] * 6, contributions=bound), entropy=Entropy.seeded(0), neighbours=neighbours)
     twice = 2 if neighbours == "bounded" else 1
-    assert (counter.sensitivity, counter.squared_sensitivity) == (twice * bound, twice * bound**2)
+    assert (counter.change.total, counter.change.squares) == (twice * bound, twice * bound**2)
     vectors = np.array(changes(neighbours, bound, 6))
     for level in range(1, 4):
         above = UNEVEN.ancestors(level)
         sums = np.array([np.bincount(above, vector, UNEVEN.size(level)) for vector in vectors])
-        assert np.abs(sums).sum(axis=1).max() == counter.sensitivity
-        assert (sums**2).sum(axis=1).max() == counter.squared_sensitivity
+        assert np.abs(sums).sum(axis=1).max() == counter.change.total
+        assert (sums**2).sum(axis=1).max() == counter.change.squares
     assert np.abs(vectors.sum(axis=1)).max() == bound, "the whole changes by less under bounded, and is measured with the same noise"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError
-from dpviz.mechanisms import AdaptiveGrid, HilbertTree, Identity, Kdtree, PathTree, PrivTree, Quadtree, UniformGrid
+from dpviz.mechanisms import AdaptiveGrid, Dawa, HilbertTree, Identity, Kdtree, PathTree, PrivTree, Quadtree, UniformGrid
 from dpviz.mechanisms.noisy_counts import level_variances
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -23,6 +23,7 @@ MORE = {
     "quadtree, all on the total": Quadtree(height=3, split="custom", weights=(1.0, 0.0, 0.0, 0.0)),
     "kdtree, a split": Kdtree(height=3, median_share=0.7, **SPLIT),
     "kdtree, deep": Kdtree(height=24),
+    "dawa, a split": Dawa(structure_share=0.2, split="custom", weights=(2.0, 0.0, 1.0, 5.0, 0.0, 0.0, 0.0)),
     "hilbert_tree, a split": HilbertTree(height=3, **SPLIT),
     "hilbert_tree in halves": HilbertTree(fan_out=2),
     "uniform_grid, a size": UniformGrid(side=13),
@@ -31,7 +32,7 @@ MORE = {
     "privtree, a split": PrivTree(structure_share=0.2),
     "path_tree, skipping": PathTree(tau=0.5, big=1.0),
 }
-SAY = {"quadtree", "kdtree", "hilbert_tree", "uniform_grid", "identity", "privtree", "path_tree"}
+SAY = {"quadtree", "kdtree", "hilbert_tree", "uniform_grid", "identity", "privtree", "path_tree", "dawa"}
 
 
 def said(mechanism, release):
@@ -72,9 +73,12 @@ def test_nothing_is_said_of_trees_that_end_elsewhere():
 
 def test_a_budget_of_another_kind_is_refused():
     release = released(Quadtree(height=3), points_of(10), 1, Entropy.seeded(5))
-    for mechanism in (Quadtree(), Kdtree(), UniformGrid(), Identity(), PrivTree()):
-        with pytest.raises(BudgetError):
+    for mechanism in (Kdtree(), PrivTree(), PathTree()):
+        with pytest.raises(BudgetError, match="identity, uniform_grid, quadtree and privelet take rho, or epsilon and delta"):
             mechanism.count_variances(release, ZcdpBudget(1))
+    for mechanism in (Quadtree(), UniformGrid(), Identity()):
+        with pytest.raises(BudgetError, match="delta greater than 0"):
+            mechanism.count_variances(release, ApproxBudget(1, 0))
     smooth = Kdtree(variant="smooth-sensitivity", height=3)
     assert np.isfinite(smooth.count_variances(release, ApproxBudget(1, DELTA))).all()
     with pytest.raises(BudgetError):

@@ -21,6 +21,7 @@ MECHANISMS = {
     "identity_threshold": dv.Identity(order=3, threshold=True),
     "kdtree": dv.Kdtree(height=2),
     "adaptive_grid": dv.AdaptiveGrid(),
+    "dawa": dv.Dawa(),
     "hilbert_tree": dv.HilbertTree(height=2),
     "htf": dv.Htf(),
     "htf_paper": dv.Htf(search="rounds", reuse_splits=False, combine=False, zero=False, inside="uniform", stop="count", height=4),
@@ -33,10 +34,10 @@ MECHANISMS = {
 }
 
 
-def released(mechanism):
+def released(mechanism, budget=dv.PureBudget("0.8")):  # noqa: B008
     """Everything that a seeded release says, on an 8 x 8 matrix with a few crowded cells."""
     matrix = np.add.outer(np.arange(8), np.arange(8)) % 5 * (np.eye(8, dtype=np.int64)[::-1] * 20 + 1)
-    release = mechanism.release(dv.PointCounts.from_matrix(matrix), dv.PureBudget("0.8"), dv.Entropy.seeded(20211102))
+    release = mechanism.release(dv.PointCounts.from_matrix(matrix), budget, dv.Entropy.seeded(20211102))
     return {
         "rectangles": release.tree.rectangles().tolist(),
         "noisy": [None if np.isnan(value) else int(value) for value in release.noisy],
@@ -45,6 +46,16 @@ def released(mechanism):
         "spent": [[step.purpose, step.level, str(step.amount)] for step in release.receipt.steps],
         "steps": list(release.steps),
     }
+
+
+GAUSSIAN = {
+    "quadtree_rho": (dv.Quadtree(height=3), dv.ZcdpBudget("0.3")),
+    "quadtree_delta": (dv.Quadtree(height=3), dv.ApproxBudget("0.8", "1e-5")),
+    "uniform_grid_delta": (dv.UniformGrid(c=1.0), dv.ApproxBudget("0.8", "1e-5")),
+    "identity_threshold_rho": (dv.Identity(order=3, threshold=True), dv.ZcdpBudget("0.3")),
+    "privelet_delta": (dv.Privelet(order=3), dv.ApproxBudget("0.8", "1e-5")),
+}
+"""Mechanisms of points with Gaussian noise, with their budgets."""
 
 
 FLOW_MECHANISMS = {
@@ -101,6 +112,17 @@ def released_areas(mechanism):
 EXACT = ("rectangles", "noisy", "stages", "measured", "steps")
 
 
+@pytest.mark.parametrize("name", sorted(GAUSSIAN))
+def test_a_seeded_release_with_gaussian_noise_is_what_it_was(name):
+    """Shares of rho come from a search in floating point, and are rounded to 20 bits: the noise is the same on every computer."""
+    wanted, found = json.loads((GOLDEN / f"{name}.json").read_text("utf-8")), released(*GAUSSIAN[name])
+    assert [found[part] for part in ("rectangles", "noisy", "spent", "steps")] == [
+        wanted[part] for part in ("rectangles", "noisy", "spent", "steps")
+    ]
+    for part in ("count", "stddev"):
+        np.testing.assert_allclose(found[part], wanted[part], atol=1e-6)
+
+
 @pytest.mark.parametrize("name", sorted(MECHANISMS | FLOW_MECHANISMS | AREA_MECHANISMS))
 def test_a_seeded_release_is_what_it_was(name):
     wanted = json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))
@@ -119,3 +141,5 @@ if __name__ == "__main__":
     for made, table in ((released, MECHANISMS), (released_trips, FLOW_MECHANISMS), (released_areas, AREA_MECHANISMS)):
         for name, mechanism in table.items():
             (GOLDEN / f"{name}.json").write_text(json.dumps(made(mechanism)) + "\n", "utf-8")
+    for name, how in GAUSSIAN.items():
+        (GOLDEN / f"{name}.json").write_text(json.dumps(released(*how)) + "\n", "utf-8")

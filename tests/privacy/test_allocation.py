@@ -39,6 +39,19 @@ def test_geometric_grows_towards_the_leaves_by_the_sixth_root_of_the_fan_out(fan
     np.testing.assert_allclose(np.divide(weights[1:], weights[:-1]), ratio)
 
 
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_geometric_gives_the_least_sum_of_variances_over_the_nodes_that_a_query_touches(gaussian):
+    """With parts s of epsilon the variance is 1 / s**2, of rho 1 / s; every shift of a share from one level to another is worse."""
+    weights = np.array(level_weights("geometric", 5, gaussian=gaussian))
+    shares, nodes = weights / weights.sum(), 2.0 ** np.arange(6)
+
+    def error(shares):
+        return (nodes / shares ** (1 if gaussian else 2)).sum()
+
+    moves = [0.01 * (np.eye(6)[a] - np.eye(6)[b]) for a in range(6) for b in range(6) if a != b]
+    assert all(error(shares + move) > error(shares) for move in moves)
+
+
 def test_leaf_puts_everything_on_the_leaves_and_custom_weights_are_taken_as_given():
     assert PureBudget("0.7").split(level_weights("leaf", 3)) == [0, 0, 0, Fraction("0.7")]
     for custom in ((0, 1, 3), (0.2, 0.3, 0.5), (1, 2, 4), (0.3333, 0.3333, 0.3334), (0.0, 0.0, 1.0)):

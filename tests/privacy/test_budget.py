@@ -177,7 +177,7 @@ def test_extreme_budgets_convert_too(epsilon, delta):
 def test_only_pure_budgets_pass_for_pure():
     assert require_pure(PureBudget(1), "Any") == PureBudget(1)
     for budget in (ZcdpBudget(1), ApproxBudget(1, 0), 1.0, "1"):
-        with pytest.raises(BudgetError, match=rf"Any takes a PureBudget\(epsilon\), not {type(budget).__name__}"):
+        with pytest.raises(BudgetError, match=rf"Any takes a PureBudget\(epsilon\), that is epsilon alone, not {type(budget).__name__}"):
             require_pure(budget, "Any")
 
 

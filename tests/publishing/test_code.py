@@ -327,6 +327,15 @@ def test_no_text_leaves_its_quotes(text):
 STUDIES = {
     "points": CompareConfig(kind=POINTS_KIND, order=5, steps=2, repeats=2, seed=9),
     "trips": CompareConfig(kind=TRIPS_KIND, sample="us_flights", steps=2, low=0.5, repeats=1),
+    "noise": CompareConfig(
+        sample="us_places",
+        order=4,
+        mechanisms=("quadtree", "path_tree"),
+        settings={"quadtree": {"noise": ["Laplace", "Gaussian"], "height": [2, 3]}},
+        steps=1,
+        low=0.3,
+        repeats=1,
+    ),
     "varied": CompareConfig(
         sample="us_places",
         order=4,

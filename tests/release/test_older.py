@@ -94,10 +94,10 @@ def test_a_changed_manifest_is_noticed(name, tmp_path):
         read_release(folder)
 
 
-@pytest.mark.parametrize("version", ["2.2", "3.0", ""])
+@pytest.mark.parametrize("version", ["2.3", "3.0", ""])
 def test_an_unknown_version_is_refused(version, tmp_path):
     folder = altered(KEPT[0], tmp_path, "identity", lambda identity: identity.update(schema_version=version))
-    with pytest.raises(InputError, match=r"another version of dpviz: the installed one reads manifests of versions 1\.0, 2\.0, 2\.1"):
+    with pytest.raises(InputError, match=r"another version of dpviz: the installed one reads manifests of versions 1\.0, 2\.0, 2\.1, 2\.2"):
         read_release(folder)
 
 
@@ -109,3 +109,13 @@ def test_releases_of_schema_2_0_are_read_and_their_mechanism_is_built(name):
     mechanism = (POINT_MECHANISMS | FLOW_MECHANISMS)[release.mechanism].from_settings(release.settings)
     assert mechanism.conversion == ("simple" if name == "top_down" else "tight")
     assert release.receipt.used == release.receipt.available
+
+
+def test_a_path_budget_tree_of_schema_2_1_is_read_with_its_negative_counts():
+    path = KEPT[0].parents[1] / "bundles_2_1" / "path_tree.zip"
+    release, table = read_release(path), pd.read_csv(io.BytesIO(member(path, "levels.csv")))
+    assert (read_manifest(path)["identity"]["schema_version"], release.nonnegative, release.inside) == ("2.1", False, "interpolated")
+    assert release.count.min() < 0
+    for column, found in (("count", release.count), ("stddev", release.stddev), ("ci_low", release.interval(np.arange(len(table)))[0])):
+        np.testing.assert_allclose(table[column], found, rtol=1e-12)
+    assert POINT_MECHANISMS["path_tree"].from_settings(release.settings).inside == "interpolated"

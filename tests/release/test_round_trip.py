@@ -37,6 +37,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_release, write_release, zip_release
 from dpviz.release.manifest import describe
 from dpviz.space.domain import Domain
+from dpviz.space.interpolate import INSIDE
 from dpviz.space.regions import Regions
 from tests.area_cases import records_of
 from tests.flow_cases import flows_of, random_flows, random_regions, regular, trips_of
@@ -67,7 +68,8 @@ VARIANTS = {
     "uniform grid, declared": UniformGrid(declared_total=400),
     "coarse wavelet": Privelet(order=3),
     "shorter curve": HilbertTree(order=16),
-    "path tree": PathTree(zero=True),
+    "path tree, drawn to 0": PathTree(zero=True, negative="keep", inside="interpolated"),
+    "kdtree, spread": Kdtree(negative="spread", zero=True),
     "htf, leaves alone": Htf(combine=False, zero=False, height=4),
 }
 POINTS = {key: row() for key, row in POINT_MECHANISMS.items()} | VARIANTS
@@ -94,12 +96,21 @@ def system(mechanism, points, budget=PURE):
     return mechanism.release(points, BUDGET if mechanism.needs_delta else budget, Entropy.system())
 
 
+@pytest.mark.parametrize("budget", often([BUDGET, ZcdpBudget("1/7")], 1), ids=str)
+@pytest.mark.parametrize("mechanism", [Quadtree(height=3), Privelet(order=3)], ids=["quadtree", "privelet"])
+def test_gaussian_noise_comes_back_with_its_intervals_and_its_receipt(mechanism, budget, tmp_path):
+    release = system(mechanism, points_of(1000), budget)
+    read = back(release, tmp_path / "out")
+    assert (read.has_gaussian, read.receipt) == (True, release.receipt)
+    assert_same(read.answer_interval([BOUNDS]), release.answer_interval([BOUNDS]))
+
+
 @pytest.mark.parametrize("mechanism", named(POINTS, 8))
 def test_points_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
     release = system(mechanism, points_of(1000))
     read = back(release, tmp_path / "out")
     boxes = np.array([BOUNDS, (-8.3, 42, 4, 54.1), (-4, 46, -2.2, 56)])
-    for inside in ("uniform",) if release.tree.overlaps else ("uniform", "interpolated"):
+    for inside in INSIDE[: 1 if release.tree.overlaps else 3]:
         assert_same(read.answer(boxes, spread=True, inside=inside), release.answer(boxes, spread=True, inside=inside))
     areas = geopandas.GeoSeries([shapely.Point(-3, 47).buffer(2)], crs="EPSG:4326")
     assert_same(read.answer_areas(areas, spread=True), release.answer_areas(areas, spread=True))

@@ -1,6 +1,7 @@
 """Interpolation inside leaves: against its definition block by block, and what it must keep on any tree."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.space import interpolate
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
-from dpviz.space.interpolate import interpolated_blocks
+from dpviz.space.interpolate import divide_log_linearly, divide_with_limited_slopes, interpolated_blocks
 from dpviz.space.tree import Tree, remove_descendants
 from tests import trees
 from tests.space.curves import lattice
@@ -34,15 +35,15 @@ def leaf_counts(rng: np.random.Generator, tree: Tree) -> np.ndarray:
     return trees.leaf_matrix(tree) @ counts
 
 
-def slow_raster(tree: Tree, count: np.ndarray, steepness: float, depth: int) -> np.ndarray:
-    """The definition, one block at a time; (2**depth, 2**depth)."""
+def slow_raster(tree: Tree, count: np.ndarray, steepness: float | None, depth: int) -> np.ndarray:
+    """The definition, one block at a time, of limited slopes or (None) of log-linear ones; (2**depth, 2**depth)."""
     blocks = {(0, 0): (float(count[0]), len(tree.leaves) == 1)}
     for zoom in range(1, depth + 1):
         above, blocks = blocks, {}
         for row, column in np.ndindex(1 << zoom, 1 << zoom):
             parent, inside = above[row // 2, column // 2]
             if inside:
-                slopes = [limited(above, (row // 2, column // 2), axis, steepness) for axis in (0, 1)]
+                slopes = [slope(above, (row // 2, column // 2), axis, steepness) for axis in (0, 1)]
                 signs = [1 if place % 2 else -1 for place in (row, column)]
                 blocks[row, column] = (parent / 4 * (1 + signs[0] * slopes[0]) * (1 + signs[1] * slopes[1]), True)
             else:
@@ -53,21 +54,24 @@ def slow_raster(tree: Tree, count: np.ndarray, steepness: float, depth: int) -> 
     return np.array([value for value, _ in blocks.values()]).reshape(1 << depth, 1 << depth)
 
 
-def limited(blocks: dict, place: tuple[int, int], axis: int, steepness: float) -> float:
+def slope(blocks: dict, place: tuple[int, int], axis: int, steepness: float | None) -> float:
     """r of one block along one axis."""
     q = max(blocks[place][0] / 4, 0)
     if q == 0:
         return 0.0
-    low, high = ((place[0] + step * (axis == 0), place[1] + step * (axis == 1)) for step in (-1, 1))
-    left = q - max(blocks.get(low, blocks[place])[0] / 4, 0)
-    right = max(blocks.get(high, blocks[place])[0] / 4, 0) - q
+    places = ((place[0] + step * (axis == 0), place[1] + step * (axis == 1)) for step in (-1, 1))
+    low, high = (max(blocks.get(each, blocks[place])[0] / 4, 0) for each in places)
+    if steepness is None:
+        low, high = (min(max(each / q, np.exp(-6)), np.exp(6)) for each in (low, high))
+        return float(np.tanh(np.log(high / low) / 8))
+    left, right = q - low, high - q
     choices = [steepness * left, steepness * right, (left + right) / 2]
     smallest = min(choices) if min(choices) > 0 else max(choices) if max(choices) < 0 else 0.0
     return min(max(smallest / 4, -q), q) / q
 
 
 CASES = [("quadtree", *case) for case in ((0, 1.0), (1, 4.0), (2, 3.0), (3, 1.0), (3, 3.0), (3, 4.0))]
-CASES += [("any tree", seed, 3.0) for seed in range(3)]
+CASES += [("any tree", seed, 3.0) for seed in range(3)] + [("quadtree", 3, None), ("any tree", 1, None)]
 
 
 @pytest.mark.parametrize(("kind", "seed", "steepness"), CASES)
@@ -76,26 +80,31 @@ def test_it_is_the_definition_block_by_block(kind, seed, steepness):
     tree = random_quadtree(rng, 1 + seed % 4) if kind == "quadtree" else trees.random_tree(rng, side=16, height=3 + seed)
     count = leaf_counts(rng, tree)
     slow = slow_raster(tree, count, steepness, tree.order)
-    np.testing.assert_allclose(interpolated_blocks(tree, count, steepness), slow, rtol=1e-9, atol=1e-9)
+    divide = divide_log_linearly if steepness is None else partial(divide_with_limited_slopes, steepness=steepness)
+    np.testing.assert_allclose(interpolated_blocks(tree, count, divide), slow, rtol=1e-9, atol=1e-9)
 
 
+WAYS = {"interpolated": divide_with_limited_slopes, "log-linear": divide_log_linearly}
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("kind", "consistent"), [("quadtree", True), ("any tree", True), ("any tree", False)])
-def test_answers_are_sums_over_the_raster_and_blocks_are_answers(kind, consistent):
+def test_answers_are_sums_over_the_raster_and_blocks_are_answers(kind, consistent, way):
     rng = np.random.default_rng(2)
     tree = random_quadtree(rng, 5) if kind == "quadtree" else trees.random_tree(rng, side=32)
     variance = trees.random_variances(rng, tree, 0.0 if consistent else 1.0, 1.0)
     release = trees.release_of(tree, rng.normal(30, 20, len(tree)), variance, consistent=consistent)
-    cells, boxes, lines = interpolated_blocks(tree, release.count), trees.random_boxes(rng, 32, 90), np.arange(33)
+    cells, boxes, lines = interpolated_blocks(tree, release.count, WAYS[way]), trees.random_boxes(rng, 32, 90), np.arange(33)
     across, up = (
         np.maximum(np.minimum(boxes[:, high, None], lines[1:]) - np.maximum(boxes[:, low, None], lines[:-1]), 0)
         for low, high in ((0, 2), (1, 3))
     )
     wanted = np.einsum("qr,rc,qc->q", up, cells, across)
     assert np.abs(release.answer(boxes) - wanted).max() > 0.1
-    estimate, stddev = release.answer(boxes, inside="interpolated", spread=True)
+    estimate, stddev = release.answer(boxes, inside=way, spread=True)
     np.testing.assert_array_equal(stddev, release.answer(boxes, spread=True)[1])
-    own = replace(release, inside="interpolated")
-    for found in (release.answer(boxes, inside="interpolated"), estimate, own.answer(boxes)):
+    own = replace(release, inside=way)
+    for found in (release.answer(boxes, inside=way), estimate, own.answer(boxes)):
         np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-6)
     for zoom in (0, 1, 3, 5):
         blocks = cells.reshape(1 << zoom, 32 >> zoom, 1 << zoom, 32 >> zoom).sum((1, 3))
@@ -142,10 +151,10 @@ def test_a_lattice_of_order_24_is_answered_with_leaves_of_single_cells():
 def test_the_way_is_a_choice_of_the_answer_and_overlap_and_unknown_ways_are_refused():
     seeded, boxes = Entropy.seeded(1), np.array([[5.0, 5, 6, 7]])
     found = Quadtree(height=2).release(SLOPE, PureBudget(50), seeded)
-    assert (found.inside, PathTree().release(SLOPE, PureBudget(1), seeded).inside) == ("uniform", "interpolated")
+    assert (found.inside, PathTree().release(SLOPE, PureBudget(1), seeded).inside) == ("uniform", "log-linear")
     assert found.answer(boxes) == found.answer(boxes, inside="uniform")
-    assert found.answer(boxes) != found.answer(boxes, inside="interpolated")
-    with pytest.raises(DomainError, match="uniform, interpolated"):
+    assert len({found.answer(boxes, inside=way).item() for way in ("uniform", *WAYS)}) == 3
+    with pytest.raises(DomainError, match="uniform, interpolated, log-linear"):
         found.answer(boxes, inside="linear")
     curve = HilbertTree().release(SLOPE, PureBudget(1), seeded)
     with pytest.raises(DomainError, match="overlap"):

@@ -102,6 +102,15 @@ class TestPanes:
                     assert len(arrays[about["shades"]]) == len(view.nodes)
                 assert words_at(header, arrays, 0, 0)
 
+    def test_a_released_number_outside_its_interval_is_marked_where_negative_counts_were_spread(self):
+        release, _ = made(Quadtree(height=4, negative="spread"))
+        view = view_of(release)
+        header, arrays = message(view, view.pane(RELEASED, cells="a"))
+        said = [words_at(header, arrays, 0, cell) for cell in range(len(view.nodes))]
+        outside = release.lies_outside(view.nodes)
+        assert 0 < outside.sum() < len(outside)
+        assert [text.endswith("(the released number lies outside)") for text in said] == outside.tolist()
+
     def test_as_measured_shows_the_first_measurement_and_says_where_there_is_none(self):
         release, _ = released()
         nodes = release.nodes(4)

@@ -80,6 +80,7 @@ def test_interpolation_is_a_bitmap_of_the_density_that_answers_assume():
     assert drawn(picture)["id"] == "picture"
     assert "interpolated inside partitions" in picture.description
     assert "density is interpolated between neighbours" in picture.note
+    assert can_show_interpolation(replace(release, inside="log-linear"))
     assert not can_show_interpolation(replace(release, inside="uniform"))
 
 
@@ -104,6 +105,14 @@ def test_neither_the_released_map_nor_any_scale_depends_on_the_truth():
     assert [row["c"] for row in drawn(picture)["data"]] == [row["c"] for row in drawn(plain)["data"]]
     for shown in ("True", "Error", "False positives"):
         assert mapped(release, shown=shown, truth=truth).legend == mapped(release, shown=shown, truth=truth * 1000).legend
+
+
+def test_the_tooltip_marks_a_count_outside_its_interval():
+    release, _ = released(mechanism=Quadtree(height=4, negative="spread"), epsilon=0.3)
+    outside = release.lies_outside(release.nodes())
+    assert 0 < outside.sum() < len(outside)
+    rows = drawn(mapped(release))["data"]
+    assert [row["b"].endswith(" (the released number lies outside)") for row in rows] == outside.tolist()
 
 
 def test_the_tooltip_has_count_interval_truth_and_error():

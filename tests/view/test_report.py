@@ -282,6 +282,20 @@ def test_partitions_are_shapes_with_their_released_numbers():
     assert f"{signed(round(release.count[nodes[0]]))} records (95 %: {low} to {high}, for this one alone)" in page.text
 
 
+def test_a_release_without_negative_numbers_says_what_that_biases_and_marks_numbers_outside_their_intervals():
+    release = pure(Quadtree(height=3, negative="spread"), points_of(400))
+    middle = release.tree.leaf_of(*np.full((2, 1), release.domain.side // 2, np.int32))
+    far = np.where(
+        np.arange(len(release.tree)) == middle, release.interval(middle)[1] + 5, release.interval(np.arange(len(release.tree)))[0]
+    )
+    text, before = page_of(replace(release, count=far)).text, page_of(point_release()).text
+    for phrase in ("No number is below zero.", "nearly empty places too large and fuller ones beside them too small"):
+        assert (phrase in text, phrase in before) == (True, False)
+    assert "Numbers below zero" not in text
+    assert text.count("(the released number lies outside), for this one alone)") == 1
+    assert f" {signed(release.interval(middle)[1][0])} * " in text
+
+
 def test_a_fine_release_is_drawn_coarser_and_says_so():
     html = reported(pure(Quadtree(height=8), load_sample("la_residents"), "0.5"))
     assert len(html) < MOST_BYTES

@@ -12,7 +12,6 @@ from dpviz.app.areas.level import (
     asked_regions,
     change_level,
     choose_measure,
-    choose_noise,
     shown_level,
     shown_rate,
     toggle_asked,
@@ -42,7 +41,7 @@ def show_curate(protected: str) -> None:
     """Show the page; `protected` says what a release protects."""
     places = begin_curate(AREAS, protected, "2 In which regions?")
     cards = places.cards
-    declared, fits = curate_controls(AREAS, cards, areas_controls, Declared(), _regions_of, below_mechanism=choose_noise)
+    declared, fits = curate_controls(AREAS, cards, areas_controls, Declared(), _regions_of)
     data = declared.data
     draws = list_draws(config()) if fits else []
     with places.account:

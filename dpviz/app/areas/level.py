@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.app.areas.state import AREAS, COUNTS, EASY_TO_SEE, MEASURES, MOST_ASKED, NOISES, AreasData, config
+from dpviz.app.areas.state import AREAS, COUNTS, EASY_TO_SEE, MEASURES, MOST_ASKED, AreasData, config
 from dpviz.app.session import show_value, when_chosen
 from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import Denominator
@@ -64,16 +64,3 @@ def toggle_asked(regions: Regions, region: int) -> None:
     asked = asked_regions(regions)
     others = tuple(each for each in asked if each != region)
     AREAS.change(asked=others if region in asked else (*asked, region)[-MOST_ASKED:])
-
-
-def choose_noise() -> None:
-    """Ask for the distribution of the noise, of all runs."""
-    show_value("noise", config().noise)
-    st.segmented_control(
-        "Noise",
-        NOISES,
-        key="noise",
-        required=True,
-        help="Laplace noise spends ε alone. Gaussian noise spends ε and δ: less of it where a release has many levels.",
-        on_change=when_chosen("noise", lambda value: AREAS.change(noise=value)),
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dpviz.app.areas.curate import show_curate
 from dpviz.app.areas.data import areas_controls
-from dpviz.app.areas.level import choose_noise
 from dpviz.app.areas.state import AREAS, SECOND_RUN, AreasData
 from dpviz.app.areas.teach import show_teach
 from dpviz.app.left_side import teach_controls
@@ -32,4 +31,4 @@ def _describe_protected(unit: str) -> str:
 
 def _show_controls() -> tuple[AreasData | None, bool]:
     """Show the controls of Teach."""
-    return teach_controls(AREAS, SECOND_RUN, areas_controls, lambda data: data.areas.regions, below_mechanism=choose_noise)
+    return teach_controls(AREAS, SECOND_RUN, areas_controls, lambda data: data.areas.regions)

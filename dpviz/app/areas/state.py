@@ -11,25 +11,20 @@ from dpviz.app.ledger import Funding
 from dpviz.app.one_release import OneRelease, drawn_slot, find_truth, make_run, pay_for_release
 from dpviz.app.page_config import SECOND, PageConfig
 from dpviz.app.page_data import PageData
-from dpviz.app.page_state import TEACH, PageState
+from dpviz.app.page_state import PageState
 from dpviz.app.session import Reader, choice_reader, newest_result, number_reader
 from dpviz.app.two_runs import second_run_of
 from dpviz.data.areas import AreaCounts
 from dpviz.errors import RefusedError
 from dpviz.evaluation.area_metrics import AreaEvaluation, evaluate_areas
 from dpviz.mechanisms import AREA_FAMILY, AREA_MECHANISMS, AnyFamily
-from dpviz.mechanisms.base import AnyMechanism, Share
-from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
 from dpviz.release.area_release import AreaRelease
 from dpviz.samples.areas import AREA_SAMPLES
-from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import RELEASED, SHOWN_AREAS, TRUE, Denominator, RegionsOnMap
 
 COUNTS, RATES, DENSITY = "Counts", "Rates", "Per km²"
 MEASURES = (COUNTS, RATES, DENSITY)
 """What colours the regions: counts, counts by a public number of the sample, or counts by area."""
-LAPLACE, GAUSSIAN = "Laplace", "Gaussian"
-NOISES = (LAPLACE, GAUSSIAN)
 MOST_ASKED = 60  # regions that are added up
 EASY_TO_SEE = 4000  # regions on a map
 
@@ -40,7 +35,6 @@ class AreasConfig(PageConfig):
 
     Attributes:
         sample: key of the sample.
-        noise: the distribution of the noise; Gaussian noise takes a delta.
         level: the level shown, 1 to g; None for the finest level that is easy to see.
         measure: what colours the regions, one of `MEASURES`.
         asked: indices of regions of the level shown, which are outlined and added up.
@@ -52,27 +46,11 @@ class AreasConfig(PageConfig):
     sample: str = "made_up_city"
     mechanism: str = AREA_FAMILY.usual[0]
     settings: dict[str, Any] = field(default_factory=lambda: dict(AREA_MECHANISMS[AREA_FAMILY.usual[0]].page_settings))
-    noise: str = LAPLACE
     level: int | None = None
     measure: str = COUNTS
     asked: tuple[int, ...] = ()
     shown: str = RELEASED
     left: str = TRUE
-
-    @property
-    def takes_delta(self) -> bool:
-        """Whether the budget has a delta: the kind of the budget decides the noise."""
-        return self.noise == GAUSSIAN
-
-    def shares(self, frame: Regions) -> list[Share]:
-        """List the parts of the budget on regions: a named split may have others for ρ than for ε."""
-        return list(self.build().shares(frame, gaussian=self.takes_delta))
-
-    def budget_for(self, mechanism: AnyMechanism) -> Budget:
-        """Return the budget of one draw: epsilon for Laplace noise; epsilon and delta, or rho, for Gaussian noise."""
-        if not self.takes_delta:
-            return super().budget_for(mechanism)
-        return ApproxBudget(self.epsilon, self.delta) if self.rho is None or self.mode == TEACH else ZcdpBudget(self.rho)
 
     def resets(self) -> dict[str, Any]:
         """Return new values of parameters for when the mechanism or a setting changes: none, since levels are those of the regions."""
@@ -83,7 +61,6 @@ class AreasConfig(PageConfig):
         """Return the reader of each parameter of a link."""
         return cls.run_readers() | {
             "sample": choice_reader(*AREA_SAMPLES),
-            "noise": choice_reader(*NOISES),
             "level": number_reader(1, 16, int),
             "measure": choice_reader(*MEASURES),
             "asked": _read_asked,

@@ -17,6 +17,7 @@ from dpviz.app.compare.state import (
     LARGEST_ORDER,
     MOST_REPEATS,
     MOST_STEPS,
+    NOISE,
     OWN,
     SAMPLE,
     SAMPLES_OF,
@@ -28,12 +29,19 @@ from dpviz.app.controls import DELTAS, EPSILONS
 from dpviz.app.fields import Field, in_range, problem_with
 from dpviz.app.resolution import resolution_slider
 from dpviz.errors import SettingError
-from dpviz.mechanisms.base import AnyMechanism, Rule
+from dpviz.mechanisms.base import LAPLACE, NOISES, AnyMechanism, Rule
 from dpviz.publishing.private_data import PrivateData
 from dpviz.samples.points import SampleInfo
 
 LONGEST_SHOWN = 40  # characters of a wrong value that a message repeats
 USUAL_SIZE = None  # records of a made-up sample; None is its usual number
+_NOISE_RULE = Rule(
+    name=NOISE,
+    default=LAPLACE,
+    label="Noise",
+    help="Laplace noise spends ε alone, Gaussian noise ε and δ: compare both at equal ε.",
+    choices=NOISES,
+)
 _SOURCE_NAMES = {SAMPLE: "Sample", OWN: "As loaded in Teach"}
 
 
@@ -118,6 +126,7 @@ def _variation_controls(config: CompareConfig, name: str) -> None:
     """Ask which settings of one mechanism vary, and which values each takes in turn."""
     mechanism, varied = config.offered[name], config.varied_settings(name)
     rules = {rule.name: rule for rule in mechanism.rules() if not isinstance(rule.default, tuple) or rule.name in varied}
+    rules |= {NOISE: _NOISE_RULE} if mechanism.noise_by_budget else {}
     key = f"vary {name}"
     st.session_state[key] = [setting for setting in varied if setting in rules]
     st.multiselect(
@@ -240,7 +249,7 @@ def _budget_controls() -> None:
     with left:
         _number_field("seed", "Seed", 0, 2**53 - 1, "The same seed gives the same table, except for the measured seconds.")
     with right:
-        _number_choice("delta", "δ", DELTAS, "For mechanisms that need one.")
+        _number_choice("delta", "δ", DELTAS, "For mechanisms that need one, and for Gaussian noise.")
 
 
 def _number_choice(name: str, title: str, options: list[float], text: str | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -107,11 +107,17 @@ def workload_words(name: str, data: CompareData) -> str:
     return BOXES.get(name, f"all blocks of {name.replace('zoom', 'zoom level')}")
 
 
-def describe_accounting(mechanisms: Mapping[str, AnyMechanism], data: CompareData) -> str:
-    """Say how each configuration finds its noise for ε and δ, and whether that differs; "" if none of them has the choice."""
+def describe_accounting(mechanisms: Mapping[str, AnyMechanism], gaussian: Collection[str], data: CompareData) -> str:
+    """Say how each configuration finds its noise for ε and δ, and whether that differs; "" if none of them has the choice.
+
+    Args:
+        mechanisms: by their name on screen.
+        gaussian: names of those with Gaussian noise, where the kind of the budget decides.
+        data: the public data.
+    """
     labels: dict[str, list[str]] = {}
     for label, mechanism in mechanisms.items():
-        if accounting := accounting_of(mechanism, data.data):
+        if accounting := accounting_of(mechanism, data.data, gaussian=label in gaussian):
             labels.setdefault(accounting, []).append(label)
     if len(labels) < 2:
         return "".join(f"Accounting of ε and δ: {accounting}." for accounting in labels)

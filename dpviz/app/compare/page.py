@@ -70,7 +70,7 @@ from dpviz.cli.compare import csv_text
 from dpviz.data.areas import AreaCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import DpvizError, SettingError
-from dpviz.evaluation.study import Study, accounting_of
+from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import frontier, summary
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.code import write_study_python
@@ -172,7 +172,7 @@ def _sidebar(first_row: DeltaGenerator) -> CompareData | None:
     if data is not None:
         try:
             study = study_of(data, COMPARE.config())
-            keep_looks(study.mechanisms)
+            keep_looks(study)
         except DpvizError as error:
             show_error(str(error))
             st.button("Back to the usual mechanisms", on_click=lambda: COMPARE.change(mechanisms=(), settings={}))
@@ -252,7 +252,7 @@ def _show_introduction(data: CompareData | None) -> None:
         st.markdown("##### Which ε is enough?")
         mechanisms = COMPARE.config().build()
         inverse_block(data, mechanisms)
-        _show_accounting(mechanisms, data)
+        _show_accounting(mechanisms, COMPARE.config().gaussian(), data)
 
 
 def _show_hidden(study_job: StudyJob) -> None:
@@ -309,7 +309,7 @@ def _show_progress_and_chart(study_job: StudyJob, data: CompareData, state: str,
         with answer:
             _show_answer(study_job, rows, figure, workload)
         pick(study_job, _show_chart(rows, figure, workload, study_job))
-        _show_accounting(study_job.study.mechanisms, data)
+        _show_accounting(study_job.study.mechanisms, study_job.study.gaussian, data)
     else:
         st.info(NO_FIGURE)
     if COMPARE.config() != st.session_state.get(CONFIG_SHOWN):
@@ -341,8 +341,8 @@ def _show_chart(rows: pd.DataFrame, figure: str, workload: str, study_job: Study
     return _clicked_point(chart_state)
 
 
-def _show_accounting(mechanisms: dict[str, AnyMechanism], data: CompareData) -> None:
-    if text := describe_accounting(mechanisms, data):
+def _show_accounting(mechanisms: dict[str, AnyMechanism], gaussian: tuple[str, ...], data: CompareData) -> None:
+    if text := describe_accounting(mechanisms, gaussian, data):
         st.caption(markdown(text))
 
 
@@ -505,7 +505,7 @@ def _show_table(study_job: StudyJob, data: CompareData, rows: pd.DataFrame) -> N
     workload = shown_workload(study_job.study.questions.names(), figure)
     further = [name for name in figures_of(data) if FIGURES[name].families and name != figure]
     table = summary_table(rows[rows["workload"] == workload], figure, further)
-    accounting = table["label"].map({label: accounting_of(each, data.data) for label, each in study_job.study.mechanisms.items()})
+    accounting = table["label"].map({label: study_job.study.accounting(label) for label in study_job.study.mechanisms})
     if accounting.any():
         table.insert(list(table.columns).index("delta") + 1, "Accounting", accounting)
     if len(table):
@@ -614,7 +614,7 @@ def _wanted_error(data: CompareData, error: float, level: int) -> WantedError:
 
 def _start_search(question: object, data: CompareData, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
     """Start a search in the background; the search before is stopped."""
-    search = InverseJob(question, data.data, mechanisms, wanted)
+    search = InverseJob(question, data.data, mechanisms, wanted, COMPARE.config().gaussian())
     keeper().take(search)
     st.session_state[FOUND] = search
     search.start(SEARCH_WAIT)

@@ -26,9 +26,10 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.evaluation.study import LEVELS, POINT_WORKLOADS, SIZES, Study
 from dpviz.mechanisms import AREA_FAMILY, POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
+from dpviz.mechanisms.base import GAUSSIAN, LAPLACE
 from dpviz.publishing.config import DataPart, DomainPart, PublicDataPart
 from dpviz.publishing.private_data import PrivateData
-from dpviz.publishing.study_config import StudyConfig, VariedPart
+from dpviz.publishing.study_config import StudyConfig, Variant, VariedPart
 from dpviz.samples.areas import AREA_SAMPLES
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES, SampleInfo
@@ -47,6 +48,8 @@ MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
 MOST_CONFIGURATIONS = 24
 MOST_ZOOM, MOST_LEVELS = 6, 16  # finest zoom level of the maps of points, and most levels of regions that a link may name
 JOB = "study"
+NOISE = "noise"
+"""The name under which the noise is varied, as a setting is."""
 _VARIANT, _STUDY = re.compile("[0-9a-f]{8}"), re.compile("[0-9a-f]{16}(-[0-9a-f]{8})?")
 
 _WORKLOADS = {POINTS_KIND: POINT_WORKLOADS, TRIPS_KIND: (LEVELS, SIZES), AREAS_KIND: (LEVELS,)}
@@ -64,7 +67,8 @@ class CompareConfig:
         sample: key of the sample; empty for the usual one.
         order: order of the lattice on which a sample of points is counted.
         mechanisms: keys of the compared mechanisms; empty for the usual ones.
-        settings: by key of a mechanism, its varied settings with the list of values of each; every combination is compared.
+        settings: by key of a mechanism, its varied settings with the list of values of each; every combination is compared. Where the
+            kind of the budget decides the noise, "noise" stands among them.
         low: the smallest epsilon.
         high: the largest epsilon.
         steps: number of epsilons, evenly spaced on a logarithmic scale.
@@ -166,8 +170,14 @@ class CompareConfig:
                 f"These would be {number:,} configurations, and a chart shows at most {MOST_CONFIGURATIONS}: vary fewer settings,"
                 " give fewer values, or choose fewer mechanisms."
             )
-        variants = (variant for part in self.varied_parts() for variant in part.variants())
-        return {label: variant.build(FAMILY[self.kind], references=True) for label, variant in variants}
+        return {label: variant.build(FAMILY[self.kind], references=True) for label, variant in self._variants()}
+
+    def gaussian(self) -> tuple[str, ...]:
+        """Return the names on screen of mechanisms that get ε and δ, and so Gaussian noise, though ε alone would do."""
+        return tuple(label for label, variant in self._variants() if variant.noise == GAUSSIAN)
+
+    def _variants(self) -> Iterator[tuple[str, Variant]]:
+        return (variant for part in self.varied_parts() for variant in part.variants())
 
     def varied_parts(self) -> tuple[VariedPart, ...]:
         """Return the chosen mechanisms with their varied settings as parts of a study's configuration."""
@@ -175,7 +185,8 @@ class CompareConfig:
             VariedPart(
                 key=key,
                 label=str(self.offered[key].title),
-                vary={name: tuple(values) for name, values in self.varied_settings(key).items()},
+                noise=tuple(self.varied_settings(key).get(NOISE, ())) or LAPLACE,
+                vary={name: tuple(values) for name, values in self.varied_settings(key).items() if name != NOISE},
             )
             for key in self.chosen
         )
@@ -278,6 +289,7 @@ def study_of(data: CompareData, config: CompareConfig) -> Study:
         mechanisms=config.build(),
         epsilons=config.epsilons(),
         delta=Fraction(repr(config.delta)),
+        gaussian=config.gaussian(),
         repeats=config.repeats,
         seed=config.seed,
         workloads=_WORKLOADS[config.kind],
@@ -293,7 +305,7 @@ def study_config_of(study: Study, config: CompareConfig) -> StudyConfig | None:
         config: the page's configuration of this study.
     """
     names = ("epsilons", "repeats", "seed", "workloads", "parts")
-    needs_delta = any(mechanism.needs_delta for mechanism in study.mechanisms.values())
+    needs_delta = bool(study.gaussian) or any(mechanism.needs_delta for mechanism in study.mechanisms.values())
     options = {name: getattr(study, name) for name in names} | ({"delta": study.delta} if needs_delta else {})
     if config.source != OWN:
         domain = DomainPart.of(study.data.domain) if isinstance(study.data, PointCounts) else None

@@ -430,7 +430,7 @@ function describe(canvas, i, found) {
   if (found === null) return "";
   const { near } = scene.cells[pane.cells];
   const number = (field) => scene.arrays[`${pane.cells} ${field}`][found] + (near[field] ? number(near[field]) : 0);
-  return pane.words.replace(/\{(\w+)\}/g, (_, field) => number(field).toLocaleString("en-US"));
+  return pane.words.replace(/\{(\w+):([^}]*)\}/g, (_, field, text) => (number(field) ? text : "")).replace(/\{(\w+)\}/g, (_, field) => number(field).toLocaleString("en-US"));
 }
 
 // What is under a point of the map in pane `looked`, and the same in the other panes.

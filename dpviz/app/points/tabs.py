@@ -18,7 +18,7 @@ from dpviz.app.points.state import FARTHEST, POINTS, Drawn, config
 from dpviz.app.points.strip import shown_zoom
 from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_open_tab
 from dpviz.app.session import carry_out
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, show_chart
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart
 from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
@@ -30,12 +30,17 @@ from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.space.domain import Domain
 from dpviz.view import charts
 from dpviz.view.basemap import Bounds
+from dpviz.view.partition_looks import OUTSIDE
 from dpviz.view.study_charts import objective_chart
 
 QUERY_TAB = "Range query"
 _BOX_STAYS = "query box stays"
 NAMES = ("Accuracy by zoom", "By size", QUERY_TAB, "Receipt", "Table")
-_CUT_PARTITIONS = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
+_CUT_PARTITIONS = {
+    "uniform": "count by the share of their area",
+    "interpolated": "lean towards fuller neighbours",
+    "log-linear": "follow the logarithm of the density around them",
+}
 SIDES = ("West", "South", "East", "North")
 
 
@@ -107,7 +112,7 @@ def _budget_of(receipt: Receipt) -> str:
     """Return what one draw spent, as the text of a key figure."""
     if not receipt.private:
         return "NOT PRIVATE"
-    return budget_text(receipt.used, getattr(receipt.spent, "delta", 0))
+    return budget_words(receipt.spent)
 
 
 def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
@@ -167,8 +172,9 @@ def describe_answer(what: Drawn) -> str:
     if share == 0:
         return "outside the domain, where nothing was counted."
     inside = _part_inside(release, box)
-    low, high = (float(end[0]) for end in release.answer_interval([inside]))
-    text = f"released {float(release.answer([inside])[0]):,.0f} {what.data.unit} (95 %, noise only: {low:,.0f} to {high:,.0f})"
+    released, (low, high) = float(release.answer([inside])[0]), (float(end[0]) for end in release.answer_interval([inside]))
+    mark = "" if low <= released <= high or not release.nonnegative else OUTSIDE
+    text = f"released {released:,.0f} {what.data.unit} (95 %, noise only: {low:,.0f} to {high:,.0f}{mark})"
     if what.evaluation is not None:
         parts = _answer_parts(what, what.evaluation, inside)
         text += f", true {parts.truth:,.0f}: {parts.noise:+,.0f} by noise"
@@ -209,9 +215,10 @@ def _show_answer(what: Drawn, evaluation: Evaluation | None, box: list[float]) -
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
     middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}", help=_interval_help(what.release))
     if not low <= estimate <= high:
+        stands = "ends at 0 and stands around" if what.release.nonnegative else f"is centred on {(low + high) / 2:,.0f},"
         st.caption(
-            f"The interval is centred on {(low + high) / 2:,.0f}, the count without biased steps and with partitions filled evenly. The"
-            " released answer differs since small counts were shrunk, or partitions lean towards fuller neighbours."
+            f"The interval {stands} the count without biased steps and with partitions filled evenly. The released answer lies outside,"
+            " since small or negative counts were changed, or partitions lean towards fuller neighbours."
         )
     if evaluation is None:
         st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_CUT_PARTITIONS[what.release.inside]}.")
@@ -319,6 +326,8 @@ def _table(what: Drawn, level: int) -> None:
     table.insert(0, "partition", largest)
     table["count"], table["stddev"] = what.release.count[largest].round(1), what.release.stddev[largest].round(2)
     table["all at once, 95 % from"], table["to"], table["first measured"] = low, high, what.release.noisy[largest]
+    if what.release.nonnegative:
+        table["count outside"] = (what.release.count[largest] < low) | (what.release.count[largest] > high)
     table["status"] = what.release.status
     if not what.release.receipt.private:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from dpviz.data.areas import AreaCounts
 from dpviz.mechanisms.base import Share, setting
-from dpviz.mechanisms.noisy_areas import AreaMechanism, NoisyAreas, is_gaussian, neighbours_setting
+from dpviz.mechanisms.budget_noise import is_gaussian
+from dpviz.mechanisms.noisy_areas import AreaMechanism, NoisyAreas, neighbours_setting
 from dpviz.mechanisms.noisy_flows import accounting_setting
 from dpviz.privacy.allocation import REGION_STRATEGIES, region_weights
 from dpviz.privacy.budget import Budget
@@ -110,8 +111,15 @@ class RegionTree(AreaMechanism):
         """Raise an error if the split does not fit the levels."""
         self.level_weights(frame, gaussian=False)
 
-    def shares(self, frame: Regions, *, gaussian: bool = False) -> list[Share]:
-        """List one part of epsilon, or with `gaussian` of rho, per level that can be measured, coarsest first."""
+    def shares(self, frame: Regions) -> list[Share]:
+        """List one part of epsilon per level that can be measured, coarsest first; parts of rho may differ (see `level_weights`)."""
+        return self._list_shares(frame, gaussian=False)
+
+    def shares_of_rho(self, frame: Regions) -> list[Share]:
+        """List one part of rho per level that can be measured, coarsest first."""
+        return self._list_shares(frame, gaussian=True)
+
+    def _list_shares(self, frame: Regions, *, gaussian: bool) -> list[Share]:
         first = 0 if self.count_root else 1
         weights = self.level_weights(frame, gaussian=gaussian)[first:]
         titles = ("the whole", *frame.levels)[first:]

@@ -13,7 +13,7 @@ import numpy as np
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
@@ -69,6 +69,7 @@ class AdaptiveGrid(PointMechanism):
     zero: bool = setting(
         False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
+    negative: str = negative_setting()
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:

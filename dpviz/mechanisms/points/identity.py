@@ -11,9 +11,11 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances
-from dpviz.privacy.budget import Budget, require_pure
+from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
+from dpviz.mechanisms.noisy_counts import KEEP, Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances, negative_setting
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
@@ -24,14 +26,18 @@ class Identity(PointMechanism):
     """Noise on every cell of a 2**order x 2**order grid: the simplest private histogram, unbiased everywhere.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
-    may lie in m cells. They change the counts by m in total, however they are spread, and m is the sensitivity.
+    may lie in m cells. They change the counts by m in total, however they are spread, and m is the sensitivity of Laplace noise. Their
+    squared changes add up to at most m**2, reached by m records in one cell: this is the squared sensitivity of Gaussian noise. For
+    (epsilon, delta) and m = 1, one count changes by one, as the exact accounting assumes.
 
     Source:
         Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity", TCC 2006; "Singular" in Shaham et al., HTF, 2021.
 
     Deviations:
-        With `threshold`, cells whose noisy count is below m ln(cells) / epsilon become 0, where m is the contribution bound. This is
-        post-processing. It adds bias, but on sparse data its relative error is smaller than that of most published methods.
+        With rho or (epsilon, delta), noise is Gaussian. With `threshold`, cells whose noisy count is below the noise that one of all cells
+        is likely to have become 0: m ln(cells) / epsilon, where m is the contribution bound, or sigma sqrt(2 ln(cells)) for Gaussian noise
+        of variance sigma**2. This is post-processing. It adds bias, but on sparse data its relative error is smaller than that of most
+        published methods.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -43,6 +49,8 @@ class Identity(PointMechanism):
     title: ClassVar[str] = "Every cell (Identity)"
     summary: ClassVar[str] = "Counts every cell of a fine grid with noise: unbiased, but large areas add up the noise of many cells."
 
+    noise_by_budget: ClassVar[bool] = True
+
     order: int = setting(
         10,
         "Resolution, 2^n cells per side",
@@ -53,8 +61,10 @@ class Identity(PointMechanism):
     threshold: bool = setting(
         False,
         "Zero small cells",
-        help="Cells with a noisy count below m ln(cells)/ε become 0, with m records per person. Biased, but often better on sparse data.",
+        help="Cells with a noisy count below m ln(cells)/ε become 0, with m records per person (Gaussian noise: σ √(2 ln(cells))). Biased,"
+        " but often better on sparse data.",
     )
+    negative: str = negative_setting(when=("threshold", False))
 
     def check(self, frame: Domain) -> None:
         """Raise an error if the grid is too large for memory."""
@@ -62,19 +72,29 @@ class Identity(PointMechanism):
 
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""
-        epsilons = all_on_leaves(release.tree, require_pure(budget, self.title).epsilon)
-        return level_variances(release.tree, epsilons, release.receipt.contributions)
+        change = Change(contributions=release.receipt.contributions)
+        split = split_budget(budget, self.title, [1.0], change)
+        amounts = all_on_leaves(release.tree, split.parts[0])
+        return level_variances(release.tree, amounts, change.contributions, gaussian=split.gaussian)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
-        """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
+        """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
+        counter = NoisyCounts(points=points, entropy=entropy, gaussian=is_gaussian(budget, self.title))
         order = min(self.order, points.domain.order)
         tree = quadtree(points.domain, order)
-        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, budget.epsilon))
+        (amount,) = counter.split(budget, self.title, [1.0])
+        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, amount))
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
-        release = counter.make_release(Finish(mechanism=self, budget=budget, notes=notes), tree, noisy, variance)
-        return zero_small_cells(release, math.log(4**order) * points.contributions / float(budget.epsilon)) if self.threshold else release
+        finish = Finish(mechanism=self, budget=budget, notes=notes, negative=KEEP if self.threshold else self.negative)
+        release = counter.make_release(finish, tree, noisy, variance)
+        return zero_small_cells(release, largest_noise(counter.steps[0], 4**order)) if self.threshold else release
+
+
+def largest_noise(step: Step, cells: int) -> float:
+    """Return about how large the largest noise of many cells is: b ln(cells) for the scale b, or sigma sqrt(2 ln(cells))."""
+    if "Gaussian" in step.noise:
+        return math.sqrt(2 * float(step.scale) * math.log(cells))
+    return math.log(cells) * int(step.sensitivity) / float(step.amount)
 
 
 def zero_small_cells(release: Release, threshold: float) -> Release:

@@ -18,7 +18,7 @@ from dpviz.data.indexes import NodeCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import MEDIANS, Added
 from dpviz.mechanisms.base import Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, level_variances
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, level_variances, negative_setting
 from dpviz.mechanisms.points.quadtree import prune
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_pure
@@ -97,6 +97,7 @@ class MedianTree(PointMechanism):
     zero: bool = setting(
         False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
+    negative: str = negative_setting()
     prune: float = setting(
         0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
     )

@@ -14,7 +14,7 @@ from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
+from dpviz.mechanisms.noisy_counts import SPREAD, Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
 from dpviz.privacy.allocation import custom_weights
 from dpviz.privacy.budget import GRAIN, Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -23,7 +23,7 @@ from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quarter_tree, split_nodes
-from dpviz.space.interpolate import INSIDE
+from dpviz.space.interpolate import INSIDE, LOG_LINEAR
 from dpviz.space.tree import Tree
 
 PHI_BITS = 30
@@ -97,8 +97,9 @@ class PathTree(PointMechanism):
         Zhang, Xiao, Xie, PrivTree, SIGMOD 2016.
 
     Deviations:
-        None: this is the definition. Small leaves are drawn towards 0 before least squares, and answers inside a partition lean towards
-        fuller neighbours. Both steps are post-processing that any tree may use, and both can be switched off.
+        None: this is the definition. Small leaves are drawn towards 0 before least squares, quarters are drawn towards a log-linear
+        interpolation of their surroundings, negative counts are spread over their siblings, and answers inside a partition follow the
+        same interpolation. All of this is post-processing that any tree may use, and can be switched off.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -151,7 +152,8 @@ class PathTree(PointMechanism):
     zero: bool = setting(
         True, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
-    inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+    negative: str = negative_setting(SPREAD)
+    inside: str = setting(LOG_LINEAR, "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -11,11 +10,10 @@ from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.budget_noise import is_gaussian
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism
-from dpviz.privacy.budget import Budget, require_pure
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.noise import discrete_laplace, laplace_variance
-from dpviz.privacy.receipt import Step
 from dpviz.privacy.wavelet import WaveletSpread, coefficients, table
 from dpviz.release.point_release import Release
 from dpviz.space.grids import quadtree
@@ -31,15 +29,22 @@ class Privelet(PointMechanism):
     may lie in m cells. Each record changes equally many coefficients by 1, so m times the sensitivity of one record covers all of them.
 
     Privacy:
-        One more record changes (1 + order)**2 of the whole-number coefficients by 1 each: their sensitivity is (1 + order)**2.
+        One more record changes k = (1 + order)**2 of the whole-number coefficients, one per pair of levels of columns and rows, by 1 or
+        -1 each. All coefficients have noise of the same distribution. m records change them by a sum of m such vectors: by at most
+        m k in all, the sensitivity of Laplace noise; and with a Euclidean norm of at most m sqrt(k), so that the squared sensitivity of
+        Gaussian noise is m**2 k. Both are reached by m records in one cell. Discrete Gaussian noise with the parameter sigma**2 =
+        m**2 k / (2 rho) on every coefficient is rho-zCDP (Canonne, Kamath, Steinke, NeurIPS 2020, Theorem 4, whose proof for one number
+        adds up over numbers). For (epsilon, delta) and m = 1, the two output distributions are exactly those of k independent unit shifts,
+        up to signs, and the noise is symmetric: the exact accounting of k changes holds. For m > 1 the tight conversion is used.
 
     Source:
         Xiao, Wang, Gehrke, "Differential privacy via wavelet transforms", ICDE 2010 (TKDE 2011), Sections IV and VI. Its weights
         give every unnormalised coefficient, a plain difference of sums, noise of the same scale. The noise is added here in this form.
 
     Deviations:
-        Noise is exact and discrete. The side of the grid is a power of two. No count is measured by itself, so the release has no measured
-        counts. The released counts are the noisy coefficients, transformed back without further post-processing.
+        Noise is exact and discrete; with rho or (epsilon, delta) it is Gaussian. The side of the grid is a power of two. No count is
+        measured by itself, so the release has no measured counts. The released counts are the noisy coefficients, transformed back
+        without further post-processing.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -50,7 +55,9 @@ class Privelet(PointMechanism):
     key: ClassVar[str] = "privelet"
     title: ClassVar[str] = "Privelet"
     summary: ClassVar[str] = "Puts noise on a wavelet of a fine grid: sums over large areas stay accurate, single cells are noisier."
-    whole_budget: ClassVar[str] = "This mechanism splits the budget itself: all of ε buys differences of all levels at once."
+    whole_budget: ClassVar[str] = "This mechanism splits the budget itself: all of it buys differences of all levels at once."
+
+    noise_by_budget: ClassVar[bool] = True
 
     order: int = setting(
         10,
@@ -61,26 +68,17 @@ class Privelet(PointMechanism):
     )
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
-        """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
+        """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
+        counter = NoisyCounts(points=points, entropy=entropy, gaussian=is_gaussian(budget, self.title))
         order = min(self.order, points.domain.order)
-        sensitivity = points.contributions * (1 + order) ** 2
-        scale = sensitivity / budget.epsilon
-        step = Step(
-            purpose="counts as wavelet coefficients",
-            amount=budget.epsilon,
-            sensitivity=Fraction(sensitivity),
-            noise="discrete Laplace",
-            scale=scale,
-            counts=4**order,
-        )
-        counter.steps.append(step)
-        noisy = discrete_laplace(coefficients(points.blocks(order)).ravel(), budget, entropy, sensitivity).reshape(1 << order, -1)
-        spread = WaveletSpread(order=order, variance=laplace_variance(scale), width=points.domain.side >> order)
+        changed = (1 + order) ** 2
+        (amount,) = counter.split(budget, self.title, [1.0], ones=changed)
+        true = coefficients(points.blocks(order)).ravel()
+        noisy, variance = counter.count("counts as wavelet coefficients", true, amount, ones=changed)
+        spread = WaveletSpread(order=order, variance=variance, width=points.domain.side >> order)
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
         tree = quadtree(points.domain, order)
-        count = _sum_at_nodes(tree, table(noisy))
+        count = _sum_at_nodes(tree, table(noisy.reshape(1 << order, -1)))
         finish = Finish(mechanism=self, budget=budget, notes=notes, least_squares=False)
         release = counter.make_release(finish, tree, count, np.ones(len(tree)))
         unknown, infinite = np.full(len(tree), np.nan), np.full(len(tree), np.inf)

@@ -14,7 +14,7 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
@@ -77,6 +77,7 @@ class PrivTree(PointMechanism):
     threshold: int = setting(0, "Threshold", low=0, high=1_000_000, help="Nodes are split above it; the paper has 0.")
 
     zero: bool = setting(False, "Shrink small leaves", help="Leaves that are hardly more than noise become smaller; biased.")
+    negative: str = negative_setting(when=None)
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:

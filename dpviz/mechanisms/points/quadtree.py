@@ -9,9 +9,18 @@ from typing import ClassVar
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Share, setting
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, join_reasons, level_variances
+from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
+from dpviz.mechanisms.noisy_counts import (
+    Finish,
+    NoisyCounts,
+    PointMechanism,
+    finish_settings,
+    join_reasons,
+    level_variances,
+    negative_setting,
+)
 from dpviz.privacy.allocation import STRATEGIES, level_weights
-from dpviz.privacy.budget import Budget, require_pure
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
@@ -23,11 +32,13 @@ from dpviz.space.tree import remove_descendants
 
 @dataclass(frozen=True, kw_only=True)
 class Quadtree(PointMechanism):
-    """A complete quadtree whose structure is public; each level gets its share of epsilon.
+    """A complete quadtree whose structure is public; each level gets its share of epsilon, or of rho.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one
-    node per level, so the levels' epsilons add up along its path. A person's m records may lie in m nodes of a level. They change the
-    level's counts by m in total, however they are spread, and m is the sensitivity.
+    node per level, so the levels' epsilons, or rhos, add up along its path. A person's m records may lie in m nodes of a level. They change
+    the level's counts by m in total, however they are spread, and m is the sensitivity of Laplace noise. Their squared changes add up to
+    at most m**2, reached by m records in one node: this is the squared sensitivity of Gaussian noise (`Change`). For (epsilon, delta) and
+    m = 1, one count per level changes by one: independent unit shifts, one per level, as the exact accounting assumes.
 
     Source:
         Cormode, Procopiuc, Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012: Section IV
@@ -37,7 +48,8 @@ class Quadtree(PointMechanism):
     Deviations:
         Noise is exact and discrete. Fan-out 16 halves each side twice in one step; on lattices of odd order the last step halves it
         once. Levels below the deepest measured one are not built, since their counts would only be shares of area. The root's count
-        may be left out, and its share given to the other levels.
+        may be left out, and its share given to the other levels. With rho or (epsilon, delta), noise is Gaussian, and the geometric
+        split that of this noise (see `level_weights` of `dpviz.privacy.allocation`).
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -51,11 +63,13 @@ class Quadtree(PointMechanism):
         "Counts nested quarters on every zoom level with noise and makes the levels agree, so that large areas stay accurate."
     )
 
+    noise_by_budget: ClassVar[bool] = True
+
     height: int = setting(
         8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the resolution."
     )
     fan_out: int = setting(4, "Parts per step", choices=(4, 16), help="4 halves each side per step, 16 halves it twice.")
-    split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How ε is shared between zoom levels.")
+    split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How the budget is shared between zoom levels.")
     weights: tuple[float, ...] = setting(
         (),
         "Custom weights",
@@ -66,31 +80,36 @@ class Quadtree(PointMechanism):
     count_root: bool = setting(
         True,
         "Count the whole domain",
-        help="Spend a share of ε on the total. Without effect for custom weights, whose first one is the total's.",
+        help="Spend a share of the budget on the total. Without effect for custom weights, whose first one is the total's.",
     )
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     zero: bool = setting(
         False, "Shrink small leaves", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
     )
+    negative: str = negative_setting()
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
     prune: float = setting(
         0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
     )
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
-        """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
-        budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
-        weights, notes = self.level_weights(points.domain)
+        """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0, or for custom weights that do not fit."""
+        counter = NoisyCounts(points=points, entropy=entropy, gaussian=is_gaussian(budget, self.title))
+        weights, notes = self.level_weights(points.domain, gaussian=counter.gaussian)
         tree = quadtree(points.domain, len(weights) - 1, self.fan_out)
-        noisy, variance = counter.count_levels(tree, budget.split(weights))
+        noisy, variance = counter.count_levels(tree, counter.split(budget, self.title, weights))
         finish = Finish(mechanism=self, budget=budget, notes=notes, **finish_settings(self))
         release = counter.make_release(finish, tree, noisy, variance)
         return prune(release, self.prune) if self.prune else release
 
-    def level_weights(self, domain: Domain) -> tuple[list[float], tuple[str, ...]]:
-        """Return the weights of the depths, root first, down to the deepest measured level, and notes on what was cut."""
-        weights = self._all_weights(domain)
+    def level_weights(self, domain: Domain, *, gaussian: bool = False) -> tuple[list[float], tuple[str, ...]]:
+        """Return the weights of the depths, root first, down to the deepest measured level, and notes on what was cut.
+
+        Args:
+            domain: the public frame.
+            gaussian: whether noise is Gaussian, and weights are of rho; otherwise they are of epsilon.
+        """
+        weights = self._all_weights(domain, gaussian=gaussian)
         height = len(weights) - 1
         notes = [f"The height is {height}: the lattice is no finer."] if height < self.height else []
         deepest = max(depth for depth, weight in enumerate(weights) if weight > 0)
@@ -103,24 +122,32 @@ class Quadtree(PointMechanism):
         """How often a step halves each side."""
         return 1 if self.fan_out == 4 else 2
 
-    def _all_weights(self, domain: Domain) -> list[float]:
+    def _all_weights(self, domain: Domain, *, gaussian: bool) -> list[float]:
         height = min(self.height, -(-domain.order // self._halvings))
-        weights = level_weights(self.split, height, fan_out=self.fan_out, custom=self.weights)
+        weights = level_weights(self.split, height, fan_out=self.fan_out, gaussian=gaussian, custom=self.weights)
         return weights if self.count_root or self.split == "custom" else [0.0, *weights[1:]]
 
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
-        weights, _ = self.level_weights(release.domain)
-        split = require_pure(budget, self.title).split(weights)
-        return None if self.prune else level_variances(release.tree, split, release.receipt.contributions)
+        change = Change(contributions=release.receipt.contributions)
+        weights, _ = self.level_weights(release.domain, gaussian=is_gaussian(budget, self.title))
+        split = split_budget(budget, self.title, weights, change)
+        return None if self.prune else level_variances(release.tree, split.parts, change.contributions, gaussian=split.gaussian)
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""
         quadtree(frame, len(self.level_weights(frame)[0]) - 1, self.fan_out)
 
     def shares(self, frame: Domain) -> list[Share]:
-        """List one share per zoom level, whole domain first."""
-        weights, halvings = self._all_weights(frame), self._halvings
+        """List one share of epsilon per zoom level, whole domain first."""
+        return self._list_shares(frame, gaussian=False)
+
+    def shares_of_rho(self, frame: Domain) -> list[Share]:
+        """List one share of rho per zoom level, whole domain first."""
+        return self._list_shares(frame, gaussian=True)
+
+    def _list_shares(self, frame: Domain, *, gaussian: bool) -> list[Share]:
+        weights, halvings = self._all_weights(frame, gaussian=gaussian), self._halvings
         return [
             Share(label=f"zoom {depth}", share=weight / sum(weights), level=min(depth * halvings, frame.order))
             for depth, weight in enumerate(weights)

@@ -13,8 +13,9 @@ import numpy as np
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances
-from dpviz.privacy.budget import Budget, PureBudget, require_pure
+from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances, negative_setting
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
@@ -28,16 +29,20 @@ class UniformGrid(PointMechanism):
     """UG: m x m cells with m = sqrt(N epsilon / c), which balances noise against the error of assuming uniformity.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
-    may lie in m cells: they change the counts, and the total, by m in all, and m is the sensitivity.
+    may lie in m cells: they change the counts, and the total, by m in all, and m is the sensitivity of Laplace noise. The squared
+    sensitivity of Gaussian noise is m**2, for the cells reached by m records in one cell. For (epsilon, delta) and m = 1, the total and one
+    cell change by one each. The cells may depend on the noisy total, but the variance of their noise does not, as the exact accounting
+    assumes.
 
     Source:
         Qardaji, Yang, Li, "Differentially private grids for geospatial data", ICDE 2013, Guideline 1. One cell is the
         baseline "Uniform" of Shaham et al., "HTF: homogeneous tree framework", 2021.
 
     Deviations:
-        The paper takes N as known. Here a small share of epsilon buys a noisy N, or N is declared and listed as unprotected. The rule
-        uses the epsilon that is left for the cells, divided by the bound of records per person. N <= 0 gives one cell. The number of
-        cells per side is cut to the lattice and to 4,096, and cell edges snap to lattice lines.
+        The paper takes N as known. Here a small share of the budget buys a noisy N, or N is declared and listed as unprotected. The rule
+        uses the epsilon that is left for the cells, divided by the bound of records per person. With rho or (epsilon, delta), noise is
+        Gaussian, and the rule uses 2 sqrt(rho), with which continuous Laplace noise has the same variance. N <= 0 gives one cell. The
+        number of cells per side is cut to the lattice and to 4,096, and cell edges snap to lattice lines.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -48,6 +53,8 @@ class UniformGrid(PointMechanism):
     key: ClassVar[str] = "uniform_grid"
     title: ClassVar[str] = "Uniform grid (UG)"
     summary: ClassVar[str] = "Cuts the domain into equal cells, as many as data size and budget can support, and counts each with noise."
+
+    noise_by_budget: ClassVar[bool] = True
 
     side: int | None = setting(
         None,
@@ -64,10 +71,10 @@ class UniformGrid(PointMechanism):
         low=0,
         high=2**53,
         when=("side", None),
-        help="A number of records that is public already. Left empty, a share of ε buys a noisy one.",
+        help="A number of records that is public already. Left empty, a share of the budget buys a noisy one.",
     )
     total_share: float = setting(
-        0.01, "Share for the total", low=0.001, high=0.5, when=("side", None), help="The part of ε that buys the noisy total."
+        0.01, "Share for the total", low=0.001, high=0.5, when=("side", None), help="The part of the budget that buys the noisy total."
     )
     c: float = setting(
         10.0,
@@ -77,15 +84,15 @@ class UniformGrid(PointMechanism):
         when=("side", None),
         help="Larger values give fewer, larger cells; the paper's is 10.",
     )
+    negative: str = negative_setting(when=None)
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
-        """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget = require_pure(budget, self.title)
-        counter = NoisyCounts(points=points, entropy=entropy)
-        side, epsilon = self._choose_side(counter, budget)
+        """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
+        counter = NoisyCounts(points=points, entropy=entropy, gaussian=is_gaussian(budget, self.title))
+        side, amount = self._choose_side(counter, budget)
         fitting = min(side, points.domain.side, MOST_PER_SIDE)
         tree = grid(points.domain, fitting, fitting)
-        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, epsilon))
+        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, amount))
         declared = self.side is None and self.declared_total is not None
         finish = Finish(
             mechanism=self,
@@ -94,26 +101,33 @@ class UniformGrid(PointMechanism):
             notes=(f"The grid has {fitting:,} cells per side, not {side:,}: the lattice or the memory has no room for more.",)
             if fitting < side
             else (),
+            negative=self.negative,
         )
         return counter.make_release(finish, tree, noisy, variance)
 
-    def _choose_side(self, counter: NoisyCounts, budget: PureBudget) -> tuple[int, Fraction]:
-        """Return the number of cells per side, and the epsilon that is left for counting the cells."""
-        bound = counter.points.contributions
+    def _choose_side(self, counter: NoisyCounts, budget: Budget) -> tuple[int, Fraction]:
+        """Return the number of cells per side, and the epsilon, or rho, that is left for counting the cells."""
+        *on_total, on_cells = counter.split(budget, self.title, self._weights)
         if self.side is not None:
-            return self.side, budget.epsilon
-        if self.declared_total is not None:
-            return self.rule(self.declared_total, budget.epsilon / bound), budget.epsilon
-        total_epsilon, cell_epsilon = budget.split([self.total_share, 1 - self.total_share])
-        total, _ = counter.count("total, for the size of the grid", np.array([counter.points.count.sum()]), total_epsilon)
-        return self.rule(int(total[0]), cell_epsilon / bound), cell_epsilon
+            return self.side, on_cells
+        total = self.declared_total or 0
+        if on_total:
+            noisy, _ = counter.count("total, for the size of the grid", np.array([counter.points.count.sum()]), on_total[0])
+            total = int(noisy[0])
+        epsilon = Fraction(2 * math.sqrt(on_cells)) if counter.gaussian else on_cells
+        return self.rule(total, epsilon / counter.points.contributions), on_cells
+
+    @property
+    def _weights(self) -> list[float]:
+        """Weights of the total, if it is measured, and of the cells."""
+        return [self.total_share, 1 - self.total_share] if self._measures_total else [1.0]
 
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the cells alone."""
-        epsilon = require_pure(budget, self.title).epsilon
-        if self._measures_total:
-            epsilon = PureBudget(epsilon).split([self.total_share, 1 - self.total_share])[1]
-        return level_variances(release.tree, all_on_leaves(release.tree, epsilon), release.receipt.contributions)
+        change = Change(contributions=release.receipt.contributions)
+        split = split_budget(budget, self.title, self._weights, change)
+        amounts = all_on_leaves(release.tree, split.parts[-1])
+        return level_variances(release.tree, amounts, change.contributions, gaussian=split.gaussian)
 
     @property
     def _measures_total(self) -> bool:

@@ -16,6 +16,7 @@ from dpviz.mechanisms.points import path_tree
 from dpviz.privacy.budget import GRAIN, PureBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.nonnegative_counts import nonnegative_counts
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from tests import trees
@@ -159,7 +160,11 @@ def decide(mechanism: PathTree, node: dict, siblings: list[dict], depth: int, or
     node["skip next"] = node["split"] and depth + 2 <= order and node["first"] > mechanism.big * threshold
 
 
-MECHANISMS = [PathTree(), PathTree(tau=1, calm=5, doubt=3, big=2), PathTree(growth=1, mix=1, rise=0.9, calm=0, big=3)]
+MECHANISMS = [
+    PathTree(),
+    PathTree(tau=1, calm=5, doubt=3, big=2, negative="keep"),
+    PathTree(growth=1, mix=1, rise=0.9, calm=0, big=3, negative="keep"),
+]
 
 
 def crowd(order: int, bound: int = 1) -> PointCounts:
@@ -206,13 +211,17 @@ def test_it_measures_splits_and_finishes_as_the_slow_definition_does_with_the_sa
 
 
 def finish(released: Release, wanted: list[dict], *, dense: bool) -> None:
-    """Steps 6 and 7: what was stated, and what was drawn towards 0 before least squares."""
+    """Steps 6 and 7: what was stated, and what was drawn towards 0 before least squares, or spread after it."""
     tree = released.tree
     mean = np.array([np.nan if node["mean"] is None else node["mean"] for node in wanted])
     variance = np.array([node.get("variance", np.inf) for node in wanted])
     count, spread = least_squares(tree, mean, variance)
     np.testing.assert_allclose(released.unbiased, count, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(released.stddev**2, spread.variances(tree), rtol=1e-8)
+    if released.nonnegative:
+        wanted_counts = nonnegative_counts(tree, mean, variance, total=count[0], zero=True, smooth=True)
+        np.testing.assert_allclose(released.count, wanted_counts, rtol=1e-8, atol=1e-8)
+        return
     for node in np.flatnonzero((tree.children == 0) & (tree.cells > 1)).tolist():
         sd = np.sqrt(variance[node])
         kept = min(max((mean[node] / sd - 1) / 1.5, 0), 1)
@@ -246,16 +255,26 @@ def test_noise_goes_where_its_parameter_says_and_nowhere_else(monkeypatch):
 
 def test_switched_off_it_is_plain_least_squares_and_answers_uniformly():
     points, budget = crowd(6), PureBudget(2)
-    plain = PathTree(zero=False, inside="uniform").release(points, budget, Entropy.seeded(3))
+    plain = PathTree(zero=False, inside="uniform", negative="keep").release(points, budget, Entropy.seeded(3))
+    before = PathTree(inside="interpolated", negative="keep").release(points, budget, Entropy.seeded(3))
     full = PathTree().release(points, budget, Entropy.seeded(3))
     assert (plain.unbiased, plain.steps, plain.inside) == (None, ("least squares",), "uniform")
     leaning = "answers lean towards fuller neighbours inside leaves"
-    assert full.steps == ("small leaves drawn towards 0", "least squares, the total at least 0", leaning)
-    np.testing.assert_array_equal(plain.count, full.unbiased)
-    np.testing.assert_array_equal(plain.stddev, full.stddev)
-    assert (full.receipt, full.inside) == (plain.receipt, "interpolated")
+    assert before.steps == ("small leaves drawn towards 0", "least squares, the total at least 0", leaning)
+    assert full.steps[0] == "small leaves drawn towards 0, those with nothing around them more"
+    assert full.steps[-2:] == (
+        "negative counts spread over their siblings, the total kept",
+        "answers follow a log-linear interpolation inside leaves",
+    )
+    for other in (before, full):
+        np.testing.assert_array_equal(plain.count, other.unbiased)
+        np.testing.assert_array_equal(plain.stddev, other.stddev)
+        assert other.receipt.steps == plain.receipt.steps
+        assert "towards 0" in other.approximate
+    assert (before.receipt, before.inside, full.inside) == (plain.receipt, "interpolated", "log-linear")
     assert "decided what is split" in plain.approximate
-    assert "towards 0" in full.approximate
+    assert "too small" in full.approximate
+    assert "too small" in full.receipt.notes[-1]
 
 
 def test_the_total_is_never_under_0_and_the_receipt_has_one_step_for_all_paths():
