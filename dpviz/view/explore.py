@@ -7,6 +7,7 @@ import gzip
 import json
 from functools import cache, singledispatch
 
+from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE
 from dpviz.release.area_release import AreaRelease
 from dpviz.release.flow_release import FlowRelease, Level
@@ -15,6 +16,7 @@ from dpviz.release.point_release import Release
 from dpviz.shown import MapPage
 from dpviz.view.areas_drawing import AreasMapSettings
 from dpviz.view.areas_map import AreasMap, areas_map
+from dpviz.view.basemap import find_map_bounds
 from dpviz.view.deck import BUNDLE
 from dpviz.view.levels import find_level
 from dpviz.view.points_map import PointsMap, points_map
@@ -60,6 +62,8 @@ def draw_map(release: AnyRelease, level: int) -> AnyMap:
 @draw_map.register
 def _(release: Release, level: int) -> PointsMap:
     release.nodes(level)  # refuses a level that is not there
+    if find_map_bounds(release.domain) is None:
+        raise DomainError("The domain has no place on a web map, because of its CRS. plot draws it on its own plane.")
     return points_map(release, level, "Released", unit=counted_noun(release), dark=False)
 
 

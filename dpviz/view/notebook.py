@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from dpviz.amounts import MISSING, format_count, format_decimal
-from dpviz.errors import DomainError
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.evaluation.flow_metrics import FlowEvaluation
 from dpviz.evaluation.metrics import Evaluation
@@ -25,13 +24,14 @@ from dpviz.release.point_release import Release
 from dpviz.release.verdict import NOISE, LevelVerdict, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import fit_bounds, map_bounds
+from dpviz.view.basemap import fit_bounds
 from dpviz.view.report import load_template
 from dpviz.view.report_areas import draw_areas
 from dpviz.view.report_maps import (
-    MOST_REGIONS,
     DensityPicture,
     TripsPicture,
+    can_draw,
+    draw_land,
     draw_points,
     draw_regions,
     draw_trips,
@@ -156,7 +156,7 @@ def _(domain: Domain) -> Card:
     sheet = make_domain_sheet(domain)
     picture = DensityPicture(
         sheet=sheet,
-        land=sheet.write_land(map_bounds(domain)),
+        land=draw_land(domain, sheet),
         frame=write_rectangles(domain, sheet, np.array([[0, 0, domain.side, domain.side]]))[0],
         shapes=[],
         swatches=[],
@@ -173,7 +173,7 @@ def _(domain: Domain) -> Card:
 @make_card.register
 def _(regions: Regions) -> Card:
     levels = [f"{format_count(regions.size(level))} {name}" for level, name in enumerate(regions.levels, start=1)]
-    level = max((level for level in range(1, regions.depth + 1) if _can_draw(regions, level)), default=0)
+    level = max((level for level in range(1, regions.depth + 1) if can_draw(regions, level)), default=0)
     facts = [("Levels", ", ".join(levels)), ("Shapes", _describe_shapes(regions))]
     return Card(
         title="Regions",
@@ -181,13 +181,6 @@ def _(regions: Regions) -> Card:
         picture=_draw_frame(regions, level) if level else None,
         caption=f"Level {level}, {regions.levels[level - 1]}." if level else "",
     )
-
-
-def _can_draw(regions: Regions, level: int) -> bool:
-    try:
-        return regions.size(level) <= MOST_REGIONS and regions.centres(level) is not None
-    except DomainError:  # nowhere on the globe
-        return False
 
 
 def _describe_shapes(regions: Regions) -> str:

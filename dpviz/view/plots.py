@@ -21,7 +21,7 @@ from dpviz.release.nouns import AnyRelease, counted_noun
 from dpviz.release.point_release import Release
 from dpviz.space.domain import EQUAL_AREA
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import WGS84, Bounds, fit_bounds, map_bounds, outlines_around
+from dpviz.view.basemap import WGS84, Bounds, find_map_bounds, fit_bounds, outlines_around
 from dpviz.view.colors import ACCENT, Scale, scale_top_of
 from dpviz.view.levels import find_level
 from dpviz.view.partition_looks import density_scale, large_first
@@ -72,8 +72,8 @@ def _(release: Release, level: int, axes: Axes) -> str:
     scale = density_scale(density, area, domain, counted_noun(release))
     west, south, east, north = domain.coordinates(rectangles).T
     corners = np.stack([west, south, east, south, east, north, west, north], axis=1).reshape(-1, 4, 2)
-    if domain.crs is not None:
-        _draw_land(axes, map_bounds(domain), domain.crs)
+    if domain.crs is not None and (bounds := find_map_bounds(domain)) is not None:
+        _draw_land(axes, bounds, domain.crs)
     _color(axes, PolyCollection(list(corners), linewidths=0.1, edgecolors="face"), density, scale)
     _frame(axes, domain.bounds, geographic=domain.is_geographic)
     return f"{len(nodes):,} partitions (level {level})"

@@ -14,6 +14,7 @@ from pyproj import CRS, Transformer
 
 from dpviz.amounts import format_count, format_short
 from dpviz.arrays import Floats, Integers
+from dpviz.errors import DomainError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
@@ -21,7 +22,7 @@ from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fit_bounds, map_bounds, outlines_around
+from dpviz.view.basemap import OUTLINES, WGS84, Bounds, find_map_bounds, fit_bounds, outlines_around
 from dpviz.view.colors import Scale, scale_top_of
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first, mark_outside
 
@@ -339,7 +340,7 @@ def draw_points(release: Release) -> DensityPicture:
     paths = write_rectangles(release.domain, sheet, rectangles)
     return DensityPicture(
         sheet=sheet,
-        land=sheet.write_land(map_bounds(release.domain)),
+        land=draw_land(release.domain, sheet),
         frame=write_rectangles(release.domain, sheet, np.array([[0, 0, release.domain.side, release.domain.side]]))[0],
         shapes=list(zip(looks, paths, _write_partition_texts(release, nodes), strict=True)),
         swatches=list_swatches(scale, overlaps=release.tree.overlaps),
@@ -350,6 +351,12 @@ def draw_points(release: Release) -> DensityPicture:
         level=level,
         note=OVERLAP if release.tree.overlaps else None,
     )
+
+
+def draw_land(domain: Domain, sheet: Sheet) -> dict[str, str]:
+    """Draw land and borders around a domain as SVG paths; "" where it has no place on the globe."""
+    bounds = None if sheet.crs is None else find_map_bounds(domain)
+    return dict.fromkeys(OUTLINES, "") if bounds is None else sheet.write_land(bounds)
 
 
 def choose_css_classes(density: Floats, top: float) -> list[str]:
@@ -468,8 +475,15 @@ def draw_trips(release: FlowRelease) -> TripsPicture | None:
 def _list_drawable_levels(release: FlowRelease) -> list[int]:
     """List the levels that can be drawn, the finest first: at most 5,000 regions on each side, all with geometry."""
     sides = release.tree.origins, release.tree.destinations
-    fits = [level for level in range(release.depth, 0, -1) if max(regions.size(level) for regions in sides) <= MOST_REGIONS]
-    return [level for level in fits if all(regions.centres(level) is not None for regions in sides)]
+    return [level for level in range(release.depth, 0, -1) if all(can_draw(regions, level) for regions in sides)]
+
+
+def can_draw(regions: Regions, level: int) -> bool:
+    """Return whether a level has at most 5,000 regions, all with a place on the globe."""
+    try:
+        return regions.size(level) <= MOST_REGIONS and regions.centres(level) is not None
+    except DomainError:  # nowhere on the globe
+        return False
 
 
 def _arcs_are_visible(release: FlowRelease, level: int, sheet: Sheet) -> bool:

@@ -27,6 +27,13 @@ from tests.release_cases import (
 )
 
 POINTS = points_of(400)
+PLAN = 'ENGCRS["plan",EDATUM["corner"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
+
+
+def regions_on_a_plan():
+    """Two rooms of a building, which have no place on the globe."""
+    rooms = geopandas.GeoSeries([shapely.box(x, 0, x + 1, 1) for x in (0, 1)], crs=PLAN)
+    return dv.Regions.from_polygons(rooms)
 
 
 @cache
@@ -39,7 +46,10 @@ STUDY = {"data": POINTS, "public": True, "mechanisms": {"tree": dv.Quadtree(heig
 SHOWN = {
     "domain": lambda: POINTS.domain,
     "plane": lambda: dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3),
+    "pole": lambda: dv.Domain(bounds=(-4e6, -4e6, 4e6, 4e6), crs="EPSG:3413", order=3),
+    "plan of a building": lambda: dv.Domain(bounds=(0, 0, 100, 100), crs=PLAN, order=3),
     "regions": regions_with_shapes,
+    "regions on a plan without place": lambda: regions_on_a_plan(),
     "regions without shapes": lambda: regular(2, 2),
     "counts": lambda: POINTS,
     "trips": lambda: flows_on(regions_with_shapes()),
@@ -49,6 +59,9 @@ SHOWN = {
     "release of trips": trip_release,
     "release of trips without shapes": lambda: dv.TopDown().release(
         flows_of(regular(2, 2), {(0, 1): 50}), dv.ApproxBudget(5, "1e-6"), dv.Entropy.seeded(1)
+    ),
+    "release of trips on a plan without place": lambda: dv.TopDown().release(
+        flows_of(regions_on_a_plan(), {(0, 1): 50}), dv.ApproxBudget(5, "1e-6"), dv.Entropy.seeded(1)
     ),
     "release of areas": area_release,
     "release with hidden numbers": hidden_release,
