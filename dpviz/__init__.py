@@ -60,7 +60,7 @@ from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import inspect_flows
-from dpviz.data.reading.outline import read_polygons
+from dpviz.data.reading.outline import read_outline, read_polygons
 from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
@@ -123,7 +123,9 @@ from dpviz.samples.areas import AREA_SAMPLES, load_area_sample
 from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
+from dpviz.space.mask import CellMask
 from dpviz.space.regions import Regions
+from dpviz.space.study_area import mask_outside
 from dpviz.space.workloads import random_rectangles
 
 try:
@@ -146,6 +148,7 @@ __all__ = [
     "AreaMechanism",
     "AreaRelease",
     "BudgetError",
+    "CellMask",
     "Dawa",
     "Domain",
     "DomainError",
@@ -209,12 +212,14 @@ __all__ = [
     "load_area_sample",
     "load_flow_sample",
     "load_sample",
+    "mask_outside",
     "nearest_whole_numbers",
     "publish",
     "random_rectangles",
     "read_areas",
     "read_flows",
     "read_manifest",
+    "read_outline",
     "read_points",
     "read_polygons",
     "read_regions",

@@ -59,7 +59,7 @@ def main() -> None:
     trips = st.Page(_page("trips.page"), title="Trips", url_path="trips")
     compare = st.Page(_page("compare.page"), title="Compare", url_path="compare")
     learn = st.Page(_page("learn_page"), title="Learn", url_path="learn")
-    release = st.Page(_page("release_page", points, trips), title="Release", url_path="release")
+    release = st.Page(_page("release_page", points, trips, areas), title="Release", url_path="release")
     help_entry = st.Page(_page("help_page"), title="Help", url_path="help")
     opened = {"points": points, "trips": trips, "areas": areas, "compare": compare, "learn": learn}
     start = st.Page(_page("start_page", opened), title="Start", url_path="start", default=True)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 
 from dpviz.app.jobs import Keeper, KnownRows, SessionCounts, SharedStudies
@@ -27,12 +28,13 @@ from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.data.reading.text_format import TextFormat
 from dpviz.publishing.config import RegionsPart
 from dpviz.publishing.private_data import PrivateData, content_fingerprint, fingerprints_of, make_regions
-from dpviz.samples.areas import area_denominators, load_area_sample
+from dpviz.samples.areas import area_denominators, load_area_sample, region_denominators
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
 from dpviz.space.outline import Outline
 from dpviz.space.regions import Regions
+from dpviz.space.study_area import mask_outside
 from dpviz.view.areas_drawing import Denominator, RegionsOnMap
 from dpviz.view.basemap import Bounds, outline_rings
 from dpviz.view.declared_regions import DeclaredLevel, find_bounds, prepare_level
@@ -130,11 +132,12 @@ class AreaSampleOnMap:
 def area_sample(key: str) -> AreaSampleOnMap:
     """Load a public sample of areas; all sessions share the result."""
     areas = load_area_sample(key)
-    denominators = {
-        name: Denominator(words=words, numbers=numbers, per=per)
-        for name, (words, numbers, per) in area_denominators(key, areas.regions).items()
-    }
+    denominators = _make_denominators(area_denominators(key, areas.regions))
     return AreaSampleOnMap(areas=areas, on_map=RegionsOnMap(areas.regions), denominators=denominators)
+
+
+def _make_denominators(listed: Mapping[str, tuple[str, pd.Series, float]]) -> dict[str, Denominator]:
+    return {name: Denominator(words=words, numbers=numbers, per=per) for name, (words, numbers, per) in listed.items()}
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -207,6 +210,19 @@ def read_outline_file(digest: str, name: str, _content: bytes, unstated_crs: str
     return outline, outline_rings(outline.in_degrees)
 
 
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Masking the domain ...")
+def mask_domain(digest: str, name: str, _content: bytes, domain: Domain) -> Domain:
+    """Mask the cells of a domain that touch no polygon of a public file; the domain's CRS counts where the file states none."""
+    outline, _ = read_outline_file(digest, name, _content, domain.crs)
+    return mask_outside(domain, outline)
+
+
+@st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the sample ...")
+def masked_sample(digest: str, key: str, size: int | None, domain: Domain) -> PointCounts:  # noqa: ARG001
+    """Load a public sample and count it on a domain with a mask, whose content `digest` identifies."""
+    return load_sample(key, size=size, domain=domain)
+
+
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspect_flows_file(digest: str, name: str, _content: bytes, written: Options) -> FlowsFile:  # noqa: ARG001
     """Describe a file of trips: format and columns; the arguments are those of `inspect_points_file`."""
@@ -236,6 +252,12 @@ def regions_on_map(digest: tuple[object, ...], _frame: UploadedRegions) -> Regio
     return RegionsOnMap(_frame.regions)
 
 
+@st.cache_resource(max_entries=2, scope="session", show_spinner=False)
+def denominators_of(digest: tuple[object, ...], _frame: UploadedRegions) -> dict[str, Denominator]:  # noqa: ARG001
+    """Return the public numbers by which counts in a file's regions can be divided; `digest` is their key."""
+    return _make_denominators(region_denominators(_frame.regions))
+
+
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.stop_all)
 def keeper() -> Keeper:
     """Return the owner of this session's background work. Streamlit releases it when the browser is closed and when data are forgotten."""
@@ -263,12 +285,15 @@ PER_SESSION = (
     read_regions_file,
     make_regions_without_file,
     read_outline_file,
+    mask_domain,
+    masked_sample,
     declared_level,
     declared_bounds,
     inspect_flows_file,
     count_flows_file,
     count_areas_file,
     regions_on_map,
+    denominators_of,
     keeper,
     counting_jobs,
     find_id_columns,

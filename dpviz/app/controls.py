@@ -68,7 +68,7 @@ def mechanism_controls(page_state: PageState) -> None:
         index=0 if config.mechanism in offered else None,
         key="mechanism",
         placeholder="Choose a private mechanism",
-        format_func=lambda key: str(page_state.mechanisms[key].title),
+        format_func=lambda key: _menu_entry(page_state.mechanisms[key]),
         label_visibility="collapsed",
         on_change=when_chosen("mechanism", partial(_choose_mechanism, page_state)),
     )
@@ -84,6 +84,11 @@ def mechanism_controls(page_state: PageState) -> None:
         with st.expander("More settings"):
             for rule in effective[1:]:
                 _setting_widget(page_state, rule, values[rule.name])
+
+
+def _menu_entry(mechanism: type[AnyMechanism]) -> str:
+    """Return the name of a mechanism after that of its part of the menu."""
+    return f"{mechanism.menu_group}: {mechanism.title}" if mechanism.menu_group else mechanism.title
 
 
 def _advice(mechanisms: Sequence[type[AnyMechanism]]) -> None:

@@ -33,6 +33,7 @@ _FILES = {
     "areas regions uploaded": "file of regions",
     "areas outline uploaded": "file of polygons",
     OUTLINE: "file of polygons",
+    "study area uploaded": "file of polygons",
 }
 _STARTS = (
     *("unit ", "person ", "contributions ", "distinct ", "exactly ", "column ", "trips column ", "trips ends ", "centroids "),
@@ -42,6 +43,7 @@ _STARTS = (
 )
 _NAMES = {
     *("frame", "west", "east", "south", "north", "crs", "domain crs", "drop", "place", "km across", "path", "engine", "outline taken"),
+    "only inside",
     *("areas crs", "areas drop", "areas path", "areas engine", "areas regions kind", "areas h3", "areas squares", "areas outline crs"),
     *(f"areas grid {name}" for name in ("west", "east", "south", "north", "crs", "place", "km across")),
     *("trips crs", "trips drop", "trips apart", "trips path", "trips engine"),

@@ -19,7 +19,8 @@ from dpviz.app.page_state import PageState
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import show_error
 from dpviz.app.two_runs import SecondRun, choose_run
-from dpviz.errors import BudgetError, DpvizError, SettingError
+from dpviz.errors import BudgetError, DomainError, DpvizError, SettingError
+from dpviz.space.domain import Domain
 
 Declared = TypeVar("Declared")
 
@@ -59,8 +60,8 @@ def teach_controls(
     edited = choose_run(page, second)
     try:
         _choose_mechanism(edited, _nothing, None if data is None else frame_of(data), bar=edited is not page)
-        how.second_run().build()
-    except (SettingError, BudgetError) as error:
+        _refuse_mask([how.build(), how.second_run().build()], None if data is None else frame_of(data))
+    except (SettingError, BudgetError, DomainError) as error:
         _show_misfit(edited, error)
         return data, False
     fits = not show_lock()
@@ -97,9 +98,9 @@ def curate_controls(
         page.offer(declared.data)
         try:
             _choose_mechanism(page, below_mechanism, frame_of(declared), bar=True)
-            page.config().build_all()
+            _refuse_mask(page.config().build_all(), frame_of(declared))
             fits = True
-        except (SettingError, BudgetError) as error:
+        except (SettingError, BudgetError, DomainError) as error:
             _show_misfit(page, error, cards)
     page.write_address()
     return declared, fits
@@ -115,6 +116,13 @@ def _declare(page: PageState, cards: Cards, choose_data: Callable[[Cards], Any],
         show_error(str(error))
         cards.ask(DATA, f"Correct the data: {advise_in_app(str(error))}")
         return nothing
+
+
+def _refuse_mask(mechanisms: list[Any], frame: Any) -> None:
+    """Raise a `DomainError` if the frame is a domain with a mask that one of the mechanisms does not take."""
+    if isinstance(frame, Domain):
+        for mechanism in mechanisms:
+            mechanism.refuse_mask(frame)
 
 
 def _choose_mechanism(page: PageState, below: Callable[[], None], frame: Any, *, bar: bool) -> None:

@@ -18,8 +18,8 @@ def choose_again(account: Account) -> bool:
             "1 release of these data is paid for and waits" if waiting == 1 else f"{waiting:,} releases of these data are paid for and wait"
         )
         st.info(f"{text} on this computer: it can be published without paying again, below or on the Release page.")
-    made = "one release" if account.draws == 1 else f"{account.draws:,} releases"
-    return st.checkbox(f"Pay once more, for another release: {made} of these data were paid for before", key=_key(account))
+    made = "one release of these data was" if account.draws == 1 else f"{account.draws:,} releases of these data were"
+    return st.checkbox(f"Pay once more, for another release: {made} paid for before", key=_key(account))
 
 
 def is_repeat(account: Account) -> bool:

@@ -47,8 +47,8 @@ _NO_SIMULATIONS = "Draws in Teach are simulations, whose seed is known, and refe
 _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
-def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | None = None) -> None:
-    """Show the page; `points` and `trips` are the pages to which its buttons lead."""
+def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | None = None, areas: StreamlitPage | None = None) -> None:
+    """Show the page; `points`, `trips` and `areas` are the pages to which its buttons lead."""
     if show_forgotten():
         return
     _show_first_row()
@@ -56,7 +56,7 @@ def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | Non
     if outcome is not None:
         show_outcome(outcome)
     else:
-        _show_preparation(points, trips)
+        _show_preparation({"Open the map": points, "Open the trips": trips, "Open the areas": areas})
     accept_presses(PAGE)
 
 
@@ -70,7 +70,7 @@ def _show_first_row() -> None:
         forget_button("release")
 
 
-def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
+def _show_preparation(pages: dict[str, StreamlitPage | None]) -> None:
     """Show everything before publication: data, mechanism and budget, account, dry run and texts."""
     start_checks()
     loaded = {title: data_and_config for title, page_state in PAGE_STATES.items() if (data_and_config := page_state.loaded()) is not None}
@@ -83,7 +83,7 @@ def _show_preparation(points: StreamlitPage | None, trips: StreamlitPage | None)
         if loaded or paid or kept:
             _show_steps(loaded, paid, kept)
         else:
-            _show_nothing_loaded(points, trips)
+            _show_nothing_loaded(pages)
 
 
 def _show_steps(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw], kept: list[Entry]) -> None:
@@ -118,11 +118,11 @@ def _show_steps(loaded: dict[str, tuple[LoadedData, Any]], paid: list[PaidDraw],
                 show_release_code(data, [CodeRun(mechanism=mechanism, budget=budget)], funding)
 
 
-def _show_nothing_loaded(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
+def _show_nothing_loaded(pages: dict[str, StreamlitPage | None]) -> None:
     st.info("Nothing can be released yet: load private data on the Points, Trips or Areas page in *Curate*, then come back.")
     st.caption(_NO_SIMULATIONS)
     with st.container(horizontal=True):
-        for title, page in (("Open the map", points), ("Open the trips", trips)):
+        for title, page in pages.items():
             if page is not None and st.button(title):
                 st.switch_page(page)
 

@@ -251,6 +251,8 @@ def _order_of(config: ReleaseConfig) -> int:
         raise SettingError("Points need a [domain].")
     if own is not None and (domain.bounds, domain.crs) != (own.bounds, own.crs):
         raise SettingError("The page counts a sample on its own domain only: run this configuration with the command line.")
+    if own is not None and config.domain is not None and config.domain.study_area is not None:
+        raise SettingError("The page cannot open the study area of a sample: run this configuration with the command line.")
     if domain.order > LARGEST_ORDER:
         raise SettingError(f"The page takes an order of at most {LARGEST_ORDER}: run finer domains with the command line.")
     return domain.order
@@ -305,7 +307,8 @@ def _regions_values(config: ReleaseConfig) -> Values:
 
 
 def _domain_values(part: DomainPart) -> Values:
-    return {"frame": OWN_BOUNDS, "place": "", "domain crs": part.crs, **dict(zip(SIDES, part.bounds, strict=True))}
+    values = {"frame": OWN_BOUNDS, "place": "", "domain crs": part.crs, "only inside": part.study_area is not None}
+    return values | dict(zip(SIDES, part.bounds, strict=True))
 
 
 def values_of_file(config: ReleaseConfig, digest: str, mode: str) -> Values:

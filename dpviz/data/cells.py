@@ -1,7 +1,8 @@
 """Check counts and coordinates, and find the cell of each row. Every engine follows these rules.
 
 A cell is a number: row * side + column of a lattice, or origin * leaves + destination for a pair of leaf regions. OUTSIDE marks a good row
-that is outside the domain or the regions, BAD a row with an entry that is missing, not finite or unreadable.
+that is outside the domain or the regions, or in a masked cell of the domain; BAD marks a row with an entry that is missing, not finite or
+unreadable.
 """
 
 from __future__ import annotations
@@ -160,12 +161,21 @@ _NO_ROWS = np.zeros(0, np.int64)
 
 
 def cells_of(x: Floats, y: Floats, domain: Domain) -> Integers:
-    """Return (n,) lattice cells of coordinates in the domain's CRS: OUTSIDE for points outside the domain, BAD where not finite."""
+    """Return (n,) lattice cells of coordinates in the domain's CRS: OUTSIDE outside the domain or in masked cells, BAD where not finite."""
     cells, inside = _cells(x, y, domain)
+    leave_masked_out(cells, domain)
     if not inside:
         unusable = np.flatnonzero(cells < 0)
         cells[unusable[~(np.isfinite(x[unusable]) & np.isfinite(y[unusable]))]] = BAD
     return cells
+
+
+def leave_masked_out(cells: Integers, domain: Domain) -> None:
+    """Replace the (n,) lattice cells in which no record can be by OUTSIDE, in place."""
+    if domain.mask is not None:
+        inside = np.flatnonzero(cells >= 0)
+        row, column = np.divmod(cells[inside], domain.side)
+        cells[inside[~domain.mask.holds(column, row, domain.order)]] = OUTSIDE
 
 
 def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:

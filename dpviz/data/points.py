@@ -11,7 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.arrays import Integers
 from dpviz.data.bounding import Bound, People
 from dpviz.data.cell_counts import CellCounts, count_coordinates
-from dpviz.data.cells import array_of, cells_of, check_whole, freeze, most_per_cell, too_many, whole_counts, xy_of_frame
+from dpviz.data.cells import (
+    array_of,
+    cells_of,
+    check_whole,
+    freeze,
+    leave_masked_out,
+    most_per_cell,
+    too_many,
+    total_of,
+    whole_counts,
+    xy_of_frame,
+)
 from dpviz.data.frame_columns import named_columns
 from dpviz.errors import DomainError, InputError
 from dpviz.shown import Private
@@ -33,13 +44,13 @@ class PointCounts(Private):
         contributions: m, the most records that one protected unit has here; mechanisms scale every sensitivity by it.
         unit: "record", or "person" when a person column was given and the bound was enforced with it.
         dropped: records left out; for the curator only, never released.
-        outside: dropped records outside the domain.
+        outside: dropped records outside the domain, or in cells that its mask covers.
         bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
         over: dropped records that the bound leaves out, or that are beyond the most that a cell holds (`most_per_cell`).
 
     Raises:
-        InputError: the arrays differ in length, a cell is outside the lattice or out of order, a count is under 1, the counts add up to
-            more than 2**53, the unit is unknown, or outside, bad and over do not add up to dropped.
+        InputError: the arrays differ in length, a cell is outside the lattice, masked or out of order, a count is under 1, the counts add
+            up to more than 2**53, the unit is unknown, or outside, bad and over do not add up to dropped.
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -83,6 +94,9 @@ class PointCounts(Private):
             return
         if min(self.column.min(), self.row.min()) < 0 or max(self.column.max(), self.row.max()) >= self.domain.side:
             raise InputError("column and row must lie on the domain's lattice.")
+        mask = self.domain.mask
+        if mask is not None and not mask.holds(self.column, self.row, self.domain.order).all():
+            raise InputError("column and row must lie in cells that the domain's mask leaves open.")
         cell = self.row * np.int64(self.domain.side) + self.column
         if (cell[1:] <= cell[:-1]).any():
             raise InputError("Cells must be distinct and ordered by row, then column.")
@@ -112,7 +126,7 @@ class PointCounts(Private):
         Args:
             x: (n,) easting or longitude, in the domain's CRS.
             y: (n,) northing or latitude.
-            domain: the public domain; points outside it are dropped, points on its east and north edge are kept.
+            domain: the public domain; points outside it or in its masked cells are dropped, points on its east and north edge are kept.
             count: (n,) records that each row stands for, whole and >= 0; if None, each row is one record.
             person: (n,) who a record belongs to; each person then keeps at most `contributions` of the records inside
                 the domain, chosen at random. Without it the protected unit is one record.
@@ -166,7 +180,7 @@ class PointCounts(Private):
 
         Args:
             matrix: (side, side) whole counts, [row, column], row 0 in the south; side a power of two, at least 2.
-            domain: a domain of the same side; if None, the domain has bounds (0, 0, side, side) and no CRS.
+            domain: a domain of the same side, whose masked cells are dropped; if None, bounds (0, 0, side, side) and no CRS.
 
         Raises:
             InputError: the matrix is not square, its side is no power of two, or a count is negative or not whole.
@@ -182,7 +196,11 @@ class PointCounts(Private):
             raise DomainError("The matrix and the domain's lattice must have the same side.")
         counts = np.minimum(whole_counts(table.ravel(), table.size, "refuse"), most_per_cell(table.size))
         occupied = np.flatnonzero(counts)
-        return cls._from_cells(occupied, counts[occupied], domain)
+        cells = occupied.copy()
+        leave_masked_out(cells, domain)
+        outside = total_of(counts[occupied[cells < 0]])
+        occupied = occupied[cells >= 0]
+        return cls._from_cells(occupied, counts[occupied], domain, dropped=outside, outside=outside)
 
     @classmethod
     def _from_cells(cls, occupied: Integers, counts: Integers, domain: Domain, **options: Any) -> PointCounts:

@@ -14,6 +14,7 @@ from dpviz.evaluation.metrics import expected_error
 from dpviz.mechanisms.noisy_counts import Finish, PointMechanism, finish_settings, reconcile
 from dpviz.privacy.budget import Budget
 from dpviz.release.point_release import Release
+from dpviz.space.mask import open_cells
 from dpviz.space.ranges import Cumulative
 
 
@@ -64,7 +65,8 @@ def expected_of_split(
     if variance is None:
         return None
     by_least_squares = bool(finish_settings(mechanism).get("least_squares", Finish.least_squares))
-    count, variance, spread = reconcile(tree, np.zeros(len(tree)), variance, by_least_squares=by_least_squares)
+    cells = open_cells(tree, release.domain.mask)
+    count, variance, spread = reconcile(tree, np.zeros(len(tree)), variance, by_least_squares=by_least_squares, cells=cells)
     changed = {"tree": tree, "noise_variance": variance, "count": count, "noisy": count, "spread": spread, "inside": "uniform"}
     other = _OtherNoise(**{field.name: getattr(release, field.name) for field in fields(release)} | changed)
     return np.array([expected_error(other, zoom) for zoom in zooms])

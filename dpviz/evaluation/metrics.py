@@ -10,7 +10,7 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.arrays import Floats, Integers
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.release.point_release import Release
@@ -32,11 +32,11 @@ class Evaluation(Shown):
 
     Attributes:
         truth: (n,) true count of every node of the release's tree.
-        by_zoom: one row per zoom level z, over 2**z x 2**z equal blocks: zoom, blocks, mae and rmse (records), expected (rmse from
-            noise alone), low and high (95 % band of the rmse, for independent block errors with the heavy tails of Laplace noise),
-            relative (percent: mean absolute error over max(truth, 20)), empty (blocks without records), false_positives (empty blocks
-            released as 0.5 or more), false_positive_records (the sum released on them), false_negatives (occupied blocks released as
-            less than 0.5).
+        by_zoom: one row per zoom level z, over 2**z x 2**z equal blocks, without those that the domain's mask covers: zoom, blocks, mae
+            and rmse (records), expected (rmse from noise alone), low and high (95 % band of the rmse, for independent block errors with
+            the heavy tails of Laplace noise), relative (percent: mean absolute error over max(truth, 20)), empty (blocks without
+            records), false_positives (empty blocks released as 0.5 or more), false_positive_records (the sum released on them),
+            false_negatives (occupied blocks released as less than 0.5).
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -255,9 +255,13 @@ def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:
 def _zoom_errors(release: Release, zoom: int, truth: Integers, estimate: Floats) -> dict[str, float]:
     """Compute the row of `Evaluation.by_zoom` for a zoom level from the true and the released counts of its blocks.
 
+    Blocks that the domain's mask covers are left out: nobody can be there, and their released count is 0.
+
     The band approximates the distribution of the mean of the squared block errors, which are independent and have the kurtosis of Laplace
     noise, by the gamma distribution of the same mean and variance.
     """
+    is_open = release.domain.open_blocks(zoom)
+    truth, estimate = truth[is_open], estimate[is_open]
     error = estimate - truth
     empty, wrong = truth == 0, presence_errors(estimate, truth)
     expected = expected_error(release, zoom)
@@ -282,7 +286,8 @@ def _zoom_errors(release: Release, zoom: int, truth: Integers, estimate: Floats)
 def expected_error(release: Release, zoom: int) -> float:
     """Compute the error of block counts that is expected from the noise alone; no true counts are needed.
 
-    If there are more than 1,024 blocks, the error is estimated from 1,024 evenly spaced ones.
+    If there are more than 1,024 blocks, the error is estimated from 1,024 evenly spaced ones; with a mask, from 1,024 random ones
+    that the mask does not cover.
 
     Args:
         release: of points, by any mechanism.
@@ -302,6 +307,15 @@ def expected_error(release: Release, zoom: int) -> float:
     blocks = np.unique(np.linspace(0, side**2 - 1, min(side**2, _SAMPLED_BLOCKS)).astype(np.int64))
     row, column = np.divmod(blocks, side)
     column = (column + row) % side  # evenly spaced numbers would often lie in few columns: each row is shifted by its own number
+    if release.domain.mask is not None:
+        row, column = _select_evenly(release.domain.mask.blocks(zoom))
     corners = np.stack([column, row, column + 1, row + 1], axis=1) * width
     _, stddev = release.answer(release.domain.coordinates(corners), spread=True, inside="uniform")  # only the spread is used
     return float(np.sqrt((stddev**2).mean()))
+
+
+def _select_evenly(is_open: Mask) -> tuple[Integers, Integers]:
+    """Return the rows and the columns of up to 1,024 open blocks, which are chosen at random, the same ones each time."""
+    blocks = np.random.default_rng(0).permutation(np.flatnonzero(is_open))[:_SAMPLED_BLOCKS]
+    row, column = np.divmod(np.sort(blocks), len(is_open))
+    return row, column

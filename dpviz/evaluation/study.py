@@ -105,7 +105,7 @@ class PointQuestions(Questions):
         points: the data.
         boxes: (q, 4) the boxes of all lists, one list after the other: west, south, east, north in the domain's CRS.
         lists: the slice of `boxes` that each list takes, by name.
-        blocks: a zoom level and a mask of its blocks (None for all blocks), by name.
+        blocks: a zoom level and a mask of its blocks (None for all blocks), by name; blocks without an open cell are left out.
         truth: the true counts of each entry of `lists` and of `blocks`, by name: one count per box, or per block.
     """
 
@@ -125,7 +125,9 @@ class PointQuestions(Questions):
     @staticmethod
     def frame_facts(points: PointCounts) -> tuple[object, ...]:
         """Return the bound per unit, the unit and the domain, as plain values."""
-        return ("points", points.contributions, points.unit, points.domain.bounds, str(points.domain.crs), points.domain.order)
+        domain, mask = points.domain, points.domain.mask
+        facts = ("points", points.contributions, points.unit, domain.bounds, str(domain.crs), domain.order)
+        return facts if mask is None else (*facts, mask.order, mask.runs)
 
     @classmethod
     def of(cls, points: PointCounts, workloads: tuple[str, ...], queries: int, seed: int) -> PointQuestions:
@@ -135,12 +137,14 @@ class PointQuestions(Questions):
         lists = {name: slice(number * queries, (number + 1) * queries) for number, name in enumerate(boxes_by_name)}
         box_truth = true_answers(points, boxes)
         blocks: dict[str, tuple[int, Mask | None]] = {}
-        order = points.domain.order
+        order, mask = points.domain.order, points.domain.mask
         if ZOOMS in workloads:
-            blocks = {f"zoom {zoom}": (zoom, None) for zoom in range(min(order, FINEST_ZOOM) + 1)}
+            zooms = range(min(order, FINEST_ZOOM) + 1)
+            blocks = {f"zoom {zoom}": (zoom, None if mask is None else mask.blocks(zoom).ravel()) for zoom in zooms}
         if SIZES in workloads:
             zoom = min(order, SIZES_ZOOM)
-            blocks |= {name: (zoom, mask) for name, mask in group_by_size(points.blocks(zoom).ravel())}
+            is_open = points.domain.open_blocks(zoom).ravel()
+            blocks |= {name: (zoom, group & is_open) for name, group in group_by_size(points.blocks(zoom).ravel())}
         truth = {name: box_truth[part] for name, part in lists.items()}
         truth |= {name: _select_blocks(points.blocks, zoom, mask) for name, (zoom, mask) in blocks.items()}
         return cls(points=points, boxes=boxes, lists=lists, blocks=blocks, truth=truth)

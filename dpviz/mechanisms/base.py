@@ -24,6 +24,7 @@ Output = TypeVar("Output")
 _RAISES = "        SettingError: a setting of the wrong type or out of its range."
 BOUNDED, ADD_REMOVE = "bounded", "add_remove"
 NEIGHBOURS = (BOUNDED, ADD_REMOVE)
+RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE = "Recommended", "Trees", "Grids", "Data-dependent", "References, not private"
 LAPLACE, GAUSSIAN = "Laplace", "Gaussian"
 NOISES = (LAPLACE, GAUSSIAN)
 """The noises between which the kind of the budget decides, see `Mechanism.noise_by_budget`."""
@@ -220,7 +221,8 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         key: its name in tables, links, configurations and files.
         title: its name on screen.
         summary: one sentence on what it does.
-        advice: a sentence or two on when to take it, with measured numbers; pages list it for every mechanism. "" without any.
+        advice: a sentence or two on when to take it and when not, by measured numbers; pages list it for every mechanism. "" without any.
+        menu_group: the part of a menu in which it stands, such as `TREES`; "" in a menu that has no parts.
         private: False for references that must never be published.
         extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
         page_settings: settings with which a page starts, where they differ from the defaults.
@@ -246,6 +248,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
     title: ClassVar[str]
     summary: ClassVar[str]
     advice: ClassVar[str] = ""
+    menu_group: ClassVar[str] = ""
     private: ClassVar[bool] = True
     extra_tab: ClassVar[str] = ""
     page_settings: ClassVar[Mapping[str, Any]] = {}

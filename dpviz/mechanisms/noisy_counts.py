@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
-from dpviz.errors import InputError
+from dpviz.errors import DomainError, InputError
 from dpviz.mechanisms.audit_points import USUAL, Added, point_pair
 from dpviz.mechanisms.base import LevelError, Mechanism, setting
 from dpviz.mechanisms.budget_noise import Change, split_budget
@@ -25,6 +25,7 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INTERPOLATED, LOG_LINEAR, UNIFORM
+from dpviz.space.mask import CellMask, open_cells
 from dpviz.space.tree import Tree
 
 MOST_GROWN = 2**23
@@ -49,6 +50,8 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
 
     Class attributes:
         audit_inputs: made-up neighbours for audits. A mechanism whose faults would not show on the default list has its own list.
+        takes_mask: whether the mechanism may be given a domain with a mask. It may if its docstring says why: which nodes are measured, and
+            how, must follow from the mask and from released numbers, and no wholly masked node may be measured or split.
 
     A mechanism in full, which counts the quarters of the domain:
 
@@ -68,16 +71,26 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
 
     family: ClassVar[str] = "points"
     audit_inputs: ClassVar[tuple[Added, ...]] = USUAL
+    takes_mask: ClassVar[bool] = False
+
+    def refuse_mask(self, frame: Domain) -> None:
+        """Raise a `DomainError` if the domain has a mask and the mechanism cannot use the knowledge that masked cells are empty."""
+        if frame.mask is not None and not self.takes_mask:
+            raise DomainError(
+                f"{self.title} cannot be told where nobody can be: leave out the study area (the mask of the domain), or choose a mechanism"
+                " that takes one, such as the path-budget tree or the quadtree."
+            )
 
     def check_data(self, data: PointCounts) -> None:
         """Raise an error if the input is not PointCounts, or its domain does not fit the settings (see `check`).
 
         Raises:
             InputError: not PointCounts.
-            DpvizError: settings that do not fit the domain.
+            DpvizError: settings that do not fit the domain, or a mask that the mechanism does not take.
         """
         if not isinstance(data, PointCounts):
             raise InputError(NO_POINTS)
+        self.refuse_mask(data.domain)
         self.check(data.domain)
 
     def depends_on_data(self, release: Release) -> bool:
@@ -88,7 +101,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         """List the root mean square deviation of the partitions of each level, in records."""
         errors = []
         for level in range(release.height + 1):
-            nodes = release.nodes(level)
+            nodes = release.open_nodes(level)
             stddev = float(np.sqrt(np.mean(release.stddev[nodes] ** 2)))
             of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"
             errors.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=release.reach * stddev))
@@ -257,7 +270,7 @@ class NoisyCounts:
         """Count every node of the levels that have a budget.
 
         A leaf above the bottom is measured with the amounts of its own level and all levels below, since nothing else is measured on
-        its path.
+        its path. Nodes that the domain's mask covers are not measured: no record can be there.
 
         Args:
             tree: a public tree, or one that was paid for.
@@ -270,7 +283,7 @@ class NoisyCounts:
         if true is None:
             true = tree.sums(self.points.column, self.points.row, self.points.count)
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
-        for group in measured_nodes(tree, amounts):
+        for group in measured_nodes(tree, amounts, open_cells(tree, self.points.domain.mask)):
             noisy[group.nodes], variance[group.nodes] = self.count(
                 "counts of early leaves" if group.early else "counts",
                 true[group.nodes],
@@ -287,11 +300,16 @@ class NoisyCounts:
             finish: post-processing, and the facts that the release states.
             tree: the tree, public or paid for.
             noisy: (n,) noisy counts of the nodes, NaN where a node is not measured.
-            variance: (n,) variances of the noise, infinite where a node is not measured.
+            variance: (n,) variances of the noise, infinite where a node is not measured. What is given of wholly masked nodes is not used:
+                their counts are 0, with variance 0.
         """
-        count, variance, spread = reconcile(tree, noisy, variance, by_least_squares=finish.least_squares)
-        changed = _change_counts(finish, tree, (noisy, variance), count)
-        several = spread is not None and np.isfinite(variance).sum() > len(tree.leaves)
+        mask = self.points.domain.mask
+        finish.mechanism.refuse_mask(self.points.domain)
+        cells = open_cells(tree, mask)
+        noisy, measured = np.where(cells > 0, noisy, np.nan), np.where(cells > 0, variance, np.inf)
+        count, variance, spread = reconcile(tree, noisy, measured, by_least_squares=finish.least_squares, cells=cells)
+        changed = _change_counts(finish, tree, (noisy, measured), count, mask)
+        several = spread is not None and np.isfinite(variance[cells > 0]).sum() > (cells[tree.leaves] > 0).sum()
         return Release(
             mechanism=finish.mechanism.key,
             settings=finish.mechanism.chosen(),
@@ -319,7 +337,7 @@ class NoisyCounts:
             steps=tuple(self.steps),
             unit=self.points.unit,
             contributions=self.points.contributions,
-            unprotected=(*Receipt.unprotected, *finish.unprotected),
+            unprotected=(*Receipt.unprotected, *describe_mask(self.points.domain), *finish.unprotected),
             notes=(*finish.notes, *self.notes, *((SPREAD_NOTE,) if finish.is_nonnegative else ())),
             converted=converted,
             conversion=conversion,
@@ -327,7 +345,7 @@ class NoisyCounts:
         )
 
 
-def _change_counts(finish: Finish, tree: Tree, measured: tuple[Floats, Floats], count: Floats) -> Floats | None:
+def _change_counts(finish: Finish, tree: Tree, measured: tuple[Floats, Floats], count: Floats, mask: CellMask | None) -> Floats | None:
     """Make the counts of a biased finish.
 
     Args:
@@ -335,14 +353,16 @@ def _change_counts(finish: Finish, tree: Tree, measured: tuple[Floats, Floats], 
         tree: of n nodes.
         measured: (n,) noisy counts and (n,) variances.
         count: (n,) counts by least squares.
+        mask: of the domain, if it has one.
 
     Returns:
         (n,) counts; None if nothing is to be changed.
     """
     if finish.is_nonnegative:
-        return nonnegative_counts(tree, *measured, total=count[0], zero=finish.zero, smooth=finish.inside == LOG_LINEAR)
+        smooth = finish.inside == LOG_LINEAR
+        return nonnegative_counts(tree, *measured, total=count[0], zero=finish.zero, smooth=smooth, mask=mask)
     if finish.zero and finish.least_squares:
-        return least_squares(tree, *shrink_small_counts(tree, *measured), least=0.0)[0]
+        return least_squares(tree, *shrink_small_counts(tree, *measured), least=0.0, cells=open_cells(tree, mask))[0]
     return None
 
 
@@ -386,7 +406,17 @@ class MeasuredNodes:
     early: bool = False
 
 
-def measured_nodes(tree: Tree, amounts: Sequence[Fraction]) -> Iterator[MeasuredNodes]:
+def describe_mask(domain: Domain) -> tuple[str, ...]:
+    """Write what a domain's mask takes as public, for the receipt; nothing without a mask.
+
+    >>> describe_mask(Domain(bounds=(0, 0, 2, 2), crs=None, order=1))
+    ()
+    """
+    mask = domain.mask
+    return () if mask is None else (f"where nobody can be (a mask of {mask.open.size - mask.cells_open:,} of {mask.open.size:,} cells)",)
+
+
+def measured_nodes(tree: Tree, amounts: Sequence[Fraction], cells: Floats | None = None) -> Iterator[MeasuredNodes]:
     """Find which nodes of a tree are measured, and with what part of the budget, if each depth has a part of its own.
 
     A leaf above the bottom is measured with the amounts of its own depth and all depths below, since nothing else is measured on its
@@ -395,6 +425,7 @@ def measured_nodes(tree: Tree, amounts: Sequence[Fraction]) -> Iterator[Measured
     Args:
         tree: any tree.
         amounts: of epsilon or rho, one per depth, root first; a depth with 0, or without an amount of its own, is not measured.
+        cells: (n,) open cells of each node, of which those without any are not measured: see `open_cells`. None if all nodes have some.
 
     Yields:
         Groups of nodes, coarsest depth first; no node is in two groups.
@@ -405,19 +436,26 @@ def measured_nodes(tree: Tree, amounts: Sequence[Fraction]) -> Iterator[Measured
             nodes = np.arange(tree.starts[depth], tree.starts[depth + 1])
             ends, inner = nodes[tree.children[nodes] == 0], nodes[tree.children[nodes] > 0]
             remaining = sum(amounts[depth:], Fraction(0))
+            ends = ends if cells is None else ends[cells[ends] > 0]
             if ends.size and remaining:
                 yield MeasuredNodes(depth=depth, nodes=ends, amount=remaining, early=True)
         if amount:
+            if cells is not None and not (cells[inner] > 0).all():
+                inner = np.arange(len(tree))[inner]
+                inner = inner[cells[inner] > 0]
             yield MeasuredNodes(depth=depth, nodes=inner, amount=amount)
 
 
-def level_variances(tree: Tree, amounts: Sequence[Fraction], contributions: int, *, gaussian: bool = False) -> Floats | None:
+def level_variances(
+    tree: Tree, amounts: Sequence[Fraction], contributions: int, cells: Floats | None = None, *, gaussian: bool = False
+) -> Floats | None:
     """Compute the variances with which `NoisyCounts.count_levels` would count the nodes of a tree; nothing is drawn.
 
     Args:
         tree: any tree.
         amounts: of epsilon or rho, one per depth, root first; a depth with 0 is not measured.
         contributions: the bound on the records of one unit.
+        cells: as for `measured_nodes`.
         gaussian: whether amounts are of rho, for Gaussian noise.
 
     Returns:
@@ -431,12 +469,14 @@ def level_variances(tree: Tree, amounts: Sequence[Fraction], contributions: int,
     if len(amounts) > tree.height + 1:
         return None
     variance, change = np.full(len(tree), np.inf), Change(contributions=contributions)
-    for group in measured_nodes(tree, amounts):
+    for group in measured_nodes(tree, amounts, cells):
         variance[group.nodes] = change.variance(group.amount, gaussian=gaussian)
     return variance
 
 
-def reconcile(tree: Tree, noisy: Floats, variance: Floats, *, by_least_squares: bool) -> tuple[Floats, Floats, Spread | None]:
+def reconcile(
+    tree: Tree, noisy: Floats, variance: Floats, *, by_least_squares: bool, cells: Floats | None = None
+) -> tuple[Floats, Floats, Spread | None]:
     """Estimate all counts of a tree from the measured ones.
 
     Args:
@@ -444,15 +484,18 @@ def reconcile(tree: Tree, noisy: Floats, variance: Floats, *, by_least_squares: 
         noisy: (n,) noisy counts, ignored where a node is not measured.
         variance: (n,) variances of the noise, infinite where a node is not measured.
         by_least_squares: whether least squares makes the levels agree; if a leaf was not measured, least squares is used in any case.
+        cells: (n,) open cells of each node; the counts of nodes without any are known to be 0. None if all nodes have some.
 
     Returns:
         (n,) counts; (n,) variances of the noise, for inner nodes that were not measured and got the sum of their children that of the
-        sum; and the joint distribution of the errors, None if they are independent.
+        sum, and 0 for nodes without open cells; and the joint distribution of the errors, None if they are independent.
     """
+    if cells is not None:
+        variance = np.where(cells > 0, variance, 0.0)
     if by_least_squares or not np.isfinite(variance[tree.leaves]).all():
-        count, spread = least_squares(tree, noisy, variance)
+        count, spread = least_squares(tree, noisy, variance, cells=cells)
         return count, variance, spread
-    return *add_up(tree, noisy, variance), None
+    return *add_up(tree, noisy, variance, cells), None
 
 
 def finish_settings(mechanism: PointMechanism) -> dict[str, Any]:

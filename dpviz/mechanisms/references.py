@@ -11,7 +11,7 @@ import numpy as np
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import MEDIANS, Added
-from dpviz.mechanisms.base import Share, setting
+from dpviz.mechanisms.base import NOT_PRIVATE, Share, setting
 from dpviz.mechanisms.expected_error import BoxQueries, grid_bias
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves
 from dpviz.mechanisms.points.median_tree import Halving, grow
@@ -45,6 +45,7 @@ class ExactKdtree(PointMechanism):
 
     key: ClassVar[str] = "exact_kdtree"
     title: ClassVar[str] = "Exact kd-tree (NOT PRIVATE)"
+    menu_group: ClassVar[str] = NOT_PRIVATE
     summary: ClassVar[str] = "NOT PRIVATE: a kd-tree at exact medians, to show what privacy costs; it must never be published."
     private: ClassVar[bool] = False
     audit_inputs: ClassVar[tuple[Added, ...]] = MEDIANS
@@ -111,6 +112,7 @@ class ExactTunedGrid(GridTuning):
 
     key: ClassVar[str] = "exact_tuned_grid"
     title: ClassVar[str] = "Exactly tuned grid (NOT PRIVATE)"
+    menu_group: ClassVar[str] = NOT_PRIVATE
     summary: ClassVar[str] = "NOT PRIVATE: the grid that fits the data best, to show what private tuning costs; never to be published."
     private: ClassVar[bool] = False
 

@@ -239,6 +239,7 @@ class Tuning(PointMechanism):
 
     def check(self, frame: Domain) -> None:
         """Raise if there are no boxes to tune by, or too many."""
+        self.refuse_mask(frame)
         self.boxes(frame)
         super().check(frame)
 

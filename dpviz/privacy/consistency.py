@@ -62,12 +62,15 @@ def _sum_siblings(tree: Tree, depth: int, slack: Floats) -> Floats:
     return siblings_sum
 
 
-def least_squares(tree: Tree, noisy: Floats, variance: Floats, *, least: float = -np.inf) -> tuple[Floats, Spread]:
+def least_squares(
+    tree: Tree, noisy: Floats, variance: Floats, *, least: float = -np.inf, cells: Floats | None = None
+) -> tuple[Floats, Spread]:
     """Find the consistent counts nearest to noisy counts by weighted least squares, in linear time.
 
     Bottom-up, each node's own count and the sum of its children are averaged, weighted by inverse variance. Top-down, children share
     the difference to their parent in proportion to their variances. If some children have no measurement at or below them, these take
-    the whole difference, in proportion to their area (the uniformity assumption).
+    the whole difference, in proportion to their area (the uniformity assumption). Nodes without cells are known to be 0: they are left
+    out of all sums, and take no difference.
 
     Args:
         tree: any tree of n nodes; nodes may have any number of children, and leaves may be on any level.
@@ -75,6 +78,7 @@ def least_squares(tree: Tree, noisy: Floats, variance: Floats, *, least: float =
         variance: (n,) variances of their errors, which are independent; infinite where nothing was measured. Variances below 1e-12
             are raised to 1e-12.
         least: lower limit for the estimate of the whole domain.
+        cells: (n,) number of cells of each node in which records can be: see `open_cells`. If None, all of its lattice cells.
 
     Returns:
         (n,) counts in which children add up to their parent, and the joint distribution of their errors.
@@ -96,6 +100,9 @@ def least_squares(tree: Tree, noisy: Floats, variance: Floats, *, least: float =
     count = np.array(noisy, np.float64)
     count[~np.isfinite(variance)] = 0.0
     combined = np.maximum(variance, SMALLEST_VARIANCE)
+    cells = tree.cells if cells is None else cells
+    known = cells == 0
+    count[known] = combined[known] = 0.0
     sums = [_combine(tree, depth, count, combined) for depth in range(tree.height - 1, -1, -1)][::-1]
     count[0] = max(count[0], least)
     share, slack = np.ones(len(tree)), combined
@@ -104,9 +111,11 @@ def least_squares(tree: Tree, noisy: Floats, variance: Floats, *, least: float =
     for depth, (total, spread) in enumerate(sums):
         parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
         if slack is combined:
-            np.divide(combined[children], tree.to_children(depth, spread), out=share[children])
+            spread_of_parent = tree.to_children(depth, spread)
+            share[children] = 0.0
+            np.divide(combined[children], spread_of_parent, out=share[children], where=spread_of_parent > 0)
         else:
-            share[children] = _shares_with_unknowns(tree, depth, combined[children])
+            share[children] = _shares_with_unknowns(tree, depth, combined[children], cells[children])
         difference = tree.to_children(depth, count[parents] - total)
         difference *= share[children]
         count[children] += difference
@@ -121,34 +130,36 @@ def _combine(tree: Tree, depth: int, count: Floats, combined: Floats) -> tuple[F
         spread = np.where(tree.children[parents] > 0, spread, np.inf)
     own_variance = combined[parents]
     weight = np.ones_like(own_variance)
-    np.divide(spread, own_variance + spread, out=weight, where=np.isfinite(spread))
+    np.divide(spread, own_variance + spread, out=weight, where=np.isfinite(spread) & (spread > 0))
     count[parents] = weight * count[parents] + (1 - weight) * total
     combined[parents] = np.where(np.isfinite(own_variance), weight * np.where(np.isfinite(own_variance), own_variance, 0.0), spread)
     return total, spread
 
 
-def _shares_with_unknowns(tree: Tree, depth: int, combined: Floats) -> Floats:
+def _shares_with_unknowns(tree: Tree, depth: int, combined: Floats, cells: Floats) -> Floats:
     """(nodes of depth + 1,) each child's share in its parent's difference: by variance, or by area if a sibling has infinite variance."""
-    children = tree.at_depth(depth + 1)
     known_variance = np.where(np.isfinite(combined), combined, 0.0)
-    unknown_cells = np.where(np.isfinite(combined), 0.0, tree.cells[children])
+    unknown_cells = np.where(np.isfinite(combined), 0.0, cells)
     area = tree.to_children(depth, tree.sum_children(depth, unknown_cells))
     total = tree.to_children(depth, tree.sum_children(depth, known_variance))
     return np.where(area > 0, unknown_cells / np.maximum(area, 1.0), known_variance / np.where(total > 0, total, 1.0))
 
 
-def add_up(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, Floats]:
+def add_up(tree: Tree, noisy: Floats, variance: Floats, cells: Floats | None = None) -> tuple[Floats, Floats]:
     """Leave noisy counts as they are, and give inner nodes that were not measured the sum of their children.
 
     Args:
-        tree: any tree whose leaves were all measured.
+        tree: any tree whose leaves with cells were all measured.
         noisy: (n,) noisy counts, ignored where `variance` is infinite.
         variance: (n,) their variances, infinite where nothing was measured.
+        cells: as for `least_squares`; nodes without cells are known to be 0.
 
     Returns:
         (n,) counts and (n,) variances. Children of measured nodes need not add up to them.
     """
     count, spread = np.where(np.isfinite(variance), noisy, 0.0), variance.copy()
+    if cells is not None:
+        count[cells == 0] = spread[cells == 0] = 0.0
     for depth in range(tree.height - 1, -1, -1):
         parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
         unmeasured = ~np.isfinite(spread[parents])

@@ -9,17 +9,27 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.privacy.consistency import Shrinkage, Spread, least_squares, shrink_small_counts
 from dpviz.space.interpolate import FINEST_ORDER, accumulate_blocks, divide_log_linearly
+from dpviz.space.mask import CellMask, open_cells
 from dpviz.space.ranges import block_sums
 from dpviz.space.tree import Tree
 
 _NEAR = Shrinkage(zero=1.0, full=2.3, variance_at_zero=0.4)
 _FAR = Shrinkage(zero=2.0, full=3.8, variance_at_zero=0.1)  # leaves with nothing around them
 _FAR_BELOW = 0.7  # standard deviations of a leaf's count that a leaf of its size would have by the density around it
-_PULL = 1.5  # a half of the degrees of freedom of four counts with a given sum; James and Stein have 3 - 2
+_PULL_PER_DEGREE = 0.5  # of freedom, of which four counts with a given sum have 3; James and Stein have 3 - 2 in place of 1.5
 _UNKNOWN = 1e12  # times the largest variance: the weight of a cell of a node that nothing was measured of
 
 
-def nonnegative_counts(tree: Tree, noisy: Floats, variance: Floats, *, total: float, zero: bool = False, smooth: bool = False) -> Floats:
+def nonnegative_counts(
+    tree: Tree,
+    noisy: Floats,
+    variance: Floats,
+    *,
+    total: float,
+    zero: bool = False,
+    smooth: bool = False,
+    mask: CellMask | None = None,
+) -> Floats:
     """Estimate counts of at least 0 that add up to a total, from noisy counts of a tree.
 
     Least squares, and then `spread_negatives`. Both are post-processing of released counts. The result is biased: where little is, counts
@@ -33,20 +43,22 @@ def nonnegative_counts(tree: Tree, noisy: Floats, variance: Floats, *, total: fl
         zero: whether small counts of leaves are drawn towards 0 before, and more strongly where the leaves around them have nothing,
             either, by a first estimate.
         smooth: see `spread_negatives`.
+        mask: of the domain, if it has one; nodes without open cells are known to be 0, and take no part.
 
     Returns:
         (n,) counts of at least 0; children add up to their parent.
     """
     near = shrink_small_counts(tree, noisy, variance, _NEAR) if zero else (noisy, variance)
-    count, spread = least_squares(tree, *near)
+    cells = open_cells(tree, mask)
+    count, spread = least_squares(tree, *near, cells=cells)
     if zero:
-        far = find_far_leaves(tree, spread_negatives(tree, count, spread, total=total), variance)
+        far = find_far_leaves(tree, spread_negatives(tree, count, spread, total=total, mask=mask), variance, mask)
         shrunk = shrink_small_counts(tree, noisy, variance, _FAR)
-        count, spread = least_squares(tree, *(np.where(far, *pair) for pair in zip(shrunk, near, strict=True)))
-    return spread_negatives(tree, count, spread, total=total, smooth=smooth)
+        count, spread = least_squares(tree, *(np.where(far, *pair) for pair in zip(shrunk, near, strict=True)), cells=cells)
+    return spread_negatives(tree, count, spread, total=total, smooth=smooth, mask=mask)
 
 
-def find_far_leaves(tree: Tree, count: Floats, variance: Floats) -> Mask:
+def find_far_leaves(tree: Tree, count: Floats, variance: Floats, mask: CellMask | None = None) -> Mask:
     """Find leaves with so little around them that their own small counts are likely to be noise.
 
     Around a leaf lies the rectangle of three times its width and height, without the leaf. The leaf is far if a leaf of its size with the
@@ -56,22 +68,28 @@ def find_far_leaves(tree: Tree, count: Floats, variance: Floats) -> Mask:
         tree: any tree of n nodes.
         count: (n,) a first estimate, in which children add up to their parent.
         variance: (n,) variances of the noise.
+        mask: of the domain, if it has one; sizes are then those of open cells.
 
     Returns:
         (n,) whether a node is such a leaf.
     """
-    sums = accumulate_blocks(tree, block_sums(tree, count, min(tree.order, FINEST_ORDER)))
+    sums = accumulate_blocks(tree, block_sums(tree, count, min(tree.order, FINEST_ORDER), mask))
     own, side = tree.rectangles(tree.leaves).astype(np.float64), float(tree.east[0])
     size = own[:, 2:] - own[:, :2]
     ring = np.hstack([own[:, :2] - size, own[:, 2:] + size]).clip(0, side)
-    area = (ring[:, 2:] - ring[:, :2]).prod(axis=1) - size.prod(axis=1)
-    around = (sums.boxes(ring) - sums.boxes(own)) * size.prod(axis=1)
+    cells, area = size.prod(axis=1), (ring[:, 2:] - ring[:, :2]).prod(axis=1)
+    if mask is not None:
+        cells, area = (mask.cells_in(boxes, tree.order) for boxes in (own, ring))
+    area = area - cells
+    around = (sums.boxes(ring) - sums.boxes(own)) * cells
     far = np.zeros(len(tree), np.bool_)
     far[tree.leaves] = (area > 0) & (around < _FAR_BELOW * np.sqrt(variance[tree.leaves]) * np.maximum(area, 1.0))
     return far
 
 
-def spread_negatives(tree: Tree, count: Floats, spread: Spread, *, total: float, smooth: bool = False) -> Floats:
+def spread_negatives(
+    tree: Tree, count: Floats, spread: Spread, *, total: float, smooth: bool = False, mask: CellMask | None = None
+) -> Floats:
     """Raise negative counts to 0 and lower their siblings by as much, from the root down.
 
     The children of a node become the nearest counts of at least 0 that add up to the node's own count, which was found before: nearest
@@ -86,6 +104,8 @@ def spread_negatives(tree: Tree, count: Floats, spread: Spread, *, total: float,
             more strongly the better they fit what noise alone would make of these: by 1.5 over the sum of squared differences over
             variances, at most 1 (as by James and Stein, Proc. 4th Berkeley Symposium, 1961). On quadtrees alone, down to 2**11 blocks per
             side; without effect on other trees.
+        mask: of the domain, if it has one. Nodes without open cells stay 0; of four quarters with k open ones, (k - 1) / 2 takes the
+            place of 1.5.
 
     Returns:
         (n,) counts of at least 0; children add up to their parent.
@@ -97,14 +117,14 @@ def spread_negatives(tree: Tree, count: Floats, spread: Spread, *, total: float,
     >>> spread_negatives(tree, *found, total=10).round(2).tolist()
     [10.0, 0.0, 1.0, 2.0, 7.0]
     """
-    weight = np.where(spread.slack > 0, spread.slack, tree.cells * (_UNKNOWN * max(spread.slack.max(), 1.0)))
+    weight = np.where(spread.slack > 0, spread.slack, open_cells(tree, mask) * (_UNKNOWN * max(spread.slack.max(), 1.0)))
     result = np.full(len(tree), max(total, 0.0))
     blocks = result[:1].reshape(1, 1) if smooth and _is_quartered(tree) else None
     for depth in range(tree.height):
         parents, children = tree.at_depth(depth), tree.at_depth(depth + 1)
         families = _Families(tree=tree, depth=depth, weight=weight[children], total=result[parents])
         near = families.add_up(count[children])
-        blocks = divide_log_linearly(blocks) if blocks is not None and depth < FINEST_ORDER else None
+        blocks = divide_log_linearly(blocks, mask=mask) if blocks is not None and depth < FINEST_ORDER else None
         if blocks is not None:
             cell = tree.order - depth - 1
             place = tree.south[children] >> cell, tree.west[children] >> cell
@@ -152,8 +172,9 @@ class _Families:
     def draw_towards(self, values: Floats, expected: Floats) -> Floats:
         """Draw (children,) values towards expected ones with the same sums; every node has four children, or none."""
         difference = values - expected
-        unlike = self.sums(difference**2 / self.weight)
-        kept = _divide(np.maximum(unlike - _PULL, 0.0), unlike)
+        unlike = self.sums(_divide(difference**2, self.weight))
+        pull = _PULL_PER_DEGREE * np.maximum(self.sums((self.weight > 0).astype(np.float64)) - 1, 0.0)
+        kept = _divide(np.maximum(unlike - pull, 0.0), unlike)
         return expected + self.repeat(kept) * difference
 
     def project(self, values: Floats) -> Floats:

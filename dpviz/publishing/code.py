@@ -249,7 +249,7 @@ def _sample_frame(domain: DomainPart | None, sample: str) -> list[str]:
     if domain is None:
         return []
     own = SAMPLES[sample].domain
-    is_own = (domain.bounds, domain.crs, domain.order) == (own.bounds, own.crs or NO_CRS, own.order)
+    is_own = domain == DomainPart.of(own)
     return [] if is_own else [f"domain={_write_domain(domain)}"]
 
 
@@ -257,7 +257,11 @@ def _write_domain(part: DomainPart) -> str:
     crs = None if part.crs.lower() == NO_CRS else part.crs
     order = [] if part.order == Domain.order else [f"order={part.order:d}"]
     room = WIDTH - len(f"{_INDENT}domain=,")
-    return _call("dv.Domain", [f"bounds={_literal(part.bounds)}", f"crs={_literal(crs)}", *order], room)
+    rectangle = _call("dv.Domain", [f"bounds={_literal(part.bounds)}", f"crs={_literal(crs)}", *order], room)
+    if part.study_area is None:
+        return rectangle
+    outline = _call("dv.read_outline", [_quote(part.study_area), f"unstated_crs={_literal(crs)}"], room)
+    return _call("dv.mask_outside", [rectangle, outline], room)
 
 
 def _write_regions(name: str, part: RegionsPart) -> str:

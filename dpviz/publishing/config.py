@@ -36,17 +36,21 @@ class DomainPart:
         bounds: west, south, east, north, in units of the CRS.
         crs: CRS of the bounds; "none" for a plain plane without a map.
         order: the lattice has 2**order columns and rows.
+        study_area: a public file of polygons in which all people can be, relative to the configuration's folder. Cells that do not touch
+            them are masked: nobody can be there. Its CRS is that of the bounds, if the file states none. If left out, people can be
+            everywhere.
     """
 
     bounds: tuple[float, ...]
     crs: str
     order: int = 10
+    study_area: str | None = None
 
     def __post_init__(self) -> None:
         refuse_degrees(self.domain())
 
     def domain(self) -> Domain:
-        """Build the domain.
+        """Build the domain, without the mask of its study area, whose file is not read.
 
         Raises:
             SettingError: there are not four bounds.
@@ -58,9 +62,9 @@ class DomainPart:
         return Domain(bounds=(west, south, east, north), crs=None if self.crs.lower() == NO_CRS else self.crs, order=self.order)
 
     @classmethod
-    def of(cls, domain: Domain) -> DomainPart:
-        """Make the table that describes a domain."""
-        return cls(bounds=domain.bounds, crs=domain.crs or NO_CRS, order=domain.order)
+    def of(cls, domain: Domain, study_area: str | None = None) -> DomainPart:
+        """Make the table that describes a domain; if it has a mask, `study_area` names the file of its polygons."""
+        return cls(bounds=domain.bounds, crs=domain.crs or NO_CRS, order=domain.order, study_area=study_area)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -577,6 +581,8 @@ class DataConfig:
             raise SettingError(
                 "[domain] and [regions] both say where points are counted: keep [regions] for areas, or [domain] for points."
             )
+        if self.domain is not None and self.domain.study_area is not None and self.domain.study_area in data.files:
+            raise SettingError("[domain] study_area is the file of the data: where people can be is declared, never taken from the data.")
         if data.sample in AREA_SAMPLES and self.domain is not None:
             raise SettingError("[domain] is for points only: this sample is counted in its own regions.")
         if data.sample is not None and (self.regions is not None or self.destinations is not None):

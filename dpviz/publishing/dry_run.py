@@ -325,7 +325,7 @@ def error_of_partitions(release: Release, points: PointCounts, level: int) -> fl
     """
     level = min(level, FINEST_COMPARED)
     exact = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(np.float64))
-    difference = exact.blocks(level) - points.blocks(level)
+    difference = (exact.blocks(level) - points.blocks(level))[points.domain.open_blocks(level)]
     return float(np.sqrt(np.mean(difference**2)))
 
 

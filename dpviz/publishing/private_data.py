@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.areas import NONE_INSIDE, NONE_KNOWN, AreaCounts
+from dpviz.data.cells import leave_masked_out
 from dpviz.data.counting.engines import AUTO, NUMPY, OnlyNumpyError, choose_engine, falls_back
 from dpviz.data.counting.files import read_areas, read_flows, read_points
 from dpviz.data.counting.job import Progress
@@ -24,7 +25,7 @@ from dpviz.data.flows import Flows
 from dpviz.data.leaf_regions import refuse_overlaps
 from dpviz.data.library_errors import attempt, guard
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.outline import read_polygons
+from dpviz.data.reading.outline import read_outline, read_polygons
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.safety import Limits, Source, refuse_share
 from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files
@@ -35,13 +36,14 @@ from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
+from dpviz.space.study_area import mask_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import geopandas
 
-    from dpviz.publishing.config import DataConfig, DataPart, RegionsPart
+    from dpviz.publishing.config import DataConfig, DataPart, DomainPart, RegionsPart
 
 _FILE = b"file"
 _PIECE_BYTES = 2**22
@@ -184,17 +186,17 @@ class CountRequest:
 
 
 def open_frame(config: DataConfig) -> PublicFrame | None:
-    """Build the public domain of points, or read or make the public regions of areas or trips.
+    """Build the public domain of points, with the mask of its study area, or read or make the public regions of areas or trips.
 
     Returns:
         A domain, regions, or the regions of origins and of destinations; None for a sample of trips or areas, which has its own.
 
     Raises:
-        DomainError: the bounds or the regions are invalid, or polygons overlap in which coordinates are counted.
+        DomainError: the bounds, the study area or the regions are invalid, or polygons overlap in which coordinates are counted.
         InputError: a file of regions or polygons cannot be read.
     """
     if config.family is POINT_FAMILY:
-        return config.domain.domain() if config.domain else SAMPLES[config.data.sample or ""].domain
+        return _open_domain(config.domain, config.base) if config.domain else SAMPLES[config.data.sample or ""].domain
     if config.regions is None:
         return None
     regions = _read_regions("regions", config.regions, config.base)
@@ -203,6 +205,13 @@ def open_frame(config: DataConfig) -> PublicFrame | None:
             refuse_overlaps(regions)
         return regions
     return regions, regions if config.destinations is None else _read_regions("destinations", config.destinations, config.base)
+
+
+def _open_domain(part: DomainPart, base: Path) -> Domain:
+    domain = part.domain()
+    if part.study_area is None:
+        return domain
+    return mask_outside(domain, read_outline(resolve_path(base, part.study_area), unstated_crs=domain.crs))
 
 
 def _read_regions(title: str, part: RegionsPart, base: Path) -> Regions:
@@ -387,6 +396,8 @@ def refuse_empty_data(data: PrivateData, *, by_ids: bool = False) -> None:
             "No record lies in the domain: are the coordinates and the bounds both in the units of their CRS (degrees, or metres), is"
             " it the right CRS, are x and y swapped?"
         )
+        if data.domain.mask is not None:
+            reason += " Does the study area hold the places of the records?"
     raise InputError(f"{reason} Nothing was spent. If data without records are right, write may_be_empty = true under [data].")
 
 
@@ -435,6 +446,8 @@ def make_up_records(data: PrivateData) -> PrivateData:
         leaf = _evenly_spaced(empty.regions.size(empty.regions.depth)).astype(np.int32)
         return replace(empty, leaf=leaf, count=np.full(len(leaf), _MADE_UP_RECORDS))
     cell = _evenly_spaced(empty.domain.side**2)
+    leave_masked_out(cell, empty.domain)
+    cell = cell[cell >= 0]
     row, column = (cell // empty.domain.side).astype(np.int32), (cell % empty.domain.side).astype(np.int32)
     return replace(empty, column=column, row=row, count=np.full(len(cell), _MADE_UP_RECORDS))
 

@@ -57,7 +57,7 @@ def guess_points(data: PointCounts, records: int, spread: str = EVEN, like: Rele
     if spread not in SPREADS or (spread == RELEASED) != (like is not None):
         raise SettingError(f"Made-up records lie {', '.join(SPREADS[:-1])}, or {RELEASED}, which must be given.")
     rng = np.random.default_rng(SEED)
-    cells = rng.integers(0, 4**data.domain.order, records)
+    cells = _cells_anywhere(data.domain, records, rng)
     if like is not None:
         cells = _cells_like(data.domain, records, check_guess(like), rng)
     elif spread == TOWNS:
@@ -183,6 +183,16 @@ def count_residents(domain: Domain) -> int:
     towns = read_towns()
     inside = _find_cells(domain, towns.longitude, towns.latitude) >= 0
     return int(towns.population[inside].sum(dtype=np.int64))
+
+
+def _cells_anywhere(domain: Domain, records: int, rng: np.random.Generator) -> Integers:
+    """Choose lattice cells evenly, of a domain with a mask among the open ones."""
+    if domain.mask is None:
+        return rng.integers(0, 4**domain.order, records)
+    row, column = np.divmod(rng.choice(np.flatnonzero(domain.mask.open), records), domain.mask.side)
+    width = domain.side >> domain.mask.order
+    across, up = rng.integers(0, width, (2, records))
+    return np.asarray((row * width + up) * domain.side + column * width + across)
 
 
 def _cells_around_towns(domain: Domain, records: int, rng: np.random.Generator) -> Integers:

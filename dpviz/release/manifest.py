@@ -36,6 +36,7 @@ from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import describe_verdict
 from dpviz.space.domain import Domain
+from dpviz.space.mask import CellMask
 from dpviz.space.region_builders import Grid
 from dpviz.space.regions import Regions
 from dpviz.space.tree import Tree
@@ -221,6 +222,8 @@ def describe_columns(release: AnyRelease) -> dict[str, str]:
     if isinstance(release.spread, Spread):
         columns["share"] = "How much of the parent's error is in this one's: see spread."
         columns["slack"] = "Variance of what is this partition's own in its error: see spread."
+    if release.domain.mask is not None:
+        columns["noise_variance"] = f"{columns['noise_variance'][:-1]}, and 0 where the domain's mask leaves no cell open."
     if release.tree.curve is not None:
         columns["curve_first"] = "First place of the partition's stretch of the curve."
         columns["curve_last"] = "The place after its last one."
@@ -399,13 +402,36 @@ def _describe_point_contents(release: Release) -> Facts:
     return {
         "kind": POINTS,
         "columns": describe_columns(release),
-        "domain": {"bounds": list(domain.bounds), "crs": domain.crs, "order": domain.order},
+        "domain": describe_domain(domain),
         "height": release.height,
         "inside": release.inside,
         **({"nonnegative": True} if release.nonnegative else {}),
         "spread": _describe_spread(release.spread),
         "tree": _describe_tree(release.tree),
     }
+
+
+def describe_domain(domain: Domain) -> Facts:
+    """Describe a domain as facts; with its mask, if it has one, as the lengths of runs of masked and open cells."""
+    facts = {"bounds": list(domain.bounds), "crs": domain.crs, "order": domain.order}
+    if domain.mask is None:
+        return facts
+    return facts | {"mask": {"order": domain.mask.order, "open_cells": domain.mask.cells_open, "runs": domain.mask.runs}}
+
+
+def read_domain(facts: Facts) -> Domain:
+    """Rebuild the domain that `describe_domain` describes.
+
+    Raises:
+        DomainError: facts that describe no domain.
+    """
+    mask = facts.get("mask")
+    return Domain(
+        bounds=tuple(facts["bounds"]),
+        crs=facts["crs"],
+        order=facts["order"],
+        mask=None if mask is None else CellMask.from_runs(mask["order"], mask["runs"]),
+    )
 
 
 def _describe_spread(spread: Spread | WaveletSpread | None) -> Facts:
@@ -515,7 +541,7 @@ def _describe_point_levels(release: Release) -> list[Facts]:
     low, high = release.interval(np.arange(len(release.tree)))
     levels = []
     for level in range(release.height + 1):
-        nodes = release.nodes(level)
+        nodes = release.open_nodes(level)
         levels.append(_describe_level(level, None, release.stddev[nodes], (high - low)[nodes]))
     return levels
 

@@ -22,6 +22,7 @@ from dpviz.shown import Mapped
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, UNIFORM, interpolation_sums
+from dpviz.space.mask import open_cells
 from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
 
@@ -146,9 +147,10 @@ class Release(Mapped):
         settings: the mechanism's settings.
         domain: the public frame.
         tree: the partitions: a tree of n nodes.
-        noisy: (n,) counts as first measured; NaN for nodes that were not measured.
+        noisy: (n,) counts as first measured; NaN for nodes that were not measured, such as those that the domain's mask covers.
         noise_variance: (n,) variance of the noise on each count, of both measurements together if there were two; infinite if the node
-            was not measured. Without least squares, an unmeasured inner node has the sum of its children's variances.
+            was not measured, 0 if the domain's mask covers it. Without least squares, an unmeasured inner node has the sum of its
+            children's variances.
         count: (n,) counts after post-processing.
         spread: the joint distribution of the errors of `count`; None if they are independent, with variances `noise_variance`.
         receipt: how the budget was spent.
@@ -219,6 +221,11 @@ class Release(Mapped):
         return GAUSSIAN_STDDEVS if self.has_gaussian else INTERVAL_STDDEVS
 
     @cached_property
+    def open_cells(self) -> Floats:
+        """(n,) number of lattice cells of each node in which records can be; 0 for nodes that the domain's mask covers, which are empty."""
+        return open_cells(self.tree, self.domain.mask)
+
+    @cached_property
     def stddev(self) -> Floats:
         """(n,) standard deviation of the noise in each node's `count`, in records. The error of assuming uniformity is not included."""
         return np.sqrt(self.noise_variance if self.spread is None else self.spread.variances(self.tree))
@@ -245,6 +252,7 @@ class Release(Mapped):
             spread: also give the standard deviations.
             inside: how partitions that a box cuts are counted: "uniform" (by the share of their area) or "interpolated" (with more
                 records near fuller neighbours) or "log-linear" (likewise, more steeply); None for the release's own `inside`.
+                Where the domain has a mask, only open cells get records.
             outside: what to do with boxes that are partly outside the domain, where nothing was counted: "refuse" raises an error,
                 "inside_part" answers the part inside and also gives the coverage.
 
@@ -316,6 +324,8 @@ class Release(Mapped):
     def coverage(self, queries: ArrayLike | Areas) -> Floats:
         """Compute the share of each query that lies inside the domain. Nothing was counted outside.
 
+        What the domain's mask covers lies inside: it is known to be empty.
+
         Args:
             queries: (q, 4) boxes in the domain's CRS, or (q,) polygons, which are reprojected.
 
@@ -337,7 +347,7 @@ class Release(Mapped):
         Returns:
             (2**zoom, 2**zoom) estimates, in records, [row, column], row 0 in the south.
         """
-        sums = block_sums(self.tree, self.count, zoom)
+        sums = block_sums(self.tree, self.count, zoom, self.domain.mask)
         difference = self._interpolation(None)
         return self._at_least_0(sums + difference.blocks(1 << zoom, self.domain.side)) if difference else sums
 
@@ -347,7 +357,7 @@ class Release(Mapped):
         if way not in INSIDE:
             raise DomainError(f"inside must be one of {', '.join(INSIDE)}.")
         if way != UNIFORM and way not in self._interpolation_sums:
-            self._interpolation_sums[way] = interpolation_sums(self.tree, self.count, way)
+            self._interpolation_sums[way] = interpolation_sums(self.tree, self.count, way, self.domain.mask)
         return self._interpolation_sums.get(way)
 
     @cached_property
@@ -433,6 +443,11 @@ class Release(Mapped):
             raise DomainError(f"The release has levels 0 to {self.height}; 0 is the whole domain.")
         return self.tree.leaves if level is None or level >= self.tree.height else self.tree.cut(int(level))
 
+    def open_nodes(self, level: int | None = None) -> NDArray[np.int64]:
+        """Return (k,) the nodes of a level, as `nodes` does, without those that the domain's mask covers."""
+        nodes = self.nodes(level)
+        return nodes[self.open_cells[nodes] > 0]
+
     def interval(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Compute intervals that contain the true count of a node with probability at least 0.95, for the noise only.
 
@@ -473,7 +488,7 @@ class Release(Mapped):
 
     @cached_property
     def _cumulative(self) -> Cumulative | None:
-        return None if self.spread is None else cumulative(self.tree, self.count)
+        return None if self.spread is None else cumulative(self.tree, self.count, self.domain.mask)
 
     @cached_property
     def _errors(self) -> Errors:
@@ -486,7 +501,7 @@ class Release(Mapped):
             return self._at_least_0(self._cumulative.boxes(lattice) + difference), np.zeros(len(lattice))
         if isinstance(self.spread, WaveletSpread) and self._cumulative is not None:
             return self._cumulative.boxes(lattice) + difference, np.sqrt(self.spread.boxes(lattice))
-        estimate, stddev = self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
+        estimate, stddev = self._answer(box_overlap(self.tree, lattice, self.domain.mask), len(lattice), spread)
         return self._at_least_0(estimate + difference), stddev
 
     def _at_least_0(self, estimate: Floats) -> Floats:

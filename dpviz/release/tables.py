@@ -33,7 +33,7 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.flow_release import FlowRelease, PairSums, RegionTotals, StageCounts, compute_interval
-from dpviz.release.manifest import CURVE, GRID, H3, INDEPENDENT, WAVELET, read_settings
+from dpviz.release.manifest import CURVE, GRID, H3, INDEPENDENT, WAVELET, read_domain, read_settings
 from dpviz.release.point_release import Release
 from dpviz.release.reliability import grade_reliability
 from dpviz.space.domain import Domain
@@ -372,7 +372,7 @@ def rebuild_point_release(contents: Facts, table: pa.Table, receipt: Receipt, st
         InputError: the table does not describe a tree.
     """
     columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
-    domain = Domain(**contents["domain"] | {"bounds": tuple(contents["domain"]["bounds"])})
+    domain = read_domain(contents["domain"])
     counts = {attribute: np.array(columns[name], np.float64) for name, attribute in _ATTRIBUTE_OF_COLUMN.items() if name in columns}
     return Release(
         mechanism=contents["mechanism"],

@@ -302,6 +302,8 @@ def _doubt_occupied(found: Verdict, level: LevelVerdict, count: Floats, unbiased
 def square_verdict(release: Release, errors: Sequence[float], unit: str = "", noise: Sequence[float] | None = None) -> Verdict:
     """Grade zoom levels, by the rule of `verdict`, for the equal squares into which each cuts the domain, whatever the partitions are.
 
+    Squares that the domain's mask covers are not counted.
+
     Args:
         release: of points; only its released total is used.
         errors: (n,) errors of a square at zoom levels 0 to n - 1, in records: expected (`expected_error`), or measured on public data.
@@ -320,7 +322,8 @@ def square_verdict(release: Release, errors: Sequence[float], unit: str = "", no
     'Levels 0 and 1 are usable; level 2 is rough; level 3 is too fine: its counts are spread, not measured.'
     """
     total = float(release.count[0] if release.unbiased is None else release.unbiased[0])
-    levels = tuple(grade_level(zoom, f"level {zoom}", 4**zoom, total, error) for zoom, error in enumerate(errors))
+    domain = release.domain
+    levels = tuple(grade_level(zoom, f"level {zoom}", domain.count_open_blocks(zoom), total, error) for zoom, error in enumerate(errors))
     parts = errors if noise is None else noise
     spread = [level.grade == NOISE and part**2 < error**2 / 2 for level, error, part in zip(levels, errors, parts, strict=True)]
     first = spread.index(True) if True in spread else len(levels)
@@ -367,7 +370,7 @@ def compute_needed_total(parts: int, stddev: float) -> float:
 
 def _grade_point_level(release: Release, level: int) -> LevelVerdict:
     """Grade a level of a release of points."""
-    nodes = release.nodes(level)
+    nodes = release.open_nodes(level)
     count = release.count if release.unbiased is None else release.unbiased
     return grade_level(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
 

@@ -17,7 +17,7 @@ from dpviz.errors import InputError
 from dpviz.samples.flows import us_counties
 from dpviz.samples.points import SEED, SQUARE, SampleInfo, sample_xy
 from dpviz.space.area_shares import areas_km2
-from dpviz.space.regions import Regions
+from dpviz.space.regions import Regions, are_areas
 
 CITY_LEVELS = ("district", "tract", "block")
 STATE_LEVELS = ("state", "county")
@@ -132,8 +132,20 @@ def area_denominators(key: str, regions: Regions) -> dict[str, tuple[str, pd.Ser
     _check_key(key)
     about = AREA_SAMPLES[key]
     rates = {"Rates": (f"per 1,000 {about.per}", area_population(key), 1000.0)} if about.per else {}
+    return rates | region_denominators(regions)
+
+
+def region_denominators(regions: Regions) -> dict[str, tuple[str, pd.Series, float]]:
+    """List the public numbers that regions have by themselves, in the form of `area_denominators`: their area, if leaves are polygons.
+
+    >>> region_denominators(Regions.from_table(pd.DataFrame({"tract": ["a", "b"]}), levels=["tract"]))
+    {}
+    """
+    shapes = regions.geometry[-1]
+    if shapes is None or not are_areas(shapes):
+        return {}
     areas = pd.Series(areas_km2(regions), index=regions.ids_of(regions.depth))
-    return rates | {"Per km²": ("per km²", areas, 1.0)}
+    return {"Per km²": ("per km²", areas, 1.0)}
 
 
 def _check_key(key: str) -> None:

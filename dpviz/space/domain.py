@@ -15,6 +15,7 @@ from pyproj.exceptions import CRSError, ProjError
 
 from dpviz.errors import DomainError
 from dpviz.shown import Shown
+from dpviz.space.mask import CellMask
 
 # PROJ must not download parts of shift grids, because its requests would reveal where the private records are.
 network.set_network_enabled(active=False)  # type: ignore[attr-defined]
@@ -34,6 +35,9 @@ class Domain(Shown):
         bounds: west, south, east, north in the units of `crs` (degrees for a geographic CRS).
         crs: the coordinate reference system: anything that pyproj understands, stored as text; None for a plane without a map.
         order: the lattice has ``2**order`` columns and rows; 1 to 24.
+        mask: the cells in which records can be; records in other cells count as outside the domain. A finer mask becomes one of blocks, of
+            which those with an open part are open. None if records can be everywhere, and also if all cells of the mask are open. See
+            `mask_outside`.
 
     Raises:
         DomainError: the bounds are not finite, enclose no area or are mostly off the globe; the CRS is unknown or not
@@ -47,6 +51,7 @@ class Domain(Shown):
     bounds: tuple[float, float, float, float]
     crs: str | None
     order: int = 10
+    mask: CellMask | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "crs", _crs_text(self.crs))
@@ -54,6 +59,10 @@ class Domain(Shown):
         if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer) or not 1 <= self.order <= FINEST_ORDER:
             raise DomainError(f"The lattice's order must be a whole number from 1 to {FINEST_ORDER}.")
         object.__setattr__(self, "order", int(self.order))
+        if self.mask is not None:
+            if not isinstance(self.mask, CellMask):
+                raise DomainError("The mask of a domain must be a CellMask: see mask_outside.")
+            object.__setattr__(self, "mask", self.mask.coarsened(self.order))
         if self.crs is not None and _share_on_globe(self.crs, self.bounds) < 1 / 4:
             raise DomainError("Most of the domain is off the globe, where the CRS has no longitude and latitude; choose narrower bounds.")
         west, south, east, north = self.bounds
@@ -76,6 +85,19 @@ class Domain(Shown):
     def is_geographic(self) -> bool:
         """Whether coordinates are longitude and latitude in degrees."""
         return self.crs is not None and CRS(self.crs).is_geographic
+
+    def open_blocks(self, zoom: int) -> NDArray[np.bool_]:
+        """Return (2**zoom, 2**zoom) whether records can be in each equal block, [row, column], row 0 in the south."""
+        return np.ones((1 << zoom, 1 << zoom), np.bool_) if self.mask is None else self.mask.blocks(zoom)
+
+    def count_open_blocks(self, zoom: int) -> int:
+        """Count the 2**zoom x 2**zoom equal blocks in which records can be."""
+        return 4**zoom if self.mask is None else int(self.mask.blocks(zoom).sum())
+
+    @property
+    def share_open(self) -> float:
+        """The share of the cells in which records can be, above 0; 1 without a mask."""
+        return 1.0 if self.mask is None else self.mask.cells_open / self.mask.open.size
 
     def coordinates(self, lattice: ArrayLike) -> NDArray[np.float64]:
         """Compute coordinates of lattice rectangles.

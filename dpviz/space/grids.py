@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.arrays import Integers, Lines
+from dpviz.arrays import Integers, Lines, Mask
 from dpviz.errors import DomainError
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
@@ -182,6 +182,14 @@ def split_nodes(node: Integers, halvings: int = 1) -> Integers:
     """
     fan_out = 1 << 2 * halvings
     return np.repeat(node << 2 * halvings, fan_out) + np.tile(np.arange(fan_out), len(node))
+
+
+def have_open_cells(node: Integers, halved: int, domain: Domain) -> Mask:
+    """Return (n,) whether nodes of a grid of 2**halved columns and rows, as positions on the Z-order curve, have an open cell."""
+    if domain.mask is None:
+        return np.ones(len(node), np.bool_)
+    column, row = cells_at(node)
+    return domain.mask.holds(column, row, halved)
 
 
 def rectangles(node: Integers, halved: int, order: int) -> Integers:

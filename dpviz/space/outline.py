@@ -13,7 +13,7 @@ from pyproj import CRS, Transformer
 from pyproj.exceptions import ProjError
 
 from dpviz.errors import DomainError
-from dpviz.space.domain import is_horizontal
+from dpviz.space.domain import Domain, is_horizontal
 
 DEGREES = "EPSG:4326"
 _DECIMALS = 4  # of bounds in degrees, about ten metres; bounds in other units are whole numbers
@@ -76,6 +76,20 @@ class Outline:
         (west, south), (east, north) = (corners.min(axis=0) * scale).tolist(), (corners.max(axis=0) * scale).tolist()
         return math.floor(west) / scale, math.floor(south) / scale, math.ceil(east) / scale, math.ceil(north) / scale
 
+    def shapes_around(self, domain: Domain) -> NDArray[np.object_]:
+        """Return the polygons in the CRS of a domain, without what lies far from the domain.
+
+        Raises:
+            DomainError: the domain is a plain plane, or a part of the polygons near it has no coordinates in its CRS.
+        """
+        if domain.crs is None:
+            raise DomainError("A plain plane has no map for polygons in a CRS: give the domain their CRS, or leave the polygons out.")
+        target = CRS(domain.crs)
+        box = _box_around(domain, self.crs)
+        near = self.shapes if box is None else shapely.intersection(shapely.make_valid(self.shapes), box)
+        near = near[~shapely.is_empty(near)]
+        return _reproject(near, self.crs, target) if len(near) else near
+
     @cached_property
     def in_degrees(self) -> NDArray[np.object_]:
         """(n,) the polygons in longitude and latitude.
@@ -98,6 +112,19 @@ def _check_range(corners: NDArray[np.float64], crs: CRS) -> None:
         raise DomainError("The polygons have a coordinate that is not finite: save the file anew, or drag a box on the map.")
     if crs.is_geographic and (np.abs(corners) > [360.0, 90.0]).any():
         raise DomainError("A longitude or latitude of the polygons is out of range: is another CRS theirs, or are x and y swapped?")
+
+
+def _box_around(domain: Domain, crs: CRS) -> shapely.Polygon | None:
+    """Return a box in a CRS that holds a domain, with a margin; None if there is none."""
+    try:
+        bounds = Transformer.from_crs(domain.crs, crs, always_xy=True).transform_bounds(*domain.bounds, densify_pts=_STEPS)
+    except ProjError:
+        return None
+    west, south, east, north = bounds
+    if not (np.isfinite(bounds).all() and west < east and south < north):
+        return None
+    margin = max(east - west, north - south) / 10
+    return shapely.box(west - margin, south - margin, east + margin, north + margin)
 
 
 def _reproject(shapes: NDArray[np.object_], source: CRS, target: CRS) -> NDArray[np.object_]:

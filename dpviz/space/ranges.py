@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Lines
 from dpviz.space.domain import Domain
+from dpviz.space.mask import CellMask, open_cells
 from dpviz.space.tree import Tree, intervals
 
 Overlap = Callable[[Integers, Integers], Floats]
@@ -90,13 +91,16 @@ def batches(tree: Tree, overlap: Overlap, count: int) -> Iterator[tuple[slice, l
         yield part, fronts(tree, overlap, np.arange(part.start, part.stop))
 
 
-def box_overlap(tree: Tree, boxes: Floats) -> Overlap:
+def box_overlap(tree: Tree, boxes: Floats, mask: CellMask | None = None) -> Overlap:
     """Make the function that computes the shares of nodes in boxes.
 
     Args:
         tree: any tree.
         boxes: (q, 4) west, south, east, north in lattice units.
+        mask: of the domain, if it has one; shares are then those of the open cells.
     """
+    if mask is not None:
+        return _open_box_overlap(tree, boxes, mask)
     west, south, east, north = np.ascontiguousarray(boxes.T)
 
     def overlap(query: Integers, node: Integers) -> Floats:
@@ -113,12 +117,27 @@ def box_overlap(tree: Tree, boxes: Floats) -> Overlap:
     return overlap
 
 
+def _open_box_overlap(tree: Tree, boxes: Floats, mask: CellMask) -> Overlap:
+    """Make the function that computes the shares of the open cells of nodes in boxes; 0 for nodes without any."""
+
+    def overlap(query: Integers, node: Integers) -> Floats:
+        rectangles, box = tree.rectangles(node).astype(np.float64), boxes[query]
+        common = np.concatenate([np.maximum(rectangles[:, :2], box[:, :2]), np.minimum(rectangles[:, 2:], box[:, 2:])], axis=1)
+        touched = np.flatnonzero((common[:, :2] < common[:, 2:]).all(axis=1))
+        share, cells = np.zeros(len(node)), mask.cells_in(rectangles[touched], tree.order)
+        part = mask.cells_in(common[touched], tree.order)
+        share[touched] = np.minimum(np.divide(part, cells, out=np.zeros(len(cells)), where=cells > 0), 1.0)
+        return share
+
+    return overlap
+
+
 def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Overlap:
     """Make the function that computes the shares of nodes in polygons. Areas are planar, in the domain's CRS.
 
     Args:
         tree: any tree.
-        domain: the domain, which converts the nodes to coordinates.
+        domain: the domain, which converts the nodes to coordinates. If it has a mask, shares are those of the open cells.
         areas: (q,) shapely geometries in the domain's CRS.
     """
     shapely.prepare(areas)
@@ -128,11 +147,23 @@ def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Over
         share = shapely.intersects(areas[query], boxes).astype(np.float64) * 0.5
         share[shapely.covers(areas[query], boxes)] = 1.0
         cut = np.flatnonzero((share == 0.5) & (tree.children[node] == 0))
+        if domain.mask is not None:
+            share[cut] = _open_share(areas[query[cut]], tree.rectangles(node[cut]), domain, domain.mask)
+            return share
         parts = shapely.area(shapely.intersection(areas[query[cut]], boxes[cut]))
         share[cut] = np.minimum(parts / shapely.area(boxes[cut]), 1.0)
         return share
 
     return overlap
+
+
+def _open_share(areas: NDArray[np.object_], rectangles: Lines, domain: Domain, mask: CellMask) -> Floats:
+    """Compute (k,) the share of the open part of each rectangle, in lattice lines, that lies in its area; 0 if no part is open."""
+    owner, parts = mask.rectangles_in(rectangles, domain.order)
+    boxes = domain.boxes(parts)
+    inside = np.bincount(owner, shapely.area(shapely.intersection(areas[owner], boxes)), len(areas))
+    total = np.bincount(owner, shapely.area(boxes), len(areas))
+    return np.minimum(np.divide(inside, total, out=np.zeros(len(areas)), where=total > 0), 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,32 +222,41 @@ def _find_intervals(lines: Floats, values: Floats) -> tuple[Integers, Floats]:
     return index, (values - lines[index]) / (lines[index + 1] - lines[index])
 
 
-def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
+def cumulative(tree: Tree, count: Floats, mask: CellMask | None = None) -> Cumulative | None:
     """Compute cumulative sums of the leaves' counts over the raster of all their edges.
 
     Args:
         tree: any tree.
         count: (n,) counts per node; only the counts of leaves are used.
+        mask: of the domain, if it has one; the count of a leaf then spreads over its open cells, and the raster has the mask's lines, too.
 
     Returns:
         The sums; None if the raster would have more than 2**22 cells, or if leaves overlap and their sum would not be precise enough.
     """
-    if tree.lines is not None:
+    cells = None if mask is None else open_cells(tree, mask)[tree.leaves]
+    if tree.lines is not None and (cells is None or np.isin(cells / tree.cells[tree.leaves], (0.0, 1.0)).all()):
         return _sum_grid(tree, *tree.lines, count)
     rectangles = tree.rectangles(tree.leaves)
+    if tree.overlaps and mask is not None:
+        cells = mask.cells_in(rectangles, tree.order)
     columns, rows = (_used_lines(rectangles[:, axis], rectangles[:, axis + 2]) for axis in (0, 1))
+    if mask is not None:
+        of_mask = np.arange(mask.side, dtype=np.int32) << (tree.order - mask.order)
+        columns, rows = (np.union1d(lines, of_mask).astype(np.int32) for lines in (columns, rows))
     if (len(columns) - 1) * (len(rows) - 1) > MOST_RASTER_CELLS:
         return None
-    density = _sum_densities(rectangles, columns, rows, count[tree.leaves], tree.overlaps)
+    density = _sum_densities(rectangles, columns, rows, count[tree.leaves], cells, overlaps=tree.overlaps)
     if density is None:
         return None
+    if mask is not None:
+        density *= mask.holds(*np.meshgrid(columns[:-1], rows[:-1]), tree.order)
     area = np.diff(rows).astype(np.float64)[:, None] * np.diff(columns)
     sums = np.zeros((len(rows), len(columns)))
     np.cumsum(np.cumsum(density * area, axis=0), axis=1, out=sums[1:, 1:])
     return Cumulative(columns=columns.astype(np.float64), rows=rows.astype(np.float64), sums=sums)
 
 
-def block_sums(tree: Tree, count: Floats, zoom: int) -> Floats:
+def block_sums(tree: Tree, count: Floats, zoom: int, mask: CellMask | None = None) -> Floats:
     """Answer all equal blocks of the domain at once, with the same answers as by canonical decomposition.
 
     A node within one block counts there, unless its parent is within one block, too. A leaf in several blocks is distributed by area.
@@ -225,26 +265,38 @@ def block_sums(tree: Tree, count: Floats, zoom: int) -> Floats:
         tree: any tree; its counts need not add up.
         count: (n,) counts per node.
         zoom: 2**zoom blocks per side.
+        mask: of the domain, if it has one; a leaf in several blocks is then distributed by its open cells.
 
     Returns:
         (2**zoom, 2**zoom) sums, [row, column], row 0 in the south.
     """
-    side, shift = 1 << zoom, (int(tree.east[0]).bit_length() - 1) - zoom
+    side, shift = 1 << zoom, tree.order - zoom
     column, row = tree.west >> shift, tree.south >> shift
     inside = (column == (tree.east - 1) >> shift) & (row == (tree.north - 1) >> shift)
     ends = np.flatnonzero(inside & ~np.where(tree.parent >= 0, inside[tree.parent], False))
-    sums, steps = np.zeros((side, side)), np.zeros((side + 1, side + 1))
+    sums = np.zeros((side, side))
     np.add.at(sums, (row[ends], column[ends]), count[ends])
     if (inside | (tree.children > 0)).all():
         return sums
     spanning = np.flatnonzero(~inside & (tree.children == 0))
-    west, south, east, north = tree.rectangles(spanning).T.astype(np.float64)
-    density = count[spanning] / ((east - west) * (north - south))
-    for column, across in zip(*_difference_array(tree.west[spanning], tree.east[spanning], shift), strict=True):
-        for row, up in zip(*_difference_array(tree.south[spanning], tree.north[spanning], shift), strict=True):
+    if mask is None:
+        west, south, east, north = tree.rectangles(spanning).T.astype(np.float64)
+        return sums + _spread(tree, spanning, count[spanning] / ((east - west) * (north - south)), zoom)
+    cells = mask.cells_in(tree.rectangles(spanning), tree.order)
+    density = np.divide(count[spanning], cells, out=np.zeros(len(cells)), where=cells > 0)
+    finer = max(zoom, mask.order)
+    spread = _spread(tree, spanning, density, finer) * mask.blocks(finer)
+    return np.asarray(sums + spread.reshape(side, 1 << (finer - zoom), side, -1).sum(axis=(1, 3)))
+
+
+def _spread(tree: Tree, leaves: Integers, density: Floats, zoom: int) -> Floats:
+    """Add up, in (2**zoom, 2**zoom) blocks, the densities of (k,) leaves times the cells that leaf and block have in common."""
+    side, shift = 1 << zoom, tree.order - zoom
+    steps = np.zeros((side + 1, side + 1))
+    for column, across in zip(*_difference_array(tree.west[leaves], tree.east[leaves], shift), strict=True):
+        for row, up in zip(*_difference_array(tree.south[leaves], tree.north[leaves], shift), strict=True):
             steps += np.bincount(row * (side + 1) + column, density * across * up, steps.size).reshape(steps.shape)
-    sums += steps.cumsum(0).cumsum(1)[:-1, :-1]
-    return sums
+    return np.asarray(steps.cumsum(0).cumsum(1)[:-1, :-1])
 
 
 def _difference_array(low: Lines, high: Lines, shift: int) -> tuple[list[Integers], list[Integers]]:
@@ -271,7 +323,7 @@ def _used_lines(low: Lines, high: Lines) -> Lines:
     return np.flatnonzero(used).astype(np.int32)
 
 
-def _sum_densities(rectangles: Lines, columns: Lines, rows: Lines, count: Floats, overlaps: bool) -> Floats | None:
+def _sum_densities(rectangles: Lines, columns: Lines, rows: Lines, count: Floats, cells: Floats | None, *, overlaps: bool) -> Floats | None:
     """Add up the densities of the leaves that cover each raster cell: (rows - 1, columns - 1) sums.
 
     If leaves overlap, densities are rounded to whole multiples of a quantum and added as integers. With floats, rounding errors of a
@@ -280,7 +332,8 @@ def _sum_densities(rectangles: Lines, columns: Lines, rows: Lines, count: Floats
     """
     edges = [np.searchsorted(lines, rectangles[:, axis]) for axis, lines in ((0, columns), (1, rows), (2, columns), (3, rows))]
     west, south, east, north = rectangles.T.astype(np.float64)
-    density = count / ((east - west) * (north - south))
+    cells = (east - west) * (north - south) if cells is None else cells
+    density = np.divide(count, cells, out=np.zeros(len(count)), where=cells > 0)
     if not overlaps:
         return np.asarray(density[_sum_covering(edges, np.arange(len(count)), (len(rows), len(columns)))])
     quantum = float(np.abs(density).sum()) / 2**61

@@ -26,6 +26,7 @@ FINEST_H3 = 15
 MOST_H3_CELLS = 2**21
 FINEST_SQUARES = 10
 _H3_MARGIN = 0.05  # of a cell's edge: borders of cells are arcs, which polygons in degrees miss by less
+_LONGEST_EDGE = 90.0  # degrees: h3 takes an edge of more than 180 degrees for one that crosses the 180th meridian
 _KM_PER_DEGREE = 111.2
 _POINTS_AT_ONCE = 2**18
 
@@ -110,6 +111,7 @@ def nest_h3_cells(area: Any, resolutions: Sequence[int]) -> tuple[geopandas.GeoD
     _refuse_too_many_cells(shape, edge)
     latitude = min(max(abs(shape.bounds[1]), abs(shape.bounds[3])), 85.0)
     wider = shapely.buffer(shape, _H3_MARGIN * edge / math.cos(math.radians(latitude)), join_style="mitre")
+    wider = shapely.segmentize(wider, _LONGEST_EDGE)
     cells = sorted(h3.h3shape_to_cells_experimental(h3.geo_to_h3shape(wider), levels[-1], contain="overlap"))
     columns = {f"resolution {level}": [h3.cell_to_parent(cell, level) for cell in cells] for level in levels}
     return geopandas.GeoDataFrame(columns, geometry=h3_outlines(cells), crs=H3_CRS), list(columns), H3Cells(resolution=levels[-1])
@@ -181,8 +183,10 @@ def nest_squares(domain: Domain, zooms: Sequence[int]) -> tuple[pd.DataFrame, li
         as geometry if the domain has a CRS; the names of the columns; and the domain whose lattice has these squares.
 
     Raises:
-        DomainError: zooms that are out of range or do not grow.
+        DomainError: zooms that are out of range or do not grow, or a domain with a mask.
     """
+    if domain.mask is not None:
+        raise DomainError("Squares are regions of a whole domain: leave its mask out.")
     whole = all(isinstance(zoom, int | np.integer) and not isinstance(zoom, bool) for zoom in zooms)
     finest = min(domain.order, FINEST_SQUARES)
     grow = all(finer > coarser for coarser, finer in itertools.pairwise(zooms))

@@ -26,6 +26,7 @@ from dpviz.view.places import ATTRIBUTION, place_names
 MOST_CELLS = 65_536  # rectangles in a pane; more are drawn as a picture
 STREETS = "https://tile.openstreetmap.org/{z}/{x}/{y}.png"  # the only address outside the app that a browser may ask, if it is told to
 STREETS_CREDIT = "© OpenStreetMap contributors, openstreetmap.org/copyright"
+MASKED_ON_LIGHT, MASKED_ON_DARK = [202, 206, 210, 255], [60, 66, 72, 255]  # where nobody can be
 TONES = 64  # shades of a scale on each side of zero
 _PALE = 0.4  # of the opacity of a colour, where an interval contains 0
 _GREY = np.array([128.0, 128.0, 128.0])
@@ -170,6 +171,7 @@ class Scene:
         swipe: position of the swipe bar, 0 to 1 of the width, if the two panes lie over each other at first; None for side by side.
         box: west, south, east, north in degrees of a box that is outlined; None if there is none.
         outline: closed lines of an area that is outlined, each a list of [longitude, latitude] in degrees; none if there is none.
+        masked: polygons where nobody can be, which cover what lies under them; each is a list of rings, in degrees.
         ground: lists of land polygons, country borders and state lines, in degrees.
         places: rows of name, longitude, latitude, and the zoom from which on the name is shown.
         title: of a picture that is saved.
@@ -198,6 +200,7 @@ class Scene:
     swipe: float | None = None
     box: Bounds | None = None
     outline: list[list[list[float]]] = field(default_factory=list)
+    masked: list[list[list[list[float]]]] = field(default_factory=list)
     ground: dict[str, list[Any]] = field(default_factory=lambda: {"land": [], "borders": [], "states": []})
     places: list[tuple[str, float, float, float]] = field(default_factory=list)
     title: str = ""
@@ -242,6 +245,7 @@ class Scene:
             "places": self.places,
             "box": self.box,
             "outline": self.outline,
+            "masked": self.masked,
             "credit": self.credit,
             "tiles": STREETS if self.streets else "",
             "asksNow": self.asks_now,
@@ -459,6 +463,7 @@ def _colours_of_the_ground(dark: bool) -> dict[str, list[int] | str]:
     if dark:
         return {
             "land": [255, 255, 255, 14],
+            "maskedColor": MASKED_ON_DARK,
             "line": [200, 205, 210, 150],
             "rim": [225, 230, 235, 50],
             "text": [235, 240, 244, 255],
@@ -469,6 +474,7 @@ def _colours_of_the_ground(dark: bool) -> dict[str, list[int] | str]:
         }
     return {
         "land": [40, 45, 50, 16],
+        "maskedColor": MASKED_ON_LIGHT,
         "line": [70, 75, 80, 150],
         "rim": [90, 100, 110, 75],
         "text": [20, 28, 34, 255],

@@ -12,6 +12,7 @@ from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, map_bounds
 from dpviz.view.canvas import Cells, Legend, Pane, Scene, choose_shades, ground_in, ground_of, make_legend, make_palette, names_in, names_of
 from dpviz.view.colors import Scale
+from dpviz.view.masked_area import find_masked_area
 
 WORLD = (-170.0, -56.0, 180.0, 74.0)
 FINEST_SHOWN = 7  # level of the smallest squares that are drawn
@@ -89,6 +90,7 @@ def declared_scene(
         asks_now=domain is None,
         what_box="Drag a box on the map: it becomes the domain. Shift and drag does the same",
         outline=outline or [],
+        masked=[] if domain is None else find_masked_area(domain),
         ground=ground,
         places=places,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers
 from dpviz.release.point_release import Release
@@ -10,6 +11,7 @@ from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, scale_top_of
 
 OVERLAP = "Rectangles overlap: each is the bounding box of a piece of the Hilbert curve."
+MASKED = "Where nobody can be, as declared, no partition is drawn; one that reaches there has all of its count in the rest."
 OUTSIDE = " (the released number lies outside)"
 
 
@@ -19,6 +21,15 @@ def large_first(release: Release, nodes: Integers) -> Integers:
         return nodes
     west, south, east, north = release.tree.rectangles(nodes).T.astype(np.float64)
     return nodes[np.argsort((west - east) * (north - south), kind="stable")]
+
+
+def open_areas(domain: Domain, rectangles: NDArray[np.integer]) -> Floats:
+    """Compute (k,) areas of lattice rectangles, without what the domain's mask covers, in km2 or units of a plane."""
+    area, mask = domain.areas_km2(rectangles), domain.mask
+    if mask is None:
+        return area
+    west, south, east, north = rectangles.T.astype(np.float64)
+    return np.asarray(area * mask.cells_in(rectangles, domain.order) / ((east - west) * (north - south)))
 
 
 def mark_outside(release: Release, nodes: Integers) -> list[str]:

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.evaluation.metrics import PRESENT, presence_errors
 from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, map_bounds
 from dpviz.view.canvas import MOST_CELLS, Cells, Legend, Pane, Scene, choose_shades, ground_of, make_legend, make_palette, names_of, to_css
 from dpviz.view.colors import Colors, Scale
 from dpviz.view.deck import draw_picture
-from dpviz.view.partition_looks import OUTSIDE, OVERLAP, density_scale, large_first
-from dpviz.view.points_map import INTERPOLATED, choose_values, color_interpolated, find_pixels, fits_bitmap
+from dpviz.view.masked_area import find_masked_area
+from dpviz.view.partition_looks import OUTSIDE, OVERLAP, density_scale, large_first, open_areas
+from dpviz.view.points_map import INTERPOLATED, choose_values, color_interpolated, color_pixels, fits_bitmap
 
 RELEASED, TRUE, ERROR, FALSE_POSITIVES = "Released", "True", "Error", "False positives"
 _SQUARE_WORDS = "true {true}, released {released}"
@@ -33,7 +35,7 @@ class ReleaseView:
     Attributes:
         release: public.
         level: the level, 0 for the whole domain.
-        nodes: (k,) the partitions of the level, in the order in which they are drawn.
+        nodes: (k,) the partitions of the level, in the order in which they are drawn, without those that the domain's mask covers.
         unit: what is counted, in the plural.
         dark: whether the page is dark.
         truth: (n,) true counts per node of the release's tree; None where they must not be shown. CURATOR ONLY.
@@ -57,7 +59,7 @@ class ReleaseView:
         """Prepare one level, 0 for the whole domain; of a projected domain the finest one that can be drawn, if this one is finer."""
         while not fits_bitmap(release) and len(release.nodes(level)) > MOST_CELLS:
             level -= 1
-        nodes = large_first(release, release.nodes(level))
+        nodes = large_first(release, release.open_nodes(level))
         return cls(release=release, level=level, nodes=nodes, unit=unit, dark=dark, truth=truth, raw=raw, about=about)
 
     @property
@@ -92,7 +94,11 @@ class ReleaseView:
         return Cells(domain=release.domain, rectangles=self.rectangles, numbers=numbers, near=near)
 
     def pane(self, shown: str, *, cells: str, top: float | None = None) -> Pane:
-        """Make a pane.
+        """Make a pane; see `_make_pane`, whose arguments these are. Where the domain has a mask, the note says so."""
+        return _note_mask(self._make_pane(shown, cells, top), self.release.domain)
+
+    def _make_pane(self, shown: str, cells: str, top: float | None) -> Pane:
+        """Make a pane without a note on the mask.
 
         Args:
             shown: "Released", "True", "Error" or "Interpolated"; without the truth always released counts.
@@ -111,7 +117,7 @@ class ReleaseView:
         pane = Pane(title=self._title(shown), about="" if shown == TRUE else self.about, words=self._words(), legend=legend)
         if not self.fits:
             note = f"{len(nodes):,} partitions, drawn as one picture: numbers show at coarser levels."
-            return replace(pane, note=note, picture=draw_picture(release.domain, palette[shades][find_pixels(release, nodes)]))
+            return replace(pane, note=note, picture=draw_picture(release.domain, color_pixels(release, nodes, palette[shades])))
         if release.tree.overlaps:
             palette[:, 3] = palette[:, 3] * _OPACITY_OF_OVERLAPS
         return replace(pane, note=self._note(), cells=cells, shades=shades, palette=palette)
@@ -157,6 +163,8 @@ class ReleaseView:
 class SquaresView:
     """The equal squares of a zoom level: true counts, and which are released as occupied though nothing is there. CURATOR ONLY.
 
+    Squares that the domain's mask covers are not shown.
+
     Attributes:
         release: public.
         truth: (2**zoom, 2**zoom) true counts of the squares, [row, column], row 0 in the south. CURATOR ONLY.
@@ -190,8 +198,8 @@ class SquaresView:
 
     @property
     def rectangles(self) -> NDArray[np.int32]:
-        """(k, 4) west, south, east, north of the squares as lattice lines, row by row."""
-        row, column = np.divmod(np.arange(self.truth.size, dtype=np.int32), len(self.truth))
+        """(k, 4) west, south, east, north of the squares that are shown as lattice lines, row by row."""
+        row, column = np.nonzero(self._is_open)
         corners = np.stack([column, row, column + 1, row + 1], axis=1)
         return (corners * (self.release.domain.side >> self.zoom)).astype(np.int32)
 
@@ -202,12 +210,23 @@ class SquaresView:
 
     def cells(self) -> Cells:
         """Return the squares with the numbers that the words of the pane name; a released count of `PRESENT` or more is at least 1."""
-        numbers = {"true": self.truth.ravel(), "released": np.floor(self._released.ravel() + (1 - PRESENT)).astype(np.int64)}
-        return Cells(domain=self.release.domain, rectangles=self.rectangles, numbers=numbers, is_grid=True)
+        numbers = {"true": self._true, "released": np.floor(self._released + (1 - PRESENT)).astype(np.int64)}
+        return Cells(domain=self.release.domain, rectangles=self.rectangles, numbers=numbers, is_grid=bool(self._is_open.all()))
+
+    @cached_property
+    def _is_open(self) -> Mask:
+        """(2**zoom, 2**zoom) whether a square is shown."""
+        return self.release.domain.open_blocks(self.zoom)
+
+    @cached_property
+    def _true(self) -> Integers:
+        """(k,) true counts of the squares that are shown."""
+        return self.truth[self._is_open]
 
     @cached_property
     def _released(self) -> Floats:
-        return self.release.blocks(self.zoom)
+        """(k,) released counts of the squares that are shown."""
+        return self.release.blocks(self.zoom)[self._is_open]
 
     def truth_pane(self, *, cells: str, unit: str, top: float) -> Pane:
         """Make a pane of the true counts, which does not change with the release.
@@ -217,8 +236,8 @@ class SquaresView:
             unit: what is counted, in the plural.
             top: top of the colour scale.
         """
-        area = self.release.domain.areas_km2(self.rectangles)
-        density = self.truth.ravel() / area
+        area = open_areas(self.release.domain, self.rectangles)
+        density = self._true / area
         scale = replace(density_scale(density, area, self.release.domain, unit), dark=self.dark, top=top)
         empty = density == 0
         shades = choose_shades(scale, density, empty)
@@ -228,15 +247,17 @@ class SquaresView:
 
     def _fill(self, pane: Pane, shades: NDArray[np.uint8], palette: Colors, cells: str) -> Pane:
         """Return a pane with the squares in their colours, as rectangles or, of many, as one picture."""
+        pane = _note_mask(pane, self.release.domain)
         if self.fits:
             return replace(pane, cells=cells, shades=shades, palette=palette)
-        note = f"{self.truth.size:,} squares, drawn as one picture: numbers show at coarser levels."
-        colors = palette[shades].reshape(*self.truth.shape, 4)
-        return replace(pane, note=note, picture=draw_picture(self.release.domain, colors))
+        note = f"{len(shades):,} squares, drawn as one picture: numbers show at coarser levels."
+        colors = np.zeros((*self.truth.shape, 4), np.uint8)
+        colors[self._is_open] = palette[shades]
+        return replace(pane, note=f"{note} {pane.note}".strip(), picture=draw_picture(self.release.domain, colors))
 
     def pane(self, *, cells: str) -> Pane:
         """Make the pane of false positives and negatives; `cells` is the name of the squares in the scene."""
-        empty, present = self.truth == 0, self._released >= PRESENT
+        empty, present = self._true == 0, self._released >= PRESENT
         kinds = np.where(empty & present, 1, np.where(~empty & ~present, 2, 0)).astype(np.uint8)
         palette = Scale(kind="marks", top=1.0, title="", dark=self.dark).colors(np.arange(3))
         pane = Pane(
@@ -245,16 +266,21 @@ class SquaresView:
             words=_SQUARE_WORDS,
             legend=self._describe_marks(palette, empty),
         )
-        return self._fill(pane, kinds.ravel(), palette, cells)
+        return self._fill(pane, kinds, palette, cells)
 
     def _describe_marks(self, palette: Colors, empty: Mask) -> Legend:
         """Say what the colours mean, and how many squares of each kind are wrong."""
-        wrong, number = presence_errors(self._released, self.truth), int(empty.sum())
+        wrong, number = presence_errors(self._released, self._true), int(empty.sum())
         meanings = (
             f"empty, released as occupied: {wrong['false_positives']:,} of {number:,}",
-            f"occupied, released as empty: {wrong['false_negatives']:,} of {self.truth.size - number:,}",
+            f"occupied, released as empty: {wrong['false_negatives']:,} of {empty.size - number:,}",
         )
         return Legend(title="", marks=tuple((to_css(palette[[kind]]), text) for kind, text in enumerate(meanings, start=1)))
+
+
+def _note_mask(pane: Pane, domain: Domain) -> Pane:
+    """Return a pane whose note says what is grey, if the domain has a mask."""
+    return pane if domain.mask is None else replace(pane, note=f"{pane.note} Grey: nobody can be there, as declared.".strip())
 
 
 def has_squares(release: Release, level: int, zoom: int) -> bool:
@@ -306,5 +332,6 @@ def released_scene(view: ReleaseView, shown: str, *, height: int) -> Scene:
         height=height,
         may_save=False,
         ground=ground_of(domain),
+        masked=find_masked_area(domain),
         places=names_of(domain),
     )

@@ -15,7 +15,7 @@ from dpviz.space.interpolate import UNIFORM
 from dpviz.view.colors import Colors, Scale, scale_top_of
 from dpviz.view.deck import MOST_FEATURES, CompactDeck, deck, partitions, picture
 from dpviz.view.escape import html
-from dpviz.view.partition_looks import OVERLAP, density_scale, large_first, mark_outside, row_areas
+from dpviz.view.partition_looks import OVERLAP, density_scale, large_first, mark_outside, open_areas, row_areas
 
 SHOWN = ("Released", "True", "Error", "False positives")
 INTERPOLATED = "Interpolated"
@@ -72,13 +72,13 @@ def points_map(
     if shown == INTERPOLATED:
         return _interpolated_map(release, unit=unit, dark=dark)
     level, note = drawable_level(release, level)
-    nodes = large_first(release, release.nodes(level))
+    nodes = large_first(release, release.open_nodes(level))
     values, scale = choose_values(release, nodes, shown, unit, truth)
     scale = replace(scale, dark=dark, top=scale.top if top is None else top)
     colors = scale.colors(values)
     if len(nodes) > MOST_FEATURES:
         note = f"{len(nodes):,} partitions are drawn as one picture; hover and click work at zoom levels 0 to {_hover_level(release)}."
-        layer = picture(release.domain, colors[find_pixels(release, nodes)])
+        layer = picture(release.domain, color_pixels(release, nodes, colors))
         tooltip = None
     else:
         if release.tree.overlaps:
@@ -135,10 +135,13 @@ def color_interpolated(release: Release, *, unit: str, dark: bool, top: float | 
     """
     domain, zoom = release.domain, min(release.domain.order, _MOST_PIXELS.bit_length() - 1)
     counts, areas = release.blocks(zoom), row_areas(domain, zoom)
-    density, area = (counts / areas[:, None]).ravel(), np.repeat(areas, len(counts))
+    area = np.repeat(areas, len(counts)) * (1.0 if domain.mask is None else domain.mask.open_shares(zoom).ravel())
+    density = np.divide(counts.ravel(), area, out=np.zeros(counts.size), where=area > 0)
     scale = density_scale(density, area, domain, unit)
     scale = replace(scale, dark=dark, top=scale.top if top is None else top)
-    return scale.colors(density).reshape(*counts.shape, 4), scale, bool((counts < 0).any())
+    colors = scale.colors(density)
+    colors[area == 0] = 0
+    return colors.reshape(*counts.shape, 4), scale, bool((counts < 0).any())
 
 
 def choose_values(release: Release, nodes: Integers, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
@@ -156,7 +159,7 @@ def choose_values(release: Release, nodes: Integers, shown: str, unit: str, trut
     """
     count = release.count[nodes]
     if truth is None or shown in ("Released", "True"):
-        area = release.domain.areas_km2(release.tree.rectangles(nodes))
+        area = open_areas(release.domain, release.tree.rectangles(nodes))
         numbers = truth[nodes] if truth is not None and shown == "True" else count
         return numbers / area, density_scale(count / area, area, release.domain, unit)
     if shown == "Error":
@@ -204,7 +207,7 @@ def _hover_level(release: Release) -> int:
 
 
 def find_pixels(release: Release, nodes: Integers) -> Integers:
-    """Find the node under each pixel: (rows, columns) indices in `nodes`; row 0 is in the south."""
+    """Find the node under each pixel: (rows, columns) indices in `nodes`, -1 where there is none; row 0 is in the south."""
     tree, side = release.tree, min(release.domain.side, _MOST_PIXELS)
     step = release.domain.side // side
     centre = (np.arange(side, dtype=np.int32) * step + step // 2).astype(np.int32)
@@ -212,6 +215,11 @@ def find_pixels(release: Release, nodes: Integers) -> Integers:
     index_of_node = np.full(len(tree), -1, np.int64)
     index_of_node[nodes] = np.arange(len(nodes))
     node = tree.leaf_of(column, row)
-    while (index_of_node[node] < 0).any():
-        node = np.where(index_of_node[node] < 0, tree.parent[node], node)
-    return index_of_node[node].reshape(side, side)
+    while (above := (node >= 0) & (index_of_node[node] < 0)).any():
+        node = np.where(above, tree.parent[node], node)
+    return np.where(node >= 0, index_of_node[node], -1).reshape(side, side)
+
+
+def color_pixels(release: Release, nodes: Integers, colors: Colors) -> Colors:
+    """Return (rows, columns, 4) the colour of the node under each pixel, of (k, 4) colours of `nodes`; transparent where there is none."""
+    return np.concatenate([colors, np.zeros((1, 4), np.uint8)])[find_pixels(release, nodes)]

@@ -24,7 +24,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import OUTLINES, WGS84, Bounds, find_map_bounds, fit_bounds, outlines_around
 from dpviz.view.colors import Scale, scale_top_of
-from dpviz.view.partition_looks import OVERLAP, density_scale, large_first, mark_outside
+from dpviz.view.partition_looks import MASKED, OVERLAP, density_scale, large_first, mark_outside, open_areas
 
 Shapes = NDArray[np.object_]
 WIDTH = 9000
@@ -330,10 +330,10 @@ def choose_level(release: Release) -> int:
 def draw_points(release: Release) -> DensityPicture:
     """Draw the level that `choose_level` chooses."""
     level = choose_level(release)
-    nodes = large_first(release, release.nodes(level))
+    nodes = large_first(release, release.open_nodes(level))
     rectangles = release.tree.rectangles(nodes)
     sheet = make_domain_sheet(release.domain)
-    area = release.domain.areas_km2(rectangles)
+    area = open_areas(release.domain, rectangles)
     density = np.divide(release.count[nodes], area, out=np.zeros(len(nodes)), where=area > 0)
     scale = density_scale(density, np.nan_to_num(area), release.domain, counted_noun(release))
     looks = choose_css_classes(density, scale.top)
@@ -349,7 +349,7 @@ def draw_points(release: Release) -> DensityPicture:
         title=scale.title,
         ticks=("0", format_short(scale.top / 4), f"{format_short(scale.top)} and more"),
         level=level,
-        note=OVERLAP if release.tree.overlaps else None,
+        note=" ".join([OVERLAP] * release.tree.overlaps + [MASKED] * (release.domain.mask is not None)) or None,
     )
 
 

@@ -342,7 +342,7 @@ def compute_reliability_shares(count: NDArray[Any], stddev: Floats) -> tuple[flo
 def _make_level_row(release: AnyRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
     size = None
     if isinstance(release, Release):
-        nodes = release.nodes(level)
+        nodes = release.open_nodes(level)
         count, stddev = release.count[nodes], release.stddev[nodes]
         size = float(np.nanmedian(release.domain.areas_km2(release.tree.rectangles(nodes))))
         name = name_level(release, level)
@@ -371,12 +371,12 @@ def _round_up(value: float) -> float:
 
 
 def list_point_examples(release: Release, level: int) -> list[Example]:
-    """List the partitions of a level at the centre of the domain and at the centres of its quarters, and the whole.
+    """List the partitions of a level at the centre of the domain and at the centres of its quarters, and the whole; no masked ones.
 
     The partitions are chosen without looking at the counts, so that each interval holds with its stated probability.
     """
     nodes = _find_nodes_at_positions(release, release.nodes(level))
-    examples = [_make_point_example(release, kind, node) for node, kind in nodes.items()]
+    examples = [_make_point_example(release, kind, node) for node, kind in nodes.items() if release.open_cells[node] > 0]
     return examples if 0 in nodes else [*examples, _make_point_example(release, "the whole", 0)]
 
 
@@ -458,7 +458,7 @@ def list_largest_pairs(release: FlowRelease, most: int) -> list[Example]:
 def add_up_errors(release: AnyRelease) -> ErrorSums:
     """Compute how the errors of the smallest parts add up to the error of the whole."""
     if isinstance(release, Release):
-        leaves = release.tree.leaves
+        leaves = release.open_nodes()
         measured = np.sqrt(release.noise_variance[leaves])
         parts, root = np.where(np.isfinite(measured), measured, release.stddev[leaves]), release.stddev[:1]
         gap = float(release.count[leaves].sum() - release.count[0])

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.view.basemap import MOST_NORTH, Bounds, corner_coordinates
-from dpviz.view.canvas import Legend, Pane, Scene
+from dpviz.view.canvas import MASKED_ON_DARK, MASKED_ON_LIGHT, Legend, Pane, Scene
 from dpviz.view.escape import html
 from dpviz.view.places import ATTRIBUTION, TILE
 from dpviz.view.report_maps import Sheet, make_sheet
@@ -158,7 +158,7 @@ def _draw_map(scene: Scene, pane: Pane, place: int, box: tuple[float, float, flo
         f'<svg x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" viewBox="0 0 {sheet.width} {sheet.height}">'
         f'<rect width="{sheet.width}" height="{sheet.height}" fill="{colors["water"]}"/>'
         f'<path d="{land["land"]}" fill="{colors["land"]}" stroke="{colors["line"]}" stroke-width="{pixel:.1f}"/>'
-        f"{_draw_shapes(scene, pane, place, sheet, pixel)}"
+        f"{_draw_shapes(scene, pane, place, sheet, pixel)}{_draw_masked(scene, sheet)}"
         f'<path d="{land["countries"]}{land["states"]}" {line} stroke-width="{pixel:.1f}"/>'
         + (f'<path d="{_write_box(bounds, sheet)}" {line} stroke-width="{1.5 * pixel:.1f}"/>' if scene.edge else "")
         + (
@@ -179,6 +179,13 @@ def _draw_shapes(scene: Scene, pane: Pane, place: int, sheet: Sheet, pixel: floa
     if pane.picture:
         return _draw_picture(pane, scene.bounds, sheet)
     return _draw_trips(scene, pane, place, sheet, pixel) if pane.areas else _draw_cells(scene, pane, place, sheet)
+
+
+def _draw_masked(scene: Scene, sheet: Sheet) -> str:
+    """Draw where nobody can be."""
+    fill = _svg_color(MASKED_ON_DARK if scene.dark else MASKED_ON_LIGHT, "fill")
+    paths = ("".join(_write_ring(np.array(ring), sheet) for ring in rings) for rings in scene.masked)
+    return "".join(f'<path d="{path}" {fill} fill-rule="evenodd"/>' for path in paths)
 
 
 def _draw_trips(scene: Scene, pane: Pane, place: int, sheet: Sheet, pixel: float) -> str:

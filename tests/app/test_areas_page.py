@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.amounts import MISSING
+from dpviz.amounts import MISSING, format_decimal
 from dpviz.app.areas import strip as areas_strip
 from dpviz.app.areas.state import AreasConfig
 from dpviz.app.areas.tabs import ASK_TAB, TAB_TITLES, style_fitness
@@ -23,6 +23,7 @@ from dpviz.publishing.config import from_tables
 from dpviz.publishing.private_data import file_stamps
 from dpviz.publishing.public_guess import RELEASED
 from dpviz.samples.areas import AREA_SAMPLES
+from dpviz.space.area_shares import areas_km2
 from dpviz.space.regions import Regions
 from dpviz.view.areas_drawing import SHOWN_AREAS
 from tests.app.seen import (
@@ -38,6 +39,7 @@ from tests.app.seen import (
     missing,
     newest,
     noised,
+    released_map,
     scene,
     scenes,
     shares_of,
@@ -453,6 +455,8 @@ class TestCurate:
         release = areas_drawn(app).release
         assert release.regions.grid is not None
         assert areas_drawn(app).data.areas.count.sum() == 40
+        rate = release.count[2][0] / areas_km2(release.regions)[0]
+        assert f"\n{format_decimal(rate)} per km² (95 %: " in next(iter(released_map(app)[0]["areas"].values()))["texts"][0]
         (text,) = [each.value.split("\n", 1)[1] for each in app.code if each.value.startswith("# dpviz release")]
         tables = tomllib.loads(text)
         box = {"area": [4.6, 45.5, 5.1, 46.0]} if kind == "Hexagons" else {"bounds": [4.6, 45.5, 5.1, 46.0], "crs": "EPSG:4326"}

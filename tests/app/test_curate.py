@@ -15,6 +15,7 @@ from dpviz.amounts import format_decimal
 from dpviz.app.bundle import Maker, check_texts
 from dpviz.app.points.state import Config
 from dpviz.app.points.where import find_boxes, nearest_town, take_box
+from dpviz.app.saved_config import write_configuration
 from dpviz.app.session import read_link
 from dpviz.app.trips.state import TripsConfig
 from dpviz.errors import DpvizError
@@ -288,6 +289,20 @@ class TestPolygons:
         good(app.text_input(key="domain crs").set_value("EPSG:4326").run())
         assert bounds_of(app) == list(self.BOX)
 
+    def test_a_switch_says_that_nobody_can_be_outside_them(self):
+        app = choose_polygons(self.open(), gpd.GeoSeries([self.TOWN], crs="EPSG:4326"))
+        assert scene(app)[0]["masked"] == []
+        app = fine(app.toggle(key="only inside").set_value(True).run())
+        assert "People can be in 4" in captions(app)
+        assert scene(app)[0]["masked"]
+        release = drawn(fine(press_draw(app))).release
+        assert release.domain.share_open == pytest.approx(0.45, abs=0.02)
+        assert 'study_area = "city.geojson"' in write_configuration(drawn(app).data, dv.Quadtree(), dv.PureBudget(1), None)
+        good(app.selectbox(key="mechanism").set_value("htf").run())
+        assert "HTF cannot be told where nobody can be" in errors(app)
+        app.session_state["outline uploaded"] = None
+        assert missing(good(app.run())) == ["Choose the file of polygons again: nobody can be outside them."]
+
     def test_a_box_that_is_dragged_meanwhile_stays(self, monkeypatch):
         state = {"outline wanted": True}
         monkeypatch.setattr("dpviz.app.points.where.st.session_state", state)
@@ -380,7 +395,7 @@ class TestRegionsMap:
         )
         assert self.pane(app)["title"] == "The declared regions, id to id"
         assert scene(app)[0]["areas"]["regions 0"]["texts"] == ["Aberg", "Bdorf", "Cburg"]
-        assert "Choose a public file of regions, and a file of trips" in missing(app)[0]
+        assert "Choose a file of trips between them" in missing(app)[0]
 
     def test_names_from_files_are_escaped(self):
         named = b"id,lat,lon,name\nA1,50,8,<b>{x}\nA2,51,9,@@=1\nB1,52,9,C\n"

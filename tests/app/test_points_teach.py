@@ -4,7 +4,9 @@ import re
 from dataclasses import replace
 from threading import Event
 
+import geopandas as gpd
 import pytest
+import shapely
 from streamlit.testing.v1 import AppTest
 
 from dpviz.amounts import format_decimal
@@ -266,3 +268,16 @@ def test_the_verdict_and_the_strip_say_of_which_map_they_are():
     app = choose(points_app(), "pane left", "Second run")
     assert "Budget and error of the right map: Quadtree, ε 0.5, run 1." in " ".join(each.value for each in app.html)
     assert any("Right map: <b>Level" in each.value for each in app.html)
+
+
+@pytest.mark.slow
+def test_a_public_file_of_polygons_says_where_people_can_be():
+    app = points_app({"sample": "la_residents", "order": "6", "mechanism": "quadtree", "shown": "False positives"})
+    empty = scene(app)[0]["panes"][1]["legend"]["marks"][0][1]
+    land = gpd.GeoSeries([shapely.box(-118.3, 33.7, -117.8, 34.4)], crs="EPSG:4326").to_json().encode()
+    app = fine(app.file_uploader(key="study area file").set_value(("land.geojson", land, "text/plain")).run())
+    assert "People can be in 5" in captions(app)
+    assert scene(app)[0]["masked"]
+    assert drawn(app).release.domain.share_open == pytest.approx(0.57, abs=0.02)
+    assert scene(app)[0]["panes"][1]["legend"]["marks"][0][1] != empty
+    assert "HTF cannot be told where nobody can be" in errors(good(app.selectbox(key="mechanism").set_value("htf").run()))

@@ -5,6 +5,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 import dpviz as dv
 from dpviz.app.bundle import Maker
@@ -35,6 +36,15 @@ class TestWhatCanBeChosen:
         assert "load private data" in infos(app)
         assert NEVER in captions(app)
         assert keys(app.button) == {"forget release"}
+
+    def test_without_private_data_buttons_lead_to_the_three_pages_that_load_them(self):
+        def page():
+            from dpviz.app.release_page import release_page  # noqa: PLC0415
+
+            release_page("points", "trips", "areas")
+
+        buttons = [button.label for button in fine(AppTest.from_function(page, default_timeout=60).run()).button]
+        assert buttons[-3:] == ["Open the map", "Open the trips", "Open the areas"]
 
     @pytest.mark.parametrize("config", [{"mechanism": "exact_kdtree"}, {"source": "upload"}])
     def test_a_reference_or_missing_data_in_curate_are_missing_here(self, config):

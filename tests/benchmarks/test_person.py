@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(7200)]
 ROWS, PEOPLE = int(os.environ.get("PERSON_ROWS", "20000000")), int(os.environ.get("PERSON_PEOPLE", "2000000"))
 USUAL = "PERSON_ROWS" not in os.environ
 SIDE, LEAVES, MOST, GROUP = 1024, 1000, 3, 2**20
+TIMES_BARE, TIMES_LEXSORT, MOST_BYTES = 1.8, 1.5, 1.2e9
+"""Bars: seconds beside the bare query, and beside the sort; memory of a count in DuckDB."""
 _RUN = """
 import json, resource, sys, tempfile, time
 from pathlib import Path
@@ -152,6 +154,9 @@ def test_points_beside_a_bare_query(tmp_path, texts):
     runs |= {"duckdb by person": cheapest("points", path), "duckdb by record": cheapest("records", path)}
     show("points, people as texts" if texts else "points, people as numbers", runs)
     assert runs["duckdb by person"]["records"] > 0
+    assert runs["duckdb by person"]["peak"] <= MOST_BYTES
+    if USUAL:
+        assert runs["duckdb by person"]["wall"] <= TIMES_BARE * runs["bare min_by(cell, hash, 3)"]["wall"]
     path.unlink()
 
 
@@ -160,6 +165,7 @@ def test_trips(tmp_path):
     run = cheapest("trips", path)
     show("trips", {"duckdb by person": run})
     assert run["records"] > 0
+    assert run["peak"] <= MOST_BYTES
     path.unlink()
 
 
@@ -169,4 +175,5 @@ def test_memory_beside_a_lexsort(tmp_path):
     runs = {"lexsort of (person, cell)": cheapest("lexsort", path), "numpy": cheapest("memory", path)}
     show("in memory", runs)
     assert runs["numpy"]["records"] > 0
+    assert runs["numpy"]["wall"] <= TIMES_LEXSORT * runs["lexsort of (person, cell)"]["wall"]
     path.unlink()

@@ -1,10 +1,14 @@
 """A release's configuration: every key is checked, and a written configuration reads back equal."""
 
 import re
+import tomllib
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import geopandas
 import pytest
+import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +16,7 @@ from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.publishing.code import write_data
 from dpviz.publishing.config import from_tables, read_config, to_toml
 from dpviz.publishing.private_data import open_data, open_frame
 from dpviz.publishing.study_config import read_study
@@ -35,7 +40,7 @@ def test_a_configuration_has_the_values_of_its_tables_and_exact_decimals(tmp_pat
         ("data.lat", "y", "[data] has no key 'lat'; it knows points, trips, sample, size, x, y"),
         ("dataa", {}, "A release's configuration has no key 'dataa'; it knows data, domain"),
         ("mechanism.settings.heigth", 3, "[mechanism.settings] has no key 'heigth'; it knows height"),
-        ("mechanism.key", "top_down", "[mechanism] key must be one of quadtree, path_tree"),
+        ("mechanism.key", "top_down", "[mechanism] key must be one of path_tree, uniform_grid"),
         ("mechanism.settings", [3], "[mechanism] settings must be a table"),
         ("budget", {}, "epsilon is missing"),
         ("budget.epsilon", True, "epsilon must be a number"),
@@ -97,6 +102,24 @@ def test_errors_name_the_fault_and_its_remedy(path, value, message):
 def test_own_files_need_a_declared_unit_of_privacy_and_trips_ends_of_one_kind_and_regions(tables, data, unit, message):
     with pytest.raises(SettingError, match=re.escape(message)):
         from_tables(changed(changed(tables, "data", data), "dataset.unit", unit))
+
+
+def test_a_study_area_masks_the_domain_and_is_never_the_file_of_the_data(tmp_path):
+    tables = changed(changed(POINTS, "domain.crs", "EPSG:4326"), "domain.study_area", "city.geojson")
+    path = written(tmp_path, tables)
+    geopandas.GeoSeries([shapely.box(0.5, 0.5, 3.5, 3.5)], crs="EPSG:4326").to_file(tmp_path / "city.geojson")
+    config = read_config(path)
+    assert config.domain.domain().mask is None
+    domain = open_frame(config)
+    assert domain.mask.cells_open == 16
+    data = open_data(replace(config, data=replace(config.data, crs="EPSG:4326")), domain, bad_rows="drop").data
+    assert (data.count.sum(), data.outside) == (3, 2)
+    assert from_tables(tomllib.loads(to_toml(config))) == config
+    code = write_data(config)
+    assert "domain=dv.mask_outside(" in code
+    assert 'dv.read_outline("city.geojson", unstated_crs="EPSG:4326")' in code
+    with pytest.raises(SettingError, match="never taken from the data"):
+        from_tables(changed(tables, "domain.study_area", "crowd.csv"))
 
 
 def test_references_that_are_not_private_and_line_ends_within_cells_are_for_studies_only(tmp_path):

@@ -1,6 +1,7 @@
 """What is read back is what was released: every mechanism, every setting under which a release has other parts, and what is odd."""
 
 import io
+import json
 from dataclasses import replace
 
 import geopandas
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import SettingError
+from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms import (
     AREA_MECHANISMS,
     FLOW_MECHANISMS,
@@ -34,10 +35,11 @@ from dpviz.mechanisms import (
 )
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.files import read_release, write_release, zip_release
+from dpviz.release.files import compute_seal, read_release, write_release, zip_release
 from dpviz.release.manifest import describe
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE
+from dpviz.space.mask import CellMask
 from dpviz.space.regions import Regions
 from tests.area_cases import records_of
 from tests.flow_cases import flows_of, random_flows, random_regions, regular, trips_of
@@ -117,6 +119,26 @@ def test_points_come_back_bit_for_bit_and_answer_as_before(mechanism, tmp_path):
     for level in range(release.height + 1):
         assert_geodataframe_equal(read.to_frame(level), release.to_frame(level))
     assert read.receipt.spent == release.receipt.spent
+
+
+MASKED = {key: row() for key, row in POINT_MECHANISMS.items() if row.takes_mask}
+
+
+@pytest.mark.parametrize("mechanism", named(MASKED, ["path_tree"]))
+def test_a_mask_comes_back_and_answers_as_before(mechanism, tmp_path):
+    domain = replace(points_of(1).domain, mask=CellMask.from_open(np.random.default_rng(1).random((16, 16)) < 0.7))
+    x, y = np.random.default_rng(1).uniform(BOUNDS[:2], BOUNDS[2:], (500, 2)).T
+    release = system(mechanism, PointCounts.from_xy(x, y, domain=domain))
+    read = back(release, tmp_path / "out")
+    assert read.domain.mask == domain.mask
+    areas = geopandas.GeoSeries([shapely.Point(-3, 47).buffer(2)], crs="EPSG:4326")
+    assert_same(read.answer_areas(areas, spread=True), release.answer_areas(areas, spread=True))
+    folder = tmp_path / "out"
+    text = (folder / "manifest.json").read_text().replace(f'"runs": "{domain.mask.runs}"', '"runs": "0 250 6"')
+    facts = json.loads(text)
+    (folder / "manifest.json").write_text(json.dumps(facts | {"seal": compute_seal(facts)}))
+    with pytest.raises(InputError):
+        read_release(folder)
 
 
 RARE = [(0, None, list(POINT_MECHANISMS)), (1, "EPSG:3857", list(VARIANTS))]

@@ -43,6 +43,14 @@ def test_the_cover_has_every_cell_that_touches_the_area(area, resolution):
     assert reach.max() < 0.2 * h3.average_hexagon_edge_length(resolution, unit="km") / 111, "and hardly any other"
 
 
+def test_an_area_wider_than_half_the_globe_is_covered_on_its_own_side():
+    area = (-100.0, 60.0, 100.0, 75.0)
+    known = set(Regions.h3(area, resolutions=(2,)).ids_of(1))
+    x, y = np.random.default_rng(1).uniform(area[:2], area[2:], (4000, 2)).T
+    assert {h3.latlng_to_cell(lat, lng, 2) for lng, lat in zip(x.tolist(), y.tolist(), strict=True)} <= known
+    assert h3.latlng_to_cell(65, 150, 2) not in known
+
+
 def test_h3_cells_nest_by_index_and_coarser_shapes_are_their_own_hexagons():
     regions = Regions.h3(TOWN, resolutions=(4, 6, 8))
     assert regions.levels == ("resolution 4", "resolution 6", "resolution 8")
@@ -78,6 +86,7 @@ def test_the_area_may_have_any_crs():
         ("a town", (7,), "valid polygon"),
         ((-100, 20, 100, 80), (12,), "more than 2,097,152 H3 cells"),
         ((179.5, 0, 180, 1), (4,), "180th meridian"),
+        ((-180, 80, 180, 90), (2,), "contain a pole"),
         (gpd.GeoSeries([shapely.box(*TOWN)]), (7,), "no CRS"),
     ],
 )

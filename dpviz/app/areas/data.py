@@ -187,7 +187,7 @@ def _make_data(chosen: AreaFiles, opened: OpenedData, regions: cached.UploadedRe
     data = AreasData(
         areas=areas,
         on_map=cached.regions_on_map(regions.key, regions),
-        denominators={},
+        denominators=cached.denominators_of(regions.key, regions),
         digest=chosen.content(opened),
         fingerprints=opened.fingerprints,
         title="Uploaded points in regions",

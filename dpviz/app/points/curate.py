@@ -76,7 +76,7 @@ def _levels_of(domain: Domain | None) -> Levels | None:
     zooms = zooms_of(domain)
     sizes = {zoom: size_of_squares(domain, zoom) for zoom in zooms}
     names = {zoom: f"level {zoom} ({size})" if size else f"level {zoom}" for zoom, size in sizes.items()}
-    return Levels(names=names, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=lambda zoom: 4**zoom)
+    return Levels(names=names, usual=min(EASY_LEVEL, zooms[-1]), part="square", parts_at=domain.count_open_blocks)
 
 
 @st.fragment

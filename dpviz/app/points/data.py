@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached, drafts, opened_config
-from dpviz.app.cards import DATA, Cards
+from dpviz.app.cards import DATA, WHERE, Cards
 from dpviz.app.chosen_files import ChosenFiles, FileKind, choose_paths, count_chosen, read_upload
 from dpviz.app.columns import choose_point_columns, lacking_column
 from dpviz.app.fields import Field, in_range
@@ -21,6 +21,7 @@ from dpviz.app.page_state import CURATE
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.outline import Rings
 from dpviz.app.points.state import POINTS, Data, config
+from dpviz.app.points.study_area import ask_study_area
 from dpviz.app.points.where import choose_where
 from dpviz.app.saved_config import MOST_MADE_UP
 from dpviz.app.session import carry_out
@@ -106,16 +107,24 @@ def _choose_sample(cards: Cards) -> Declared:
         choose_order()
     size_made_up = page_config.size if about.synthetic else None
     points = cached.sample(page_config.sample, size_made_up, page_config.order)
+    with cards.where if cards.curates else nullcontext():
+        masked = ask_study_area(points.domain)
+    if masked.domain is None:
+        cards.ask(WHERE, "Correct the study area, in which all people are.")
+        return Declared(data=None)
+    if masked.domain.mask is not None:
+        digest = cached.digest_of(masked.domain.mask.packed)
+        points = cached.masked_sample(digest, page_config.sample, size_made_up, masked.domain)
     credit = "" if about.synthetic else f" Data: {about.licence}."
     st.caption(about.description + credit, help=f"{_describe_domain(points.domain)} Source: {about.source} Licence: {about.licence}.")
-    key = f"{page_config.sample} {size_made_up}"
+    key, source = f"{page_config.sample} {size_made_up}", DataPart(sample=page_config.sample, size=size_made_up)
     data = Data(
         points=points,
         digest=key,
-        fingerprints=cached.fingerprints(key, (page_config.order,), points, f"sample {key}".encode()),
+        fingerprints=cached.fingerprints(key, (points.domain,), points, f"sample {key}".encode()),
         title=about.title,
         unit=about.unit,
-        source=Source(data_part=DataPart(sample=page_config.sample, size=size_made_up), domain=DomainPart.of(points.domain)),
+        source=Source(data_part=source, domain=DomainPart.of(points.domain, masked.file)),
     )
     if cards.curates:
         bound = f", of whom at most {points.contributions:,} {about.unit} count" if points.contributions > 1 else ""
@@ -178,7 +187,7 @@ def _ask_and_count(chosen_files: PointFiles, cards: Cards) -> Declared:
     opened = count_chosen(chosen_files, where.domain, {**options, "bad_rows": bad_rows}, cards, "records", offer_swap)
     if opened is None:
         return open_questions
-    data = _make_data(chosen_files, opened, where.domain, options)
+    data = _make_data(chosen_files, opened, DomainPart.of(where.domain, where.study_area), options)
     if "person" not in unit:
         used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
         show_repeats(POINTS, chosen_files, data, used, "record", cards)
@@ -203,7 +212,7 @@ def _swap_columns(digest: str, x: str, y: str) -> None:
     st.session_state.update({f"column x {digest}": y, f"column y {digest}": x})
 
 
-def _make_data(chosen_files: PointFiles, opened: OpenedData, domain: Domain, options: dict[str, Any]) -> Data:
+def _make_data(chosen_files: PointFiles, opened: OpenedData, domain: DomainPart, options: dict[str, Any]) -> Data:
     """Return the counted data; what was left out of them is for the curator only."""
     asks_for_crs = chosen_files.about.needs_crs
     part = opened_config.with_kept({**chosen_files.part, **options}, chosen_files.opened, asks_for_crs=asks_for_crs)
@@ -213,7 +222,7 @@ def _make_data(chosen_files: PointFiles, opened: OpenedData, domain: Domain, opt
         fingerprints=opened.fingerprints,
         title="Uploaded points",
         unit=RECORDS,
-        source=Source(data_part=part, domain=DomainPart.of(domain)),
+        source=Source(data_part=part, domain=domain),
     )
     show_left_out(data, (*opened.notes, left_out(opened.data)), private=config().mode == CURATE)
     return data

@@ -99,7 +99,9 @@ def _show_outline(name: str, body: bytes, declare: Callable[[str, Bounds], None]
     if st.session_state.get(_WANTED):
         _declare_box(outline, typed or outline.code, {"digest": digest, "size": len(body)}, declare)
     if _is_declared():
-        st.caption(f"Points are counted in the rectangular box around {markdown(name)}, not in its outline, which is drawn on the map.")
+        if not st.session_state.get("only inside"):
+            text = f"Points are counted in the rectangular box around {markdown(name)}, not in its outline, which is drawn on the map."
+            st.caption(text)
     else:
         st.button("Take the box around the polygons", key="outline again", on_click=carry_out(want_box))
     return rings

@@ -140,13 +140,13 @@ def make_levels(what: Drawn, before: Evaluation | None) -> list[StripLevel]:
             StripLevel(
                 name=str(zoom),
                 about=_describe_squares(what.release, zoom, float(width.max())),
-                mean=total / 4**zoom or None,
+                mean=total / row["blocks"] or None,
                 expected=row["expected"],
                 measured=row["rmse"],
                 before=earlier.get(zoom),
                 base=row["empty"],
                 wrong=row["false_positives"],
-                there=4**zoom - row["empty"],
+                there=row["blocks"] - row["empty"],
                 missed=row["false_negatives"],
                 finer=zoom > finest,
             )
@@ -158,7 +158,7 @@ def _describe_squares(release: Release, zoom: int, width: float) -> str:
     """Write how many squares a zoom level has, and how large they are where lengths are in metres or kilometres are known."""
     if zoom == 0:
         return "the whole domain"
-    return f"{4**zoom:,} squares of {size_of_squares(release.domain, zoom) or f'{width / 2**zoom:.3g}'}"
+    return f"{release.domain.count_open_blocks(zoom):,} squares of {size_of_squares(release.domain, zoom) or f'{width / 2**zoom:.3g}'}"
 
 
 def size_of_squares(domain: Domain, zoom: int) -> str:

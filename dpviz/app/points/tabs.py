@@ -68,7 +68,7 @@ def tabs(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
 
 def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     """Show four numbers that sum the release up at the level shown."""
-    release, nodes = what.release, what.release.nodes(level)
+    release, nodes = what.release, what.release.open_nodes(level)
     columns = st.columns(4)
     shown_help = f"At the zoom level of the map; at the finest level the release has {len(release.tree.leaves):,}."
     columns[0].metric("Partitions shown", f"{len(nodes):,}", help=shown_help)
@@ -88,9 +88,10 @@ def key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
 def _error_of_squares(column: DeltaGenerator, what: Drawn, evaluation: Evaluation, zoom: int) -> None:
     """Show the error of the squares of a zoom level, as the strip does."""
     error, total = float(evaluation.by_zoom["rmse"][zoom]), float(what.release.count[0])
-    text = f"Root mean square error of the {4**zoom:,} equal squares of zoom level {zoom:d}"
+    squares = int(evaluation.by_zoom["blocks"][zoom])
+    text = f"Root mean square error of the {squares:,} equal squares of zoom level {zoom:d}"
     if config().relative and total > 0:
-        percent = 100 * error * 4**zoom / total
+        percent = 100 * error * squares / total
         shown = f"> {MOST_PERCENT} %" if percent > MOST_PERCENT else f"{format_decimal(percent, 2)} %"
         column.metric(f"Error of a square, level {zoom:d}", shown, help=f"{text}, in percent of their average released count.")
     else:
@@ -120,7 +121,8 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
     if evaluation is None:
         zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
         noise = [expected_error(what.release, zoom) for zoom in zooms]
-        expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": noise})
+        squares = [what.release.domain.count_open_blocks(zoom) for zoom in zooms]
+        expected = pd.DataFrame({"zoom": zooms, "blocks": squares, "expected": noise})
         show_chart(charts.expected_by_zoom(expected, what.data.unit, total=total))
         st.caption(f"Expected from the noise alone. Assumptions on how {what.data.unit} lie in a partition add errors of their own.")
         return
@@ -139,7 +141,7 @@ def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     if evaluation is None:
         st.info("Error by true size needs the truth: in Curate, turn on *Show curator-only truth* above the map.")
         return
-    nodes = what.release.nodes(level)
+    nodes = what.release.open_nodes(level)
     table = error_by_size(evaluation.truth[nodes], what.release.count[nodes])
     show_chart(charts.error_by_size(table, what.data.unit))
     st.caption("The same noise weighs little on large partitions and buries small ones.")
@@ -318,7 +320,7 @@ def _receipt(what: Drawn) -> None:
 
 
 def _table(what: Drawn, level: int) -> None:
-    nodes = what.release.nodes(level)
+    nodes = what.release.open_nodes(level)
     largest = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
     low, high = point_intervals(what.release, largest)
     boxes = what.release.domain.coordinates(what.release.tree.rectangles(largest))

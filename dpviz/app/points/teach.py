@@ -39,6 +39,7 @@ from dpviz.space.domain import Domain
 from dpviz.view.basemap import Bounds, box_to_domain, box_to_map, map_bounds
 from dpviz.view.canvas import Pane, Scene, ground_of, names_of
 from dpviz.view.colors import scale_top_of
+from dpviz.view.masked_area import find_masked_area
 from dpviz.view.points_canvas import ERROR, FALSE_POSITIVES, RELEASED, TRUE, ReleaseView, SquaresView, cell_box, has_squares
 from dpviz.view.points_map import INTERPOLATED, PointsMap, can_show_interpolation, points_map
 
@@ -215,6 +216,7 @@ def _make_scene(shown: Shown, views: dict[str, View]) -> tuple[Scene, list[View]
         stamp=_stamp(shown.first),
         asks=True,
         ground=ground_of(domain),
+        masked=find_masked_area(domain),
         places=names_of(domain),
         box=box_to_map(domain, st.session_state["query box"]) if shows_box() else None,
     )

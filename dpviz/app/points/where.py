@@ -12,10 +12,12 @@ from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
 from dpviz.app.cards import WHERE, Cards
+from dpviz.app.drafts import OUTLINE
 from dpviz.app.fields import problem_with, show_problem
 from dpviz.app.points.order import choose_order
 from dpviz.app.points.outline import IsPrivate, Rings, choose_outline, follow_crs, forget_box
 from dpviz.app.points.state import OWN_BOUNDS, SIDES
+from dpviz.app.points.study_area import MISSING, Masked, ask_study_area, is_missing, switch_study_area
 from dpviz.app.session import carry_out, show_error
 from dpviz.errors import DpvizError
 from dpviz.space.domain import Domain, refuse_degrees
@@ -48,6 +50,7 @@ class Where:
         needs_crs: whether the CRS of the coordinates is missing.
         boxes: where typed corners would lie with each CRS that fits, while no CRS is known.
         outline: closed lines, in degrees, of the polygons around which the domain was declared.
+        study_area: name of the file of polygons outside of which nobody can be; None without one.
     """
 
     crs: str | None
@@ -55,6 +58,7 @@ class Where:
     needs_crs: bool = False
     boxes: tuple[DeclaredBox, ...] = ()
     outline: Rings = field(default_factory=list)
+    study_area: str | None = None
 
 
 def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_private: IsPrivate = lambda _digest, _size: False) -> Where:
@@ -72,19 +76,30 @@ def choose_where(cards: Cards, *, file_crs: str | None, asks_for_crs: bool, is_p
         if cards.curates:
             choose_place(take_box)
             outline = choose_outline(is_private, _declare)
-        domain = _choose_domain(typed or file_crs)
+        declared = _choose_domain(typed or file_crs)
+        masked = _choose_study_area(cards, declared, is_private)
+        domain = masked.domain
         boxes = _offer_candidates(typed) if cards.curates and asks_for_crs and not typed else ()
     needs_crs = asks_for_crs and not typed and not (domain is not None and domain.crs is None)
     if needs_crs:
         cards.ask(WHERE, "Say which CRS the coordinates are in.")
-    if domain is None and not (needs_crs and _typed_bounds() is not None):
+    if declared is not None and domain is None:
+        cards.ask(WHERE, MISSING if is_missing() else "Correct the study area, in which all people are.")
+    elif domain is None and not (needs_crs and _typed_bounds() is not None):
         text = (
             "Drag a box on the map, or type the bounds of the domain."
             if cards.curates
             else "Declare the domain: west, south, east and north."
         )
         cards.ask(WHERE, text)
-    return Where(crs=typed, domain=domain, needs_crs=needs_crs, boxes=boxes, outline=outline)
+    return Where(crs=typed, domain=domain, needs_crs=needs_crs, boxes=boxes, outline=outline, study_area=masked.file)
+
+
+def _choose_study_area(cards: Cards, domain: Domain | None, is_private: IsPrivate) -> Masked:
+    """Ask where people can be: in Curate by the polygons around which the domain was declared, in Teach by a file of its own."""
+    if not cards.curates:
+        return ask_study_area(domain, is_private)
+    return switch_study_area(domain, st.session_state.get(OUTLINE), is_private)
 
 
 def take_box(box: Bounds) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpviz.arrays import Floats
-from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, cells_of
+from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, cells_of, leave_masked_out
 from dpviz.data.columns import is_text, readable_numbers, readable_texts
 from dpviz.data.counting.duckdb_session import quote, quote_list
 from dpviz.data.counting.job import CellFinder, GeometryCells, GeometryLeaves, IdPairs, LeafColumn, LeafIds, XyCells, XyLeaves, XyPairs
@@ -128,7 +128,7 @@ class Expressions:
     def _cell_or_fault_sql(self) -> str:
         finder = self.job.finder
         if isinstance(finder, XyCells | GeometryCells) and not _is_wkb(finder):
-            return cell_sql(finder.domain, finder.size)
+            return self._leave_masked_out_sql(finder.domain, cell_sql(finder.domain, finder.size))
         if isinstance(finder, IdPairs):
             return self._id_pairs_sql(finder)
         if isinstance(finder, LeafColumn):
@@ -138,6 +138,19 @@ class Expressions:
         if isinstance(finder, GeometryLeaves) and finder.encoding == "point":
             return self._call_with_point_sql(finder)
         return self._call_sql("cells", self._find_cells, finder.columns, "BIGINT")
+
+    def _leave_masked_out_sql(self, domain: Domain, cell: str) -> str:
+        """Return SQL for a lattice cell that is OUTSIDE if the domain's mask covers it: by a call of Python, if there is a mask."""
+        if domain.mask is None:
+            return cell
+
+        def find_open(cells: pa.ChunkedArray) -> pa.Array:
+            numbers = cells.to_numpy().astype(np.int64)
+            leave_masked_out(numbers, domain)
+            return pa.array(numbers)
+
+        self.functions["open_cells"] = Function(compute=find_open, inputs=("BIGINT",), output="BIGINT", of_columns=False)
+        return f"open_cells(CAST({cell} AS BIGINT))"
 
     def _find_cells(self, *columns: pa.ChunkedArray) -> pa.Array:
         finder = self.job.finder

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import GRIDS, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -20,6 +20,7 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import Subgrids
 from dpviz.space.interpolate import INSIDE
+from dpviz.space.mask import open_cells
 
 MOST_PER_SIDE = 2**11
 SMALLEST_SIDE = 10
@@ -34,6 +35,10 @@ class AdaptiveGrid(PointMechanism):
     each layer, so the layers' epsilons add up. A person's m records may lie in m cells of a layer: each record costs epsilon / m
     there, wherever it lies, since both noises have scale m / epsilon.
 
+    Mask:
+        A wholly masked cell of either grid has no record, whatever the data are. So its count is 0 without noise, it is not cut, and the
+        proof holds for the other cells. The size of the first grid follows from the mask and from a number that is noisy or declared.
+
     Source:
         Qardaji, Yang, Li, "Differentially private grids for geospatial data", ICDE 2013, Section IV-B:
         m1 = max(10, ceil(sqrt(N epsilon / c) / 4)), m2 = ceil(sqrt(N' (1 - alpha) epsilon / c2)), c2 = c / 2.
@@ -41,8 +46,8 @@ class AdaptiveGrid(PointMechanism):
     Deviations:
         The paper uses the number of records N as if it were public. Here a share of epsilon buys a noisy one, unless a number is
         declared, which is then listed as unprotected. The formulas use the epsilon that is left for the grids, divided by m. Edges snap
-        to lattice lines, and no cell is cut finer than the lattice. Noise is exact and discrete. The paper's closed form of least
-        squares is replaced by the general method.
+        to lattice lines, and no cell is cut finer than the lattice. If only a share s of the domain is open, m1 has c s in place of c.
+        Noise is exact and discrete. The paper's closed form of least squares is replaced by the general method.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -50,9 +55,15 @@ class AdaptiveGrid(PointMechanism):
     Release(adaptive_grid, 50,498 partitions, epsilon 1, SIMULATION: not private)
     """
 
+    takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "adaptive_grid"
     title: ClassVar[str] = "Adaptive grid (AG)"
+    menu_group: ClassVar[str] = GRIDS
     summary: ClassVar[str] = "Counts a coarse grid with noise, then cuts each cell as finely as its noisy count supports and counts again."
+    advice: ClassVar[str] = (
+        "A safe choice: at most 3.1 times the least error in all situations tried, and the least in a city. Loses to the"
+        " path-budget tree around crowds and on routes."
+    )
 
     alpha: float = setting(0.5, "Share of the first grid", low=0.01, high=0.99, help="Part of ε for the coarse grid.")
     c: float = setting(10.0, "Constant c of the rule", low=0.1, high=1000, help="Larger values give fewer cells; the paper's is 10.")
@@ -85,7 +96,8 @@ class AdaptiveGrid(PointMechanism):
         noisy, variances = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         noisy[cells], variances[cells] = first_counts, variance
         true = np.bincount(subgrids.part_of(points.column, points.row), points.count, len(node_of)).astype(np.int64)
-        noisy[node_of], variances[node_of] = counter.count("counts, second grid", true, fine_epsilon)
+        parts = np.flatnonzero(open_cells(tree, points.domain.mask)[node_of] > 0)
+        noisy[node_of[parts]], variances[node_of[parts]] = counter.count("counts, second grid", true[parts], fine_epsilon)
         return counter.make_release(self._finish(budget), tree, noisy, variances)
 
     def _cut(self, counter: NoisyCounts, side: int, epsilon: Fraction, epsilon_per_record: float) -> tuple[Subgrids, Integers, float]:
@@ -93,7 +105,9 @@ class AdaptiveGrid(PointMechanism):
         domain, points = counter.points.domain, counter.points
         whole = Subgrids.of(domain, side, np.ones(side * side, np.int64))
         true = np.bincount(whole.part_of(points.column, points.row), points.count, side * side).astype(np.int64)
-        first_counts, variance = counter.count("counts, first grid", true, epsilon)
+        cells = np.flatnonzero(open_cells(whole.base, domain.mask)[whole.base.leaves] > 0)
+        first_counts = np.zeros(side * side, np.int64)
+        first_counts[cells], variance = counter.count("counts, first grid", true[cells], epsilon)
         parts_per_side = np.ceil(
             np.sqrt(np.maximum(first_counts, 0) * float(1 - exact(self.alpha, "alpha")) * epsilon_per_record / (self.c / 2))
         )
@@ -116,7 +130,7 @@ class AdaptiveGrid(PointMechanism):
 
     def _choose_side(self, total: int, epsilon_per_record: float, domain: Domain) -> int:
         """Compute the number of cells per side of the first grid."""
-        side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon_per_record / self.c) / 4))
+        side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon_per_record / (self.c * domain.share_open)) / 4))
         return min(side, domain.side, MOST_PER_SIDE)
 
     def _finish(self, budget: PureBudget) -> Finish:

@@ -12,7 +12,7 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import BUCKETS, Added
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import DATA_DEPENDENT, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, level_variances, negative_setting
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
@@ -89,8 +89,12 @@ class Dawa(PointMechanism):
 
     key: ClassVar[str] = "dawa"
     title: ClassVar[str] = "DAWA"
+    menu_group: ClassVar[str] = DATA_DEPENDENT
     summary: ClassVar[str] = (
         "Finds evenly filled squares, crowded or empty ones alike, by noisy costs, and counts them and the squares above with noise."
+    )
+    advice: ClassVar[str] = (
+        "Least error with little budget on small boxes, on even data and around one crowd. Loses on large boxes, up to 8 times."
     )
     audit_inputs: ClassVar[tuple[Added, ...]] = BUCKETS
 
@@ -129,6 +133,7 @@ class Dawa(PointMechanism):
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
         budget = require_pure(budget, self.title)
         counter, epsilons = NoisyCounts(points=points, entropy=entropy), self._epsilons(points.domain, budget)
+        self.refuse_mask(points.domain)
         tree = self._choose(counter, epsilons)
         noisy, variance = counter.count_levels(tree, _end_with(epsilons[1:], tree.height))
         finish = Finish(mechanism=self, budget=budget, notes=self._notes(points.domain), **finish_settings(self))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import TREES, setting
 from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.median_tree import Grown, MedianTree, Spending
 from dpviz.privacy.node_values import NodeValues
@@ -27,6 +27,11 @@ class HilbertTree(MedianTree):
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one piece
     per level, so the epsilons of the medians and of the counts add up along its path. A person's m records may lie in m pieces of
     a level: each record costs the level's epsilon / m on its own path, for medians (whose exponent is epsilon / m) and for counts.
+
+    Mask:
+        A wholly masked piece has no record, whatever the data are: it is not halved, and its count is 0 without noise. Which pieces these
+        are follows from the mask and from the splits before. The pieces of a record's path are not wholly masked; their medians are chosen
+        among all lines, masked or not, as always.
 
     Source:
         Kamel, Faloutsos, "Hilbert R-tree: an improved R-tree using fractals", VLDB 1994; privately Cormode, Procopiuc,
@@ -45,12 +50,15 @@ class HilbertTree(MedianTree):
     Release(hilbert_tree, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
+    takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "hilbert_tree"
     title: ClassVar[str] = "Hilbert R-tree"
+    menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = (
         "Threads a curve through the whole domain, halves it at private medians again and again, and counts the pieces with noise;"
         " each is shown as the box around it, and boxes overlap."
     )
+    advice: ClassVar[str] = "As the kd-tree, with less error around one crowd: 2 to 59 times the least error, most where records are few."
 
     order: int = setting(
         18, "Order of the curve", low=16, high=24, help="The curve passes through 2 to this power columns and rows; cut to the resolution."
@@ -64,7 +72,7 @@ class HilbertTree(MedianTree):
         levels, children = [np.array([[0, 4**order]])], []
         for depth in range(spending.height):
             above = levels[-1]
-            pieces = above[_has_lines(above)]
+            pieces = above[_are_halved(above, order, domain)]
             for _ in range(self.cuts):
                 pieces = self._halve(counter, along, pieces, next(medians), depth)
             levels.append(pieces)
@@ -76,9 +84,10 @@ class HilbertTree(MedianTree):
         return Grown(tree=tree, true=along.records(ends))
 
     def _halve(self, counter: NoisyCounts, along: _CurveRecords, pieces: Integers, epsilon: Fraction, level: int) -> Integers:
-        """Halve pieces of the curve at private medians; return (p, 2) halves in order. Pieces of one position stay whole."""
+        """Halve pieces of the curve at private medians; return (p, 2) halves in order. Single positions and masked pieces stay whole."""
         first, last = pieces.T
-        wide, line = _has_lines(pieces), last.copy()
+        domain = counter.points.domain
+        wide, line = _are_halved(pieces, self.curve_order(domain), domain), last.copy()
         line[wide] = self.median(counter, along.nodes(pieces[wide]), epsilon, level)
         halves = np.stack([first, line, line, last], axis=1).reshape(-1, 2)
         return halves[halves[:, 0] < halves[:, 1]]
@@ -131,9 +140,13 @@ class _CurveRecords:
         return np.asarray(cumulative[end] - cumulative[begin])
 
 
-def _has_lines(pieces: Integers) -> NDArray[np.bool_]:
-    """Return (p,) whether each of (p, 2) pieces has a line at which it can be split."""
-    return np.asarray(pieces[:, 1] - pieces[:, 0] > 1)
+def _are_halved(pieces: Integers, order: int, domain: Domain) -> NDArray[np.bool_]:
+    """Return (p,) whether each of (p, 2) pieces of a curve has a line at which it can be split, and an open cell."""
+    have_lines = np.asarray(pieces[:, 1] - pieces[:, 0] > 1)
+    if domain.mask is None:
+        return have_lines
+    first, last = pieces.T.copy()
+    return have_lines & (domain.mask.positions_in(Curve(order=order, first=first, last=last)) > 0)
 
 
 def _count_inside(above: Integers, pieces: Integers) -> Integers:

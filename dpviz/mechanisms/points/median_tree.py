@@ -105,6 +105,7 @@ class MedianTree(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget on `points`; raises `BudgetError` for the wrong kind, or for custom weights that do not fit."""
         counter, spending = NoisyCounts(points=points, entropy=entropy), self.spending(points.domain, self.require_budget(budget))
+        self.refuse_mask(points.domain)
         self.check(points.domain)
         grown = self.grow(counter, spending)
         noisy, variance = counter.count_levels(grown.tree, spending.counts, grown.true)
@@ -197,7 +198,7 @@ class MedianTree(PointMechanism):
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node; None after pruning, which removes measured nodes."""
         spending = self.spending(release.domain, self.require_budget(budget))
-        return None if self.prune else level_variances(release.tree, spending.counts, release.receipt.contributions)
+        return None if self.prune else level_variances(release.tree, spending.counts, release.receipt.contributions, release.open_cells)
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""

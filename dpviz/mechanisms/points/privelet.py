@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import GRIDS, setting
 from dpviz.mechanisms.budget_noise import is_gaussian
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism
 from dpviz.privacy.budget import Budget
@@ -54,7 +54,11 @@ class Privelet(PointMechanism):
 
     key: ClassVar[str] = "privelet"
     title: ClassVar[str] = "Privelet"
+    menu_group: ClassVar[str] = GRIDS
     summary: ClassVar[str] = "Puts noise on a wavelet of a fine grid: sums over large areas stay accurate, single cells are noisier."
+    advice: ClassVar[str] = (
+        "Never close to the least error on 256 x 256 cells (3 to 369 times). Under ε and δ its Gaussian noise has a third of this error."
+    )
     whole_budget: ClassVar[str] = "This mechanism splits the budget itself: all of it buys differences of all levels at once."
 
     noise_by_budget: ClassVar[bool] = True
@@ -70,6 +74,7 @@ class Privelet(PointMechanism):
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget of any kind on `points`; raises `BudgetError` for delta = 0."""
         counter = NoisyCounts(points=points, entropy=entropy, gaussian=is_gaussian(budget, self.title))
+        self.refuse_mask(points.domain)
         order = min(self.order, points.domain.order)
         changed = (1 + order) ** 2
         (amount,) = counter.split(budget, self.title, [1.0], ones=changed)

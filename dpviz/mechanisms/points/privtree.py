@@ -13,7 +13,7 @@ import numpy as np
 from dpviz.arrays import Floats, Integers
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import TREES, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, negative_setting
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -21,8 +21,9 @@ from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
-from dpviz.space.grids import quarter_tree, split_nodes
+from dpviz.space.grids import have_open_cells, quarter_tree, split_nodes
 from dpviz.space.interpolate import INSIDE
+from dpviz.space.mask import open_cells
 from dpviz.space.tree import Tree
 
 
@@ -48,6 +49,10 @@ class PrivTree(PointMechanism):
         whole noise, b could come within less than 1 of theta again and again. Splits for which memory has no room are drawn, too,
         before they are dropped.
 
+    Mask:
+        A wholly masked node has no record, whatever the data are: it is never split, and its count is 0 without noise. The nodes of a
+        record's path are not wholly masked, and for them the proof holds.
+
     Source:
         Zhang, Xiao, Xie, "PrivTree: a differentially private algorithm for hierarchical decompositions", SIGMOD 2016,
         Algorithm 2 and Theorem 3.1.
@@ -62,9 +67,12 @@ class PrivTree(PointMechanism):
     Release(privtree, 31,120 partitions, epsilon 1, SIMULATION: not private)
     """
 
+    takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "privtree"
     title: ClassVar[str] = "PrivTree"
+    menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = "Splits quarters for as long as they seem crowded, to any depth for one price: strong where data are sparse."
+    advice: ClassVar[str] = "Close to the least error on small boxes (1.1 to 2 times). Loses on large ones, up to 3.4 times."
 
     structure_share: float = setting(
         0.5,
@@ -86,14 +94,15 @@ class PrivTree(PointMechanism):
         counter = NoisyCounts(points=points, entropy=entropy)
         structure, counts = budget.split([self.structure_share, 1 - self.structure_share])
         tree, true = self._grow(counter, structure)
-        leaves = tree.leaves
+        leaves = tree.leaves[open_cells(tree, points.domain.mask)[tree.leaves] > 0]
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         noisy[leaves], variance[leaves] = counter.count("counts of leaves", true[leaves], counts)
         return counter.make_release(Finish(mechanism=self, budget=budget, **finish_settings(self)), tree, noisy, variance)
 
     def _grow(self, counter: NoisyCounts, epsilon: Fraction) -> tuple[Tree, Integers]:
         """Grow the tree by noisy splits; return it with (n,) true counts of its nodes, which are PRIVATE."""
-        order, cells = counter.points.domain.order, CurveCells.of(counter.points)
+        domain, cells = counter.points.domain, CurveCells.of(counter.points)
+        order = domain.order
         scale = self._scale(counter, epsilon)
         delta = math.ceil(scale * Fraction(math.log(self.fan_out) * (1 + 1e-12)))
         nodes, halved, number_of_nodes = [np.zeros(1, np.int64)], [0], 1
@@ -102,7 +111,8 @@ class PrivTree(PointMechanism):
         while halved[-1] < order and len(nodes[-1]):
             true.append(cells.records(nodes[-1], halved[-1]))
             bias = np.maximum(true[-1] - len(children) * delta, self.threshold - delta)
-            split = discrete_laplace(bias, PureBudget(1 / scale), counter.entropy) > self.threshold
+            split, drawn = np.zeros(len(bias), np.bool_), have_open_cells(nodes[-1], halved[-1], domain)
+            split[drawn] = discrete_laplace(bias[drawn], PureBudget(1 / scale), counter.entropy) > self.threshold
             step = min(1 if self.fan_out == 4 else 2, order - halved[-1])
             number_of_nodes += int(split.sum()) << 2 * step
             split &= counter.has_room(number_of_nodes)
@@ -134,9 +144,8 @@ class PrivTree(PointMechanism):
     def count_variances(self, release: Release, budget: Budget) -> Floats | None:
         """Compute the variance of the noise on the count of each node: finite for the leaves alone."""
         _, counts = require_pure(budget, self.title).split([self.structure_share, 1 - self.structure_share])
-        variance = np.full(len(release.tree), np.inf)
-        variance[release.tree.leaves] = laplace_variance(release.receipt.contributions / counts)
-        return variance
+        counted = (release.tree.children == 0) & (release.open_cells > 0)
+        return np.where(counted, laplace_variance(release.receipt.contributions / counts), np.inf)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """List the shares of the splits and of the counts."""

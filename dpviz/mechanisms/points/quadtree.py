@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting
+from dpviz.mechanisms.base import TREES, Share, setting
 from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
 from dpviz.mechanisms.noisy_counts import (
     Finish,
@@ -40,6 +40,10 @@ class Quadtree(PointMechanism):
     at most m**2, reached by m records in one node: this is the squared sensitivity of Gaussian noise (`Change`). For (epsilon, delta) and
     m = 1, one count per level changes by one: independent unit shifts, one per level, as the exact accounting assumes.
 
+    Mask:
+        A wholly masked node has no record, whatever the data are. So its count is 0 without noise, and the proof holds for the other nodes.
+        Those that are masked in part are counted as always.
+
     Source:
         Cormode, Procopiuc, Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012: Section IV
         (budgets), V (least squares), VII (pruning). Its quad-baseline is split="uniform", least_squares=False; quad-geo is
@@ -57,10 +61,16 @@ class Quadtree(PointMechanism):
     Release(quadtree, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
+    takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "quadtree"
     title: ClassVar[str] = "Quadtree"
+    menu_group: ClassVar[str] = TREES
     summary: ClassVar[str] = (
         "Counts nested quarters on every zoom level with noise and makes the levels agree, so that large areas stay accurate."
+    )
+    advice: ClassVar[str] = (
+        "Its partitions are public, so that its errors are the same for all data and known before. It pays for that: up"
+        " to 8 times the least error in a city, and up to 92 times where records are few."
     )
 
     noise_by_budget: ClassVar[bool] = True
@@ -132,7 +142,8 @@ class Quadtree(PointMechanism):
         change = Change(contributions=release.receipt.contributions)
         weights, _ = self.level_weights(release.domain, gaussian=is_gaussian(budget, self.title))
         split = split_budget(budget, self.title, weights, change)
-        return None if self.prune else level_variances(release.tree, split.parts, change.contributions, gaussian=split.gaussian)
+        cells = release.open_cells
+        return None if self.prune else level_variances(release.tree, split.parts, change.contributions, cells, gaussian=split.gaussian)
 
     def check(self, frame: Domain) -> None:
         """Raise an error if custom weights do not fit, or the tree is too large for memory."""

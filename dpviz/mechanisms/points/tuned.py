@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.base import DATA_DEPENDENT, setting
 from dpviz.mechanisms.expected_error import (
     BOUNDS,
     BoxQueries,
@@ -130,7 +130,11 @@ class TunedGrid(GridTuning):
 
     key: ClassVar[str] = "tuned_grid"
     title: ClassVar[str] = "Tuned grid (E2EPriv)"
+    menu_group: ClassVar[str] = DATA_DEPENDENT
     summary: ClassVar[str] = "Spends a part of ε on choosing how fine a grid should be, then counts its cells with noise."
+    advice: ClassVar[str] = (
+        "Least error on even data. Its cells are all of one size: up to 26 times the least error on routes, and 10 times on roads."
+    )
 
     total: str = setting(
         "protected", "Number of records", choices=MODES, help="Declared is the paper's way: it takes the number of records as public."
@@ -202,7 +206,12 @@ class Tuned(Tuning):
 
     key: ClassVar[str] = "tuned"
     title: ClassVar[str] = "Privately tuned"
+    menu_group: ClassVar[str] = DATA_DEPENDENT
     summary: ClassVar[str] = "Spends a part of ε on choosing a setting of another mechanism, then releases with it."
+    advice: ClassVar[str] = (
+        "For a setting that nothing public decides, such as a height. Tuning costs budget and cannot mend the mechanism"
+        " that it tunes: up to 31 times the least error on routes."
+    )
 
     tune: str = setting("quadtree height", "What is tuned", choices=tuple(TUNABLE), help="Which setting of which mechanism is chosen.")
     values: tuple[float, ...] = setting(

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.base import RECOMMENDED, Share, setting, shares_of
 from dpviz.mechanisms.budget_noise import Change, is_gaussian, split_budget
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves, level_variances, negative_setting
 from dpviz.privacy.budget import Budget
@@ -34,6 +34,10 @@ class UniformGrid(PointMechanism):
     cell change by one each. The cells may depend on the noisy total, but the variance of their noise does not, as the exact accounting
     assumes.
 
+    Mask:
+        A wholly masked cell of the grid has no record, whatever the data are. So its count is 0 without noise, and the proof holds for the
+        other cells. The size of the grid follows from the mask and from a number that is noisy or declared.
+
     Source:
         Qardaji, Yang, Li, "Differentially private grids for geospatial data", ICDE 2013, Guideline 1. One cell is the
         baseline "Uniform" of Shaham et al., "HTF: homogeneous tree framework", 2021.
@@ -42,7 +46,8 @@ class UniformGrid(PointMechanism):
         The paper takes N as known. Here a small share of the budget buys a noisy N, or N is declared and listed as unprotected. The rule
         uses the epsilon that is left for the cells, divided by the bound of records per person. With rho or (epsilon, delta), noise is
         Gaussian, and the rule uses 2 sqrt(rho), with which continuous Laplace noise has the same variance. N <= 0 gives one cell. The
-        number of cells per side is cut to the lattice and to 4,096, and cell edges snap to lattice lines.
+        number of cells per side is cut to the lattice and to 4,096, and cell edges snap to lattice lines. If only a share s of the domain
+        is open, m = sqrt(N epsilon / (c s)), so that N epsilon / c cells are open.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -50,9 +55,15 @@ class UniformGrid(PointMechanism):
     Release(uniform_grid, 97,344 partitions, epsilon 1, SIMULATION: not private)
     """
 
+    takes_mask: ClassVar[bool] = True
     key: ClassVar[str] = "uniform_grid"
     title: ClassVar[str] = "Uniform grid (UG)"
+    menu_group: ClassVar[str] = RECOMMENDED
     summary: ClassVar[str] = "Cuts the domain into equal cells, as many as data size and budget can support, and counts each with noise."
+    advice: ClassVar[str] = (
+        "Least error where records are few or lie evenly. Loses where most of the domain is empty: 3 to 35 times the"
+        " least error around one crowd, on roads and on routes."
+    )
 
     noise_by_budget: ClassVar[bool] = True
 
@@ -115,7 +126,7 @@ class UniformGrid(PointMechanism):
             noisy, _ = counter.count("total, for the size of the grid", np.array([counter.points.count.sum()]), on_total[0])
             total = int(noisy[0])
         epsilon = Fraction(2 * math.sqrt(on_cells)) if counter.gaussian else on_cells
-        return self.rule(total, epsilon / counter.points.contributions), on_cells
+        return self.rule(total, epsilon / counter.points.contributions, counter.points.domain.share_open), on_cells
 
     @property
     def _weights(self) -> list[float]:
@@ -127,7 +138,7 @@ class UniformGrid(PointMechanism):
         change = Change(contributions=release.receipt.contributions)
         split = split_budget(budget, self.title, self._weights, change)
         amounts = all_on_leaves(release.tree, split.parts[-1])
-        return level_variances(release.tree, amounts, change.contributions, gaussian=split.gaussian)
+        return level_variances(release.tree, amounts, change.contributions, release.open_cells, gaussian=split.gaussian)
 
     @property
     def _measures_total(self) -> bool:
@@ -147,6 +158,6 @@ class UniformGrid(PointMechanism):
         """Return a copy whose share for the total is the first part, limited to its range."""
         return replace(self, total_share=min(max(shares_of(shares)[0], 0.001), 0.5)) if len(shares) == 2 else self
 
-    def rule(self, total: int, epsilon: Fraction) -> int:
-        """Compute the cells per side, sqrt(N epsilon / c), rounded and at least 1."""
-        return max(1, round(math.sqrt(max(total, 0) * float(epsilon) / self.c)))
+    def rule(self, total: int, epsilon: Fraction, share: float = 1.0) -> int:
+        """Compute the cells per side, sqrt(N epsilon / (c s)), rounded and at least 1; s is the share of the domain that is open."""
+        return max(1, round(math.sqrt(max(total, 0) * float(epsilon) / (self.c * share))))

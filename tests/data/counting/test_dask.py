@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import dask
@@ -36,6 +37,7 @@ from dpviz.data.reading.safety import PREFIX
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import LeafLookup
+from dpviz.space.mask import CellMask
 from dpviz.space.regions import Regions
 from tests.data.reading.files import refused
 
@@ -125,7 +127,12 @@ def assert_same(one, other):
     assert (one.outside, one.bad, one.over) == (other.outside, other.bad, other.over)
 
 
-PLACINGS = {"x and y": XY, "WKB": GeometryCells(geometry="WKB", encoding="WKB", domain=UNIT)}
+MASKED = replace(UNIT, mask=CellMask.from_open(np.arange(64).reshape(8, 8) % 3 > 0))
+PLACINGS = {
+    "x and y": XY,
+    "x and y, masked": XyCells(x="x", y="y", domain=MASKED),
+    "WKB": GeometryCells(geometry="WKB", encoding="WKB", domain=UNIT),
+}
 PLACINGS |= {"geoarrow": GeometryCells(geometry="point", encoding="point", domain=UNIT)}
 PLACINGS |= {"ids": IdPairs(origin="from", destination="to", starts=LeafIds(texts=IDS), ends=LeafIds(texts=IDS[:5]))}
 SQUARES = gpd.GeoDataFrame({"area": ["a", "b"]}, geometry=shapely.box([0, 0.5], 0, [0.5, 1], 1), crs="EPSG:4326")

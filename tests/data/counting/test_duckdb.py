@@ -3,6 +3,7 @@
 import glob
 import itertools
 import threading
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
@@ -84,6 +85,23 @@ def test_points_are_those_of_memory(tmp_path, ending, options):
     lists, outside, bad, *_ = same_points(source, x="lon", y="LON ", **options)
     assert len(lists[0]) > 100
     assert (outside > 0, bad) == (True, 0)
+
+
+@pytest.mark.parametrize("options", often(BOUNDS, BOUNDS[3:4]))
+def test_records_in_masked_cells_are_outside_the_domain_in_every_engine(tmp_path, options):
+    """They are left out before a person's records are chosen, as those outside are."""
+    is_open = np.random.default_rng(1).random((32, 32)) < 0.6
+    masked, table = replace(DOMAIN, mask=dv.CellMask.from_open(is_open)), table_of()
+    source = written(table, tmp_path / "points.parquet", parts=2)
+    lists, outside, *_ = same_points(source, masked, x="lon", y="LON ", **options)
+    assert outside > same_points(source, x="lon", y="LON ", **options)[1]
+    assert masked.mask.holds(np.array(lists[1]), np.array(lists[0]), 7).all()
+    column, row = ((table[name].to_numpy() - low) / width for name, low, width in (("lon", -125, 59.5 / 32), ("LON ", 25, 25 / 32)))
+    inside = (column >= 0) & (column <= 32) & (row >= 0) & (row <= 32)
+    column, row = np.minimum(column, 31), np.minimum(row, 31)  # points on the east and north edges are inside
+    inside[inside] = is_open[row[inside].astype(int), column[inside].astype(int)]
+    pq.write_table(table.filter(pa.array(inside)), tmp_path / "inside.parquet")
+    assert same_points(tmp_path / "inside.parquet", x="lon", y="LON ", **options)[0] == lists
 
 
 def test_float32_and_decimals_are_widened_before_anything_is_computed(tmp_path):

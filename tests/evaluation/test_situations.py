@@ -1,0 +1,87 @@
+"""The advice in menus rests on a table that is recomputed here at small size."""
+
+import pandas as pd
+import pytest
+
+from dpviz.errors import SettingError
+from dpviz.evaluation.situations import EPSILONS, SITUATIONS, compare_in_situations, make_points
+from dpviz.mechanisms import POINT_FAMILY, POINT_MECHANISMS
+from dpviz.mechanisms.base import DATA_DEPENDENT, GRIDS, NOT_PRIVATE, RECOMMENDED, TREES
+
+LITTLE, MUCH = EPSILONS
+GATHERED = ["one crowd", "roads", "routes of one person"]
+WINS = {  # situations, epsilon, boxes: the error is at most so many times the least
+    "path_tree": [(GATHERED, None, None, 1.6), ("city", None, None, 2)],
+    "uniform_grid": [("few records", None, None, 1.6)],
+    "privtree": [([*GATHERED, "few records"], None, "small", 2.3)],
+    "htf": [(["one crowd", "roads"], None, None, 4)],
+    "adaptive_grid": [(None, None, None, 7), ("city", None, None, 2)],
+    "identity": [(["city", "even"], MUCH, "small", 1.6)],
+    "dawa": [("even", LITTLE, "small", 1.6), ("one crowd", LITTLE, "small", 2)],
+    "tuned_grid": [("even", LITTLE, None, 1.6)],
+}
+LOSES = {  # the same: in one of these columns the error is at least so many times the least
+    "path_tree": ("even", None, None, 1.5),
+    "uniform_grid": (GATHERED, None, None, 3),
+    "quadtree": ("few records", LITTLE, None, 6),
+    "privtree": (None, None, "large", 1.8),
+    "htf": ("even", LITTLE, None, 3),
+    "kdtree": ("few records", LITTLE, None, 6),
+    "hilbert_tree": ("few records", LITTLE, None, 6),
+    "adaptive_grid": (GATHERED, MUCH, None, 2),
+    "identity": ("few records", LITTLE, "small", 5),
+    "privelet": ("few records", LITTLE, "small", 20),
+    "dawa": ("few records", None, "large", 3),
+    "tuned_grid": (GATHERED, MUCH, None, 3),
+    "tuned": (GATHERED, MUCH, None, 6),
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return compare_in_situations({key: mechanism() for key, mechanism in POINT_MECHANISMS.items()}, order=6, repeats=2)
+
+
+def times_least(table, key, situations, epsilon, boxes):
+    """The errors of a mechanism in some columns, as multiples of the least error."""
+    row = table.loc[key]
+    names, epsilons, sizes = (row.index.get_level_values(level) for level in row.index.names)
+    wanted = pd.Series(data=True, index=row.index)
+    if situations is not None:
+        wanted &= names.isin([situations] if isinstance(situations, str) else situations)
+    if epsilon is not None:
+        wanted &= epsilons == epsilon
+    if boxes is not None:
+        wanted &= sizes == boxes
+    return row[wanted]
+
+
+@pytest.mark.parametrize("key", WINS)
+def test_a_mechanism_is_close_to_the_least_error_where_its_advice_says_so(table, key):
+    for *columns, most in WINS[key]:
+        assert times_least(table, key, *columns).max() <= most
+
+
+@pytest.mark.parametrize("key", LOSES)
+def test_a_mechanism_loses_where_its_advice_says_so(table, key):
+    *columns, least = LOSES[key]
+    assert times_least(table, key, *columns).max() >= least
+
+
+def test_each_column_has_a_least_error_and_each_mechanism_a_claim(table):
+    assert (table.min() == 1).all()
+    assert table.columns.get_level_values("situation").unique().tolist() == list(SITUATIONS)
+    assert set(LOSES) == {mechanism.key for mechanism in POINT_FAMILY.own}
+    assert table.loc["privelet"].min() > 2
+
+
+def test_menus_go_by_groups_and_every_mechanism_says_when_to_take_it():
+    groups = [mechanism.menu_group for mechanism in POINT_FAMILY.choices.values()]
+    assert list(dict.fromkeys(groups)) == [RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE]
+    assert groups == sorted(groups, key=[RECOMMENDED, TREES, GRIDS, DATA_DEPENDENT, NOT_PRIVATE].index)
+    assert all(mechanism.advice for mechanism in POINT_FAMILY.own)
+
+
+def test_an_unknown_situation_is_refused_with_those_that_there_are():
+    with pytest.raises(SettingError, match="one crowd"):
+        make_points("a village", order=4)
