@@ -382,18 +382,7 @@ class Release(Mapped):
             DomainError: no such level.
         """
         nodes = self.nodes(level)
-        low, high = self.interval(nodes)
-        columns = {
-            "partition_id": nodes,
-            "level": self.tree.depth[nodes],
-            "count_noisy": self.noisy[nodes],
-            "count": self.count[nodes],
-            "stddev": self.stddev[nodes],
-            "ci_low": low,
-            "ci_high": high,
-            **({"count_outside": self.lies_outside(nodes)} if self.nonnegative else {}),
-            "status": self.status,
-        }
+        columns = {"partition_id": nodes, "level": self.tree.depth[nodes], **self._make_columns(nodes), "status": self.status}
         geometry = self.domain.boxes(self.tree.rectangles(nodes))
         frame = geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.domain.crs)
         frame.attrs = {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
@@ -408,24 +397,23 @@ class Release(Mapped):
             level: as for `to_frame`.
 
         Returns:
-            Dataset with dimensions y and x (centres of the partitions, ascending, in the domain's CRS), and the variables count_noisy,
-            count, stddev, ci_low and ci_high of `to_frame`. Its attributes are crs ("" for a plain plane), mechanism, level and status.
+            Dataset with dimensions y and x (centres of the partitions, ascending, in the domain's CRS), and the numbers of `to_frame` as
+            variables. Its attributes are crs ("" for a plain plane), mechanism, level and status.
 
         Raises:
             DomainError: no such level, or partitions that form no grid.
             SettingError: xarray is not installed.
         """
         nodes = self.nodes(level)
-        low, high = self.interval(nodes)
-        columns = {
-            "count_noisy": self.noisy[nodes],
-            "count": self.count[nodes],
-            "stddev": self.stddev[nodes],
-            "ci_low": low,
-            "ci_high": high,
-        }
         facts = {"mechanism": self.mechanism, "level": self.height if level is None else int(level), "status": self.status}
-        return make_dataset(self.domain, self.tree.rectangles(nodes), columns, facts)
+        return make_dataset(self.domain, self.tree.rectangles(nodes), self._make_columns(nodes), facts)
+
+    def _make_columns(self, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Make the columns of numbers of (k,) nodes, by name."""
+        low, high = self.interval(nodes)
+        outside = {"count_outside": self.lies_outside(nodes)} if self.nonnegative else {}
+        numbers = {"count_noisy": self.noisy[nodes], "count": self.count[nodes], "stddev": self.stddev[nodes]}
+        return {**numbers, "ci_low": low, "ci_high": high, **outside}
 
     def nodes(self, level: int | None = None) -> NDArray[np.int64]:
         """Return the nodes that tile the domain at a level: the nodes of this level, and coarser leaves.

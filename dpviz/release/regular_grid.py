@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.arrays import Floats
 from dpviz.errors import DomainError, SettingError
 from dpviz.space.domain import Domain
 
@@ -22,7 +21,7 @@ NOT_REGULAR = (
 
 
 def make_dataset(
-    domain: Domain, rectangles: NDArray[np.integer[Any]], columns: Mapping[str, Floats], facts: Mapping[str, Any]
+    domain: Domain, rectangles: NDArray[np.integer[Any]], columns: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]
 ) -> xarray.Dataset:
     """Arrange the numbers of partitions in rows and columns.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpviz.amounts import MISSING, format_count, format_decimal
+from dpviz.amounts import MISSING, format_count, format_decimal, format_percent
 from dpviz.evaluation.area_metrics import AreaEvaluation
 from dpviz.evaluation.flow_metrics import FlowEvaluation
 from dpviz.evaluation.metrics import Evaluation
@@ -25,6 +25,7 @@ from dpviz.release.verdict import NOISE, LevelVerdict, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import fit_bounds
+from dpviz.view.masked_area import list_masked_runs
 from dpviz.view.report import load_template
 from dpviz.view.report_areas import draw_areas
 from dpviz.view.report_maps import (
@@ -133,7 +134,7 @@ def _render(card: Card) -> str:
     html: str = load_template("notebook.html.jinja").render(
         card=card,
         key=hashlib.sha256(repr(card).encode(errors="replace")).hexdigest()[:10],
-        swatches=card.picture.swatches if isinstance(card.picture, DensityPicture) and card.picture.shapes else [],
+        swatches=card.picture.swatches if isinstance(card.picture, DensityPicture) and card.picture.above else [],
     )
     return html
 
@@ -153,12 +154,16 @@ def _(domain: Domain) -> Card:
         ("CRS", domain.crs or "none: a plain plane"),
         ("Lattice", f"{domain.side:,} × {domain.side:,} cells of {width:.4g} × {height:.4g} {unit}"),
     ]
+    if domain.mask is not None:
+        share = format_percent(domain.share_open)
+        facts.append(("Mask", f"records can be in {share} of the cells; grey: nobody can be there, as declared"))
     sheet = make_domain_sheet(domain)
+    masked = "".join(write_rectangles(domain, sheet, list_masked_runs(domain).astype(np.int64)))
     picture = DensityPicture(
         sheet=sheet,
         land=draw_land(domain, sheet),
         frame=write_rectangles(domain, sheet, np.array([[0, 0, domain.side, domain.side]]))[0],
-        shapes=[],
+        shapes=[("masked", masked, "Nobody can be here, as declared")] if masked else [],
         swatches=[],
         above=[],
         below=[],
@@ -200,6 +205,7 @@ def _draw_frame(regions: Regions, level: int) -> TripsPicture:
 def _(release: Release) -> Card:
     picture = draw_points(release)
     what = f"{_capitalise(picture.title)}, as released, in {len(picture.shapes):,} partitions (level {picture.level})."
+    what += f" {picture.note}" if picture.note else ""
     sizes = f"{format_count(len(release.tree.leaves))} partitions at the finest level, {release.height + 1} levels"
     return _make_release_card(release, "Release of points", sizes, picture, what)
 

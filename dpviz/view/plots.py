@@ -24,7 +24,7 @@ from dpviz.space.regions import Regions
 from dpviz.view.basemap import WGS84, Bounds, find_map_bounds, fit_bounds, outlines_around
 from dpviz.view.colors import ACCENT, Scale, scale_top_of
 from dpviz.view.levels import find_level
-from dpviz.view.partition_looks import density_scale, large_first
+from dpviz.view.partition_looks import density_scale, large_first, open_areas
 from dpviz.view.report_maps import BEND, MOST_ARCS, select_pairs
 
 _LINE, _LAND = "#8b949b", "#eceff1"
@@ -65,9 +65,9 @@ def draw(release: AnyRelease, level: int, axes: Axes) -> str:
 
 @draw.register
 def _(release: Release, level: int, axes: Axes) -> str:
-    domain, nodes = release.domain, large_first(release, release.nodes(level))
+    domain, nodes = release.domain, large_first(release, release.open_nodes(level))
     rectangles = release.tree.rectangles(nodes)
-    area = domain.areas_km2(rectangles)
+    area = open_areas(domain, rectangles)
     density = np.divide(release.count[nodes], area, out=np.zeros(len(nodes)), where=area > 0)
     scale = density_scale(density, area, domain, counted_noun(release))
     west, south, east, north = domain.coordinates(rectangles).T

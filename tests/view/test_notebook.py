@@ -13,6 +13,7 @@ import shapely
 from matplotlib.figure import Figure
 
 import dpviz as dv
+from dpviz.space.mask import CellMask
 from dpviz.view.notebook import CURATOR_ONLY
 from tests.flow_cases import flows_of, regular
 from tests.hostile import NAMES
@@ -46,6 +47,7 @@ STUDY = {"data": POINTS, "public": True, "mechanisms": {"tree": dv.Quadtree(heig
 SHOWN = {
     "domain": lambda: POINTS.domain,
     "plane": lambda: dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3),
+    "mask": lambda: dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3, mask=CellMask.from_masked_cells([1, 2], [3, 3], order=3)),
     "pole": lambda: dv.Domain(bounds=(-4e6, -4e6, 4e6, 4e6), crs="EPSG:3413", order=3),
     "plan of a building": lambda: dv.Domain(bounds=(0, 0, 100, 100), crs=PLAN, order=3),
     "regions": regions_with_shapes,
