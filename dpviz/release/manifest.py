@@ -687,13 +687,13 @@ def read_schema(version: str = SCHEMA_VERSION) -> Facts:
     """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     Args:
-        version: "2.1" for today's manifests, "1.0" or "2.0" for manifests of earlier versions of dpviz.
+        version: "2.2" for today's manifests, "1.0", "2.0" or "2.1" for manifests of earlier versions of dpviz.
 
     Raises:
         SettingError: an unknown version.
 
     >>> read_schema()["$id"]
-    'urn:dpviz:manifest:2.1'
+    'urn:dpviz:manifest:2.2'
     """
     if version not in SCHEMA_FILES:
         raise SettingError(f"There are schemas of versions {', '.join(SCHEMA_FILES)}.")
