@@ -11,7 +11,7 @@ import dpviz
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ["scipy.special", "scipy.optimize", "scipy.spatial", "scipy.stats", "jsonschema", "jinja2", "tqdm"]
-EXTRAS = ["streamlit", "pydeck", "altair", "duckdb", "dask", "distributed"]
+EXTRAS = ["streamlit", "pydeck", "altair", "duckdb", "dask", "distributed", "matplotlib", "xarray", "dpviz.view.notebook"]
 CODE = f"""
 import json, os, sys
 os.environ["PROJ_NETWORK"] = "ON"

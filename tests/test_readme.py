@@ -98,6 +98,9 @@ def test_the_configuration_that_is_shown_is_a_good_one():
 def columns_in(path):
     if path.suffix == ".csv":
         return pd.read_csv(path, nrows=1).columns.tolist()
+    if path.suffix == ".gpkg":
+        layers = geopandas.list_layers(path)["name"]
+        return list(dict.fromkeys(column for layer in layers for column in geopandas.read_file(path, layer=layer, rows=1).columns))
     return pq.read_schema(path).names if path.suffix == ".parquet" else geopandas.read_file(path).columns.tolist()
 
 

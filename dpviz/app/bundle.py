@@ -24,7 +24,7 @@ from dpviz.publishing import publish
 from dpviz.publishing.kept import discard
 from dpviz.release.files import MANIFEST, zip_release
 from dpviz.release.manifest import check_url
-from dpviz.release.tables import FORMATS
+from dpviz.release.tables import FORMATS, USUAL_FORMATS
 from dpviz.view.escape import markdown
 
 BUNDLE = "bundle"
@@ -230,7 +230,7 @@ def texts_form(name: str = "") -> dict[str, Any]:
     with st.expander("More", key="publication more"):
         typed |= {name: _text_field(name, label, example, st) for name, (label, example) in _MORE_LABELS.items()}
     if not st.session_state.get("publication formats"):  # a page that was left can hand over an empty list
-        st.session_state["publication formats"] = list(FORMATS)
+        st.session_state["publication formats"] = list(USUAL_FORMATS)
     typed["formats"] = st.multiselect(
         "Formats",
         FORMATS,

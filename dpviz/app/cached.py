@@ -293,6 +293,7 @@ PER_SESSION = (
     count_flows_file,
     count_areas_file,
     regions_on_map,
+    denominators_of,
     keeper,
     counting_jobs,
     find_id_columns,

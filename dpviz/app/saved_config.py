@@ -45,7 +45,7 @@ from dpviz.publishing.config import (
 )
 from dpviz.publishing.order import TEXT_NAMES
 from dpviz.publishing.toml_tables import to_table
-from dpviz.release.tables import FORMATS
+from dpviz.release.tables import FORMATS, USUAL_FORMATS
 from dpviz.samples.points import SAMPLES
 
 FILE_NAME = "release.toml"
@@ -80,7 +80,7 @@ class Texts:
     """
 
     words: Mapping[str, str] = field(default_factory=dict)
-    formats: tuple[str, ...] = FORMATS
+    formats: tuple[str, ...] = USUAL_FORMATS
     folder: str = USUAL_FOLDER
 
     @classmethod
@@ -89,7 +89,7 @@ class Texts:
         state = st.session_state
         return cls(
             words={name: str(state.get(f"publication {name}", "") or "") for name in TEXT_NAMES},
-            formats=tuple(state.get("publication formats", FORMATS)),
+            formats=tuple(state.get("publication formats", USUAL_FORMATS)),
             folder=str(state.get("publication folder", USUAL_FOLDER)),
         )
 

@@ -26,6 +26,7 @@ from dpviz.data.flows import check_counts, counts_of, ids_of, leaf_indexes
 from dpviz.data.frame_columns import column_of, named_columns
 from dpviz.data.leaf_regions import check_regions, crs_of_leaves, leaf_finder
 from dpviz.errors import InputError
+from dpviz.shown import Private
 from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _NOUN = "records"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AreaCounts:
+class AreaCounts(Private):
     """Records per occupied leaf of nested regions. PRIVATE: only a mechanism or a study may look inside.
 
     A record belongs to one leaf or to none; `dpviz.data.leaf_regions` has the rules.

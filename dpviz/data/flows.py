@@ -21,6 +21,7 @@ from dpviz.data.columns import WEIGHTS_REFUSED, people_of
 from dpviz.data.frame_columns import column_of
 from dpviz.data.library_errors import guard
 from dpviz.errors import InputError
+from dpviz.shown import Private
 from dpviz.space.regions import Regions
 
 BLOCK_CODE = 15
@@ -270,7 +271,7 @@ TRIP, PERSON = "trip", "person"
 
 
 @dataclass(frozen=True, eq=False)
-class Flows:
+class Flows(Private):
     """Trips per pair of leaf regions. PRIVATE: only a mechanism or a study may look inside.
 
     Attributes:

@@ -25,6 +25,7 @@ from dpviz.data.cells import (
 )
 from dpviz.data.frame_columns import named_columns
 from dpviz.errors import DomainError, InputError
+from dpviz.shown import Private
 from dpviz.space.domain import Domain
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PointCounts:
+class PointCounts(Private):
     """Records per occupied lattice cell. PRIVATE: only a mechanism or a study may look inside.
 
     Attributes:

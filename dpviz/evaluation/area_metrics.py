@@ -14,10 +14,11 @@ from dpviz.errors import DomainError
 from dpviz.evaluation.metrics import SMOOTHING, presence_errors
 from dpviz.release.area_fitness import narrow_share
 from dpviz.release.area_release import AreaRelease
+from dpviz.shown import Shown
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AreaEvaluation:
+class AreaEvaluation(Shown):
     """A release of areas compared with the true counts. CURATOR ONLY: aggregates of private data, must not be exported.
 
     Attributes:

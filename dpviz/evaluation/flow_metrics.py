@@ -19,12 +19,13 @@ from dpviz.errors import DomainError, SettingError
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.release.flow_release import FlowRelease, PairSums, compute_interval, sum_pairs
+from dpviz.shown import Shown
 
 KINDS = ("true positive", "false positive", "false negative")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FlowEvaluation:
+class FlowEvaluation(Shown):
     """A release of trips compared with the true trips. CURATOR ONLY: holds private data, must not be exported.
 
     A pair is *released* if its released count is above 0, and *present* if it is released or has true trips.

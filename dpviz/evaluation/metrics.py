@@ -14,6 +14,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.release.point_release import Release
+from dpviz.shown import Shown
 from dpviz.space.coverage import check_coverage
 
 FINEST_ZOOM = 10
@@ -26,7 +27,7 @@ _QUERIES_PER_BATCH = 1000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Evaluation:
+class Evaluation(Shown):
     """A point release compared with the true counts. CURATOR ONLY: aggregates of private data, must not be exported.
 
     Attributes:

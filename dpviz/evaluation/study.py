@@ -41,6 +41,7 @@ from dpviz.evaluation.metrics import error_figures, presence_errors, true_answer
 from dpviz.mechanisms import AnyFamily, AnyMechanism, Mechanism, family_of
 from dpviz.privacy.budget import ApproxBudget, PureBudget, exact
 from dpviz.privacy.entropy import Entropy
+from dpviz.shown import Shown
 from dpviz.space.workloads import area_share, random_rectangles
 
 if TYPE_CHECKING:
@@ -423,7 +424,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Study:
+class Study(Shown):
     """A comparison of mechanisms and budgets on public data. Its releases are simulations, never for publication.
 
     Attributes:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+import pandas as pd
+
 from dpviz.errors import BudgetError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.shown import Shown
 
 PRIVATE, SIMULATION, NOT_PRIVATE = "private release", "SIMULATION: not private", "NOT PRIVATE"
 """The values of the column `status` in every table of a release."""
@@ -47,7 +50,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receipt:
+class Receipt(Shown):
     """How a release spent its budget. Steps compose sequentially; within a step, the counts are of disjoint sets of records.
 
     Attributes:
@@ -124,6 +127,22 @@ class Receipt:
         if isinstance(self.total, ApproxBudget):
             return ApproxBudget(self.used, self._delta)
         return PureBudget(self.used)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Make a table of the steps.
+
+        Returns:
+            DataFrame with one row per step: purpose, level (missing if the step has none), amount (in `currency`), delta, noise, scale,
+            sensitivity, counts (missing if it is private) and replaces_later. Amount, delta, scale and sensitivity are exact fractions;
+            `astype(float)` makes numbers of them.
+
+        >>> step = Step(purpose="counts", amount=Fraction(1, 3), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(3))
+        >>> Receipt(total=PureBudget(1), steps=(step, step)).to_frame()["amount"].sum()
+        Fraction(2, 3)
+        """
+        names = ("purpose", "level", "amount", "delta", "noise", "scale", "sensitivity", "counts", "replaces_later")
+        table = pd.DataFrame({name: pd.Series([getattr(step, name) for step in self.steps], dtype=object) for name in names})
+        return table.astype({"level": "Int64", "counts": "Int64", "replaces_later": bool})
 
     def _convert_back(self, converted: ZcdpBudget) -> Budget:
         """The (epsilon, delta) that the spent rho implies; exactly `total` if all of rho was spent.

@@ -282,7 +282,7 @@ class OutputPart:
 
     Attributes:
         folder: folder to be made, relative to the configuration's folder; it must not exist yet.
-        formats: geoparquet (lossless, required), and perhaps geojson and csv.
+        formats: geoparquet (lossless, required), and perhaps geojson, csv and geopackage.
     """
 
     folder: str

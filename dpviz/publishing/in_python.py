@@ -13,7 +13,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish as steps
 from dpviz.publishing.order import TEXT_NAMES, Order, PublicationTexts, Published
 from dpviz.publishing.private_data import PrivateData, file_fingerprints, fingerprints_of
-from dpviz.release.tables import FORMATS
+from dpviz.release.tables import USUAL_FORMATS
 
 
 def publish(
@@ -27,7 +27,7 @@ def publish(
     cap: Budget | None = None,
     person: str = "",
     files: Iterable[Path | str] = (),
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = USUAL_FORMATS,
     ledger: Ledger | None = None,
     say: Callable[[str], object] = lambda _: None,
 ) -> Published:
@@ -47,7 +47,7 @@ def publish(
         cap: the most that may ever be spent on these data; needed for data that are new to the ledger.
         person: the column whose values were persons, where persons are protected.
         files: the files that were read, by whose content the ledger recognises the data, too.
-        formats: of the tables: geoparquet, and perhaps geojson and csv.
+        formats: of the tables: geoparquet, and perhaps geojson, csv and geopackage.
         ledger: the ledger; None for this computer's own.
         say: called with each line of progress, such as `print`.
 

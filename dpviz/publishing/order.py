@@ -17,7 +17,7 @@ from dpviz.publishing.private_data import PrivateData
 from dpviz.release.files import choose_partial_path
 from dpviz.release.manifest import Publication
 from dpviz.release.nouns import AnyRelease
-from dpviz.release.tables import FORMATS
+from dpviz.release.tables import FORMATS, USUAL_FORMATS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ class PublicationTexts:
         contact: whom to ask, such as a mail address.
         url: where the release, or a page on it, can be found; begins with https:// or http://.
         citation: how to cite the release.
-        formats: of the files: geoparquet, and perhaps geojson and csv.
+        formats: of the files: geoparquet, and perhaps geojson, csv and geopackage.
     """
 
     name: str
@@ -126,7 +126,7 @@ class PublicationTexts:
     contact: str = ""
     url: str = ""
     citation: str = ""
-    formats: Sequence[str] = FORMATS
+    formats: Sequence[str] = USUAL_FORMATS
 
     def check(self) -> None:
         """Check before payment that the release could be written.

@@ -22,6 +22,7 @@ from dpviz.release.flow_release import Level
 from dpviz.release.point_release import INTERVAL_STDDEVS as LAPLACE_STDDEVS
 from dpviz.release.reliability import grade_reliability
 from dpviz.release.simultaneous_intervals import gaussian_reach, laplace_reach
+from dpviz.shown import Mapped
 from dpviz.space.area_shares import MOST_OUTSIDE, areas_km2, leaf_shares
 from dpviz.space.coverage import OUTSIDE, shapes_in
 from dpviz.space.region_builders import H3Cells
@@ -32,7 +33,7 @@ AREA = "area"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AreaRelease:
+class AreaRelease(Mapped):
     """Noisy counts of nested regions. PUBLIC: everything in it was released by a mechanism.
 
     Level 0 is the whole, levels 1 to g are those of the regions. Counts add up from level to level.

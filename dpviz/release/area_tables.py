@@ -1,7 +1,8 @@
-"""The tables of a release of areas as files: regions with their counts in Parquet, GeoJSON and CSV, and how they are read back."""
+"""The tables of a release of areas as files: regions with counts in Parquet, GeoJSON, GeoPackage and CSV, and how they are read back."""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from dpviz.release.tables import (
     CSV,
     ESCAPED_NOTE,
     GEOJSON,
+    GEOPACKAGE,
     GEOPARQUET,
     LEVELS,
     NO_GEOMETRY,
@@ -45,6 +47,7 @@ from dpviz.release.tables import (
     rebuild_regions,
     write_csv,
     write_geojson,
+    write_geopackage,
 )
 from dpviz.space.regions import Regions
 
@@ -68,13 +71,15 @@ def plan_area_files(release: AreaRelease, formats: tuple[str, ...]) -> Plan:
         formats: some of `FORMATS`.
 
     Returns:
-        For GeoParquet the finest regions, all levels, and the regions; for GeoJSON and CSV one file per level.
+        For GeoParquet the finest regions, all levels, and the regions; for GeoJSON and CSV one file per level; for GeoPackage one layer.
     """
     plan: Plan = []
     if "geoparquet" in formats:
         plan += [_plan_main_table(release), _plan_levels(release), plan_regions(REGIONS, release.regions, "of the release")]
     if "geojson" in formats:
         plan += [_plan_geojson(release, level) for level in range(1, release.regions.depth + 1)]
+    if "geopackage" in formats:
+        plan.append(_plan_geopackage(release))
     if "csv" in formats:
         plan += [_plan_csv(release, level) for level in range(release.regions.depth + 1)]
     return plan
@@ -178,13 +183,31 @@ def _plan_geojson(release: AreaRelease, level: int) -> Member | LeftOut:
         return LeftOut(name=name, reason=reason)
 
     def write(path: Path) -> None:
-        table = decode_dictionaries(_make_level_table(release, level)).to_pandas()
-        write_geojson(geopandas.GeoDataFrame(table, geometry=shapes.to_numpy(), crs=shapes.crs), path)
+        write_geojson(_make_level_frame(release, level), path)
 
     about = (
         f"Regions of level {level}, {regions.levels[level - 1]}, with their counts, in EPSG:4326.{_describe_level_hidden(release, level)}"
     )
     return Member(name=name, format=GEOJSON, about=about, write=write)
+
+
+def _make_level_frame(release: AreaRelease, level: int) -> geopandas.GeoDataFrame:
+    """Make a GeoDataFrame of the regions of a level that have shapes."""
+    shapes = find_shapes(release.regions, level)
+    assert shapes is not None  # noqa: S101  (for the type checker: callers have looked)
+    table = decode_dictionaries(_make_level_table(release, level)).to_pandas()
+    return geopandas.GeoDataFrame(table, geometry=shapes.to_numpy(), crs=shapes.crs)
+
+
+def _plan_geopackage(release: AreaRelease) -> Member | LeftOut:
+    """Plan a file of all levels that have shapes, one layer each."""
+    regions = release.regions
+    levels = [level for level in range(1, regions.depth + 1) if find_shapes(regions, level) is not None]
+    if not levels:
+        return LeftOut(name="areas.gpkg", reason=NO_GEOMETRY)
+    layers = {f"areas_{format_level(regions, level)}": partial(_make_level_frame, release, level) for level in levels}
+    about = f"Layers: {', '.join(layers)}. Regions with their counts; add up a single layer.{_describe_hidden(release)}"
+    return Member(name="areas.gpkg", format=GEOPACKAGE, about=about, write=lambda path: write_geopackage(layers, path))
 
 
 def _plan_csv(release: AreaRelease, level: int) -> Member:

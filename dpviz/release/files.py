@@ -37,7 +37,7 @@ from dpviz.release.manifest import (
     read_receipt,
 )
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, kind_of
-from dpviz.release.older import is_older, restrict_to_stated, stored_name, upgrade_manifest, upgrade_table
+from dpviz.release.older import drop_later_columns, is_older, restrict_to_stated, stored_name, upgrade_manifest, upgrade_table
 from dpviz.release.tables import (
     ACROSS,
     DESTINATIONS,
@@ -49,6 +49,7 @@ from dpviz.release.tables import (
     STAGES,
     TABLE,
     TOTALS,
+    USUAL_FORMATS,
     Member,
     Plan,
     plan_point_files,
@@ -225,7 +226,7 @@ def write_release(
     folder: str | os.PathLike[str],
     manifest: Facts,
     *,
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = USUAL_FORMATS,
     files: Mapping[str, bytes] | None = None,
 ) -> Path:
     """Write a release with its manifest into a new folder, completely or not at all.
@@ -236,7 +237,7 @@ def write_release(
         release: of points, trips or areas, with noise from the operating system's entropy.
         folder: path of the new folder. It must not exist; its parent must.
         manifest: the result of `describe` for this release.
-        formats: some of "geoparquet", "geojson" and "csv". A release can only be read back if "geoparquet" is among them.
+        formats: some of "geoparquet", "geojson", "csv" and "geopackage". A release can only be read back if "geoparquet" is among them.
         files: additional files by name, such as {"report.html": b"..."}.
 
     Returns:
@@ -582,6 +583,8 @@ def _find_contradiction(manifest: Facts, release: AnyRelease) -> str | None:
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}
     if is_older(manifest):
         facts = restrict_to_stated(facts, stated)
+    else:
+        facts["contents"] = drop_later_columns(facts["contents"], stated["contents"])
     return next((name for name, value in facts.items() if not _equal_up_to_rounding(value, stated[name])), None)
 
 

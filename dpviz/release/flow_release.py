@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.arrays import Floats, Integers, Mask, Places
 from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE, Receipt
+from dpviz.shown import Mapped
 from dpviz.space.pair_tree import PairTree
 
 INTERVAL_STDDEVS = 1.959963984540054  # half the width of a 95 % interval, in standard deviations of the noise
@@ -104,7 +105,7 @@ class RegionTotals:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FlowRelease:
+class FlowRelease(Mapped):
     """Noisy counts of trips on every stage of a tree of pairs. PUBLIC: everything in it was released by a mechanism.
 
     Attributes:

@@ -89,6 +89,10 @@ _TRIP_COLUMNS = {
     "id": "Id of the region.",
     "lat": "Latitude of a place inside the region, in degrees.",
     "lon": "Longitude of it.",
+    "origin_lng": "Longitude of a place inside the origin, in degrees.",
+    "origin_lat": "Latitude of it.",
+    "dest_lng": "Longitude of a place inside the destination, in degrees.",
+    "dest_lat": "Latitude of it.",
     "geometry": "The region's own shape.",
 }
 _AREA_COLUMNS = {

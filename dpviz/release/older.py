@@ -14,6 +14,8 @@ Facts = dict[str, Any]
 
 _OLDER_NAMES = {LEVELS: TABLE, STAGES: FLOWS}
 """Today's names of tables, and what they were called up to version 1.0, when the main table had all levels."""
+_LATER_COLUMNS = ("origin_lng", "origin_lat", "dest_lng", "dest_lat")
+"""Columns of files that earlier versions did not write, under the same version of the schema."""
 
 
 def is_older(manifest: Facts) -> bool:
@@ -58,6 +60,12 @@ def upgrade_manifest(manifest: Facts) -> Facts:
     for row in upgraded["utility"]["levels"]:
         row["level"] = height - row["level"]
     return upgraded
+
+
+def drop_later_columns(current: Facts, stated: Facts) -> Facts:
+    """Return the contents of a manifest without those columns that releases have got since, where `stated` does not have them."""
+    kept = {name: text for name, text in current["columns"].items() if name not in _LATER_COLUMNS or name in stated["columns"]}
+    return current | {"columns": kept}
 
 
 def restrict_to_stated(current: Any, stated: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import geopandas
 import numpy as np
@@ -17,12 +17,17 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.flow_release import INTERVAL_STDDEVS as GAUSSIAN_STDDEVS
+from dpviz.release.regular_grid import make_dataset
+from dpviz.shown import Mapped
 from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, UNIFORM, interpolation_sums
 from dpviz.space.mask import open_cells
 from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
+
+if TYPE_CHECKING:
+    import xarray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,7 +139,7 @@ INTERVAL_STDDEVS = math.log(20) / math.sqrt(2)  # half the width of a 95 % inter
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Release:
+class Release(Mapped):
     """Noisy counts on a tree of partitions. PUBLIC: everything in it was released by a mechanism.
 
     Attributes:
@@ -377,22 +382,38 @@ class Release:
             DomainError: no such level.
         """
         nodes = self.nodes(level)
-        low, high = self.interval(nodes)
-        columns = {
-            "partition_id": nodes,
-            "level": self.tree.depth[nodes],
-            "count_noisy": self.noisy[nodes],
-            "count": self.count[nodes],
-            "stddev": self.stddev[nodes],
-            "ci_low": low,
-            "ci_high": high,
-            **({"count_outside": self.lies_outside(nodes)} if self.nonnegative else {}),
-            "status": self.status,
-        }
+        columns = {"partition_id": nodes, "level": self.tree.depth[nodes], **self._make_columns(nodes), "status": self.status}
         geometry = self.domain.boxes(self.tree.rectangles(nodes))
         frame = geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.domain.crs)
         frame.attrs = {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
         return frame
+
+    def to_xarray(self, level: int | None = None) -> xarray.Dataset:
+        """Make an xarray Dataset of a level whose partitions form a grid, such as those of a quadtree or a uniform grid.
+
+        Needs xarray, which `pip install "dpviz[plot]"` brings.
+
+        Args:
+            level: as for `to_frame`.
+
+        Returns:
+            Dataset with dimensions y and x (centres of the partitions, ascending, in the domain's CRS), and the numbers of `to_frame` as
+            variables. Its attributes are crs ("" for a plain plane), mechanism, level and status.
+
+        Raises:
+            DomainError: no such level, or partitions that form no grid.
+            SettingError: xarray is not installed.
+        """
+        nodes = self.nodes(level)
+        facts = {"mechanism": self.mechanism, "level": self.height if level is None else int(level), "status": self.status}
+        return make_dataset(self.domain, self.tree.rectangles(nodes), self._make_columns(nodes), facts)
+
+    def _make_columns(self, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Make the columns of numbers of (k,) nodes, by name."""
+        low, high = self.interval(nodes)
+        outside = {"count_outside": self.lies_outside(nodes)} if self.nonnegative else {}
+        numbers = {"count_noisy": self.noisy[nodes], "count": self.count[nodes], "stddev": self.stddev[nodes]}
+        return {**numbers, "ci_low": low, "ci_high": high, **outside}
 
     def nodes(self, level: int | None = None) -> NDArray[np.int64]:
         """Return the nodes that tile the domain at a level: the nodes of this level, and coarser leaves.

@@ -1,4 +1,4 @@
-"""The tables of a release as files: partitions or trips in Parquet, GeoJSON and CSV, and how they are read back.
+"""The tables of a release as files: partitions or trips in Parquet, GeoJSON, GeoPackage and CSV, and how they are read back.
 
 The tables of areas are in `dpviz.release.area_tables`.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
+import pyogrio  # type: ignore[import-untyped]
 import shapely
 from numpy.typing import NDArray
 from pyproj import CRS, Transformer
@@ -41,19 +43,24 @@ from dpviz.space.region_builders import Grid, H3Cells
 from dpviz.space.regions import ROOT, Regions
 from dpviz.space.tree import Tree
 
-GEOPARQUET, PARQUET, GEOJSON, CSV = "GeoParquet", "Parquet", "GeoJSON", "CSV"
-FORMATS = ("geoparquet", "geojson", "csv")
+GEOPARQUET, PARQUET, GEOJSON, CSV, GEOPACKAGE = "GeoParquet", "Parquet", "GeoJSON", "CSV", "GeoPackage"
+FORMATS = ("geoparquet", "geojson", "csv", "geopackage")
+"""The formats of the files of a release; only GeoParquet is read back."""
+USUAL_FORMATS = FORMATS[:3]
+"""The formats that are written unless others are asked for."""
 DEGREES = "EPSG:4326"
 NO_CRS = "There is no CRS: GeoJSON and longitudes need a place on the globe, and a plain plane has none."
 OFF_THE_GLOBE = "The CRS gives some corners no longitude and latitude."
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # how a text begins that a spreadsheet may take for a formula
 _COORDINATE_DIGITS = 10
+_GDAL_DATE, _FIXED_DATE = "OGR_CURRENT_DATE", "1980-01-01T00:00:00.000Z"
 Facts = dict[str, Any]
 """A part of the manifest."""
 Columns = dict[str, Any]
 """Columns of a table by name."""
 
 TABLE, LEVELS = "partitions.parquet", "levels.parquet"
+_PARTITIONS = "partitions"
 _MAIN_ABOUT = "The finest partitions, each record in one of them, so counts may be added up"
 _LEVELS_ABOUT = (
     "The partitions of all levels; level 0 is the whole domain. Each level counts all records, so add up a single level: for level k the"
@@ -88,7 +95,7 @@ class Member:
 
     Attributes:
         name: of the file.
-        format: "GeoParquet", "Parquet", "GeoJSON" or "CSV".
+        format: "GeoParquet", "Parquet", "GeoJSON", "GeoPackage" or "CSV".
         about: one sentence about the content of the file.
         write: writes the file to a path.
     """
@@ -166,6 +173,31 @@ def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:
         raise DpvizError("The GeoJSON could not be written: is the disk full?")
 
 
+def write_geopackage(layers: Mapping[str, Callable[[], geopandas.GeoDataFrame]], path: Path) -> None:
+    """Write tables as layers of one GeoPackage, with a fixed date in it, so that equal releases have equal files.
+
+    Args:
+        layers: functions that make the tables, by the names of the layers; each table is made when it is written.
+        path: of the new file.
+
+    Raises:
+        DpvizError: writing failed.
+    """
+    pyogrio.set_gdal_config_options({_GDAL_DATE: _FIXED_DATE})
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, make in layers.items():
+                pyogrio.write_dataframe(make(), path, layer=name, driver="GPKG")
+        complete = True
+    except Exception:  # noqa: BLE001  (GDAL's errors have no common root with OSError)
+        complete = False
+    finally:
+        pyogrio.set_gdal_config_options({_GDAL_DATE: None})
+    if not complete:
+        raise DpvizError("The GeoPackage could not be written: is the disk full?")
+
+
 def explain_missing_degrees(crs: CRS | None, x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
     """Explain why some coordinates have no longitude and latitude.
 
@@ -219,6 +251,10 @@ def plan_point_files(release: Release, formats: tuple[str, ...]) -> Plan:
         plan.append(Member(name=LEVELS, format=PARQUET, about=about, write=lambda path: _write_levels(release, columns, path)))
     if "geojson" in formats:
         plan.append(_plan_partitions_geojson(release, finest))
+    if "geopackage" in formats:
+        layers = {_PARTITIONS: lambda: _make_leaf_frame(release, finest)}
+        about = f"{_MAIN_ABOUT}: layer {_PARTITIONS}, in the domain's CRS."
+        plan.append(Member(name="partitions.gpkg", format=GEOPACKAGE, about=about, write=lambda path: write_geopackage(layers, path)))
     if "csv" in formats:
         bounds = " With bounds in the domain's CRS."
         plan.append(
@@ -731,9 +767,11 @@ def plan_trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
             for stem, _ in _list_hierarchies(release.tree)
             for level in range(1, release.depth + 1)
         ]
+    if "geopackage" in formats:
+        plan.append(_plan_trips_geopackage(release))
     if "csv" in formats:
         for level in range(1, release.depth + 1):
-            plan += [_plan_flows_csv(release, level), _plan_locations_csv(release, level)]
+            plan += [_plan_flows_csv(release, level), _plan_locations_csv(release, level), _plan_arcs_csv(release, level)]
         plan += [] if release.across is None else [_plan_rest_csv(release)]
         plan += [] if release.totals is None else [_plan_totals_csv(release)]
     return plan
@@ -752,10 +790,58 @@ def _plan_regions_geojson(release: FlowRelease, stem: str, level: int) -> Member
     about = f"Regions of level {level}, in EPSG:4326, with the released trips that leave and arrive."
 
     def write(path: Path) -> None:
-        columns = _make_region_columns(release, regions, level, directions)
-        write_geojson(geopandas.GeoDataFrame(columns, geometry=shapes.to_numpy(), crs=shapes.crs), path)
+        write_geojson(_make_region_frame(release, regions, level, directions), path)
 
     return Member(name=name, format=GEOJSON, about=about, write=write)
+
+
+def _make_region_frame(release: FlowRelease, regions: Regions, level: int, directions: tuple[str, ...]) -> geopandas.GeoDataFrame:
+    """Make a GeoDataFrame of the regions of a level that have shapes, with the released trips that leave and arrive."""
+    shapes = find_shapes(regions, level)
+    assert shapes is not None  # noqa: S101  (for the type checker: callers have looked)
+    columns = _make_region_columns(release, regions, level, directions)
+    return geopandas.GeoDataFrame(columns, geometry=shapes.to_numpy(), crs=shapes.crs)
+
+
+def _plan_trips_geopackage(release: FlowRelease) -> Member | LeftOut:
+    """Plan a file of the regions and the pairs of each level: for pairs a line from origin to destination, none within a region."""
+    layers: dict[str, Callable[[], geopandas.GeoDataFrame]] = {}
+    for level in range(1, release.depth + 1):
+        for stem, regions in _list_hierarchies(release.tree):
+            if find_shapes(regions, level) is not None:
+                name = f"{stem}_{format_level(regions, level)}"
+                layers[name] = partial(_make_region_frame, release, regions, level, _DIRECTIONS[stem])
+        ends = _find_ends(release, level)
+        if not isinstance(ends, str):
+            layers[f"flows_{format_level(release.tree.origins, level)}"] = partial(_make_flow_lines, release, level, ends)
+    if not layers:
+        return LeftOut(name="trips.gpkg", reason=NO_GEOMETRY)
+    about = f"Layers: {', '.join(layers)}. The regions with the released trips that leave and arrive, and the released pairs as lines."
+    return Member(name="trips.gpkg", format=GEOPACKAGE, about=about, write=lambda path: write_geopackage(layers, path))
+
+
+def _find_ends(release: FlowRelease, level: int) -> tuple[Floats, Floats] | str:
+    """Find the places of a level's origins and destinations, (n, 2) degrees each; or explain why there are none."""
+    try:
+        origins, destinations = (regions.centres(level) for regions in (release.tree.origins, release.tree.destinations))
+    except DomainError:
+        return OFF_THE_GLOBE
+    return NO_GEOMETRY if origins is None or destinations is None else (origins, destinations)
+
+
+def _find_pair_ends(release: FlowRelease, level: int, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Find where the pairs of a level begin and end, (k, 2) degrees each, in the order of `_make_flow_table`."""
+    counts = release.stages[2 * level]
+    order = np.lexsort((counts.destination, counts.origin))
+    return ends[0][counts.origin[order]], ends[1][counts.destination[order]]
+
+
+def _make_flow_lines(release: FlowRelease, level: int, ends: tuple[Floats, Floats]) -> geopandas.GeoDataFrame:
+    start, end = _find_pair_ends(release, level, ends)
+    lines = np.asarray(shapely.linestrings(np.stack([start, end], axis=1)), object)
+    lines[(start == end).all(axis=1)] = None
+    table = decode_dictionaries(_make_flow_table(release, level)).to_pandas()
+    return geopandas.GeoDataFrame(table, geometry=lines, crs=DEGREES)
 
 
 def find_shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
@@ -784,6 +870,23 @@ def _plan_flows_csv(release: FlowRelease, level: int) -> Member:
     return Member(
         name=name, format=CSV, about=about, write=lambda path: write_csv(_make_flow_table(release, level, escape_formulas, "dest"), path)
     )
+
+
+def _plan_arcs_csv(release: FlowRelease, level: int) -> Member | LeftOut:
+    """Plan a file of the pairs of a level with the places of their ends, in pairs of columns by whose names kepler.gl finds them."""
+    name, ends = f"arcs_{format_level(release.tree.origins, level)}.csv", _find_ends(release, level)
+    if isinstance(ends, str):
+        return LeftOut(name=name, reason=ends)
+
+    def write(path: Path) -> None:
+        table = _make_flow_table(release, level, escape_formulas, "dest")
+        places = np.column_stack(_find_pair_ends(release, level, ends)).T
+        for column, values in zip(("origin_lng", "origin_lat", "dest_lng", "dest_lat"), places, strict=True):
+            table = table.append_column(column, pa.array(values))
+        write_csv(table, path)
+
+    about = f"Trips, {release.tree.title(2 * level)}, with a place inside either region; opens in kepler.gl as arcs.{ESCAPED_NOTE}"
+    return Member(name=name, format=CSV, about=about, write=write)
 
 
 def _plan_rest_csv(release: FlowRelease) -> Member:

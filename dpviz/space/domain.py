@@ -14,6 +14,7 @@ from pyproj import CRS, Transformer, network
 from pyproj.exceptions import CRSError, ProjError
 
 from dpviz.errors import DomainError
+from dpviz.shown import Shown
 from dpviz.space.mask import CellMask
 
 # PROJ must not download parts of shift grids, because its requests would reveal where the private records are.
@@ -25,7 +26,7 @@ GEOGRAPHIC_LIMITS = (-180.0, -90.0, 180.0, 90.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Domain:
+class Domain(Shown):
     """A rectangle declared in public, divided into ``2**order`` x ``2**order`` lattice cells.
 
     A domain cannot be made from data, because the bounding box of private points is itself private.

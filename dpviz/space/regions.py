@@ -19,6 +19,7 @@ from pyproj.exceptions import ProjError
 
 from dpviz.arrays import Places, Texts
 from dpviz.errors import DomainError
+from dpviz.shown import Shown
 from dpviz.space.domain import Domain, is_horizontal
 from dpviz.space.region_builders import H3_CRS, Grid, H3Cells, h3_outlines, list_polygons, nest_h3_cells, nest_squares
 from dpviz.space.region_tables import fields_from_columns, fields_from_parents, fields_from_prefixes
@@ -33,7 +34,7 @@ DEGREES = "EPSG:4326"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Regions:
+class Regions(Shown):
     """Regions in nested levels under one root. PUBLIC: declared in public, never derived from private data.
 
     Level 0 is the root alone; levels 1 to g are named, coarsest first. The regions of a level are in tree order: the children of a

@@ -14,7 +14,7 @@ import geopandas
 import numpy as np
 import shapely
 from numpy.typing import NDArray
-from pyproj import Transformer
+from pyproj import CRS, Transformer
 
 from dpviz.arrays import Floats, Texts
 from dpviz.bundled import folder
@@ -42,6 +42,14 @@ def map_bounds(domain: Domain) -> Bounds:
     """Return west, south, east, north of the domain on the map, in degrees."""
     corners = corner_coordinates(domain, np.array([[0, 0, domain.side, domain.side]]))[0]
     return (*corners.min(axis=0).tolist(), *corners.max(axis=0).tolist())
+
+
+def find_map_bounds(domain: Domain) -> Bounds | None:
+    """Return the bounds of a domain on a web map; None if it has no place on one, as around a pole or in the plan of a building."""
+    if domain.crs is not None and CRS(domain.crs).is_engineering:
+        return None
+    west, south, east, north = bounds = map_bounds(domain)
+    return bounds if np.isfinite(bounds).all() and west < east and south < north else None
 
 
 def corner_coordinates(domain: Domain, rectangles: NDArray[Any]) -> Floats:

@@ -50,6 +50,11 @@ class CompactDeck(pydeck.Deck):  # type: ignore[misc]
         """Write the Deck as compact JSON."""
         return json.dumps(self, default=default_serialize, separators=(",", ":"))
 
+    @property
+    def tooltip(self) -> Any:
+        """HTML and style of the tooltip, as the library takes them; False for none."""
+        return self._tooltip
+
 
 BUNDLE = Path(pydeck.__file__).parent / "nbextension" / "static" / "index.js"
 """deck.gl as pydeck brings it, which the app serves."""

@@ -20,6 +20,7 @@ PAGES = (
     "trips_tutorial",
     "comparing",
     "choosing",
+    "notebooks",
     "reading",
     "engines",
     "areas",

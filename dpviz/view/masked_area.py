@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 import shapely
 
+from dpviz.arrays import Floats
 from dpviz.space.domain import Domain
 from dpviz.space.mask import CellMask
 from dpviz.view.basemap import corner_coordinates
@@ -32,12 +33,19 @@ def find_masked_area(domain: Domain) -> list[Polygon]:
     >>> find_masked_area(domain)
     [[[[2.0, 0.0], [2.0, 1.0], [1.0, 1.0], [1.0, 0.0], [2.0, 0.0]]]]
     """
-    if domain.mask is None:
+    runs = list_masked_runs(domain)
+    if not len(runs):
         return []
-    is_masked = ~domain.mask.blocks(min(domain.mask.order, FINEST_DRAWN))
-    if not is_masked.any():
-        return []
-    _, runs = CellMask.from_open(is_masked).rectangles_in(np.array([[0, 0, domain.side, domain.side]]), domain.order)
     area = shapely.get_parts(shapely.union_all(shapely.box(*runs.T)))
     on_map = shapely.transform(area, lambda corners: corner_coordinates(domain, np.tile(corners, 2))[:, 0])
     return [[np.round(shapely.get_coordinates(ring), _DECIMALS).tolist() for ring in shapely.get_rings(polygon)] for polygon in on_map]
+
+
+def list_masked_runs(domain: Domain) -> Floats:
+    """List the rectangles that together are the area of `find_masked_area`, (k, 4) west, south, east, north as lattice lines."""
+    nothing = np.empty((0, 4))
+    if domain.mask is None:
+        return nothing
+    is_masked = ~domain.mask.blocks(min(domain.mask.order, FINEST_DRAWN))
+    whole = np.array([[0, 0, domain.side, domain.side]])
+    return CellMask.from_open(is_masked).rectangles_in(whole, domain.order)[1] if is_masked.any() else nothing

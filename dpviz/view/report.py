@@ -16,7 +16,7 @@ from dpviz.release.manifest import format_amount
 from dpviz.release.nouns import AREAS, POINTS, TRIPS, AnyRelease, counted_noun, kind_of
 from dpviz.release.point_release import Release
 from dpviz.release.simultaneous_intervals import count_of_numbers
-from dpviz.release.tables import FORMATS
+from dpviz.release.tables import USUAL_FORMATS
 from dpviz.release.verdict import verdict
 from dpviz.space.interpolate import UNIFORM
 from dpviz.space.region_builders import H3Cells
@@ -61,13 +61,13 @@ _MORE_TEXTS = {
 """Titles of the texts that may be left out; manifests before version 2.2 have none of them."""
 
 
-def report_html(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> bytes:
+def report_html(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = USUAL_FORMATS) -> bytes:
     """Make the report of a release; equal inputs give equal bytes.
 
     Args:
         release: of points, trips or areas, made with entropy of the operating system.
         manifest: from `describe`; with its list of files, if they have been written.
-        formats: of the release's files, for the example that reads them: "geoparquet", "geojson", "csv".
+        formats: of the release's files, for the example that reads them: "geoparquet", "geojson", "csv", "geopackage".
 
     Returns:
         HTML in UTF-8. It holds facts of the release and the manifest, and outlines of land and borders; nothing else.
@@ -79,7 +79,7 @@ def report_html(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] 
     return _render(release, manifest, formats)
 
 
-def check_reportable(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> None:
+def check_reportable(release: AnyRelease, manifest: Facts, *, formats: Sequence[str] = USUAL_FORMATS) -> None:
     """Check that a report can be made, by making one and discarding it; simulations are allowed.
 
     Args:
@@ -97,7 +97,7 @@ def _render(release: AnyRelease, manifest: Facts, formats: Sequence[str]) -> byt
     """Render the report without checking whether the release may be published."""
     specific = _MAKE_VALUES[kind_of(release)](release)
     rows = list_level_rows(release, manifest["utility"]["levels"])
-    page: str = _load_template().render(
+    page: str = load_template("report.html.jinja").render(
         manifest=manifest,
         receipt=release.receipt,
         steps=_write_step_rows(release),
@@ -238,13 +238,13 @@ def _write_step_rows(release: AnyRelease) -> list[Facts]:
 
 
 @cache
-def _load_template() -> Any:
-    """Load the template of the report; every value in it is cleaned and escaped."""
+def load_template(name: str) -> Any:
+    """Load a template of this room; every value in it is cleaned and escaped."""
     loader = PackageLoader("dpviz", "view")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_clean)
     environment.trim_blocks = environment.lstrip_blocks = True
     environment.filters |= {"whole": format_count, "plain_number": _short_decimal, "decimal": format_decimal, "amount": format_amount}
-    return environment.get_template("report.html.jinja")
+    return environment.get_template(name)
 
 
 def _clean(value: object) -> object:

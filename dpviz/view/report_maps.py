@@ -14,6 +14,7 @@ from pyproj import CRS, Transformer
 
 from dpviz.amounts import format_count, format_short
 from dpviz.arrays import Floats, Integers
+from dpviz.errors import DomainError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
@@ -21,7 +22,7 @@ from dpviz.release.simultaneous_intervals import pair_intervals
 from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fit_bounds, map_bounds, outlines_around
+from dpviz.view.basemap import OUTLINES, WGS84, Bounds, find_map_bounds, fit_bounds, outlines_around
 from dpviz.view.colors import Scale, scale_top_of
 from dpviz.view.partition_looks import MASKED, OVERLAP, density_scale, large_first, mark_outside, open_areas
 
@@ -46,7 +47,7 @@ _OPACITY_IF_OVERLAPPING = 0.7  # of partitions that lie over each other
 MOST_REGIONS, MOST_ARCS = 5_000, 200  # on each side of a map of trips; arcs on it
 _THINNEST, _THICKEST = 9.0, 70.0
 _SHORTEST = 0.015 * WIDTH  # a shorter arc is not seen
-_BEND = 0.22  # of the length of an arc
+BEND = 0.22  # of the length of an arc
 _SAMPLES = (0.05, 0.3, 1.0)  # arcs of the legend, as shares of the top of the scale
 
 
@@ -336,11 +337,11 @@ def draw_points(release: Release) -> DensityPicture:
     density = np.divide(release.count[nodes], area, out=np.zeros(len(nodes)), where=area > 0)
     scale = density_scale(density, np.nan_to_num(area), release.domain, counted_noun(release))
     looks = choose_css_classes(density, scale.top)
-    paths = _write_rectangles(release.domain, sheet, rectangles)
+    paths = write_rectangles(release.domain, sheet, rectangles)
     return DensityPicture(
         sheet=sheet,
-        land=sheet.write_land(map_bounds(release.domain)),
-        frame=_write_rectangles(release.domain, sheet, np.array([[0, 0, release.domain.side, release.domain.side]]))[0],
+        land=draw_land(release.domain, sheet),
+        frame=write_rectangles(release.domain, sheet, np.array([[0, 0, release.domain.side, release.domain.side]]))[0],
         shapes=list(zip(looks, paths, _write_partition_texts(release, nodes), strict=True)),
         swatches=list_swatches(scale, overlaps=release.tree.overlaps),
         above=ABOVE_CLASSES,
@@ -350,6 +351,12 @@ def draw_points(release: Release) -> DensityPicture:
         level=level,
         note=" ".join([OVERLAP] * release.tree.overlaps + [MASKED] * (release.domain.mask is not None)) or None,
     )
+
+
+def draw_land(domain: Domain, sheet: Sheet) -> dict[str, str]:
+    """Draw land and borders around a domain as SVG paths; "" where it has no place on the globe."""
+    bounds = None if sheet.crs is None else find_map_bounds(domain)
+    return dict.fromkeys(OUTLINES, "") if bounds is None else sheet.write_land(bounds)
 
 
 def choose_css_classes(density: Floats, top: float) -> list[str]:
@@ -379,7 +386,7 @@ def list_swatches(scale: Scale, *, overlaps: bool) -> list[Swatch]:
     ]
 
 
-def _write_rectangles(domain: Domain, sheet: Sheet, rectangles: NDArray[np.integer]) -> list[str]:
+def write_rectangles(domain: Domain, sheet: Sheet, rectangles: NDArray[np.integer]) -> list[str]:
     """Write (k, 4) lattice rectangles as SVG paths. Neighbours share their edges exactly: corners are rounded before differences."""
     west, south, east, north = project_rectangles(domain, rectangles).T
     left, bottom = sheet.to_sheet(np.column_stack([west, south])).T
@@ -445,7 +452,7 @@ def draw_trips(release: FlowRelease) -> TripsPicture | None:
     bounds = fit_bounds(hierarchies, 900, 700)
     sheet = make_regions_sheet(bounds)
     rows = select_pairs(release, next((level for level in levels if _arcs_are_visible(release, level, sheet)), levels[0]))
-    shapes_by_side = [_draw_regions(item, rows.level, sheet) for item in hierarchies]
+    shapes_by_side = [draw_regions(item, rows.level, sheet) for item in hierarchies]
     start, end = _place_centres(release, rows.level, sheet)
     largest, drawable, outside = _choose_pairs(rows, (start, end), sheet, same=len(hierarchies) == 1)
     top = scale_top_of(rows.count[largest])
@@ -468,8 +475,15 @@ def draw_trips(release: FlowRelease) -> TripsPicture | None:
 def _list_drawable_levels(release: FlowRelease) -> list[int]:
     """List the levels that can be drawn, the finest first: at most 5,000 regions on each side, all with geometry."""
     sides = release.tree.origins, release.tree.destinations
-    fits = [level for level in range(release.depth, 0, -1) if max(regions.size(level) for regions in sides) <= MOST_REGIONS]
-    return [level for level in fits if all(regions.centres(level) is not None for regions in sides)]
+    return [level for level in range(release.depth, 0, -1) if all(can_draw(regions, level) for regions in sides)]
+
+
+def can_draw(regions: Regions, level: int) -> bool:
+    """Return whether a level has at most 5,000 regions, all with a place on the globe."""
+    try:
+        return regions.size(level) <= MOST_REGIONS and regions.centres(level) is not None
+    except DomainError:  # nowhere on the globe
+        return False
 
 
 def _arcs_are_visible(release: FlowRelease, level: int, sheet: Sheet) -> bool:
@@ -492,7 +506,7 @@ def _require_centres(regions: Regions, level: int) -> Floats:
     return centres
 
 
-def _draw_regions(regions: Regions, level: int, sheet: Sheet) -> tuple[list[tuple[str, str]], list[tuple[int, int, str]]]:
+def draw_regions(regions: Regions, level: int, sheet: Sheet) -> tuple[list[tuple[str, str]], list[tuple[int, int, str]]]:
     """Draw the regions of a level: as outlines with names, or, if they are points, as columns, rows and names."""
     names = [str(name) for name in regions.names_of(level)]
     outlines = regions.outlines(level)
@@ -536,7 +550,7 @@ def _choose_width(strength: float) -> int:
 def _draw_arc(ends: list[int], strength: float, text: str) -> Arc:
     """Draw a curve that bends to the right of its direction, so that both directions of a pair are visible."""
     x, y, far_x, far_y = ends
-    bent_x, bent_y = (x + far_x) / 2 - _BEND * (far_y - y), (y + far_y) / 2 + _BEND * (far_x - x)
+    bent_x, bent_y = (x + far_x) / 2 - BEND * (far_y - y), (y + far_y) / 2 + BEND * (far_x - x)
     return Arc(
         path=f"M{x} {y}Q{bent_x:.0f} {bent_y:.0f} {far_x} {far_y}",
         ends=(x, y, far_x, far_y),

@@ -516,7 +516,7 @@ def write_points_snippet(release: Release, formats: Sequence[str]) -> str | None
         return _POINTS_CODE.format(library="geopandas", read=f'read_parquet("{TABLE}")', parts=_SHAPES_CODE, box=box)
     if "csv" in formats:
         return _POINTS_CODE.format(library="pandas", read=f'read_csv("{stem}.csv")', parts=_BOUNDS_CODE, box=box)
-    if crs is None:
+    if crs is None or "geojson" not in formats:
         return None
     return _POINTS_CODE.format(library="geopandas", read=f'read_file("{stem}.geojson").to_crs({crs!r})', parts=_SHAPES_CODE, box=box)
 

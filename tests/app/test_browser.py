@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import dpviz as dv
 from dpviz.samples.points import SAMPLES
 from tests.app.browse import background, choose, click_pane, draw, live_map, map_colours, pane_colours, until, visit
 
@@ -70,3 +71,20 @@ def test_curate_in_the_dark_shows_the_truth_behind_its_switch_only(chromium, add
         choose(page, "shown", "True")
         until(lambda: map_colours(page, RELEASED) > 20, "the truth on the map")
         assert page.locator("button.tool", has_text="PNG").count() == 1, "the declared map alone can be saved"
+
+
+@pytest.mark.slow
+def test_a_map_of_explore_is_drawn_from_its_file_alone(chromium, tmp_path):
+    release = dv.RegionTree().release(dv.load_area_sample("made_up_city"), dv.PureBudget(1), dv.Entropy.seeded(1))
+    path, asked, faults = release.explore("tract").save(tmp_path / "map.html"), [], []
+    page = chromium.new_page(viewport={"width": 800, "height": 500})
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector("#map canvas")
+    page.mouse.move(400, 120)
+    page.mouse.move(402, 122)
+    page.wait_for_selector("#map .deck-tooltip:visible")
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert faults == []
+    page.close()

@@ -26,6 +26,7 @@ def written(release, folder):
 
 def test_each_level_has_the_released_numbers_in_every_format(tmp_path):
     release, folder = area_release(), written(area_release(), tmp_path / "out")
+    package = write_release(release, tmp_path / "package", describe(release, WORDS), formats=["geopackage"]) / "areas.gpkg"
     for level, stem in FILES.items():
         expected = release.level(level)
         table = pd.read_csv(folder / f"{stem}.csv", dtype={"region_id": str, "parent_id": str})
@@ -36,6 +37,9 @@ def test_each_level_has_the_released_numbers_in_every_format(tmp_path):
             shapes = geopandas.read_file(folder / f"{stem}.geojson")
             np.testing.assert_allclose(shapes[NUMBERS].astype(float), expected[NUMBERS], rtol=1e-9)
             assert shapes.geometry.geom_equals(expected.geometry).all()
+            layer = geopandas.read_file(package, layer=stem)
+            np.testing.assert_array_equal(layer[NUMBERS], expected[NUMBERS])
+            assert layer.geometry.geom_equals(expected.geometry).all()
     main = geopandas.read_parquet(folder / "areas.parquet")
     expected = release.level("town")
     assert main["parent_id"].tolist() == ["01", "01", "02", "02"]

@@ -81,7 +81,7 @@ def test_a_folder_has_these_files_each_with_its_digest(tmp_path):
     assert json.loads((folder / "manifest.schema.json").read_text("utf-8")) == read_schema()
     folder = written(TopDown().release(flows_on(regions_with_shapes()), TRIPS, Entropy.system()), tmp_path / "trips")
     tables = {"flows.parquet", "stages.parquet", "regions.parquet", "regions_1_state.geojson", "regions_2_town.geojson"}
-    lists = {f"{kind}_{level}.csv" for kind in ("flows", "locations") for level in ("1_state", "2_town")}
+    lists = {f"{kind}_{level}.csv" for kind in ("flows", "locations", "arcs") for level in ("1_state", "2_town")}
     assert set(members_of(folder)) == tables | lists | {"manifest.json", "manifest.schema.json"}
     folder = written(area_release(), tmp_path / "areas")
     tables = {"areas.parquet", "levels.parquet", "regions.parquet", "areas_0_whole.csv"}
@@ -517,3 +517,13 @@ def test_a_manifest_sealed_again_that_contradicts_its_release_is_refused(folder,
         value = "points" if "flows.parquet" in members_of(folder) else "trips"
     resealed(folder, lambda manifest: operator.setitem(holder_of(manifest, place), place[-1], value))
     assert_refused(folder, rule)
+
+
+def test_trips_written_before_their_files_had_arcs_are_read(tmp_path):
+    """Their manifest does not describe the columns of those files; nor may it leave out any other one."""
+    folder = written(TopDown().release(flows_on(regions_with_shapes()), TRIPS, Entropy.system()), tmp_path / "trips")
+    for name in ("origin_lng", "origin_lat", "dest_lng", "dest_lat"):
+        resealed(folder, lambda manifest, name=name: manifest["contents"]["columns"].pop(name))
+    assert read_release(folder).mechanism == "top_down"
+    resealed(folder, lambda manifest: manifest["contents"]["columns"].pop("lat"))
+    assert_refused(folder, "contents")

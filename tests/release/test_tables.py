@@ -177,6 +177,48 @@ def test_trips_open_in_a_flow_map(tmp_path):
     assert_described(folder)
 
 
+def kepler_pairs(columns):
+    """The pairs of columns that kepler.gl takes for places: names that differ in a suffix alone (lat and lng, lat and lon, ...)."""
+    names = [name.lower() for name in columns]
+    suffixes = (("lat", "lng"), ("lat", "lon"), ("latitude", "longitude"))
+    return [
+        (name, partner)
+        for name in names
+        for lat, lng in suffixes
+        if name.endswith(lat) and (partner := name.removesuffix(lat) + lng) in names
+    ]
+
+
+def test_kepler_finds_the_ends_of_arcs_by_their_names(tmp_path):
+    """Its arcs begin at the first place that it finds and end at the second; its own sample of taxi trips has such names, too."""
+    _, folder = trips_of_four_towns(tmp_path / "out")
+    arcs = pd.read_csv(folder / "arcs_2_town.csv")
+    assert kepler_pairs(arcs) == [("origin_lat", "origin_lng"), ("dest_lat", "dest_lng")]
+    assert kepler_pairs(["pickup_longitude", "pickup_latitude", "dropoff_longitude", "dropoff_latitude"])[1][0] == "dropoff_latitude"
+    flows, places = pd.read_csv(folder / "flows_2_town.csv"), pd.read_csv(folder / "locations_2_town.csv").set_index("id")
+    pd.testing.assert_frame_equal(arcs[list(flows)], flows)
+    for side in ("origin", "dest"):
+        np.testing.assert_array_equal(arcs[[f"{side}_lat", f"{side}_lng"]], places.loc[arcs[side], ["lat", "lon"]])
+
+
+def test_a_geopackage_has_a_layer_for_each_table_in_the_same_bytes_each_time(tmp_path):
+    release, folder = trips_of_four_towns(tmp_path / "csv")
+    files = [write_release(release, tmp_path / name, describe(release, WORDS), formats=["geopackage"]) / "trips.gpkg" for name in "ab"]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert set(geopandas.list_layers(files[0])["name"]) == {
+        f"{stem}_{level}" for stem in ("regions", "flows") for level in ("1_state", "2_town")
+    }
+    flows = geopandas.read_file(files[0], layer="flows_2_town")
+    arcs = pd.read_csv(folder / "arcs_2_town.csv")
+    assert flows["count"].tolist() == arcs["count"].tolist()
+    assert flows.geometry.isna().tolist() == (arcs["origin"] == arcs["dest"]).tolist()
+    far = flows.geometry.dropna()
+    np.testing.assert_allclose(far.bounds.minx, arcs.loc[far.index, ["origin_lng", "dest_lng"]].min(axis=1))
+    points = point_release()
+    partitions = write_release(points, tmp_path / "points", describe(points, WORDS), formats=["geopackage"]) / "partitions.gpkg"
+    np.testing.assert_array_equal(geopandas.read_file(partitions)["count"], points.count[points.tree.leaves])
+
+
 def test_regions_as_geojson_hold_the_trips_that_leave_and_arrive(tmp_path):
     release, folder = trips_of_four_towns(tmp_path / "out")
     states, towns = (geopandas.read_file(folder / f"regions_{stem}.geojson") for stem in ("1_state", "2_town"))
@@ -192,7 +234,7 @@ def test_regions_as_geojson_hold_the_trips_that_leave_and_arrive(tmp_path):
 
 def test_regions_without_places_have_no_map_files(tmp_path):
     folder = written(FlatGaussian().release(flows_of(regular(2, 2), {(0, 1): 50}), BUDGET, Entropy.system()), tmp_path / "out")
-    kinds = (("locations", "csv"), ("regions", "geojson"))
+    kinds = (("locations", "csv"), ("arcs", "csv"), ("regions", "geojson"))
     assert set(left_out(folder)) == {f"{kind}_{level}_level_{level}.{ending}" for kind, ending in kinds for level in (1, 2)}
     assert all("no geometry" in reason for reason in left_out(folder).values())
     assert (folder / "flows_2_level_2.csv").exists()
@@ -237,4 +279,4 @@ def test_no_cell_begins_like_a_formula_and_different_texts_stay_different(texts)
 def test_names_of_levels_never_reach_the_file_system(tmp_path):
     _, folder = trips_of_four_towns(tmp_path / "out", levels=("../../etc", "<b>\u202egpj.exe\n\"'"))
     names = {path.name for path in folder.glob("*.csv")}
-    assert names == {"flows_1_etc.csv", "locations_1_etc.csv", "flows_2_b_gpj_exe.csv", "locations_2_b_gpj_exe.csv"}
+    assert names == {f"{stem}_{level}.csv" for stem in ("flows", "locations", "arcs") for level in ("1_etc", "2_b_gpj_exe")}

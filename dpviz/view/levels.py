@@ -1,0 +1,65 @@
+"""The level of a release that is drawn: the one that was asked for, or the finest that can be read."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from dpviz.errors import DomainError
+from dpviz.release.area_release import AreaRelease
+from dpviz.release.flow_release import FlowRelease, Level
+from dpviz.release.nouns import AnyRelease
+from dpviz.release.point_release import Release
+from dpviz.release.verdict import NOISE, verdict
+from dpviz.space.regions import Regions
+from dpviz.view.report_maps import MOST_REGIONS, choose_level
+
+NO_SHAPES = "The regions have no geometry, so there is no place on the map for them."
+
+
+@singledispatch
+def find_level(release: AnyRelease, level: Level | None) -> int:
+    """Find the number of a level that can be drawn.
+
+    Args:
+        release: of points, trips or areas.
+        level: number or name; None for the finest one that is not mostly noise.
+
+    Raises:
+        DomainError: no such level, or regions without geometry.
+    """
+    raise DomainError(f"There is no map of level {level} of {type(release).__name__}.")
+
+
+@find_level.register
+def _(release: Release, level: Level | None) -> int:
+    if isinstance(level, str):
+        raise DomainError(f"The levels of points have numbers: 0 to {release.height}.")
+    return choose_level(release) if level is None else int(level)
+
+
+@find_level.register
+def _(release: FlowRelease, level: Level | None) -> int:
+    return _find_level_of_regions(release, [release.tree.origins, release.tree.destinations], level)
+
+
+@find_level.register
+def _(release: AreaRelease, level: Level | None) -> int:
+    return _find_level_of_regions(release, [release.regions], level)
+
+
+def _find_level_of_regions(release: FlowRelease | AreaRelease, hierarchies: list[Regions], level: Level | None) -> int:
+    drawable = [number for number in range(1, hierarchies[0].depth + 1) if all(_has_shapes(regions, number) for regions in hierarchies)]
+    if level is not None:
+        number = hierarchies[0].level_number(level)
+        if number not in drawable:
+            raise DomainError(NO_SHAPES if number else "The whole is a single number; level 1 is the coarsest that can be drawn.")
+        return number
+    if not drawable:
+        raise DomainError(NO_SHAPES)
+    readable = {found.level for found in verdict(release).levels if found.grade != NOISE}
+    fits = [number for number in drawable if max(regions.size(number) for regions in hierarchies) <= MOST_REGIONS] or drawable[:1]
+    return max((number for number in fits if number in readable), default=fits[0])
+
+
+def _has_shapes(regions: Regions, level: int) -> bool:
+    return regions.centres(level) is not None
