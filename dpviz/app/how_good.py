@@ -138,12 +138,12 @@ def _choose_level(page: PageState, levels: Levels) -> int:
 
 
 def _guess_counts(frame: PrivateData, guess: Guess, levels: Levels, level: int) -> GuessedCounts | None:
-    """Guess the counts of the squares, pairs or regions of a level; None without a guess."""
+    """Guess the counts of the squares, pairs or regions of a level, of wholly masked squares none; None without a guess."""
     if guess.records is None:
         return None
     if isinstance(frame, PointCounts):
-        squares = _guess_squares(frame, guess, level).ravel().astype(np.float64)
-        return GuessedCounts(count=squares, number=np.ones(len(squares)))
+        squares, is_open = _guess_squares(frame, guess, level), frame.domain.open_blocks(level)
+        return GuessedCounts(count=squares.ravel().astype(np.float64), number=is_open.ravel().astype(np.float64))
     if guess.release is not None:
         released = _counts_like(frame, level, guess.release)
         return replace(released, count=released.count * guess.records / guess_total(guess.release))

@@ -364,17 +364,18 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
     rows = _spending_rows(receipt)
     kinds = {"structure": GREY, "counts": ACCENT, "early leaves": "#9cc8d6"}
     kinds_present = [kind for kind in kinds if kind in set(rows["kind"])]
-    names = {"step": "step", "kind": "for", "epsilon": "ε", "exact": "ε exactly", "share": "share of the budget (%)", "noise": "noise"}
+    unit = receipt.currency
+    names = {"step": "step", "kind": "for", "amount": unit, "exact": f"{unit} exactly", "share": "share of the budget (%)", "noise": "noise"}
     color = alt.Scale(domain=kinds_present, range=[kinds[kind] for kind in kinds_present])
     bars = alt.Chart(add_texts(rows, list(names))).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
-        x=alt.X(field="epsilon", type="quantitative", title="privacy budget ε", axis=AXIS),
+        x=alt.X(field="amount", type="quantitative", title=f"privacy budget {unit}", axis=AXIS),
         y=alt.Y(field="bar", type="ordinal", sort=list(dict.fromkeys(rows["bar"])), title=None, axis=alt.Axis(labelLimit=220)),
         color=alt.Color(field="kind", type="nominal", scale=color, legend=legend("square") if len(kinds_present) > 1 else None),
         order=alt.Order(field="order", type="quantitative"),
         tooltip=tooltip(names),
     )
-    added, early = (describe_values(part, "step", "epsilon") for part in (rows[~rows["replaces_later"]], rows[rows["replaces_later"]]))
+    added, early = (describe_values(part, "step", "amount") for part in (rows[~rows["replaces_later"]], rows[rows["replaces_later"]]))
     summary = f"Privacy budget: {added}; {format_decimal(receipt.used, 6)} of {format_decimal(receipt.available, 6)} in all."
     summary += f" Not added up, since leaves above the finest level take these instead of later steps: {early}." if early else ""
     title = "Where the privacy budget went" if receipt.private else "NOT PRIVATE: budget of the noise"
@@ -397,10 +398,10 @@ def _spending_rows(receipt: Receipt) -> pd.DataFrame:
         kind=np.select([~is_count, rows["replaces_later"]], ["structure", "early leaves"], "counts"),
         order=is_count.astype(int),
         step=title.where(rows["steps"] == 1, title + " (" + rows["steps"].astype(str) + " steps)"),
-        epsilon=rows["amount"].astype(float),
+        amount=rows["amount"].astype(float),
         exact=rows["amount"].astype(str),
         share=100 * rows["amount"].astype(float) / float(receipt.available),
-    ).drop(columns="amount")
+    )
 
 
 def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart:

@@ -298,6 +298,9 @@ class TestPolygons:
         release = drawn(fine(press_draw(app))).release
         assert release.domain.share_open == pytest.approx(0.45, abs=0.02)
         assert 'study_area = "city.geojson"' in write_configuration(drawn(app).data, dv.Quadtree(), dv.PureBudget(1), None)
+        app.select_slider(key="good level config").set_value(4)
+        labelled(app.number_input, "How many records, about?").set_value(release.domain.count_open_blocks(4) * 1000)
+        assert "of an average one (1,000)" in texts(good(app.run()))
         good(app.selectbox(key="mechanism").set_value("htf").run())
         assert "HTF cannot be told where nobody can be" in errors(app)
         app.session_state["outline uploaded"] = None

@@ -116,6 +116,7 @@ class TestGaussianNoise:
             [float(s.amount / receipt.available) for s in receipt.steps]
         )
         assert query_of(app)["noise"] == "Gaussian"
+        assert "by the exact conversion" in captions(fine(open_tab(app, "Receipt")))
         fine(app.selectbox(key="mechanism").set_value("privtree").run())
         assert "noise" not in keys(app.segmented_control)
         assert "delta" not in keys(app.select_slider)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpviz.evaluation.metrics import error_by_size as by_size
-from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.view import charts
 from dpviz.view.charts import GREY
@@ -119,6 +119,13 @@ def test_receipt_does_not_add_steps_that_early_leaves_take_instead_of_later_ones
     assert kinds == structure | counts | {"early leaves, zoom 1": "early leaves"}
     assert chart["layer"][0]["encoding"]["y"]["sort"] == list(kinds)
     assert "; 1 of 1 in all. Not added up, since leaves above the finest level" in chart["description"]
+
+
+def test_receipt_of_gaussian_noise_counts_rho():
+    receipt = Receipt(total=ApproxBudget(1, "1e-6"), steps=(a_step("counts", "1/50", 0),), converted=ZcdpBudget("1/50"), conversion="exact")
+    encoding = charts.receipt_by_level(receipt).to_dict()["layer"][0]["encoding"]
+    assert encoding["x"]["title"] == "privacy budget ρ"
+    assert {"ρ", "ρ exactly"} <= {each["title"] for each in encoding["tooltip"]}
 
 
 def test_steps_that_find_splits_are_structure_and_a_reference_says_that_it_is_not_private():

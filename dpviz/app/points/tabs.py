@@ -16,7 +16,7 @@ from dpviz.amounts import format_decimal
 from dpviz.app.fields import Field, in_range
 from dpviz.app.points.state import FARTHEST, POINTS, Drawn, config
 from dpviz.app.points.strip import shown_zoom
-from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, show_open_tab
+from dpviz.app.release_tabs import MOST_PERCENT, MOST_ROWS, end_receipt, note_conversion, show_open_tab
 from dpviz.app.session import carry_out
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_words, receipt_table, show_chart
 from dpviz.evaluation.metrics import FINEST_ZOOM, PRESENT, Evaluation, error_by_size, expected_error, true_answers
@@ -316,6 +316,7 @@ def _receipt(what: Drawn) -> None:
         show_chart(charts.receipt_by_level(receipt), left)
     with right:
         receipt_table(receipt, "zoom", lambda level: level)
+    note_conversion(receipt)
     end_receipt(what, release, what.seconds)
 
 
