@@ -17,7 +17,8 @@ from dpviz.data.library_errors import attempt, guard
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.errors import DomainError
-from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT
+from dpviz.space.denominators import parse_numbers
+from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT, is_blank
 from dpviz.space.regions import DEGREES, MOST_LEVELS, Regions
 
 if TYPE_CHECKING:
@@ -140,6 +141,34 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     return tuple(levels) if is_nested else ()
 
 
+def list_denominators(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[str, ...]:
+    r"""List the columns of a public file of regions that can be denominators: all their cells that are not blank are numbers of at least 0.
+
+    Args:
+        source: a path, or an open binary file with a `name`.
+        limits: the most that the file may hold.
+
+    Raises:
+        InputError: the file cannot be opened, is damaged or too large.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"block,residents,change\nN1,12,-1\nN2,0,2\n")
+    >>> upload.name = "blocks.csv"
+    >>> list_denominators(upload)
+    ('residents',)
+    """
+    opened = open_shapes(*read_checked(source, limits), limits)
+    if not opened.names:
+        return ()
+    table, _ = _read_rows(opened, opened.names)
+    return tuple(name for name in opened.names if _are_denominators(table[name]))
+
+
+def _are_denominators(cells: pd.Series) -> bool:
+    numbers, blank = parse_numbers(cells), is_blank(cells)
+    return bool((~blank).any() and np.isfinite(numbers[~blank]).all() and (numbers[~blank] >= 0).all())
+
+
 def _are_ids(column: pd.Series) -> bool:
     """Return whether all entries of a column are texts that are not blank, or whole numbers."""
     return all(bool(value.strip()) if isinstance(value, str) else type(value) in (int, np.int32, np.int64) for value in column)
@@ -151,6 +180,7 @@ def read_regions(
     levels: Sequence[str] | None = None,
     names: Mapping[str, str] | None = None,
     crs: object = None,
+    denominator: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Regions:
     r"""Read regions in nested levels from a public file.
@@ -166,11 +196,12 @@ def read_regions(
         names: level -> column with readable names. If None, a level's names are in the column called like the level with "_name" at
             the end; names of leaves may also be in a column called name or label.
         crs: the CRS of the coordinates, if the file does not state it; for longitude and latitude of a table EPSG:4326 if None.
+        denominator: the column of a public number of each leaf, such as its residents, by which counts are divided to rates.
         limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
-        DomainError: a column is missing, or the regions are not valid: see `Regions`, `Regions.from_table` and
+        DomainError: a column is missing, a denominator is blank, no number or negative, or the regions are not valid: see `Regions`, `Regions.from_table` and
             `Regions.from_parents`.
 
     >>> import io
@@ -181,11 +212,15 @@ def read_regions(
     (Regions(2 id), ['Los Angeles', 'San Diego'])
     """
     kind, data = read_checked(source, limits)
-    return _make_regions(open_shapes(kind, data, limits), levels, names, crs)
+    return _make_regions(open_shapes(kind, data, limits), levels, names, crs, denominator)
 
 
-def _make_regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object) -> Regions:
+def _make_regions(
+    opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object, denominator: str | None = None
+) -> Regions:
     _refuse_no_features(opened)
+    number = None if denominator is None else _find_column(opened.names, denominator)
+    also = [] if number is None else [number]
     if levels is None and _are_locations(opened.names):
         levels = ["id"]
     if levels is not None:
@@ -195,10 +230,11 @@ def _make_regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mappi
         labels = _find_labels(
             opened.names, columns, None if names is None else {_find_column(opened.names, key): names[key] for key in names}
         )
-        return Regions.from_table(_read_table(opened, [*columns, *labels.values()], crs), levels=columns, names=labels)
+        table = _read_table(opened, [*columns, *labels.values(), *also], crs)
+        return Regions.from_table(table, levels=columns, names=labels, denominator=number)
     canonical = _find_parent_columns(opened.names)
-    table = _read_table(opened, list(canonical), crs)
-    return Regions.from_parents(table.rename(columns=canonical))
+    table = _read_table(opened, [*canonical, *also], crs)
+    return Regions.from_parents(table.rename(columns=canonical), denominator=canonical.get(number, number))
 
 
 def _refuse_no_features(opened: OpenShapes) -> None:
