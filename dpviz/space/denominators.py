@@ -12,6 +12,11 @@ RATES_PER = 1000.0
 """Rates of tables, reports and maps are per so many of the denominator."""
 
 
+def describe_rate(denominator: pd.Series[float]) -> str:
+    """Write what follows a rate, such as "per 1,000 residents"."""
+    return f"per {RATES_PER:,.0f} {denominator.name}"
+
+
 def parse_numbers(cells: pd.Series) -> Floats:
     """Return (n,) numbers of a column; NaN where a cell is blank, true or false, or no number.
 

@@ -19,9 +19,9 @@ from pyproj.exceptions import ProjError
 
 from dpviz.arrays import Places, Texts
 from dpviz.errors import DomainError
+from dpviz.space.denominators import check_denominator
 from dpviz.space.domain import Domain, is_horizontal
 from dpviz.space.region_builders import H3_CRS, Grid, H3Cells, h3_outlines, list_polygons, nest_h3_cells, nest_squares
-from dpviz.space.denominators import check_denominator
 from dpviz.space.region_tables import fields_from_columns, fields_from_parents, fields_from_prefixes
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Regions:
         return f"Regions({sizes})"
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have the same levels, regions in the same order, and grid; names, shapes and denominators are not compared."""
+        """Return whether both have the same levels, regions in the same order, and grid; names, shapes and denominator are not compared."""
         if self is other:
             return True
         if not isinstance(other, Regions) or self.levels != other.levels or self.grid != other.grid:

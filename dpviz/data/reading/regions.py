@@ -104,7 +104,7 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     r"""Propose the columns of ids of a public file with a column per level, coarsest first; none if they are not clear.
 
     They are clear if all columns of texts or whole numbers, names left out, are nested in one way: each id of a level lies in one id of
-    the level above, and the ids of the last level are unique. Whoever reads the regions decides.
+    the level above, and the ids of the last level are unique; or else if those of texts alone are. Whoever reads the regions decides.
 
     Args:
         source: a path, or an open binary file with a `name`.
@@ -132,6 +132,11 @@ def propose_levels(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> tuple[
     sizes = {name: table[name].nunique() for name in names if _are_ids(table[name])}
     if not sizes.keys() >= set(with_texts):
         return ()
+    return _find_nested(table, sizes) or _find_nested(table, {name: sizes[name] for name in with_texts})
+
+
+def _find_nested(table: pd.DataFrame, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Order columns from coarse to fine by their numbers of ids; none if they are not nested in this order."""
     levels = sorted(sizes, key=lambda name: sizes[name])
     if not levels or sizes[levels[-1]] < len(table) or (len(levels) > 1 and sizes[levels[0]] == 1):
         return ()
@@ -201,8 +206,8 @@ def read_regions(
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
-        DomainError: a column is missing, a denominator is blank, no number or negative, or the regions are not valid: see `Regions`, `Regions.from_table` and
-            `Regions.from_parents`.
+        DomainError: a column is missing, a denominator is blank, no number or negative, or the regions are not valid: see `Regions`,
+            `Regions.from_table` and `Regions.from_parents`.
 
     >>> import io
     >>> upload = io.BytesIO(b"id,lat,lon,name\n06037,34.1,-118.2,Los Angeles\n06073,33.0,-116.8,San Diego\n")
@@ -234,7 +239,7 @@ def _make_regions(
         return Regions.from_table(table, levels=columns, names=labels, denominator=number)
     canonical = _find_parent_columns(opened.names)
     table = _read_table(opened, [*canonical, *also], crs)
-    return Regions.from_parents(table.rename(columns=canonical), denominator=canonical.get(number, number))
+    return Regions.from_parents(table.rename(columns=canonical), denominator=None if number is None else canonical.get(number, number))
 
 
 def _refuse_no_features(opened: OpenShapes) -> None:
