@@ -480,9 +480,12 @@ def _describe_grid(grid: Grid | None) -> Facts | None:
 
 
 def _describe_regions(regions: Regions) -> list[Facts]:
-    for texts in (*regions.ids, *regions.names, np.array(regions.levels, object)):
+    column = [] if regions.denominator is None else [str(regions.denominator.name)]
+    for texts in (*regions.ids, *regions.names, [*regions.levels, *column]):
         if _LONE_SURROGATE.search("\n".join(texts)):
-            raise SettingError("An id or name of a region has a lone surrogate (half a character), which cannot be written; correct it.")
+            raise SettingError(
+                "An id or name of a region, or of a column, has a lone surrogate (half a character), which cannot be written; correct it."
+            )
     shapes = zip(regions.levels, regions.ids, regions.geometry, strict=True)
     return [{"level": name, "regions": len(ids), "shapes": shape is not None} for name, ids, shape in shapes]
 

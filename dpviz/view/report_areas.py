@@ -35,6 +35,7 @@ from dpviz.view.report_numbers import Example, format_example
 Facts = dict[str, Any]
 
 MOST_SHAPES_IN_ALL = 8_000  # on all maps of a report together
+_JOINED = "\N{NO-BREAK SPACE}"
 _LARGEST = 10  # regions that the report lists
 _HIDDEN = Swatch(name="hidden", light="rgb(128,128,128)", dark="rgb(160,160,160)", opacity="0.15")
 _FIXED = (0.0, 0.25, 0.5, 0.75, 1.0)  # positions in the list of regions, fixed in advance, so that no count decides which one is shown
@@ -106,20 +107,22 @@ def _write_texts(release: AreaRelease, level: int) -> list[str]:
 
 
 def list_rates(release: AreaRelease, level: int, *, at_once: bool = False) -> list[str]:
-    """Write the rate of each region of a level with its interval, or with that of all of the level at once; a dash where it is missing.
+    r"""Write the rate of each region of a level with its interval, or with that of all of the level at once; a dash where it is missing.
 
     >>> import dpviz as dv, pandas as pd
     >>> table = pd.DataFrame({"tract": ["a", "b"], "residents": [2000, 0]})
     >>> regions = dv.Regions.from_table(table, levels=["tract"], denominator="residents")
     >>> areas = dv.AreaCounts.from_counts([500, 40], regions=regions)
     >>> list_rates(dv.RegionTree().release(areas, dv.PureBudget(100), dv.Entropy.seeded(1)), 1)
-    ['250 (250 to 250)', '–']
+    ['250 (250\xa0to\xa0250)', '–']
     """
     rates = release.rates(level, per=RATES_PER)
     ends = ("all_low", "all_high") if at_once else ("ci_low", "ci_high")
     rows = zip(*(rates[name].tolist() for name in ("rate", *ends)), strict=True)
     return [
-        f"{format_decimal(rate)} ({format_decimal(low)} to {format_decimal(high)})" if np.isfinite(rate) else MISSING
+        f"{format_decimal(rate, 3)} ({format_decimal(low, 3)}{_JOINED}to{_JOINED}{format_decimal(high, 3)})"
+        if np.isfinite(rate)
+        else MISSING
         for rate, low, high in rows
     ]
 
